@@ -1,0 +1,61 @@
+# programs.cmake: the rlx command, the tests, and one executable per file of examples/, bench/ and
+# fuzz/. All but the tests see include/ only.
+
+# rlx_programs(FOLDER): every FOLDER/*.c becomes a program in the build's FOLDER.
+function(rlx_programs folder)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    list(FILTER sources EXCLUDE REGEX "/fuzz/driver\\.c$")
+    foreach(source IN LISTS sources)
+        get_filename_component(name ${source} NAME_WE)
+        set(target ${folder}-${name})
+        add_executable(${target} ${source} ${ARGN})
+        target_link_libraries(${target} PRIVATE rlx_flags rlx_static)
+        set_target_properties(${target} PROPERTIES
+            OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${folder})
+        set_property(GLOBAL APPEND PROPERTY rlx_targets_of_${folder} ${target})
+    endforeach()
+endfunction()
+
+file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
+if(cli_sources)
+    add_executable(rlx-command ${cli_sources})
+    set_target_properties(rlx-command PROPERTIES OUTPUT_NAME rlx)
+    target_include_directories(rlx-command PRIVATE ${PROJECT_SOURCE_DIR}/cli)
+    target_link_libraries(rlx-command PRIVATE rlx_flags rlx_static)
+endif()
+
+if(RLX_BUILD_EXAMPLES)
+    rlx_programs(examples)
+endif()
+
+if(RLX_BUILD_BENCH)
+    rlx_programs(bench)
+endif()
+
+if(RLX_BUILD_FUZZ)
+    # libFuzzer where the compiler has it and the library is instrumented for it; else our driver.
+    if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND RLX_SANITIZE MATCHES "fuzzer-no-link")
+        rlx_programs(fuzz)
+        get_property(fuzz_targets GLOBAL PROPERTY rlx_targets_of_fuzz)
+        foreach(target IN LISTS fuzz_targets)
+            target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+        endforeach()
+    else()
+        rlx_programs(fuzz ${PROJECT_SOURCE_DIR}/fuzz/driver.c)
+    endif()
+endif()
+
+if(RLX_BUILD_TESTS)
+    enable_testing()
+    file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.c)
+    add_executable(rlx-tests ${test_sources} ${rlx_objects})
+    target_link_libraries(rlx-tests PRIVATE rlx_flags ${rlx_system_libraries})
+    target_include_directories(rlx-tests PRIVATE
+        ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(rlx-tests PRIVATE
+        RLX_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RLX_BUILD_DIR="${CMAKE_CURRENT_BINARY_DIR}")
+    if(TARGET rlx-command)
+        add_dependencies(rlx-tests rlx-command) # tests run it
+    endif()
+    add_test(NAME rlx-tests COMMAND rlx-tests)
+endif()
