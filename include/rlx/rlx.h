@@ -1,0 +1,313 @@
+/* rlx.h: load a model, open it on a device, run it many times.
+ *
+ * Ownership: what a _create, _open or _load hands out, its _destroy or _close takes back. Every
+ *            other pointer is borrowed, and lives as long as the object it was asked of.
+ * Threads:   a context never changes and a device locks itself: share both. A model is fixed
+ *            once it has a session. A session is used by one thread at a time.
+ * Errors:    a call that can fail returns rlx_status, takes an rlx_error or NULL last and fills
+ *            it, and leaves *out alone. Nothing here ends the process.
+ *
+ * To build a graph by hand include rlx/graph.h as well. */
+#ifndef RLX_RLX_H
+#define RLX_RLX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define RLX_API
+#else
+#define RLX_API __attribute__((visibility("default")))
+#endif
+
+#define RLX_VERSION 100             /* 0.1.0, as major * 10000 + minor * 100 + patch */
+RLX_API uint32_t rlx_version(void); /* of the library in use, which may be newer */
+
+typedef struct rlx_context rlx_context; /* allocator, log, flags, custom ops */
+typedef struct rlx_device rlx_device;   /* a CPU or GPU, opened by name; counted, may be shared */
+typedef struct rlx_graph rlx_graph;     /* nodes and shapes, while they are being put together */
+typedef struct rlx_model rlx_model;     /* a graph and its weights */
+typedef struct rlx_session rlx_session; /* a model on a device */
+
+/* ---- text, statuses, errors ------------------------------------------------------------- */
+
+/* UTF-8, not terminated. {NULL, 0} is "none". */
+typedef struct rlx_str {
+    const char *ptr;
+    size_t len;
+} rlx_str;
+RLX_API rlx_str rlx_cstr(const char *s); /* NULL gives "none" */
+
+#define RLX_STATUS_MAP(X)                                                          \
+    X(OK, 0, "ok")                                                                 \
+    X(ERROR_GRAPH, 1, "the graph is malformed")                                    \
+    X(ERROR_SHAPE, 2, "shapes do not fit")                                         \
+    X(ERROR_DTYPE, 3, "element type not allowed here")                             \
+    X(ERROR_ATTRIBUTE, 4, "attribute out of its range")                            \
+    X(ERROR_UNSUPPORTED, 5, "well-formed, but not supported here")                 \
+    X(ERROR_NO_RULE, 6, "the op has no derivative or batching rule")               \
+    X(ERROR_NO_GRADIENT, 7, "no gradient path to a requested node")                \
+    X(ERROR_UNBOUND_DIM, 8, "a symbolic dim has no size")                          \
+    X(ERROR_BINDING, 9, "sizes of a symbolic dim contradict each other")           \
+    X(ERROR_NAME, 10, "nothing has that name")                                     \
+    X(ERROR_ARGUMENT, 11, "bad argument to a call")                                \
+    X(ERROR_SIZE, 12, "byte or element count differs from the declared one")       \
+    X(ERROR_MISSING_INPUT, 13, "an input or param has no value")                   \
+    X(ERROR_INDEX, 14, "an index in the data is out of range")                     \
+    X(ERROR_LIMIT, 15, "a limit would be exceeded")                                \
+    X(ERROR_MEMORY, 16, "out of memory")                                           \
+    X(ERROR_NO_DEVICE, 17, "no usable device of that name")                        \
+    X(ERROR_DEVICE_LOST, 18, "the device was lost")                                \
+    X(ERROR_EXTENT, 19, "actual size above the declared bound")                    \
+    X(ERROR_STATE, 20, "call not legal in the present state")                      \
+    X(ERROR_NUMERIC, 21, "a NaN or Inf was found where none may be")               \
+    X(ERROR_IO, 22, "file could not be read or written")                           \
+    X(ERROR_FORMAT, 23, "file content violates its format")                        \
+    X(ERROR_VERSION, 24, "written for an incompatible version")                    \
+    X(ERROR_INTERNAL, 25, "an invariant inside rlx is broken: please report this")
+
+#define X(name, value, text) RLX_##name = value,
+typedef enum rlx_status { RLX_STATUS_MAP(X) } rlx_status;
+#undef X
+RLX_API const char *rlx_status_name(rlx_status s); /* "SHAPE"; never NULL */
+RLX_API const char *rlx_status_text(rlx_status s); /* "shapes do not fit"; never NULL */
+
+/* What went wrong, in full. Yours: on the stack, one per thread, or NULL if you do not care. */
+typedef struct rlx_error {
+    rlx_status status;
+    int32_t node; /* its id; -1: not about a node */
+    char stage[16], backend[16], op[48], label[64];
+    char message[512]; /* a sentence with the values in it */
+} rlx_error;
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+/* One callback for everything. ptr NULL, old_size 0: allocate. new_size 0: free, answer NULL.
+ * Otherwise resize, as realloc does. A result is aligned like malloc's, or NULL: no memory.
+ * Called from one thread at a time per object, but from several threads in all. */
+typedef struct rlx_allocator {
+    void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size);
+    void *user;
+} rlx_allocator;
+
+/* ---- element types ---------------------------------------------------------------------- */
+
+/* X(name, bytes, class, what it is); classes: F float, I signed, U unsigned, B bool, C complex */
+#define RLX_DTYPE_MAP(X)                       \
+    X(f32, 4, F, "IEEE binary32")              \
+    X(f16, 2, F, "IEEE binary16")              \
+    X(bf16, 2, F, "upper half of binary32")    \
+    X(f64, 8, F, "IEEE binary64")              \
+    X(i8, 1, I, "two's complement")            \
+    X(i16, 2, I, "two's complement")           \
+    X(i32, 4, I, "two's complement")           \
+    X(i64, 8, I, "two's complement")           \
+    X(u8, 1, U, "also packed quantised bytes") \
+    X(u16, 2, U, "unsigned")                   \
+    X(u32, 4, U, "unsigned")                   \
+    X(u64, 8, U, "unsigned")                   \
+    X(bool, 1, B, "0 or 1")                    \
+    X(c64, 8, C, "f32 real, f32 imaginary")
+
+#define X(name, bytes, cls, text) RLX_DTYPE_##name,
+typedef enum rlx_dtype { RLX_DTYPE_MAP(X) RLX_DTYPE_count } rlx_dtype;
+#undef X
+RLX_API const char *rlx_dtype_name(rlx_dtype d); /* "f32"; "?" if there is no such type */
+RLX_API size_t rlx_dtype_size(rlx_dtype d);      /* bytes; 0 if there is no such type */
+
+#define RLX_MAX_RANK 8
+
+/* Elements in host memory: dense, row-major, little-endian. */
+typedef struct rlx_tensor {
+    rlx_dtype dtype;
+    int32_t rank;
+    int64_t dim[RLX_MAX_RANK];
+    void *data;
+    size_t bytes; /* of data; checked against dtype and dims wherever one is taken */
+} rlx_tensor;
+
+/* ---- context ----------------------------------------------------------------------------- */
+
+/* An op of your own (ops-core 18.1). All pointers must outlive the context. */
+typedef struct rlx_custom_op {
+    const char *name;
+    int32_t inputs; /* how many it takes */
+    /* Fill out's dtype, rank and dims from the inputs' (data is NULL); dims are sizes. A failure's
+     * sentence goes to message (256 bytes). Pure: called when a graph is built and again later. */
+    rlx_status (*infer)(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
+                        size_t attrs_size, rlx_tensor *out, char *message);
+    /* Read the inputs, write every element of out, which overlaps none of them. Deterministic. */
+    rlx_status (*cpu)(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
+                      size_t attrs_size, rlx_tensor *out);
+    void *user;
+} rlx_custom_op;
+
+/* Zero is every field's default, and a NULL desc is all zeros. New fields go at the end. */
+typedef struct rlx_context_desc {
+    const rlx_allocator *allocator; /* NULL: malloc */
+    /* One line per call, level 0 error, 1 warning, 2 info, 3 debug. NULL: silence. */
+    void (*log)(void *user, int level, const char *line);
+    void *log_user;
+    const rlx_custom_op *custom_ops;
+    size_t custom_op_count;
+    int32_t threads; /* CPU workers; 0: one per core this process may use */
+} rlx_context_desc;
+
+/* Pass RLX_VERSION: a newer library then skips the fields an older caller has not got. */
+RLX_API rlx_status rlx_context_create(uint32_t version, const rlx_context_desc *desc,
+                                      rlx_context **out, rlx_error *err);
+RLX_API void rlx_context_destroy(rlx_context *ctx); /* NULL is fine, here and in every _destroy */
+
+/* ---- devices ----------------------------------------------------------------------------- */
+
+/* "cpu", "null"; "auto": the fastest there is. Opening it again counts up. */
+RLX_API rlx_status rlx_device_open(rlx_context *ctx, rlx_str name, rlx_device **out,
+                                   rlx_error *err);
+RLX_API void rlx_device_close(rlx_device *dev);
+
+typedef struct rlx_device_info {
+    char name[32];        /* what rlx_device_open takes */
+    char description[128];
+    bool present;         /* false: description says what is missing */
+    int32_t threads;      /* CPU workers, 0 elsewhere */
+    uint64_t memory;      /* bytes in all, 0: not known */
+    uint64_t max_buffer;  /* bytes of the largest single allocation, 0: no limit known */
+    uint64_t alignment;   /* of slots */
+    char features[256];   /* words */
+} rlx_device_info;
+/* Device number i of those rlx knows, present or not; false: there are no more. */
+RLX_API bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out);
+
+/* ---- models ------------------------------------------------------------------------------ */
+
+/* The graph moves into the model, and g is destroyed, when it succeeds; else g stays yours. */
+RLX_API rlx_status rlx_model_create(rlx_graph *g, rlx_model **out, rlx_error *err);
+
+typedef struct rlx_load_desc {
+    bool read_files; /* read files into memory instead of mapping them. A mapped file that another
+                        process truncates kills the reader. */
+} rlx_load_desc;
+/* A file in the text form (*.rlx). */
+RLX_API rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
+                                  rlx_model **out, rlx_error *err);
+/* The text itself; files it names are refused. */
+RLX_API rlx_status rlx_model_parse(rlx_context *ctx, rlx_str text, rlx_model **out, rlx_error *err);
+RLX_API void rlx_model_destroy(rlx_model *m); /* sessions of it stay usable and keep what they need */
+
+typedef enum rlx_io_kind {
+    RLX_IO_INPUT,
+    RLX_IO_PARAM,
+    RLX_IO_STATE,
+    RLX_IO_OUTPUT
+} rlx_io_kind;
+typedef struct rlx_io_info {
+    rlx_io_kind kind;
+    rlx_str name; /* outputs: the node's label, or "out0", "out1" ... */
+    rlx_dtype dtype;
+    int32_t rank;
+    int64_t dim[RLX_MAX_RANK]; /* -1: symbolic; ask the session after a run */
+    bool used;                 /* false: nothing that runs reads it */
+} rlx_io_info;
+RLX_API size_t rlx_model_io_count(const rlx_model *m, rlx_io_kind kind);
+RLX_API rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_info *out,
+                                rlx_error *err);
+
+/* Before the model's first session. dtype conversions are exact, or allowed because the declared
+ * type is the narrower one; the element count must match. */
+RLX_API rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx_tensor *value,
+                                       rlx_error *err);
+
+/* ---- sessions ---------------------------------------------------------------------------- */
+
+typedef struct rlx_session_desc {
+    uint64_t alignment;        /* of slots; 0: the device's */
+    bool no_reuse;             /* every tensor its own bytes: for debugging */
+    bool no_in_place;
+    bool params_default_zero;  /* unset params read as zero instead of failing the run */
+    bool check_plan;           /* verify the memory plan */
+    bool check_indices;        /* out-of-range indices fail the run with INDEX */
+    bool no_optimize;          /* skip rewriting passes */
+    int64_t loop_limit;        /* LIMIT after so many iterations of an unbounded while; 0: never */
+} rlx_session_desc;
+RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
+                                      rlx_session **out, rlx_error *err);
+RLX_API void rlx_session_destroy(rlx_session *s);
+
+/* Writes the store that all sessions of the model on this device share; STATE while one runs. */
+RLX_API rlx_status rlx_session_set_param(rlx_session *s, const char *name, const rlx_tensor *value,
+                                         rlx_error *err);
+/* value->data must hold the param in value->dtype; its dims are filled in. */
+RLX_API rlx_status rlx_session_get_param(rlx_session *s, const char *name, rlx_tensor *value,
+                                         rlx_error *err);
+/* Raw bytes of a param, exactly as declared. */
+RLX_API rlx_status rlx_session_set_param_bytes(rlx_session *s, const char *name, const void *data,
+                                               size_t bytes, rlx_error *err);
+/* Resident tensors: zero until set, kept between runs. */
+RLX_API rlx_status rlx_session_set_state(rlx_session *s, const char *name, const rlx_tensor *value,
+                                         rlx_error *err);
+RLX_API rlx_status rlx_session_get_state(rlx_session *s, const char *name, rlx_tensor *value,
+                                         rlx_error *err);
+
+/* One input, or one output that you want, by name. Outputs are written to tensor.data in
+ * tensor.dtype; tensor.bytes is the room there; rank and dims are filled in. */
+typedef struct rlx_binding {
+    const char *name;
+    rlx_tensor tensor;
+} rlx_binding;
+
+typedef struct rlx_dim_size {
+    const char *name;
+    int64_t size;
+} rlx_dim_size;
+
+typedef struct rlx_run_desc {
+    const rlx_binding *inputs;
+    size_t input_count;
+    rlx_binding *outputs; /* those you want; the others are computed and not read back */
+    size_t output_count;
+    const rlx_dim_size *dims; /* sizes that no input's shape tells */
+    size_t dim_count;
+} rlx_run_desc;
+RLX_API rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_error *err);
+/* Compiles the program for a run's sizes without running it (inputs' data may be NULL): so that the
+ * first run costs what later ones do, or to look at its memory beforehand. */
+RLX_API rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *run, rlx_error *err);
+
+/* The same in two steps: inputs are copied by submit; wait fills the outputs. */
+RLX_API rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+                                      rlx_error *err);
+RLX_API rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_error *err);
+RLX_API rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *run,
+                                    rlx_error *err);
+
+/* Shape of output i after the last run (or, for a static model, at once). */
+RLX_API rlx_status rlx_session_output_shape(rlx_session *s, size_t i, rlx_tensor *out,
+                                            rlx_error *err);
+
+/* Called after each step of each run, on the thread that runs. NULL stops it. */
+typedef struct rlx_profile_event {
+    const char *step; /* stable name */
+    rlx_str label;    /* the node's */
+    int32_t index, node;
+    uint64_t start_ns, duration_ns;
+    uint64_t bytes_read, bytes_written;
+} rlx_profile_event;
+typedef void (*rlx_profile_fn)(void *user, const rlx_profile_event *e);
+RLX_API void rlx_session_set_profile(rlx_session *s, rlx_profile_fn fn, void *user);
+
+typedef struct rlx_memory_info {
+    uint64_t weights, constants, activations, state; /* bytes */
+    uint64_t lower_bound, unshared;                  /* of the activations */
+    uint32_t steps, in_place;
+} rlx_memory_info;
+RLX_API rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

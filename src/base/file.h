@@ -1,0 +1,33 @@
+/* file.h: whole files, mapped or read, and written so that a reader never sees half of one. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/diag.h"
+#include "base/mem.h"
+
+struct file {
+    const uint8_t *data; /* never NULL once open */
+    size_t size;
+    bool mapped;
+    const rlx_allocator *mem; /* of data, unless mapped */
+};
+
+/* MAP falls back to READ where the file system cannot map. A mapped file that another process
+ * truncates kills the reader: READ is for files that may change. */
+enum file_mode { FILE_MAP, FILE_READ };
+
+/* Failures are RLX_ERROR_IO with the path and the system's words, or RLX_ERROR_MEMORY. *f is then
+ * left alone. Only regular files are opened. */
+rlx_status file_open(struct file *f, const char *path, enum file_mode mode,
+                     const rlx_allocator *mem, struct diag *d);
+/* A file named by a file: relative to the folder of `beside`, no "..", no symlinks. The name comes
+ * from a stranger; the path of `beside` is the caller's own and may hold symlinks. */
+rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name,
+                            enum file_mode mode, const rlx_allocator *mem, struct diag *d);
+void file_close(struct file *f); /* NULL data is fine */
+
+/* Written under another name in the same folder, then renamed. Through a symlink the file behind it
+ * is replaced; anything but a regular file is refused. */
+rlx_status file_write(const char *path, const void *data, size_t size, struct diag *d);
+
+#endif

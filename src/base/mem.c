@@ -1,0 +1,127 @@
+/* mem.c: memory through one callback: zeroed, aligned, and growing arrays of it. */
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *default_resize(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    (void)user;
+    (void)old_size;
+    if (new_size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_size);
+}
+
+const rlx_allocator *mem_default(void)
+{
+    static const rlx_allocator malloc_and_friends = {.resize = default_resize, .user = NULL};
+
+    return &malloc_and_friends;
+}
+
+void *mem_alloc(const rlx_allocator *a, size_t bytes)
+{
+    if (bytes == 0)
+        return NULL;
+    if (a->resize == default_resize)
+        return calloc(1, bytes); /* fresh pages are zero already: large blocks stay untouched */
+
+    void *ptr = a->resize(a->user, NULL, 0, bytes);
+    if (ptr)
+        memset(ptr, 0, bytes);
+    return ptr;
+}
+
+void *mem_resize(const rlx_allocator *a, void *ptr, size_t old_bytes, size_t bytes)
+{
+    if (!ptr)
+        return mem_alloc(a, bytes);
+    if (bytes == 0) {
+        mem_free(a, ptr, old_bytes);
+        return NULL;
+    }
+
+    void *now = a->resize(a->user, ptr, old_bytes, bytes);
+    if (now && bytes > old_bytes)
+        memset((char *)now + old_bytes, 0, bytes - old_bytes);
+    return now;
+}
+
+void mem_free(const rlx_allocator *a, void *ptr, size_t bytes)
+{
+    if (ptr)
+        a->resize(a->user, ptr, bytes, 0);
+}
+
+/* What the callback hands out, and where in it the caller's part begins:
+ *
+ *     raw ... padding ... | raw | the caller's bytes ... | rest of the padding
+ *                               ^ aligned
+ *
+ * The total follows from bytes and align alone, so freeing names the size that allocating named. */
+static bool aligned_total(size_t bytes, size_t align, size_t *total)
+{
+    bool power_of_two = align != 0 && (align & (align - 1)) == 0;
+
+    return bytes != 0 && power_of_two && size_add(bytes, sizeof(void *), total) &&
+           size_add(*total, align - 1, total);
+}
+
+void *mem_alloc_aligned(const rlx_allocator *a, size_t bytes, size_t align)
+{
+    size_t total;
+    if (!aligned_total(bytes, align, &total))
+        return NULL;
+    char *raw = mem_alloc(a, total);
+    if (!raw)
+        return NULL;
+
+    uintptr_t from = (uintptr_t)raw + sizeof raw;
+    uintptr_t mask = (uintptr_t)align - 1;
+    char *ptr = raw + sizeof raw + (size_t)(((from + mask) & ~mask) - from);
+    memcpy(ptr - sizeof raw, &raw, sizeof raw);
+    return ptr;
+}
+
+void mem_free_aligned(const rlx_allocator *a, void *ptr, size_t bytes, size_t align)
+{
+    size_t total;
+    char *raw;
+    if (!ptr || !aligned_total(bytes, align, &total))
+        return;
+    memcpy(&raw, (char *)ptr - sizeof raw, sizeof raw);
+    mem_free(a, raw, total);
+}
+
+bool vec_grow(const rlx_allocator *a, void *at, size_t *cap, size_t len, size_t extra,
+              size_t elem)
+{
+    enum { FIRST = 8 };
+    size_t need, bytes;
+    void *old;
+
+    if (!size_add(len, extra, &need))
+        return false;
+    if (need <= *cap)
+        return true;
+
+    size_t want = FIRST;
+    if (*cap > FIRST / 2 && !size_add(*cap, *cap, &want))
+        want = need;
+    if (want < need)
+        want = need;
+    if (!size_mul(want, elem, &bytes))
+        return false;
+
+    /* *at is a T *, seen here as bytes: a void * may not stand in for it. */
+    memcpy(&old, at, sizeof old);
+    void *now = mem_resize(a, old, *cap * elem, bytes);
+    if (!now)
+        return false;
+    memcpy(at, &now, sizeof now);
+    *cap = want;
+    return true;
+}

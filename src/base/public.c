@@ -1,0 +1,33 @@
+/* public.c: the parts of rlx.h that need nothing but the tables in it. */
+#include <string.h>
+
+#include "rlx/rlx.h"
+
+uint32_t rlx_version(void)
+{
+    return RLX_VERSION;
+}
+
+rlx_str rlx_cstr(const char *s)
+{
+    return s ? (rlx_str){s, strlen(s)} : (rlx_str){NULL, 0};
+}
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} dtypes[] = {
+#define X(name, bytes, cls, text) {#name, bytes},
+    RLX_DTYPE_MAP(X)
+#undef X
+};
+
+const char *rlx_dtype_name(rlx_dtype d)
+{
+    return (unsigned)d < RLX_DTYPE_count ? dtypes[d].name : "?";
+}
+
+size_t rlx_dtype_size(rlx_dtype d)
+{
+    return (unsigned)d < RLX_DTYPE_count ? dtypes[d].bytes : 0;
+}
