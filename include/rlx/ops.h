@@ -1,0 +1,898 @@
+/* ops.h: a function for every op. Inputs come first, then attributes in the order of
+ * docs/ops.md. Optional inputs may be RLX_NO_VALUE. */
+/* Made by tools/gen-ops from src/ir/ops.def and src/ir/enums.def: edit those. */
+#ifndef RLX_OPS_H
+#define RLX_OPS_H
+
+#include "rlx/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rlx_op {
+    RLX_OP_none,
+    RLX_OP_input,
+    RLX_OP_param,
+    RLX_OP_state,
+    RLX_OP_const,
+    RLX_OP_add,
+    RLX_OP_sub,
+    RLX_OP_mul,
+    RLX_OP_div,
+    RLX_OP_max,
+    RLX_OP_min,
+    RLX_OP_pow,
+    RLX_OP_mod,
+    RLX_OP_atan2,
+    RLX_OP_bit_and,
+    RLX_OP_bit_or,
+    RLX_OP_bit_xor,
+    RLX_OP_shl,
+    RLX_OP_shr,
+    RLX_OP_eq,
+    RLX_OP_ne,
+    RLX_OP_lt,
+    RLX_OP_le,
+    RLX_OP_gt,
+    RLX_OP_ge,
+    RLX_OP_relu,
+    RLX_OP_sigmoid,
+    RLX_OP_tanh,
+    RLX_OP_exp,
+    RLX_OP_log,
+    RLX_OP_sqrt,
+    RLX_OP_rsqrt,
+    RLX_OP_neg,
+    RLX_OP_abs,
+    RLX_OP_gelu,
+    RLX_OP_gelu_approx,
+    RLX_OP_silu,
+    RLX_OP_round,
+    RLX_OP_sin,
+    RLX_OP_cos,
+    RLX_OP_tan,
+    RLX_OP_atan,
+    RLX_OP_recip,
+    RLX_OP_floor,
+    RLX_OP_ceil,
+    RLX_OP_sign,
+    RLX_OP_softplus,
+    RLX_OP_elu,
+    RLX_OP_erf,
+    RLX_OP_hard_swish,
+    RLX_OP_hard_sigmoid,
+    RLX_OP_mish,
+    RLX_OP_softsign,
+    RLX_OP_log_sigmoid,
+    RLX_OP_not,
+    RLX_OP_cast,
+    RLX_OP_where,
+    RLX_OP_clamp,
+    RLX_OP_fma,
+    RLX_OP_stop_gradient,
+    RLX_OP_complex_norm_sq,
+    RLX_OP_conjugate,
+    RLX_OP_reshape,
+    RLX_OP_transpose,
+    RLX_OP_narrow,
+    RLX_OP_concat,
+    RLX_OP_expand,
+    RLX_OP_slice,
+    RLX_OP_reverse,
+    RLX_OP_pad,
+    RLX_OP_tile,
+    RLX_OP_trilu,
+    RLX_OP_resize_nearest_2x,
+    RLX_OP_interpolate_3d,
+    RLX_OP_gather,
+    RLX_OP_scatter_add,
+    RLX_OP_gather_elements,
+    RLX_OP_gather_nd,
+    RLX_OP_scatter_elements,
+    RLX_OP_scatter_nd,
+    RLX_OP_cache_append,
+    RLX_OP_reduce_sum,
+    RLX_OP_reduce_mean,
+    RLX_OP_reduce_max,
+    RLX_OP_reduce_min,
+    RLX_OP_reduce_prod,
+    RLX_OP_argmax,
+    RLX_OP_argmin,
+    RLX_OP_topk,
+    RLX_OP_sort,
+    RLX_OP_argsort,
+    RLX_OP_softmax,
+    RLX_OP_cumsum,
+    RLX_OP_cumprod,
+    RLX_OP_cummax,
+    RLX_OP_sample,
+    RLX_OP_rng_normal,
+    RLX_OP_rng_uniform,
+    RLX_OP_matmul,
+    RLX_OP_dot_general,
+    RLX_OP_grouped_matmul,
+    RLX_OP_lora_matmul,
+    RLX_OP_dense_solve,
+    RLX_OP_batched_dense_solve,
+    RLX_OP_cholesky,
+    RLX_OP_triangular_solve,
+    RLX_OP_det,
+    RLX_OP_logdet,
+    RLX_OP_svd,
+    RLX_OP_qr,
+    RLX_OP_eigh,
+    RLX_OP_eigh_batch,
+    RLX_OP_layer_norm,
+    RLX_OP_rms_norm,
+    RLX_OP_group_norm,
+    RLX_OP_layer_norm_2d,
+    RLX_OP_batch_norm_inference,
+    RLX_OP_ada_layer_norm,
+    RLX_OP_gated_residual,
+    RLX_OP_conv,
+    RLX_OP_conv_transpose,
+    RLX_OP_pool,
+    RLX_OP_im2col,
+    RLX_OP_attention,
+    RLX_OP_rope,
+    RLX_OP_axial_rope_2d,
+    RLX_OP_selective_scan,
+    RLX_OP_gated_delta_net,
+    RLX_OP_mamba2,
+    RLX_OP_lstm,
+    RLX_OP_gru,
+    RLX_OP_rnn,
+    RLX_OP_fft,
+    RLX_OP_log_mel,
+    RLX_OP_welch_peaks,
+    RLX_OP_fused_matmul_bias_act,
+    RLX_OP_fused_conv_bias_act,
+    RLX_OP_fused_residual_ln,
+    RLX_OP_fused_residual_rms_norm,
+    RLX_OP_fused_swiglu,
+    RLX_OP_fused_attention_block,
+    RLX_OP_fused_transformer_layer,
+    RLX_OP_elementwise_region,
+    RLX_OP_batch_elementwise_region,
+    RLX_OP_transform_region,
+    RLX_OP_if,
+    RLX_OP_while,
+    RLX_OP_scan,
+    RLX_OP_custom,
+    RLX_OP_custom_fn,
+    RLX_OP_softmax_cross_entropy_with_logits,
+    RLX_OP_softmax_cross_entropy,
+    RLX_OP_quantize,
+    RLX_OP_dequantize,
+    RLX_OP_fake_quantize,
+    RLX_OP_fake_quantize_lsq,
+    RLX_OP_qmatmul,
+    RLX_OP_qconv_2d,
+    RLX_OP_dequant_matmul,
+    RLX_OP_dequant_grouped_matmul,
+    RLX_OP_dequant_moe_weights,
+    RLX_OP_dequant_gather,
+    RLX_OP_group_limited_gate,
+    RLX_OP_knn,
+    RLX_OP_gaussian_splat_render,
+    RLX_OP_gaussian_splat_prepare,
+    RLX_OP_gaussian_splat_rasterize,
+    RLX_OP_relu_backward,
+    RLX_OP_activation_backward,
+    RLX_OP_gather_backward,
+    RLX_OP_cumsum_backward,
+    RLX_OP_layer_norm_backward_input,
+    RLX_OP_layer_norm_backward_gamma,
+    RLX_OP_rms_norm_backward_input,
+    RLX_OP_rms_norm_backward_gamma,
+    RLX_OP_rms_norm_backward_beta,
+    RLX_OP_group_norm_backward_input,
+    RLX_OP_group_norm_backward_gamma,
+    RLX_OP_group_norm_backward_beta,
+    RLX_OP_batch_norm_inference_backward_input,
+    RLX_OP_batch_norm_inference_backward_gamma,
+    RLX_OP_batch_norm_inference_backward_beta,
+    RLX_OP_ada_layer_norm_backward,
+    RLX_OP_gated_residual_backward,
+    RLX_OP_conv_backward_input,
+    RLX_OP_conv_backward_weight,
+    RLX_OP_max_pool_backward,
+    RLX_OP_attention_backward,
+    RLX_OP_rope_backward,
+    RLX_OP_softmax_cross_entropy_backward,
+    RLX_OP_fake_quantize_backward,
+    RLX_OP_fake_quantize_lsq_backward_x,
+    RLX_OP_fake_quantize_lsq_backward_scale,
+    RLX_OP_scan_backward,
+    RLX_OP_scan_backward_xs,
+    RLX_OP_log_mel_backward,
+    RLX_OP_knn_backward,
+    RLX_OP_gaussian_splat_render_backward,
+    RLX_OP_count
+} rlx_op;
+
+typedef enum rlx_pad_mode {
+    RLX_PAD_MODE_constant,
+    RLX_PAD_MODE_reflect,
+    RLX_PAD_MODE_replicate,
+    RLX_PAD_MODE_circular
+} rlx_pad_mode;
+
+typedef enum rlx_scatter_reduction {
+    RLX_SCATTER_REDUCTION_none,
+    RLX_SCATTER_REDUCTION_add,
+    RLX_SCATTER_REDUCTION_mul,
+    RLX_SCATTER_REDUCTION_max,
+    RLX_SCATTER_REDUCTION_min
+} rlx_scatter_reduction;
+
+typedef enum rlx_topk_result {
+    RLX_TOPK_RESULT_indices,
+    RLX_TOPK_RESULT_values
+} rlx_topk_result;
+
+typedef enum rlx_svd_part {
+    RLX_SVD_PART_u,
+    RLX_SVD_PART_s,
+    RLX_SVD_PART_vt
+} rlx_svd_part;
+
+typedef enum rlx_qr_part {
+    RLX_QR_PART_q,
+    RLX_QR_PART_r
+} rlx_qr_part;
+
+typedef enum rlx_norm_kind {
+    RLX_NORM_KIND_layer,
+    RLX_NORM_KIND_rms
+} rlx_norm_kind;
+
+typedef enum rlx_pool_kind {
+    RLX_POOL_KIND_sum,
+    RLX_POOL_KIND_mean,
+    RLX_POOL_KIND_max,
+    RLX_POOL_KIND_min,
+    RLX_POOL_KIND_prod
+} rlx_pool_kind;
+
+typedef enum rlx_mask_kind {
+    RLX_MASK_KIND_none,
+    RLX_MASK_KIND_causal,
+    RLX_MASK_KIND_sliding_window,
+    RLX_MASK_KIND_custom,
+    RLX_MASK_KIND_bias
+} rlx_mask_kind;
+
+typedef enum rlx_attention_layout {
+    RLX_ATTENTION_LAYOUT_auto,
+    RLX_ATTENTION_LAYOUT_bhsd,
+    RLX_ATTENTION_LAYOUT_bshd,
+    RLX_ATTENTION_LAYOUT_packed,
+    RLX_ATTENTION_LAYOUT_folded
+} rlx_attention_layout;
+
+typedef enum rlx_attention_wrt {
+    RLX_ATTENTION_WRT_query,
+    RLX_ATTENTION_WRT_key,
+    RLX_ATTENTION_WRT_value,
+    RLX_ATTENTION_WRT_bias
+} rlx_attention_wrt;
+
+typedef enum rlx_rope_style {
+    RLX_ROPE_STYLE_half,
+    RLX_ROPE_STYLE_interleaved
+} rlx_rope_style;
+
+typedef enum rlx_rnn_activation {
+    RLX_RNN_ACTIVATION_tanh,
+    RLX_RNN_ACTIVATION_relu
+} rlx_rnn_activation;
+
+typedef enum rlx_rnn_result {
+    RLX_RNN_RESULT_seq,
+    RLX_RNN_RESULT_h,
+    RLX_RNN_RESULT_c
+} rlx_rnn_result;
+
+typedef enum rlx_fft_norm {
+    RLX_FFT_NORM_backward,
+    RLX_FFT_NORM_forward,
+    RLX_FFT_NORM_ortho
+} rlx_fft_norm;
+
+typedef enum rlx_region_prologue {
+    RLX_REGION_PROLOGUE_none,
+    RLX_REGION_PROLOGUE_resize_nearest_2x
+} rlx_region_prologue;
+
+typedef enum rlx_ste_kind {
+    RLX_STE_KIND_identity,
+    RLX_STE_KIND_clipped,
+    RLX_STE_KIND_tanh,
+    RLX_STE_KIND_hard_tanh
+} rlx_ste_kind;
+
+typedef enum rlx_scale_mode {
+    RLX_SCALE_MODE_per_batch,
+    RLX_SCALE_MODE_ema,
+    RLX_SCALE_MODE_fixed
+} rlx_scale_mode;
+
+typedef enum rlx_act_precision {
+    RLX_ACT_PRECISION_exact,
+    RLX_ACT_PRECISION_q8
+} rlx_act_precision;
+
+typedef enum rlx_quant_scheme {
+    RLX_QUANT_SCHEME_int8_block,
+    RLX_QUANT_SCHEME_int8_block_asym,
+    RLX_QUANT_SCHEME_int4_block,
+    RLX_QUANT_SCHEME_fp8_e4m3,
+    RLX_QUANT_SCHEME_fp8_e5m2,
+    RLX_QUANT_SCHEME_nvfp4_block,
+    RLX_QUANT_SCHEME_q4_0,
+    RLX_QUANT_SCHEME_q4_1,
+    RLX_QUANT_SCHEME_q5_0,
+    RLX_QUANT_SCHEME_q5_1,
+    RLX_QUANT_SCHEME_q8_0,
+    RLX_QUANT_SCHEME_q8_1,
+    RLX_QUANT_SCHEME_q2_k,
+    RLX_QUANT_SCHEME_q3_k,
+    RLX_QUANT_SCHEME_q4_k,
+    RLX_QUANT_SCHEME_q5_k,
+    RLX_QUANT_SCHEME_q6_k,
+    RLX_QUANT_SCHEME_q8_k,
+    RLX_QUANT_SCHEME_iq4_nl,
+    RLX_QUANT_SCHEME_iq4_xs
+} rlx_quant_scheme;
+
+/* a + b */
+RLX_API rlx_value rlx_add(rlx_graph *g, rlx_value a, rlx_value b);
+/* a - b */
+RLX_API rlx_value rlx_sub(rlx_graph *g, rlx_value a, rlx_value b);
+/* a * b */
+RLX_API rlx_value rlx_mul(rlx_graph *g, rlx_value a, rlx_value b);
+/* a / b; integers truncate, x / 0 = 0 */
+RLX_API rlx_value rlx_div(rlx_graph *g, rlx_value a, rlx_value b);
+/* the larger; NaN propagates */
+RLX_API rlx_value rlx_max(rlx_graph *g, rlx_value a, rlx_value b);
+/* the smaller; NaN propagates */
+RLX_API rlx_value rlx_min(rlx_graph *g, rlx_value a, rlx_value b);
+/* a to the power b */
+RLX_API rlx_value rlx_pow(rlx_graph *g, rlx_value a, rlx_value b);
+/* remainder with the sign of a */
+RLX_API rlx_value rlx_mod(rlx_graph *g, rlx_value a, rlx_value b);
+/* the angle of (b, a) */
+RLX_API rlx_value rlx_atan2(rlx_graph *g, rlx_value a, rlx_value b);
+/* bitwise and */
+RLX_API rlx_value rlx_bit_and(rlx_graph *g, rlx_value a, rlx_value b);
+/* bitwise or */
+RLX_API rlx_value rlx_bit_or(rlx_graph *g, rlx_value a, rlx_value b);
+/* bitwise exclusive or */
+RLX_API rlx_value rlx_bit_xor(rlx_graph *g, rlx_value a, rlx_value b);
+/* a shifted left by b */
+RLX_API rlx_value rlx_shl(rlx_graph *g, rlx_value a, rlx_value b);
+/* a shifted right by b, arithmetic on signed types */
+RLX_API rlx_value rlx_shr(rlx_graph *g, rlx_value a, rlx_value b);
+/* a = b */
+RLX_API rlx_value rlx_eq(rlx_graph *g, rlx_value a, rlx_value b);
+/* a differs from b, or either is NaN */
+RLX_API rlx_value rlx_ne(rlx_graph *g, rlx_value a, rlx_value b);
+/* a < b */
+RLX_API rlx_value rlx_lt(rlx_graph *g, rlx_value a, rlx_value b);
+/* a <= b */
+RLX_API rlx_value rlx_le(rlx_graph *g, rlx_value a, rlx_value b);
+/* a > b */
+RLX_API rlx_value rlx_gt(rlx_graph *g, rlx_value a, rlx_value b);
+/* a >= b */
+RLX_API rlx_value rlx_ge(rlx_graph *g, rlx_value a, rlx_value b);
+/* max(x, 0) */
+RLX_API rlx_value rlx_relu(rlx_graph *g, rlx_value x);
+/* 1 / (1 + e^-x) */
+RLX_API rlx_value rlx_sigmoid(rlx_graph *g, rlx_value x);
+/* hyperbolic tangent */
+RLX_API rlx_value rlx_tanh(rlx_graph *g, rlx_value x);
+/* e^x */
+RLX_API rlx_value rlx_exp(rlx_graph *g, rlx_value x);
+/* natural logarithm */
+RLX_API rlx_value rlx_log(rlx_graph *g, rlx_value x);
+/* square root */
+RLX_API rlx_value rlx_sqrt(rlx_graph *g, rlx_value x);
+/* 1 / square root */
+RLX_API rlx_value rlx_rsqrt(rlx_graph *g, rlx_value x);
+/* -x */
+RLX_API rlx_value rlx_neg(rlx_graph *g, rlx_value x);
+/* absolute value */
+RLX_API rlx_value rlx_abs(rlx_graph *g, rlx_value x);
+/* x * Phi(x), exact (erf) */
+RLX_API rlx_value rlx_gelu(rlx_graph *g, rlx_value x);
+/* gelu by its tanh formula */
+RLX_API rlx_value rlx_gelu_approx(rlx_graph *g, rlx_value x);
+/* x * sigmoid(x) */
+RLX_API rlx_value rlx_silu(rlx_graph *g, rlx_value x);
+/* nearest integer, ties to even */
+RLX_API rlx_value rlx_round(rlx_graph *g, rlx_value x);
+/* sine */
+RLX_API rlx_value rlx_sin(rlx_graph *g, rlx_value x);
+/* cosine */
+RLX_API rlx_value rlx_cos(rlx_graph *g, rlx_value x);
+/* tangent */
+RLX_API rlx_value rlx_tan(rlx_graph *g, rlx_value x);
+/* arc tangent */
+RLX_API rlx_value rlx_atan(rlx_graph *g, rlx_value x);
+/* 1 / x */
+RLX_API rlx_value rlx_recip(rlx_graph *g, rlx_value x);
+/* round down */
+RLX_API rlx_value rlx_floor(rlx_graph *g, rlx_value x);
+/* round up */
+RLX_API rlx_value rlx_ceil(rlx_graph *g, rlx_value x);
+/* -1, 0 or 1; NaN stays */
+RLX_API rlx_value rlx_sign(rlx_graph *g, rlx_value x);
+/* ln(1 + e^x) */
+RLX_API rlx_value rlx_softplus(rlx_graph *g, rlx_value x);
+/* x if x > 0 else e^x - 1 */
+RLX_API rlx_value rlx_elu(rlx_graph *g, rlx_value x);
+/* error function */
+RLX_API rlx_value rlx_erf(rlx_graph *g, rlx_value x);
+/* x * clamp(x + 3, 0, 6) / 6 */
+RLX_API rlx_value rlx_hard_swish(rlx_graph *g, rlx_value x);
+/* clamp(x / 6 + 1/2, 0, 1) */
+RLX_API rlx_value rlx_hard_sigmoid(rlx_graph *g, rlx_value x);
+/* x * tanh(softplus(x)) */
+RLX_API rlx_value rlx_mish(rlx_graph *g, rlx_value x);
+/* x / (1 + |x|) */
+RLX_API rlx_value rlx_softsign(rlx_graph *g, rlx_value x);
+/* ln(sigmoid(x)) */
+RLX_API rlx_value rlx_log_sigmoid(rlx_graph *g, rlx_value x);
+/* logical negation */
+RLX_API rlx_value rlx_not(rlx_graph *g, rlx_value x);
+/* convert the element type */
+RLX_API rlx_value rlx_cast(rlx_graph *g, rlx_value x, rlx_dtype to);
+/* a where cond holds, else b */
+RLX_API rlx_value rlx_where(rlx_graph *g, rlx_value cond, rlx_value a, rlx_value b);
+/* min(max(x, min), max) */
+RLX_API rlx_value rlx_clamp(rlx_graph *g, rlx_value x, double min, double max);
+/* a * b + c, rounded once */
+RLX_API rlx_value rlx_fma(rlx_graph *g, rlx_value a, rlx_value b, rlx_value c);
+/* x; no gradient flows */
+RLX_API rlx_value rlx_stop_gradient(rlx_graph *g, rlx_value x);
+/* re^2 + im^2 */
+RLX_API rlx_value rlx_complex_norm_sq(rlx_graph *g, rlx_value z);
+/* complex conjugate */
+RLX_API rlx_value rlx_conjugate(rlx_graph *g, rlx_value z);
+/* the same elements in another shape */
+RLX_API rlx_value rlx_reshape(rlx_graph *g, rlx_value x, rlx_list shape);
+/* reorder the axes */
+RLX_API rlx_value rlx_transpose(rlx_graph *g, rlx_value x, rlx_list perm);
+/* a contiguous part along one axis */
+RLX_API rlx_value rlx_narrow(rlx_graph *g, rlx_value x, int64_t axis, rlx_dim start, rlx_dim len);
+/* the parts one after another along an axis */
+RLX_API rlx_value rlx_concat(rlx_graph *g, const rlx_value *parts, size_t parts_count,
+                            int64_t axis);
+/* broadcast to a shape */
+RLX_API rlx_value rlx_expand(rlx_graph *g, rlx_value x, rlx_list shape);
+/* every step-th element along an axis */
+RLX_API rlx_value rlx_slice(rlx_graph *g, rlx_value x, int64_t axis, rlx_dim start, rlx_dim len,
+                            int64_t step);
+/* back to front along the axes */
+RLX_API rlx_value rlx_reverse(rlx_graph *g, rlx_value x, rlx_list axes);
+/* add elements around */
+RLX_API rlx_value rlx_pad(rlx_graph *g, rlx_value x, rlx_list before, rlx_list after,
+                          rlx_pad_mode mode, double value);
+/* repeat along each axis */
+RLX_API rlx_value rlx_tile(rlx_graph *g, rlx_value x, rlx_list reps);
+/* keep a triangle of the last two axes */
+RLX_API rlx_value rlx_trilu(rlx_graph *g, rlx_value x, bool upper, int64_t diagonal);
+/* each pixel becomes 2 x 2 */
+RLX_API rlx_value rlx_resize_nearest_2x(rlx_graph *g, rlx_value x);
+/* nearest-neighbour resize of a volume */
+RLX_API rlx_value rlx_interpolate_3d(rlx_graph *g, rlx_value x, rlx_list size);
+/* slices of a table picked by index */
+RLX_API rlx_value rlx_gather(rlx_graph *g, rlx_value table, rlx_value indices, int64_t axis);
+/* sum updates into rows of zeros */
+RLX_API rlx_value rlx_scatter_add(rlx_graph *g, rlx_value updates, rlx_value indices,
+                            rlx_dim out_dim);
+/* pick single elements along an axis */
+RLX_API rlx_value rlx_gather_elements(rlx_graph *g, rlx_value data, rlx_value indices,
+                            int64_t axis);
+/* pick slices by coordinate */
+RLX_API rlx_value rlx_gather_nd(rlx_graph *g, rlx_value data, rlx_value indices,
+                            int64_t batch_dims);
+/* write single elements along an axis */
+RLX_API rlx_value rlx_scatter_elements(rlx_graph *g, rlx_value data, rlx_value indices,
+                            rlx_value updates, int64_t axis, rlx_scatter_reduction reduction);
+/* write slices by coordinate */
+RLX_API rlx_value rlx_scatter_nd(rlx_graph *g, rlx_value data, rlx_value indices, rlx_value updates,
+                            rlx_scatter_reduction reduction);
+/* write rows into a state, in place */
+RLX_API rlx_value rlx_cache_append(rlx_graph *g, rlx_value state, rlx_value rows,
+                            rlx_value position, int64_t axis);
+/* sum over axes */
+RLX_API rlx_value rlx_reduce_sum(rlx_graph *g, rlx_value x, rlx_list axes, bool keep_dim);
+/* mean over axes */
+RLX_API rlx_value rlx_reduce_mean(rlx_graph *g, rlx_value x, rlx_list axes, bool keep_dim);
+/* maximum over axes; NaN propagates */
+RLX_API rlx_value rlx_reduce_max(rlx_graph *g, rlx_value x, rlx_list axes, bool keep_dim);
+/* minimum over axes; NaN propagates */
+RLX_API rlx_value rlx_reduce_min(rlx_graph *g, rlx_value x, rlx_list axes, bool keep_dim);
+/* product over axes */
+RLX_API rlx_value rlx_reduce_prod(rlx_graph *g, rlx_value x, rlx_list axes, bool keep_dim);
+/* index of the largest; NaN wins */
+RLX_API rlx_value rlx_argmax(rlx_graph *g, rlx_value x, int64_t axis, bool keep_dim,
+                            rlx_dtype index_dtype);
+/* index of the smallest; NaN wins */
+RLX_API rlx_value rlx_argmin(rlx_graph *g, rlx_value x, int64_t axis, bool keep_dim,
+                            rlx_dtype index_dtype);
+/* the k largest, in order */
+RLX_API rlx_value rlx_topk(rlx_graph *g, rlx_value x, int64_t k, int64_t axis,
+                           rlx_topk_result result, rlx_dtype index_dtype);
+/* stable sort along an axis */
+RLX_API rlx_value rlx_sort(rlx_graph *g, rlx_value x, int64_t axis, bool descending);
+/* the order a stable sort would give */
+RLX_API rlx_value rlx_argsort(rlx_graph *g, rlx_value x, int64_t axis, bool descending,
+                            rlx_dtype index_dtype);
+/* exp(x - max) / its sum; all -Inf gives zeros */
+RLX_API rlx_value rlx_softmax(rlx_graph *g, rlx_value x, int64_t axis);
+/* running sum */
+RLX_API rlx_value rlx_cumsum(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive);
+/* running product */
+RLX_API rlx_value rlx_cumprod(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive);
+/* running maximum; NaN sticks */
+RLX_API rlx_value rlx_cummax(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive);
+/* draw one index per row of logits */
+RLX_API rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset, int64_t top_k,
+                            float top_p, float temperature, uint64_t seed, rlx_dtype index_dtype);
+/* normal random numbers, f32 */
+RLX_API rlx_value rlx_rng_normal(rlx_graph *g, rlx_value offset, rlx_list shape, float mean,
+                            float scale, uint64_t seed);
+/* uniform random numbers, f32 */
+RLX_API rlx_value rlx_rng_uniform(rlx_graph *g, rlx_value offset, rlx_list shape, float low,
+                            float high, uint64_t seed);
+/* batched matrix product */
+RLX_API rlx_value rlx_matmul(rlx_graph *g, rlx_value a, rlx_value b, bool transpose_a,
+                            bool transpose_b);
+/* contraction over any axes */
+RLX_API rlx_value rlx_dot_general(rlx_graph *g, rlx_value a, rlx_value b, rlx_list lhs_contracting,
+                            rlx_list rhs_contracting, rlx_list lhs_batch, rlx_list rhs_batch);
+/* each row times its expert's matrix */
+RLX_API rlx_value rlx_grouped_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value expert);
+/* x w + scale (x a) b */
+RLX_API rlx_value rlx_lora_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value a, rlx_value b,
+                            float scale);
+/* solve a x = b by LU */
+RLX_API rlx_value rlx_dense_solve(rlx_graph *g, rlx_value a, rlx_value b);
+/* the same per batch item */
+RLX_API rlx_value rlx_batched_dense_solve(rlx_graph *g, rlx_value a, rlx_value b);
+/* lower L with a = L L^T */
+RLX_API rlx_value rlx_cholesky(rlx_graph *g, rlx_value a);
+/* solve with a triangle of a */
+RLX_API rlx_value rlx_triangular_solve(rlx_graph *g, rlx_value a, rlx_value b, bool lower,
+                            bool transpose);
+/* determinant */
+RLX_API rlx_value rlx_det(rlx_graph *g, rlx_value a);
+/* ln |determinant| */
+RLX_API rlx_value rlx_logdet(rlx_graph *g, rlx_value a);
+/* thin singular value decomposition, one part */
+RLX_API rlx_value rlx_svd(rlx_graph *g, rlx_value a, rlx_svd_part part);
+/* thin QR decomposition, one part */
+RLX_API rlx_value rlx_qr(rlx_graph *g, rlx_value a, rlx_qr_part part);
+/* eigenvalues, then eigenvectors, of a symmetric matrix */
+RLX_API rlx_value rlx_eigh(rlx_graph *g, rlx_value a);
+/* the same per batch item */
+RLX_API rlx_value rlx_eigh_batch(rlx_graph *g, rlx_value a);
+/* zero mean, unit variance, scale and shift */
+RLX_API rlx_value rlx_layer_norm(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value beta,
+                            int64_t axis, float eps);
+/* unit root mean square, scale and shift */
+RLX_API rlx_value rlx_rms_norm(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value beta,
+                            int64_t axis, float eps);
+/* layer norm over groups of channels */
+RLX_API rlx_value rlx_group_norm(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value beta,
+                            int64_t num_groups, float eps);
+/* layer norm over the channels of an image */
+RLX_API rlx_value rlx_layer_norm_2d(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value beta,
+                            float eps);
+/* normalise with given statistics */
+RLX_API rlx_value rlx_batch_norm_inference(rlx_graph *g, rlx_value x, rlx_value gamma,
+                            rlx_value beta, rlx_value mean, rlx_value var, int64_t axis, float eps);
+/* norm(x) (1 + scale) + shift */
+RLX_API rlx_value rlx_ada_layer_norm(rlx_graph *g, rlx_value x, rlx_value scale, rlx_value shift,
+                            rlx_norm_kind norm, float eps);
+/* x + gate y */
+RLX_API rlx_value rlx_gated_residual(rlx_graph *g, rlx_value x, rlx_value y, rlx_value gate);
+/* convolution, channels first */
+RLX_API rlx_value rlx_conv(rlx_graph *g, rlx_value x, rlx_value w, rlx_list kernel_size,
+                           rlx_list stride, rlx_list padding, rlx_list dilation, int64_t groups);
+/* transposed convolution */
+RLX_API rlx_value rlx_conv_transpose(rlx_graph *g, rlx_value x, rlx_value w, rlx_list kernel_size,
+                            rlx_list stride, rlx_list padding, rlx_list dilation,
+                            rlx_list output_padding, int64_t groups);
+/* sum, mean, max, min or product of each window */
+RLX_API rlx_value rlx_pool(rlx_graph *g, rlx_value x, rlx_pool_kind kind, rlx_list kernel_size,
+                           rlx_list stride, rlx_list padding, bool count_include_pad);
+/* each window of an image as a row */
+RLX_API rlx_value rlx_im2col(rlx_graph *g, rlx_value x, rlx_list kernel_size, rlx_list stride,
+                            rlx_list padding, rlx_list dilation);
+/* softmax(scale q k^T + mask) v */
+RLX_API rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value mask,
+                            int64_t num_heads, int64_t num_kv_heads, int64_t head_dim,
+                            rlx_mask_kind mask_kind, int64_t window, float score_scale,
+                            float logit_softcap, rlx_attention_layout layout);
+/* turn pairs of channels by the tables' angles */
+RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value sin,
+                           int64_t head_dim, int64_t n_rot, rlx_rope_style style, int64_t seq_axis);
+/* rotary embedding on a grid */
+RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, int64_t end_x, int64_t end_y,
+                            int64_t head_dim, int64_t num_heads, float theta,
+                            int64_t repeat_factor);
+/* selective state-space scan */
+RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a,
+                            rlx_value b, rlx_value c, int64_t state_size);
+/* gated delta rule; with carry it writes its state */
+RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
+                            rlx_value decay, rlx_value beta, rlx_value state, int64_t state_size,
+                            bool carry_state);
+/* state-space duality layer */
+RLX_API rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_value b,
+                            rlx_value c, int64_t head_dim, int64_t state_size);
+/* long short-term memory layer */
+RLX_API rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh,
+                           rlx_value b_ih, rlx_value b_hh, rlx_value h0, rlx_value c0,
+                           rlx_value lengths, int64_t hidden_size, bool bidirectional,
+                           rlx_rnn_activation activation, bool has_state, bool has_lengths,
+                           rlx_rnn_result result);
+/* gated recurrent unit layer */
+RLX_API rlx_value rlx_gru(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
+                          rlx_value b_hh, rlx_value h0, rlx_value lengths, int64_t hidden_size,
+                          bool bidirectional, rlx_rnn_activation activation, bool has_state,
+                          bool has_lengths, rlx_rnn_result result);
+/* plain recurrent layer */
+RLX_API rlx_value rlx_rnn(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
+                          rlx_value b_hh, rlx_value h0, rlx_value lengths, int64_t hidden_size,
+                          bool bidirectional, rlx_rnn_activation activation, bool has_state,
+                          bool has_lengths, rlx_rnn_result result);
+/* Fourier transform along the last axis */
+RLX_API rlx_value rlx_fft(rlx_graph *g, rlx_value x, bool inverse, rlx_fft_norm norm);
+/* log mel features of spectra */
+RLX_API rlx_value rlx_log_mel(rlx_graph *g, rlx_value spec, rlx_value filt);
+/* strongest bins of an averaged spectrum */
+RLX_API rlx_value rlx_welch_peaks(rlx_graph *g, rlx_value spec, int64_t k, int64_t n_segments);
+/* act(a b + bias) */
+RLX_API rlx_value rlx_fused_matmul_bias_act(rlx_graph *g, rlx_value a, rlx_value b, rlx_value bias,
+                            rlx_op activation);
+/* act(conv(x, w) + bias + residual) */
+RLX_API rlx_value rlx_fused_conv_bias_act(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
+                            rlx_value residual, rlx_list kernel_size, rlx_list stride,
+                            rlx_list padding, rlx_list dilation, int64_t groups, rlx_op activation,
+                            bool has_residual);
+/* layer norm of x + residual + bias */
+RLX_API rlx_value rlx_fused_residual_ln(rlx_graph *g, rlx_value x, rlx_value residual,
+                            rlx_value bias, rlx_value gamma, rlx_value beta, bool has_bias,
+                            float eps);
+/* rms norm of x + residual + bias */
+RLX_API rlx_value rlx_fused_residual_rms_norm(rlx_graph *g, rlx_value x, rlx_value residual,
+                            rlx_value bias, rlx_value gamma, rlx_value beta, bool has_bias,
+                            float eps);
+/* silu(gate half) times the other half */
+RLX_API rlx_value rlx_fused_swiglu(rlx_graph *g, rlx_value packed, bool gate_first,
+                            rlx_dtype cast_to);
+/* project, rotate, attend, project */
+RLX_API rlx_value rlx_fused_attention_block(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
+                            rlx_value out_w, rlx_value mask, rlx_value qkv_b, rlx_value out_b,
+                            rlx_value cos, rlx_value sin, int64_t num_heads, int64_t num_kv_heads,
+                            int64_t head_dim, float score_scale, float logit_softcap, bool has_bias,
+                            bool has_rope);
+/* a post-norm transformer layer */
+RLX_API rlx_value rlx_fused_transformer_layer(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
+                            rlx_value qkv_b, rlx_value out_w, rlx_value out_b, rlx_value ln1_g,
+                            rlx_value ln1_b, rlx_value fc1_w, rlx_value fc1_b, rlx_value fc2_w,
+                            rlx_value fc2_b, rlx_value ln2_g, rlx_value ln2_b, rlx_value mask,
+                            int64_t num_heads, int64_t head_dim, int64_t intermediate_size,
+                            float eps1, float eps2, rlx_op activation, bool has_bias);
+/* a chain of elementwise ops in one pass */
+RLX_API rlx_value rlx_elementwise_region(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
+                            const rlx_chain_step *chain, size_t chain_count,
+                            rlx_region_prologue prologue, int64_t prologue_input);
+/* one chain on several inputs, results stacked */
+RLX_API rlx_value rlx_batch_elementwise_region(rlx_graph *g, const rlx_value *inputs,
+                            size_t inputs_count, const rlx_chain_step *chain, size_t chain_count,
+                            rlx_region_prologue prologue);
+/* a chain of geometric steps */
+RLX_API rlx_value rlx_transform_region(rlx_graph *g, rlx_value x, const rlx_chain_step *chain,
+                            size_t chain_count);
+/* one of two sub-graphs */
+RLX_API rlx_value rlx_if(rlx_graph *g, rlx_value predicate, const rlx_value *captures,
+                         size_t captures_count, const rlx_graph *then_graph,
+                         const rlx_graph *else_graph, int64_t result);
+/* repeat a sub-graph while another holds */
+RLX_API rlx_value rlx_while(rlx_graph *g, const rlx_value *values, size_t values_count,
+                            const rlx_graph *cond_graph, const rlx_graph *body_graph,
+                            int64_t max_iterations, int64_t result);
+/* carry a value through a sequence */
+RLX_API rlx_value rlx_scan(rlx_graph *g, rlx_value init, const rlx_value *bcasts_and_xs,
+                           size_t bcasts_and_xs_count, const rlx_graph *body, rlx_dim length,
+                           int64_t num_bcast, int64_t num_xs, bool save_trajectory,
+                           int64_t num_checkpoints);
+/* an op the program registered */
+RLX_API rlx_value rlx_custom(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
+                            const char *name, const void *attrs, size_t attrs_count);
+/* a sub-graph with its own derivative */
+RLX_API rlx_value rlx_custom_fn(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
+                            const rlx_graph *fwd_graph, const rlx_graph *vjp_graph,
+                            const rlx_graph *jvp_graph);
+/* lse(x) - x[label] per row */
+RLX_API rlx_value rlx_softmax_cross_entropy_with_logits(rlx_graph *g, rlx_value logits,
+                            rlx_value labels);
+/* -sum t (x - lse(x)) per row */
+RLX_API rlx_value rlx_softmax_cross_entropy(rlx_graph *g, rlx_value logits, rlx_value targets);
+/* float to i8 by scale and zero point */
+RLX_API rlx_value rlx_quantize(rlx_graph *g, rlx_value x, int64_t axis, const float *scales,
+                            size_t scales_count, const float *zero_points,
+                            size_t zero_points_count);
+/* i8 to f32 by scale and zero point */
+RLX_API rlx_value rlx_dequantize(rlx_graph *g, rlx_value q, int64_t axis, const float *scales,
+                            size_t scales_count, const float *zero_points,
+                            size_t zero_points_count);
+/* quantise and dequantise; ema writes its state */
+RLX_API rlx_value rlx_fake_quantize(rlx_graph *g, rlx_value x, rlx_value scales, int64_t bits,
+                            int64_t axis, rlx_ste_kind ste, rlx_scale_mode scale_mode, float decay);
+/* fake quantisation with a learned scale */
+RLX_API rlx_value rlx_fake_quantize_lsq(rlx_graph *g, rlx_value x, rlx_value scale, int64_t bits,
+                            int64_t axis);
+/* i8 matrix product with rescaling */
+RLX_API rlx_value rlx_qmatmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias, int64_t x_zp,
+                            int64_t w_zp, int64_t out_zp, float mult);
+/* i8 convolution with rescaling */
+RLX_API rlx_value rlx_qconv_2d(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
+                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
+                            rlx_list dilation, int64_t groups, int64_t x_zp, int64_t w_zp,
+                            int64_t out_zp, float mult);
+/* product with a packed weight */
+RLX_API rlx_value rlx_dequant_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value scale,
+                            rlx_value zp, rlx_quant_scheme scheme, int64_t block_size, int64_t k,
+                            int64_t n, rlx_act_precision act);
+/* each row times its expert's packed weight */
+RLX_API rlx_value rlx_dequant_grouped_matmul(rlx_graph *g, rlx_value x, rlx_value w,
+                            rlx_value expert, rlx_quant_scheme scheme, int64_t k,
+                            rlx_act_precision act);
+/* packed expert weights as f32 */
+RLX_API rlx_value rlx_dequant_moe_weights(rlx_graph *g, rlx_value w, rlx_quant_scheme scheme,
+                            int64_t k);
+/* rows of a packed table as f32 */
+RLX_API rlx_value rlx_dequant_gather(rlx_graph *g, rlx_value table, rlx_value indices,
+                            rlx_quant_scheme scheme, int64_t k);
+/* choose experts, best groups first */
+RLX_API rlx_value rlx_group_limited_gate(rlx_graph *g, rlx_value sig, rlx_value route,
+                            int64_t n_group, int64_t topk_group, int64_t top_k, float scaling);
+/* nearest neighbours from a distance matrix */
+RLX_API rlx_value rlx_knn(rlx_graph *g, rlx_value d, int64_t k);
+/* render splats to RGBA */
+RLX_API rlx_value rlx_gaussian_splat_render(rlx_graph *g, rlx_value positions, rlx_value scales,
+                            rlx_value rotations, rlx_value opacities, rlx_value colors,
+                            rlx_value sh_coeffs, rlx_value meta, int64_t width, int64_t height,
+                            int64_t tile_size, int64_t max_splat_steps, int64_t max_list_entries,
+                            float radius_scale, float alpha_cutoff, float transmittance_threshold);
+/* project, sort and bin splats */
+RLX_API rlx_value rlx_gaussian_splat_prepare(rlx_graph *g, rlx_value positions, rlx_value scales,
+                            rlx_value rotations, rlx_value opacities, rlx_value colors,
+                            rlx_value sh_coeffs, rlx_value meta, int64_t width, int64_t height,
+                            int64_t tile_size, int64_t max_splat_steps, int64_t max_list_entries,
+                            float radius_scale, float alpha_cutoff, float transmittance_threshold);
+/* composite prepared splats */
+RLX_API rlx_value rlx_gaussian_splat_rasterize(rlx_graph *g, rlx_value prep, rlx_value meta,
+                            int64_t width, int64_t height, int64_t tile_size,
+                            int64_t max_splat_steps, int64_t max_list_entries, float alpha_cutoff,
+                            float transmittance_threshold);
+/* gradient of relu */
+RLX_API rlx_value rlx_relu_backward(rlx_graph *g, rlx_value x, rlx_value dy);
+/* gradient of a unary op */
+RLX_API rlx_value rlx_activation_backward(rlx_graph *g, rlx_value x, rlx_value dy, rlx_op kind);
+/* gradient of gather for the table */
+RLX_API rlx_value rlx_gather_backward(rlx_graph *g, rlx_value dy, rlx_value indices, int64_t axis,
+                            rlx_dim table_dim);
+/* running sum from the end */
+RLX_API rlx_value rlx_cumsum_backward(rlx_graph *g, rlx_value dy, int64_t axis, bool exclusive);
+/* gradient of layer_norm for x */
+RLX_API rlx_value rlx_layer_norm_backward_input(rlx_graph *g, rlx_value x, rlx_value gamma,
+                            rlx_value dy, int64_t axis, float eps);
+/* gradient of layer_norm for gamma */
+RLX_API rlx_value rlx_layer_norm_backward_gamma(rlx_graph *g, rlx_value x, rlx_value dy,
+                            int64_t axis, float eps);
+/* gradient of rms_norm for x */
+RLX_API rlx_value rlx_rms_norm_backward_input(rlx_graph *g, rlx_value x, rlx_value gamma,
+                            rlx_value beta, rlx_value dy, int64_t axis, float eps);
+/* gradient of rms_norm for gamma */
+RLX_API rlx_value rlx_rms_norm_backward_gamma(rlx_graph *g, rlx_value x, rlx_value gamma,
+                            rlx_value beta, rlx_value dy, int64_t axis, float eps);
+/* gradient of rms_norm for beta */
+RLX_API rlx_value rlx_rms_norm_backward_beta(rlx_graph *g, rlx_value x, rlx_value gamma,
+                            rlx_value beta, rlx_value dy, int64_t axis, float eps);
+/* gradient of group_norm for x */
+RLX_API rlx_value rlx_group_norm_backward_input(rlx_graph *g, rlx_value x, rlx_value gamma,
+                            rlx_value dy, int64_t num_groups, float eps);
+/* gradient of group_norm for gamma */
+RLX_API rlx_value rlx_group_norm_backward_gamma(rlx_graph *g, rlx_value x, rlx_value dy,
+                            int64_t num_groups, float eps);
+/* gradient of group_norm for beta */
+RLX_API rlx_value rlx_group_norm_backward_beta(rlx_graph *g, rlx_value x, rlx_value dy,
+                            int64_t num_groups, float eps);
+/* gradient of batch_norm_inference for x */
+RLX_API rlx_value rlx_batch_norm_inference_backward_input(rlx_graph *g, rlx_value x,
+                            rlx_value gamma, rlx_value mean, rlx_value var, rlx_value dy,
+                            int64_t axis, float eps);
+/* gradient of batch_norm_inference for gamma */
+RLX_API rlx_value rlx_batch_norm_inference_backward_gamma(rlx_graph *g, rlx_value x, rlx_value mean,
+                            rlx_value var, rlx_value dy, int64_t axis, float eps);
+/* gradient of batch_norm_inference for beta */
+RLX_API rlx_value rlx_batch_norm_inference_backward_beta(rlx_graph *g, rlx_value x, rlx_value dy,
+                            int64_t axis, float eps);
+/* gradients of ada_layer_norm, packed flat */
+RLX_API rlx_value rlx_ada_layer_norm_backward(rlx_graph *g, rlx_value x, rlx_value scale,
+                            rlx_value shift, rlx_value dy, rlx_norm_kind norm, float eps);
+/* gradients of gated_residual, packed flat */
+RLX_API rlx_value rlx_gated_residual_backward(rlx_graph *g, rlx_value x, rlx_value y,
+                            rlx_value gate, rlx_value dy);
+/* gradient of conv for x */
+RLX_API rlx_value rlx_conv_backward_input(rlx_graph *g, rlx_value dy, rlx_value w,
+                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
+                            rlx_list dilation, int64_t groups, rlx_list x_shape);
+/* gradient of conv for w */
+RLX_API rlx_value rlx_conv_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy,
+                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
+                            rlx_list dilation, int64_t groups);
+/* gradient of max pooling */
+RLX_API rlx_value rlx_max_pool_backward(rlx_graph *g, rlx_value x, rlx_value dy,
+                            rlx_list kernel_size, rlx_list stride, rlx_list padding);
+/* gradient of attention for one operand */
+RLX_API rlx_value rlx_attention_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
+                            rlx_value dy, rlx_value mask, int64_t num_heads, int64_t num_kv_heads,
+                            int64_t head_dim, rlx_mask_kind mask_kind, int64_t window,
+                            float score_scale, float logit_softcap, rlx_attention_layout layout,
+                            rlx_attention_wrt wrt);
+/* turn back */
+RLX_API rlx_value rlx_rope_backward(rlx_graph *g, rlx_value dy, rlx_value cos, rlx_value sin,
+                            int64_t head_dim, int64_t n_rot, rlx_rope_style style,
+                            int64_t seq_axis);
+/* (softmax - onehot) dloss */
+RLX_API rlx_value rlx_softmax_cross_entropy_backward(rlx_graph *g, rlx_value logits,
+                            rlx_value labels, rlx_value dloss);
+/* gradient of fake_quantize for x */
+RLX_API rlx_value rlx_fake_quantize_backward(rlx_graph *g, rlx_value x, rlx_value scales,
+                            rlx_value dy, int64_t bits, int64_t axis, rlx_ste_kind ste,
+                            rlx_scale_mode scale_mode);
+/* gradient of fake_quantize_lsq for x */
+RLX_API rlx_value rlx_fake_quantize_lsq_backward_x(rlx_graph *g, rlx_value x, rlx_value scale,
+                            rlx_value dy, int64_t bits, int64_t axis);
+/* gradient of fake_quantize_lsq for the scale */
+RLX_API rlx_value rlx_fake_quantize_lsq_backward_scale(rlx_graph *g, rlx_value x, rlx_value scale,
+                            rlx_value dy, int64_t bits, int64_t axis);
+/* gradient of scan for its start */
+RLX_API rlx_value rlx_scan_backward(rlx_graph *g, rlx_value init, rlx_value trajectory,
+                            rlx_value upstream, const rlx_value *xs, size_t xs_count,
+                            const rlx_graph *body, const rlx_graph *body_vjp, rlx_dim length,
+                            int64_t num_xs, bool save_trajectory, int64_t num_checkpoints,
+                            int64_t xs_idx);
+/* gradient of scan for one sequence */
+RLX_API rlx_value rlx_scan_backward_xs(rlx_graph *g, rlx_value init, rlx_value trajectory,
+                            rlx_value upstream, const rlx_value *xs, size_t xs_count,
+                            const rlx_graph *body, const rlx_graph *body_vjp, rlx_dim length,
+                            int64_t num_xs, bool save_trajectory, int64_t num_checkpoints,
+                            int64_t xs_idx);
+/* gradient of log_mel for the spectra */
+RLX_API rlx_value rlx_log_mel_backward(rlx_graph *g, rlx_value spec, rlx_value filt, rlx_value dy);
+/* gradient of knn for the distances */
+RLX_API rlx_value rlx_knn_backward(rlx_graph *g, rlx_value d, rlx_value dd, int64_t k);
+/* gradients of splat rendering, packed flat */
+RLX_API rlx_value rlx_gaussian_splat_render_backward(rlx_graph *g, rlx_value positions,
+                            rlx_value scales, rlx_value rotations, rlx_value opacities,
+                            rlx_value colors, rlx_value sh_coeffs, rlx_value meta, rlx_value dl,
+                            int64_t width, int64_t height, int64_t tile_size,
+                            int64_t max_splat_steps, int64_t max_list_entries, float radius_scale,
+                            float alpha_cutoff, float transmittance_threshold, float loss_grad_clip,
+                            int64_t sh_band, float max_anisotropy);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,100 @@
+/* tools.h: looking inside: graphs as text and pictures, memory plans, the op table, self-tests, and
+ * tensors in files. What the rlx command is made of. */
+#ifndef RLX_TOOLS_H
+#define RLX_TOOLS_H
+
+#include "rlx/rlx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Takes the next piece of a text. */
+typedef void (*rlx_write_fn)(void *user, const char *text, size_t len);
+
+/* ---- the op table ---- */
+
+typedef struct rlx_op_row {
+    const char *name, *family, *category, *inputs, *summary;
+    char attributes[512];               /* "axis=-1 keep_dim=false"; required ones without a value */
+    bool special;                       /* of the special-ops manual */
+    bool infer, grad, cpu, vulkan, webgpu; /* what exists for it */
+} rlx_op_row;
+/* Op number i; false: there are no more. */
+RLX_API bool rlx_op_list(size_t i, rlx_op_row *out);
+
+/* ---- models ---- */
+
+/* The canonical text form. elide shortens large constants, for people; types adds every type. */
+RLX_API rlx_status rlx_model_print(const rlx_model *m, bool elide, bool types, rlx_write_fn write,
+                                   void *user, rlx_error *err);
+/* Inputs, params, states, outputs, counts of ops and sizes: a table, or JSON. */
+RLX_API rlx_status rlx_model_describe(const rlx_model *m, bool json, rlx_write_fn write, void *user,
+                                      rlx_error *err);
+typedef enum rlx_picture { RLX_PICTURE_SVG, RLX_PICTURE_DOT } rlx_picture;
+RLX_API rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_write_fn write,
+                                  void *user, rlx_error *err);
+
+/* A new model after the named passes, in the order given: "expand,dce". dev NULL: for none in
+ * particular. */
+RLX_API rlx_status rlx_model_transform(const rlx_model *m, const char *passes, rlx_device *dev,
+                                       rlx_model **out, rlx_error *err);
+/* Pass number i of those there are; false: there are no more. */
+RLX_API bool rlx_pass_list(size_t i, const char **name, const char **summary);
+
+/* ---- memory plans ---- */
+
+typedef enum rlx_plan_format { RLX_PLAN_TEXT, RLX_PLAN_JSON, RLX_PLAN_SVG } rlx_plan_format;
+typedef struct rlx_plan_summary {
+    uint64_t arena, lower_bound, unshared;
+    size_t values;
+    const char *method;
+} rlx_plan_summary;
+/* Of the session's program (after a run, if the model has symbolic dims). */
+RLX_API rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn write,
+                                    void *user, rlx_plan_summary *out, rlx_error *err);
+/* A bare problem in MiniMalloc's CSV form. capacity 0: as small as it gets. */
+RLX_API rlx_status rlx_plan_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity,
+                                rlx_plan_format format, rlx_write_fn write, void *user,
+                                rlx_plan_summary *out, rlx_error *err);
+
+/* ---- tensors in files ---- */
+
+/* An .npy file; the data is the caller's, to be given back with rlx_tensor_free. */
+RLX_API rlx_status rlx_tensor_load(rlx_context *ctx, const char *path, rlx_tensor *out,
+                                   rlx_error *err);
+RLX_API rlx_status rlx_tensor_save(rlx_context *ctx, const char *path, const rlx_tensor *t,
+                                   rlx_error *err);
+/* Room for a tensor of that dtype and dims (zeros). */
+RLX_API rlx_status rlx_tensor_alloc(rlx_context *ctx, rlx_tensor *t, rlx_error *err);
+RLX_API void rlx_tensor_free(rlx_context *ctx, rlx_tensor *t);
+
+/* ---- self-test ---- */
+
+typedef enum rlx_verdict { RLX_PASSED, RLX_FAILED, RLX_SKIPPED } rlx_verdict;
+typedef struct rlx_selftest_result {
+    const char *op;
+    const char *what;    /* "f16 [2,1,3] [4,1] nasty" */
+    rlx_verdict verdict;
+    const char *message; /* why it failed or was skipped */
+    double max_error;    /* as a multiple of what is allowed */
+    size_t done, total;
+} rlx_selftest_result;
+typedef struct rlx_selftest_desc {
+    const char *op; /* only this one; NULL: all */
+    uint64_t seed;  /* of the random values; 0 is as good as any */
+    void (*each)(void *user, const rlx_selftest_result *r); /* NULL: nobody listens */
+    void *user;
+} rlx_selftest_desc;
+typedef struct rlx_selftest_summary {
+    size_t passed, failed, skipped;
+} rlx_selftest_summary;
+/* Every op on the device, ordinary and nasty values and shapes: the CPU against the definition of
+ * each op, other devices against the CPU. */
+RLX_API rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_desc *desc,
+                                rlx_selftest_summary *out, rlx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

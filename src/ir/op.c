@@ -1,0 +1,110 @@
+/* op.c: ops.def and enums.def as tables, and look-ups in them. */
+#include "ir/op.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "base/str.h"
+
+#define MANY (-1)
+static const struct op_info op_table[RLX_OP_count] = {
+    [RLX_OP_none] = {"none", FAMILY_none, CATEGORY_IO, 0, 0, "", 0, "no op"},
+#define OP(name, family, category, lo, hi, inputs, flags, summary)                              \
+    [RLX_OP_##name] = {#name, FAMILY_##family, CATEGORY_##category, lo, hi, inputs, flags, summary},
+#include "ir/ops.def"
+};
+
+static const char *const family_names[FAMILY_count] = {
+    [FAMILY_none] = "none",
+#define FAMILY(name, rule) [FAMILY_##name] = #name,
+#include "ir/ops.def"
+};
+
+/* Where each family's rows begin in attr_table: a family takes the number of the next row and gives
+ * it back, so that the rows themselves are numbered without gaps. */
+enum {
+    ROW_none,
+    ROW_BEFORE_none = -1,
+#define FAMILY(name, rule) ROW_##name, ROW_BEFORE_##name = ROW_##name - 1,
+#define ATTR(family, field, kind, def) ROW_##family##_##field,
+#define ENUM_ATTR(family, field, words, def) ROW_##family##_##field,
+#include "ir/ops.def"
+    ROW_COUNT
+};
+
+static const struct attr_info attr_table[] = {
+#define ATTR(family, field, kind, def) \
+    {#field, ATTR_##kind, NULL, #def, offsetof(union ir_attr, family.field)},
+#define ENUM_ATTR(family, field, words, def) \
+    {#field, ATTR_ENUM, #words, #def, offsetof(union ir_attr, family.field)},
+#include "ir/ops.def"
+};
+_Static_assert(sizeof attr_table / sizeof attr_table[0] == ROW_COUNT, "rows and numbers agree");
+
+static const int family_row[FAMILY_count + 1] = {
+    [FAMILY_none] = 0,
+#define FAMILY(name, rule) [FAMILY_##name] = ROW_##name,
+#include "ir/ops.def"
+    [FAMILY_count] = ROW_COUNT,
+};
+
+static const struct {
+    const char *words, *word;
+} word_table[] = {
+#define WORD(name, word) {#name, #word},
+#include "ir/enums.def"
+};
+#define WORD_COUNT (sizeof word_table / sizeof word_table[0])
+
+const struct op_info *op_info(rlx_op op)
+{
+    return &op_table[(unsigned)op < RLX_OP_count ? op : RLX_OP_none];
+}
+
+const char *family_name(enum op_family f)
+{
+    return (unsigned)f < FAMILY_count ? family_names[f] : "none";
+}
+
+const struct attr_info *family_attrs(enum op_family f, size_t *count)
+{
+    *count = (size_t)(family_row[f + 1] - family_row[f]);
+    return attr_table + family_row[f];
+}
+
+bool op_from_name(rlx_str name, rlx_op *out)
+{
+    for (int op = RLX_OP_none + 1; op < RLX_OP_count; op++) {
+        if (str_eq(name, rlx_cstr(op_table[op].name))) {
+            *out = (rlx_op)op;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool enum_from_word(const char *words, rlx_str word, int32_t *out)
+{
+    int32_t index = 0;
+
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        if (strcmp(word_table[i].words, words) != 0)
+            continue;
+        if (str_eq(word, rlx_cstr(word_table[i].word))) {
+            *out = index;
+            return true;
+        }
+        index++;
+    }
+    return false;
+}
+
+const char *enum_word(const char *words, int32_t value)
+{
+    int32_t index = 0;
+
+    for (size_t i = 0; i < WORD_COUNT; i++)
+        if (strcmp(word_table[i].words, words) == 0 && index++ == value)
+            return word_table[i].word;
+    return NULL;
+}

@@ -1,0 +1,122 @@
+/* op.h: the op table: what ops.def says, as data. */
+#ifndef IR_OP_H
+#define IR_OP_H
+
+#include "ir/type.h"
+
+enum op_category {
+    CATEGORY_IO,
+    CATEGORY_ELEMENTWISE,
+    CATEGORY_MOVEMENT,
+    CATEGORY_INDEX,
+    CATEGORY_REDUCTION,
+    CATEGORY_RANDOM,
+    CATEGORY_CONTRACTION,
+    CATEGORY_NORMALISATION,
+    CATEGORY_WINDOW,
+    CATEGORY_SEQUENCE,
+    CATEGORY_FUSED,
+    CATEGORY_CONTROL,
+    CATEGORY_GRADIENT
+};
+
+enum op_flags {
+    OP_LEAF = 1,     /* no inputs, no step */
+    OP_PROMOTES = 2, /* the builder casts its operands to their common type (ops-core 2.2) */
+    OP_COMMUTES = 4,
+    OP_DIFF = 8,     /* differentiable in at least one input */
+    OP_WRITES = 16,  /* may write a state: never merged, folded or removed */
+    OP_RANDOM = 32,  /* never folded or merged */
+    OP_SPECIAL = 64  /* of the special-ops manual */
+};
+
+enum op_family {
+    FAMILY_none,
+#define FAMILY(name, rule) FAMILY_##name,
+#include "ir/ops.def"
+    FAMILY_count
+};
+
+enum attr_kind {
+    ATTR_BOOL, ATTR_I64, ATTR_U64, ATTR_F32, ATTR_F64, ATTR_ENUM, ATTR_DTYPE, ATTR_DIM, ATTR_AXES,
+    ATTR_INTS, ATTR_DIMS, ATTR_FLOATS, ATTR_BYTES, ATTR_STRING, ATTR_GRAPH, ATTR_CHAIN, ATTR_UNARY
+};
+
+/* FLOATS, BYTES, STRING, CHAIN: memory of the module, or longer lived; never written. */
+struct ir_blob {
+    const void *ptr;
+    size_t len; /* bytes of BYTES and STRING, elements of FLOATS and CHAIN */
+};
+
+/* How each kind is stored. */
+typedef bool attr_BOOL;
+typedef int64_t attr_I64; /* RLX_ABSENT */
+typedef uint64_t attr_U64;
+typedef float attr_F32;   /* NaN: absent */
+typedef double attr_F64;
+typedef int32_t attr_ENUM;
+typedef rlx_dtype attr_DTYPE; /* RLX_ABSENT_DTYPE */
+typedef ir_dim attr_DIM;
+typedef rlx_list attr_AXES;
+typedef rlx_list attr_INTS;
+typedef rlx_list attr_DIMS;
+typedef struct ir_blob attr_FLOATS;
+typedef struct ir_blob attr_BYTES;
+typedef struct ir_blob attr_STRING;
+typedef int32_t attr_GRAPH; /* the sub-graph's number in its module; -1: absent */
+typedef struct ir_blob attr_CHAIN;
+typedef rlx_op attr_UNARY; /* RLX_OP_none */
+
+/* struct attr_<family>, one field per ATTR row. A family without rows has an empty struct. */
+struct attr_none {
+#define FAMILY(name, rule) }; struct attr_##name {
+#define ATTR(family, field, kind, def) attr_##kind field;
+#define ENUM_ATTR(family, field, words, def) attr_ENUM field;
+#include "ir/ops.def"
+};
+
+union ir_attr {
+#define FAMILY(name, rule) struct attr_##name name;
+#include "ir/ops.def"
+};
+
+struct attr_info {
+    const char *name;
+    enum attr_kind kind;
+    const char *words;        /* the enum's name, for ATTR_ENUM */
+    const char *default_text; /* "REQUIRED", "ABSENT", "EMPTY" or the value as text */
+    size_t offset;            /* in union ir_attr */
+};
+
+struct op_info {
+    const char *name;
+    enum op_family family;
+    enum op_category category;
+    int32_t inputs_min, inputs_max; /* max < 0: any number */
+    const char *inputs;             /* names; [..] and those past min are optional */
+    unsigned flags;
+    const char *summary;
+};
+
+const struct op_info *op_info(rlx_op op); /* never NULL: an unknown op gives the row of none */
+const char *family_name(enum op_family f);
+/* The attributes of a family, in the order of ops.def; *count of them. */
+const struct attr_info *family_attrs(enum op_family f, size_t *count);
+bool op_from_name(rlx_str name, rlx_op *out);
+static inline bool op_is(rlx_op op, unsigned flag)
+{
+    return (op_info(op)->flags & flag) != 0;
+}
+
+/* Words of an enum: its index from a word, a word from its index (NULL: there is none). */
+bool enum_from_word(const char *words, rlx_str word, int32_t *out);
+const char *enum_word(const char *words, int32_t value);
+
+/* Set every attribute of the op to its default; required ones to an empty value. */
+void attr_defaults(rlx_op op, union ir_attr *out);
+bool attr_is_default(const struct attr_info *a, const union ir_attr *v); /* never for required ones */
+/* By value: blobs by content, NaN equal to NaN. */
+bool attr_same(rlx_op op, const union ir_attr *a, const union ir_attr *b);
+uint64_t attr_hash(rlx_op op, const union ir_attr *a);
+
+#endif

@@ -1,0 +1,18 @@
+/* target.h: what the compiler may know of a device. */
+#ifndef IR_TARGET_H
+#define IR_TARGET_H
+
+#include "ir/op.h"
+
+struct target {
+    const char *backend;       /* "cpu" */
+    char description[128];
+    char features[256];        /* words */
+    bool native[FAMILY_count]; /* families it has kernels for; others must be expanded */
+    uint64_t alignment;        /* of every slot */
+    uint64_t max_buffer;       /* bytes of one allocation; 0: no limit known */
+    uint64_t memory;           /* bytes in all; 0: not known */
+    int32_t threads;           /* CPU workers; 0 elsewhere */
+};
+
+#endif
