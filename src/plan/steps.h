@@ -1,0 +1,69 @@
+/* steps.h: what will run, in order, before anything has an address.
+ *
+ *     lower (nodes -> steps)   =>   plan (steps -> offsets)   =>   lower (offsets into the steps)
+ *
+ * A *value* is a run of bytes: a node's result, a leaf, or a step's scratch. A *step* reads and
+ * writes values. The planner knows nothing else: no ops, no kernels, no devices. */
+#ifndef PLAN_STEPS_H
+#define PLAN_STEPS_H
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+enum region {
+    REGION_WEIGHTS, /* params: one store per (model, device), laid out once, written by uploads */
+    REGION_CONSTS,  /* constants of this program */
+    REGION_ACTS,    /* inputs, outputs, intermediates, scratch: the planned arena */
+    REGION_STATE,   /* resident handles, shared by the programs of a session */
+    REGION_COUNT
+};
+
+enum value_flags {
+    VALUE_INPUT = 1,   /* fed before the first step: alive for the whole run, never reused */
+    VALUE_OUTPUT = 2,  /* read after the last step: alive to the end */
+    VALUE_SCRATCH = 4, /* alive during one step only */
+    VALUE_PINNED = 8,  /* alive for the whole run (a constant, a state, a static pack) */
+    VALUE_FIXED = 16   /* its offset was given beforehand (weights, states): keep it */
+};
+
+struct value {
+    int32_t node;         /* the graph node it holds; -1: scratch */
+    int32_t root;         /* itself, or the value whose bytes it is a view of */
+    enum region region;   /* the root's */
+    uint32_t flags;       /* enum value_flags */
+    uint64_t view_offset; /* bytes from the start of the root; 0 for a root */
+    uint64_t bytes;       /* that hold data; 0: no storage at all */
+    uint64_t offset;      /* in its region; filled by the planner, for views too */
+    int32_t birth, death; /* of a root: first and last step that touch it; filled by the planner */
+    int32_t shares; /* the root in whose place it lives (in place), or -1; filled by the planner */
+};
+
+enum step_role {
+    ROLE_READ,
+    ROLE_WRITE,
+    ROLE_UPDATE
+}; /* UPDATE: reads, then writes, the same bytes */
+
+struct operand {
+    int32_t value;
+    uint8_t role;  /* enum step_role */
+    bool in_place; /* a read: the step may write its (single) written operand over this one */
+};
+
+struct step {
+    const char *name;      /* stable, lower snake case: what profiles and traces show */
+    int32_t node;          /* that it computes */
+    uint32_t first, count; /* its operands: steps->operand[first .. first+count) */
+    const void *work;      /* the lowering's own: kernel and parameters */
+};
+
+struct steps {
+    struct value *value;
+    size_t value_count;
+    struct operand *operand;
+    size_t operand_count;
+    struct step *step;
+    size_t step_count;
+};
+
+#endif
