@@ -1,0 +1,91 @@
+/* backend.h: all that a device must do for rlx. One table per backend, chosen by name in
+ * backend/registry.c; no other file asks which backend it is talking to.
+ *
+ * A backend that brings its own kernels (cpu) also brings `select`, which turns a node into steps;
+ * the others share the lowering to dispatches. */
+#ifndef BACKEND_BACKEND_H
+#define BACKEND_BACKEND_H
+
+#include "ir/graph.h"
+#include "ir/target.h"
+#include "plan/steps.h"
+
+#define BACKEND_ABI 1 /* raised when this struct changes */
+
+struct backend_ops;
+struct backend { /* a device's own struct begins with this */
+    const struct backend_ops *ops;
+    const rlx_allocator *mem;
+};
+
+struct device_desc {
+    const rlx_allocator *mem;
+    rlx_str variant; /* what stood behind the colon of its name: "1" in "vulkan:1"; may be none */
+    int32_t threads; /* CPU workers; 0: one per core */
+};
+
+struct buffer; /* memory of a device; each backend's own */
+struct span {
+    struct buffer *buffer;
+    uint64_t offset, bytes;
+};
+
+/* One unit of a schedule. Operands are in the order of the step's. */
+struct command {
+    enum { COMMAND_DISPATCH, COMMAND_COPY, COMMAND_BARRIER } kind;
+    void *work;                 /* dispatch: what select or load made for it */
+    const struct span *operand; /* dispatch: all; copy: [0] to, [1] from */
+    uint32_t operand_count;
+    int32_t step; /* its number in the program */
+};
+
+/* What a run has to say about its data; filled by the time its ticket is done. */
+struct run_report {
+    int32_t step;            /* the step that met a bad index; -1: none */
+    int64_t position, value; /* where in the index operand, and what it was */
+};
+
+/* Profile hook: called around each command when set. */
+struct run_hooks {
+    void (*after)(void *user, int32_t step, uint64_t start_ns, uint64_t end_ns);
+    void *user;
+};
+
+struct select_call;
+
+struct backend_ops {
+    uint32_t abi;
+    const char *name; /* "cpu", "null" */
+
+    /* open returns the device's struct; it outlives the sessions on it. describe needs no device. */
+    rlx_status (*open)(const struct device_desc *desc, struct backend **out, struct diag *d);
+    void (*close)(struct backend *b);
+    void (*describe)(const struct backend *b, struct target *out); /* limits, native families */
+
+    /* Memory. The planner calls alloc once per region, so it may be slow. It is zeroed. */
+    rlx_status (*alloc)(struct backend *b, uint64_t bytes, struct buffer **out, struct diag *d);
+    void (*release)(struct backend *b, struct buffer *buf);
+    rlx_status (*write)(struct backend *b, struct span dst, const void *src, struct diag *d);
+    rlx_status (*read)(struct backend *b, struct span src, void *dst, struct diag *d);
+    rlx_status (*copy)(struct backend *b, struct span dst, struct span src, struct diag *d);
+    rlx_status (*fill)(struct backend *b, struct span dst, uint8_t byte, struct diag *d);
+
+    /* Lowering. select: the steps of one node. load: a command's operands now have addresses. */
+    rlx_status (*select)(struct backend *b, struct select_call *c);
+    rlx_status (*load)(struct backend *b, struct command *c, struct diag *d);
+
+    /* Work. submit may return before the work is done, with a ticket; tickets are done in order.
+     * poll never blocks; wait returns when that ticket is done. Commands, report and hooks stay
+     * where they are until then. */
+    rlx_status (*submit)(struct backend *b, const struct command *list, size_t count,
+                         const struct run_hooks *hooks, struct run_report *report, uint64_t *ticket,
+                         struct diag *d);
+    rlx_status (*poll)(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
+    rlx_status (*wait)(struct backend *b, uint64_t ticket, struct diag *d);
+};
+
+/* registry.c */
+const struct backend_ops *backend_find(rlx_str name); /* NULL: there is none of that name */
+const struct backend_ops *backend_at(size_t i);       /* NULL: there are no more */
+
+#endif

@@ -1,0 +1,52 @@
+/* cpu.h: the CPU backend's own structs, shared by its files.
+ *
+ *     select.c   a node becomes a cpu_work: kernel, shapes, room for pointers
+ *     control.c  branches and loops become a cpu_work that runs sub-programs
+ *     device.c   memory, and running works one after the other */
+#ifndef CPU_CPU_H
+#define CPU_CPU_H
+
+#include "backend/backend.h"
+#include "backend/cpu/kernel.h"
+#include "lower/lower.h"
+
+struct cpu_device {
+    struct backend base;
+    struct pool *pool;
+    const struct cpu_kernels *kernels; /* of the chosen ISA level */
+    _Atomic uint64_t tickets;
+};
+
+/* One step, ready to run once its operands have addresses. Operands: the inputs, then the output,
+ * then scratch. */
+struct cpu_work {
+    rlx_status (*run)(struct cpu_work *w, struct diag *d);
+    void (*load)(struct cpu_work *w, void *const *operand); /* called once */
+    struct cpu_call call;
+    struct cpu_tensor *in; /* what call.in points to */
+    struct cpu_tensor out;
+    struct cpu_fault fault;
+    bool has_scratch;
+    const struct cpu_kernel *kernel;
+    const rlx_custom_op *custom;
+    struct cpu_control *control;
+};
+
+struct cpu_device *cpu_device_of(struct backend *b);
+void cpu_tensor_of(const struct ir_type *t, struct cpu_tensor *out); /* no data yet */
+
+/* select.c */
+rlx_status cpu_select(struct backend *b, struct select_call *c);
+rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cpu_work **out);
+/* The step of that work: its reads, its write and its scratch, in the order load expects. */
+rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place, uint64_t scratch);
+void cpu_load_tensors(struct cpu_work *w, void *const *operand);
+
+/* control.c: if, while, scan and their gradients. */
+rlx_status cpu_select_control(struct cpu_device *dev, struct select_call *c);
+
+/* levels.c: the kernels of an ISA level; "none" picks the best this CPU has. NULL: it has not. */
+const struct cpu_kernels *cpu_level(rlx_str name);
+void cpu_level_names(char *out, size_t size); /* those this CPU can run, best first */
+
+#endif

@@ -1,0 +1,65 @@
+/* kernel.h: what a CPU kernel is given and how it shares its work.
+ *
+ * Files in kernels/ are compiled once per ISA level; CPU_NAME(x) gives each level's copy a name of
+ * its own, and everything else in them is static. A kernel takes dense row-major tensors of any rank
+ * up to 8, empty ones included, and cuts its work into blocks by the shapes alone, never by the
+ * number of threads, so that results are the same for any number. Kernels allocate nothing: what
+ * they need besides is scratch that they ask for beforehand. */
+#ifndef CPU_KERNEL_H
+#define CPU_KERNEL_H
+
+#include "base/pool.h"
+#include "ir/op.h"
+
+struct cpu_tensor {
+    void *data;
+    rlx_dtype dtype;
+    int32_t rank;
+    int64_t dim[RLX_MAX_RANK];
+    int64_t count; /* elements; 0: empty, and data may be NULL */
+};
+
+/* Where a kernel reports an index that must not be out of range. The smallest position wins. */
+struct cpu_fault {
+    _Atomic int64_t position; /* INT64_MAX: none */
+    _Atomic int64_t value;
+};
+
+struct cpu_call {
+    rlx_op op;
+    const union ir_attr *attr; /* normalised */
+    int32_t in_count;
+    const struct cpu_tensor *in;
+    const struct cpu_tensor *out;
+    void *scratch; /* 64-byte aligned, as many bytes as the kernel's scratch() asked for */
+    struct pool *pool;
+    struct cpu_fault *fault;
+    bool check_indices; /* report every out-of-range index, not only where the op always does */
+};
+
+struct cpu_kernel {
+    void (*run)(const struct cpu_call *c);
+    /* Bytes of scratch for these shapes (data pointers are NULL then); NULL: none. */
+    uint64_t (*scratch)(const struct cpu_call *c);
+    /* Bit i: when input i has exactly the output's shape and element size, the kernel reads its
+     * element k before it writes k and no other, so the output may take its place. */
+    uint32_t in_place;
+};
+
+#define CPU_PASTE_(a, b) a##_##b
+#define CPU_PASTE(a, b) CPU_PASTE_(a, b)
+#define CPU_NAME(x) CPU_PASTE(x, CPU_ISA)
+
+/* One table per ISA level, by family; run is NULL where the CPU has no kernel. */
+struct cpu_kernels {
+    const char *isa;
+    const struct cpu_kernel *family[FAMILY_count];
+};
+
+/* Run fn(ctx, begin, end, worker) over [0, count) in blocks of `grain` items. */
+typedef void (*cpu_range_fn)(void *ctx, int64_t begin, int64_t end, int worker);
+void cpu_for(struct pool *pool, int64_t count, int64_t grain, cpu_range_fn fn, void *ctx);
+
+void cpu_report_index(const struct cpu_call *c, int64_t position, int64_t value);
+
+#endif

@@ -1,0 +1,16 @@
+/* copy.c: stop_gradient, which is the identity (ops-core 5.4). */
+#include "backend/cpu/kernels/row.h"
+
+static void copy_span(const struct cpu_call *c, const struct cpu_span *s)
+{
+    if (s->out != s->in[0])
+        memcpy(s->out, s->in[0], (size_t)s->n * cpu_size(c->out->dtype));
+}
+
+static void run(const struct cpu_call *c)
+{
+    cpu_elementwise(c, cpu_row_grain(c->op), copy_span);
+}
+
+extern const struct cpu_kernel CPU_NAME(cpu_stop_gradient);
+const struct cpu_kernel CPU_NAME(cpu_stop_gradient) = {.run = run, .in_place = 1};

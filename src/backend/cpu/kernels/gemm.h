@@ -1,0 +1,157 @@
+/* gemm.h: the product of two matrices, many at a time: what matmul and convolution are made of.
+ *
+ *     c[item, row, col] = sum over k of a[item, row, k] * b[item, k, col]
+ *
+ * The sums are cut into blocks by shapes alone. For each block and each stretch of k the operands
+ * are packed: a function of the caller's fetches them (from strides, from an image, from rows in
+ * some order) into panels that the inner loop reads front to back. A line is a row of a or a column
+ * of b; a panel holds `width` lines, one k after another:
+ *
+ *     panel 0                                panel 1
+ *     k = 0: line 0, 1, .. width-1           k = 0: line width, ..
+ *     k = 1: line 0, 1, .. width-1           k = 1: line width, ..
+ *
+ * When a block's sums are complete, a function of the caller's takes them while they are still in
+ * the cache: it adds a bias, applies an activation, converts, scatters. */
+#ifndef CPU_GEMM_H
+#define CPU_GEMM_H
+
+#include "backend/cpu/kernels/common.h"
+
+/* What panels and sums are made of. */
+enum gemm_kind {
+    GEMM_F32,
+    GEMM_F64,
+    GEMM_I32, /* uint32_t: the low half of an i64 sum is the sum of low halves */
+    GEMM_I64, /* uint64_t */
+    GEMM_I16, /* panels of int16_t, two neighbouring k per lane; sums of uint32_t */
+    GEMM_KINDS
+};
+
+/* Part of one operand, to be packed. Lanes past the last line are to be zero. GEMM_I16: k is even,
+ * and an odd ks is followed by zeros. */
+struct gemm_part {
+    int64_t item;
+    int64_t line, lines; /* from, how many >= 1 */
+    int64_t k, ks;
+    int64_t width;
+    void *panel;
+};
+typedef void (*gemm_pack_fn)(const void *ctx, const struct gemm_part *p);
+
+/* Complete sums: rows x cols of them, `ld` apart from row to row. */
+struct gemm_block {
+    int64_t item;
+    int64_t row, rows;
+    int64_t col, cols;
+    void *sum;
+    int64_t ld;
+};
+typedef void (*gemm_store_fn)(const void *ctx, const struct gemm_block *b);
+
+/* How large one item is, where they differ; none is larger than m, n, k of struct gemm. */
+typedef void (*gemm_size_fn)(const void *ctx, int64_t item, int64_t *m, int64_t *n, int64_t *k);
+
+struct gemm {
+    enum gemm_kind kind;
+    int64_t items, m, n, k; /* k 0: sums are 0 */
+    gemm_size_fn size;      /* NULL: all items are m x n x k */
+    gemm_pack_fn pack_a, pack_b;
+    bool in_scratch;     /* sums live in scratch until they are stored; else in c */
+    void *c;             /* dense sums [items, m, n] */
+    gemm_store_fn store; /* NULL: c is all that is wanted */
+    const void *ctx;
+};
+
+#define gemm_scratch CPU_NAME(gemm_scratch)
+#define gemm_run CPU_NAME(gemm_run)
+
+/* Bytes of scratch, from sizes alone. Fewer items than g->items, or smaller ones, never need more
+ * where g->size is set. pool NULL: one thread. */
+uint64_t gemm_scratch(const struct gemm *g, const struct pool *pool);
+void gemm_run(const struct gemm *g, struct pool *pool, void *scratch);
+
+/* ---- packing from memory (gemm_pack.c) ----------------------------------------------------- */
+
+/* Lines of elements in memory. f16 and bf16 become f32; i32, i64 and f64 stay. */
+struct gemm_view {
+    const void *data;
+    rlx_dtype dtype;
+    int64_t line, k; /* strides, in elements */
+};
+
+#define gemm_pack_view CPU_NAME(gemm_pack_view)
+#define gemm_pack_run CPU_NAME(gemm_pack_run)
+#define gemm_pack_c64_a CPU_NAME(gemm_pack_c64_a)
+#define gemm_pack_c64_b CPU_NAME(gemm_pack_c64_b)
+
+/* The part p of v; p->item is not looked at. */
+void gemm_pack_view(const struct gemm_view *v, const struct gemm_part *p);
+/* Only ks of the panel's k, from `at` on in the panel: v begins with what comes there. */
+void gemm_pack_run(const struct gemm_view *v, const struct gemm_part *p, int64_t at, int64_t ks);
+
+/* A c64 product is an f32 product of twice the columns and twice the k:
+ *
+ *     [re im] x [ re im]  =  [re im]
+ *               [-im re]
+ *
+ * p counts in these. a's rows stay rows; b's columns are pairs. */
+void gemm_pack_c64_a(const struct gemm_view *v, const struct gemm_part *p);
+void gemm_pack_c64_b(const struct gemm_view *v, const struct gemm_part *p);
+
+/* ---- few rows (gemm_few.c) ----------------------------------------------------------------- */
+
+/* Up to this many rows b is read where it lies: packing it would cost more than the product. */
+enum { GEMM_FEW = 8, GEMM_FEW_SUMS = 2048 };
+
+/* rows x cols sums in f32 (f64 operands: in f64). One of b's strides is 1. */
+struct gemm_few {
+    rlx_dtype a_dtype;         /* f64 exactly if b's is */
+    const void *row[GEMM_FEW]; /* where each row of a begins */
+    int64_t a_k;               /* from one k of a row to the next, in elements */
+    int64_t rows;
+    struct gemm_view b; /* begins with the first column wanted */
+    int64_t cols;       /* rows * cols <= GEMM_FEW_SUMS */
+    int64_t k;
+};
+
+#define gemm_few_run CPU_NAME(gemm_few_run)
+
+/* sum: [rows, cols]. */
+void gemm_few_run(const struct gemm_few *f, void *sum);
+
+/* Columns to give one call, of n in all: enough calls to share, enough work in each. */
+static inline int64_t gemm_few_cols(int64_t rows, int64_t n)
+{
+    int64_t most = cpu_min_i64(GEMM_FEW_SUMS / rows, 1024), part = (n / 16 + 63) / 64 * 64;
+    return cpu_min_i64(cpu_max_i64(part, 64), most);
+}
+
+/* ---- small things -------------------------------------------------------------------------- */
+
+static inline int64_t gemm_up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to * to;
+}
+
+static inline int gemm_workers(const struct pool *pool)
+{
+    return pool ? pool_threads(pool) : 1;
+}
+
+/* The kind in which tensors of a contraction's dtypes are multiplied. c64: as pairs of f32. */
+static inline enum gemm_kind gemm_kind_of(rlx_dtype d)
+{
+    switch (d) {
+    case RLX_DTYPE_f64:
+        return GEMM_F64;
+    case RLX_DTYPE_i32:
+        return GEMM_I32;
+    case RLX_DTYPE_i64:
+        return GEMM_I64;
+    default:
+        return GEMM_F32;
+    }
+}
+
+#endif

@@ -1,0 +1,304 @@
+/* matmul.c: matmul and fused_matmul_bias_act (ops-core 10.1, 15).
+ *
+ *     [batch.., m, k] x [batch.., k, n], batch axes broadcast, either side stored transposed
+ *
+ * Innermost batch axes that b does not have are rows of a like any others: [16, 8, k] x [k, n] is a
+ * product of 128 rows. What remains of the batch are items. Products with few rows, or few columns,
+ * read the other operand where it lies (gemm_few.c); all others go through packed panels (gemm.c).
+ */
+#include "backend/cpu/kernels/gemm.h"
+#include "backend/cpu/kernels/row.h"
+
+struct product {
+    enum gemm_kind kind;
+    rlx_dtype sum_dtype; /* what sums are, as elements: f32 for f16 and bf16 */
+    const struct cpu_tensor *out;
+    int64_t items, m, n, k;
+    struct gemm_view a, b; /* of item 0 */
+
+    /* The batch that remains, outermost axis first; strides in elements of the operand. */
+    int32_t rank;
+    int64_t dim[RLX_MAX_RANK], a_stride[RLX_MAX_RANK], b_stride[RLX_MAX_RANK];
+
+    const struct cpu_tensor *bias_in; /* NULL: none */
+    struct cpu_view bias;             /* broadcast to out */
+    rlx_op act;                       /* RLX_OP_none */
+};
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
+/* Size of the batch axis that is `from_end` axes away from the matrices; 1 where there is none. */
+static int64_t batch_dim(const struct cpu_tensor *t, int32_t from_end)
+{
+    int32_t axis = t->rank - 3 - from_end;
+    return axis < 0 ? 1 : t->dim[axis];
+}
+
+/* How many innermost batch axes are rows: those where a is full and b has nothing to say. */
+static int32_t fold_rows(struct product *p, const struct cpu_tensor *a, const struct cpu_tensor *b,
+                         bool transpose_a)
+{
+    int32_t batch = p->out->rank - 2, fold = 0;
+
+    for (; fold < batch && !transpose_a; fold++) {
+        int64_t d = batch_dim(p->out, fold);
+        if (batch_dim(b, fold) != 1 || batch_dim(a, fold) != d)
+            break;
+        p->m *= d;
+    }
+    return fold;
+}
+
+/* The remaining axes, and where along them each operand moves. */
+static void batch_strides(struct product *p, const struct cpu_tensor *a, const struct cpu_tensor *b,
+                          int32_t fold)
+{
+    int64_t a_step = p->m * p->k, b_step = p->k * p->n;
+
+    p->rank = p->out->rank - 2 - fold;
+    p->items = 1;
+    for (int32_t i = p->rank - 1; i >= 0; i--) {
+        int32_t from_end = p->out->rank - 3 - i;
+        int64_t da = batch_dim(a, from_end), db = batch_dim(b, from_end);
+        p->dim[i] = p->out->dim[i];
+        p->items *= p->dim[i];
+        p->a_stride[i] = da == 1 ? 0 : a_step;
+        p->b_stride[i] = db == 1 ? 0 : b_step;
+        a_step *= da;
+        b_step *= db;
+    }
+}
+
+static void describe(const struct cpu_call *c, struct product *p)
+{
+    const struct cpu_tensor *a = &c->in[0], *b = &c->in[1];
+    bool fused = c->op == RLX_OP_fused_matmul_bias_act;
+    bool at = !fused && c->attr->matmul.transpose_a, bt = !fused && c->attr->matmul.transpose_b;
+    rlx_dtype dtype = c->out->dtype;
+
+    *p = (struct product){.out = c->out, .kind = gemm_kind_of(dtype), .act = RLX_OP_none};
+    p->sum_dtype = cpu_is_half(dtype) ? RLX_DTYPE_f32 : dtype;
+    p->m = c->out->dim[c->out->rank - 2];
+    p->n = c->out->dim[c->out->rank - 1];
+    p->k = a->dim[a->rank - (at ? 2 : 1)];
+    p->a = (struct gemm_view){a->data, a->dtype, at ? 1 : p->k, at ? p->m : 1};
+    p->b = (struct gemm_view){b->data, b->dtype, bt ? p->k : 1, bt ? 1 : p->n};
+    batch_strides(p, a, b, fold_rows(p, a, b, at));
+    if (fused) {
+        p->bias_in = &c->in[2];
+        p->act = c->attr->fused_matmul_bias_act.activation;
+        if (c->out->data) /* else only sizes are asked for */
+            cpu_view_broadcast(&p->bias, p->bias_in, c->out);
+    }
+}
+
+/* v as it is for one item. */
+static struct gemm_view item_view(const struct product *p, const struct gemm_view *v,
+                                  const int64_t *stride, int64_t item)
+{
+    struct gemm_view r = *v;
+    int64_t at = 0;
+
+    for (int32_t i = p->rank - 1; i >= 0; i--) {
+        at += item % p->dim[i] * stride[i];
+        item /= p->dim[i];
+    }
+    r.data = (const char *)v->data + at * (int64_t)cpu_size(v->dtype);
+    return r;
+}
+
+/* ---- packing and storing ------------------------------------------------------------------- */
+
+static void pack_a(const void *ctx, const struct gemm_part *part)
+{
+    const struct product *p = ctx;
+    struct gemm_view v = item_view(p, &p->a, p->a_stride, part->item);
+
+    if (v.dtype == RLX_DTYPE_c64)
+        gemm_pack_c64_a(&v, part);
+    else
+        gemm_pack_view(&v, part);
+}
+
+static void pack_b(const void *ctx, const struct gemm_part *part)
+{
+    const struct product *p = ctx;
+    struct gemm_view v = item_view(p, &p->b, p->b_stride, part->item);
+
+    if (v.dtype == RLX_DTYPE_c64)
+        gemm_pack_c64_b(&v, part);
+    else
+        gemm_pack_view(&v, part);
+}
+
+/* Bias and activation, on n sums that belong to elements pos .. of the output. */
+static void finish(const struct product *p, char *sum, int64_t pos, int64_t n)
+{
+    CPU_TILE_ANY(buffer);
+    CPU_TILE_OF(float, wide);
+    int64_t size = (int64_t)cpu_size(p->sum_dtype);
+
+    for (int64_t at = 0; at < n && p->bias_in; at += CPU_TILE) {
+        int64_t part = cpu_min_i64(CPU_TILE, n - at);
+        int step;
+        const void *bias = cpu_view_read(&p->bias, pos + at, part, buffer, &step);
+        if (p->sum_dtype == RLX_DTYPE_f32)
+            bias = cpu_as_f32(p->bias_in->dtype, bias, wide, step ? part : 1);
+        cpu_row_binary(RLX_OP_add, p->sum_dtype, sum + at * size, 1, bias, step, sum + at * size,
+                       part);
+    }
+    if (p->act != RLX_OP_none)
+        cpu_row_unary(p->act, p->sum_dtype, sum, sum, n);
+}
+
+/* Sums of c64 come as pairs of f32, so there are twice the columns. */
+static void store(const void *ctx, const struct gemm_block *b)
+{
+    const struct product *p = ctx;
+    int64_t per = p->sum_dtype == RLX_DTYPE_c64 ? 2 : 1, n = b->cols / per;
+    int64_t size = (int64_t)cpu_size(p->sum_dtype);
+
+    for (int64_t r = 0; r < b->rows; r++) {
+        char *sum = (char *)b->sum + r * b->ld / per * size;
+        int64_t pos = (b->item * p->m + b->row + r) * p->n + b->col / per;
+        char *to = cpu_at(p->out, pos);
+        finish(p, sum, pos, n);
+        if (cpu_is_half(p->out->dtype))
+            cpu_store_f32(p->out->dtype, (const float *)sum, to, n);
+        else if (to != sum)
+            memcpy(to, sum, (size_t)(n * size));
+    }
+}
+
+/* ---- few rows, or few columns -------------------------------------------------------------- */
+
+static bool is_few(const struct product *p)
+{
+    return cpu_is_float(p->out->dtype) && p->k > 0 && cpu_min_i64(p->m, p->n) <= GEMM_FEW;
+}
+
+struct few_job {
+    const struct product *p;
+    bool swapped;        /* the few are columns of b, and a's rows are the many */
+    int64_t few, many;   /* lines */
+    int64_t cols, parts; /* of the many: per part, and parts per item */
+};
+
+/* Sums of a swapped product stand the wrong way round. */
+#define TURN(T)                                         \
+    do {                                                \
+        const T *from_ = sum;                           \
+        T *to_ = (T *)(void *)turned;                   \
+        for (int64_t i = 0; i < many; i++)              \
+            for (int64_t j = 0; j < few; j++)           \
+                to_[i * few + j] = from_[j * many + i]; \
+    } while (0)
+
+static void store_few(const struct few_job *job, int64_t item, int64_t first, int64_t many,
+                      void *sum)
+{
+    _Alignas(64) unsigned char turned[GEMM_FEW_SUMS * sizeof(double)];
+    struct gemm_block b = {.item = item, .sum = sum};
+    int64_t few = job->few;
+
+    if (!job->swapped) {
+        b.rows = few, b.col = first, b.cols = many, b.ld = many;
+        store(job->p, &b);
+        return;
+    }
+    if (job->p->kind == GEMM_F64)
+        TURN(double);
+    else
+        TURN(float);
+    b.sum = turned;
+    b.row = first, b.rows = many, b.cols = few, b.ld = few;
+    store(job->p, &b);
+}
+
+static void run_few(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct few_job *job = ctx;
+    const struct product *p = job->p;
+    _Alignas(64) unsigned char sum[GEMM_FEW_SUMS * sizeof(double)];
+
+    (void)worker;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t item = t / job->parts, first = t % job->parts * job->cols;
+        struct gemm_view a = item_view(p, &p->a, p->a_stride, item);
+        struct gemm_view b = item_view(p, &p->b, p->b_stride, item);
+        struct gemm_view few = job->swapped ? b : a, many = job->swapped ? a : b;
+        struct gemm_few f = {.a_dtype = few.dtype,
+                             .a_k = few.k,
+                             .rows = job->few,
+                             .b = many,
+                             .cols = cpu_min_i64(job->cols, job->many - first),
+                             .k = p->k};
+        for (int64_t r = 0; r < f.rows; r++)
+            f.row[r] = (const char *)few.data + r * few.line * (int64_t)cpu_size(few.dtype);
+        f.b.data = (const char *)many.data + first * many.line * (int64_t)cpu_size(many.dtype);
+        gemm_few_run(&f, sum);
+        store_few(job, item, first, f.cols, sum);
+    }
+}
+
+/* ---- the kernels --------------------------------------------------------------------------- */
+
+static void describe_gemm(const struct product *p, struct gemm *g)
+{
+    int64_t per = p->sum_dtype == RLX_DTYPE_c64 ? 2 : 1;
+    bool half = cpu_is_half(p->out->dtype);
+
+    *g = (struct gemm){.kind = p->kind,
+                       .items = p->items,
+                       .m = p->m,
+                       .n = p->n * per,
+                       .k = p->k * per,
+                       .pack_a = pack_a,
+                       .pack_b = pack_b,
+                       .in_scratch = half,
+                       .c = half ? NULL : p->out->data,
+                       .ctx = p};
+    if (half || p->bias_in || p->act != RLX_OP_none)
+        g->store = store;
+}
+
+static uint64_t scratch(const struct cpu_call *c)
+{
+    struct product p;
+    struct gemm g;
+
+    if (c->out->count == 0)
+        return 0;
+    describe(c, &p);
+    if (is_few(&p))
+        return 0;
+    describe_gemm(&p, &g);
+    return gemm_scratch(&g, c->pool);
+}
+
+static void run(const struct cpu_call *c)
+{
+    struct product p;
+    struct gemm g;
+
+    if (c->out->count == 0)
+        return;
+    describe(c, &p);
+    if (!is_few(&p)) {
+        describe_gemm(&p, &g);
+        gemm_run(&g, c->pool, c->scratch);
+        return;
+    }
+    struct few_job job = {.p = &p, .swapped = p.n < p.m};
+    job.few = job.swapped ? p.n : p.m;
+    job.many = job.swapped ? p.m : p.n;
+    job.cols = gemm_few_cols(job.few, job.many);
+    job.parts = (job.many + job.cols - 1) / job.cols;
+    int64_t grain = 32768 / (cpu_min_i64(job.cols, job.many) * job.few) / (p.k + 1);
+    cpu_for(c->pool, p.items * job.parts, cpu_max_i64(1, grain), run_few, &job);
+}
+
+extern const struct cpu_kernel CPU_NAME(cpu_matmul);
+extern const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act);
+const struct cpu_kernel CPU_NAME(cpu_matmul) = {.run = run, .scratch = scratch};
+const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act) = {.run = run, .scratch = scratch};

@@ -1,0 +1,184 @@
+/* norm_forward.c: layer_norm, rms_norm and group_norm (ops-core 11).
+ *
+ * Sets that lie together are done one by one, statistics and result while the set is in the cache.
+ * Sets of more than one block take two rounds: moments of all blocks, then results. Sets of another
+ * axis than the last are done some columns at a time. Every element is read for the last time where
+ * its result is written, so all of it works in place. */
+#include "backend/cpu/kernels/norm.h"
+
+struct forward {
+    const struct cpu_call *c;
+    struct norm n;
+    int64_t groups;               /* sets that differ in gamma and beta, one after another */
+    int64_t run;                  /* neighbouring elements of a set with the same gamma and beta */
+    int64_t channels;             /* gammas in all */
+    const void *gamma, *beta;     /* as norm_apply wants them */
+    struct norm_moments *moments; /* of sets with several blocks */
+    int64_t width, parts;         /* of columns */
+};
+
+/* ---- what is asked for --------------------------------------------------------------------- */
+
+static void describe(const struct cpu_call *c, struct forward *f)
+{
+    const struct cpu_tensor *x = &c->in[0];
+
+    *f = (struct forward){.c = c, .groups = 1, .run = 1};
+    if (c->op == RLX_OP_group_norm) {
+        f->groups = c->attr->group_norm.num_groups;
+        norm_groups(&f->n, x, f->groups, c->attr->group_norm.eps);
+        f->channels = x->dim[1];
+        f->run = f->n.size / (f->channels / f->groups);
+    } else {
+        bool layer = c->op == RLX_OP_layer_norm;
+        int64_t axis = layer ? c->attr->layer_norm.axis : c->attr->rms_norm.axis;
+        norm_along(&f->n, x, axis, layer, layer ? c->attr->layer_norm.eps : c->attr->rms_norm.eps);
+        f->channels = f->n.size;
+    }
+    if (f->n.inner > 1) {
+        f->width = norm_columns_width(&f->n);
+        f->parts = (f->n.inner + f->width - 1) / f->width;
+    }
+}
+
+/* Scratch: gamma, beta, moments. */
+static uint64_t wide_bytes(const struct forward *f)
+{
+    uint64_t size = cpu_size(norm_wide(f->c->out->dtype));
+    return ((uint64_t)f->channels * size + 63) / 64 * 64;
+}
+
+static uint64_t moments_count(const struct forward *f)
+{
+    return f->n.inner == 1 && f->n.blocks > 1 ? (uint64_t)(f->n.outer * f->n.blocks) : 0;
+}
+
+static uint64_t scratch(const struct cpu_call *c)
+{
+    struct forward f;
+
+    if (c->out->count == 0)
+        return 0;
+    describe(c, &f);
+    return 2 * wide_bytes(&f) + moments_count(&f) * sizeof(struct norm_moments);
+}
+
+/* ---- sets that lie together ---------------------------------------------------------------- */
+
+/* Elements [from, to) of a set. */
+static void write_part(const struct forward *f, int64_t set, int64_t from, int64_t to,
+                       struct norm_stat s)
+{
+    rlx_dtype dtype = f->c->out->dtype;
+    int64_t size = (int64_t)cpu_size(norm_wide(dtype));
+    int64_t channel = set % f->groups * (f->channels / f->groups);
+
+    while (from < to) {
+        int64_t n = f->run == 1 ? to - from : cpu_min_i64(to - from, f->run - from % f->run);
+        int64_t at = set * f->n.size + from, affine = (channel + from / f->run) * size;
+        norm_apply(dtype, cpu_at(f->n.x, at), dtype, cpu_at(f->c->out, at), n, s,
+                   (const char *)f->gamma + affine, (const char *)f->beta + affine, f->run == 1);
+        from += n;
+    }
+}
+
+static void whole_sets(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct forward *f = ctx;
+    const struct norm *n = &f->n;
+
+    (void)worker;
+    for (int64_t set = begin; set < end; set++) {
+        struct norm_moments m =
+            norm_moments_of(n->x->dtype, cpu_at(n->x, set * n->size), n->size, n->centred);
+        write_part(f, set, 0, n->size, norm_stat_of(n, &m));
+    }
+}
+
+static void block_moments(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct forward *f = ctx;
+    const struct norm *n = &f->n;
+
+    (void)worker;
+    for (int64_t u = begin; u < end; u++) {
+        int64_t from = u % n->blocks * n->block, to = cpu_min_i64(from + n->block, n->size);
+        const void *x = cpu_at(n->x, u / n->blocks * n->size + from);
+        f->moments[u] = norm_moments_of(n->x->dtype, x, to - from, n->centred);
+    }
+}
+
+static void block_results(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct forward *f = ctx;
+    const struct norm *n = &f->n;
+
+    (void)worker;
+    for (int64_t u = begin; u < end; u++) {
+        int64_t set = u / n->blocks, from = u % n->blocks * n->block;
+        struct norm_stat s = norm_stat_of(n, f->moments + set * n->blocks);
+        write_part(f, set, from, cpu_min_i64(from + n->block, n->size), s);
+    }
+}
+
+/* ---- sets side by side --------------------------------------------------------------------- */
+
+static void columns(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct forward *f = ctx;
+    const struct norm *n = &f->n;
+    const struct cpu_tensor *x = n->x, *y = f->c->out;
+    rlx_dtype wide = norm_wide(y->dtype);
+    CPU_TILE_OF(double, mean);
+    CPU_TILE_OF(double, factor);
+    CPU_TILE_OF(double, row);
+
+    (void)worker;
+    for (int64_t u = begin; u < end; u++) {
+        int64_t outer = u / f->parts, column = u % f->parts * f->width;
+        int64_t width = cpu_min_i64(f->width, n->inner - column);
+        norm_columns(n, outer, column, width, mean, factor);
+        for (int64_t k = 0; k < n->size; k++) {
+            int64_t at = (outer * n->size + k) * n->inner + column;
+            double g = cpu_get_f64(wide, f->gamma, k), b = cpu_get_f64(wide, f->beta, k);
+            cpu_load_f64(x->dtype, cpu_at(x, at), row, width);
+            for (int64_t i = 0; i < width; i++)
+                row[i] = (row[i] - mean[i]) * factor[i] * g + b;
+            cpu_store_f64(y->dtype, row, cpu_at(y, at), width);
+        }
+    }
+}
+
+/* ---- the kernels --------------------------------------------------------------------------- */
+
+static void run(const struct cpu_call *c)
+{
+    struct forward f;
+
+    if (c->out->count == 0)
+        return;
+    describe(c, &f);
+    char *room = c->scratch;
+    uint64_t bytes = wide_bytes(&f);
+    f.gamma = norm_widen(&c->in[1], c->out->dtype, f.channels, room);
+    f.beta =
+        norm_widen(c->in_count > 2 ? &c->in[2] : NULL, c->out->dtype, f.channels, room + bytes);
+    f.moments = (struct norm_moments *)(void *)(room + 2 * bytes);
+
+    const struct norm *n = &f.n;
+    if (n->inner > 1) {
+        cpu_for(c->pool, n->outer * f.parts, norm_grain(n->size * f.width), columns, &f);
+    } else if (n->blocks == 1) {
+        cpu_for(c->pool, n->outer, norm_grain(n->size), whole_sets, &f);
+    } else {
+        cpu_for(c->pool, n->outer * n->blocks, 1, block_moments, &f);
+        cpu_for(c->pool, n->outer * n->blocks, 1, block_results, &f);
+    }
+}
+
+extern const struct cpu_kernel CPU_NAME(cpu_layer_norm);
+extern const struct cpu_kernel CPU_NAME(cpu_rms_norm);
+extern const struct cpu_kernel CPU_NAME(cpu_group_norm);
+const struct cpu_kernel CPU_NAME(cpu_layer_norm) = {.run = run, .scratch = scratch, .in_place = 1};
+const struct cpu_kernel CPU_NAME(cpu_rms_norm) = {.run = run, .scratch = scratch, .in_place = 1};
+const struct cpu_kernel CPU_NAME(cpu_group_norm) = {.run = run, .scratch = scratch, .in_place = 1};

@@ -1,0 +1,119 @@
+/* residual_norm.c: fused_residual_ln and fused_residual_rms_norm (ops-core 15).
+ *
+ *     norm(x + residual + bias, gamma, beta) over the last axis
+ *
+ * A row's sum is made once, in a row of the worker's own, and normalised from there. */
+#include "backend/cpu/kernels/norm.h"
+
+struct residual {
+    const struct cpu_call *c;
+    struct norm n;
+    const void *bias, *gamma, *beta; /* in the wide type */
+    char *row;                       /* a row per worker */
+    uint64_t row_bytes;
+};
+
+static void describe(const struct cpu_call *c, struct residual *r)
+{
+    const struct cpu_tensor *x = &c->in[0];
+
+    *r = (struct residual){.c = c};
+    norm_along(&r->n, x, x->rank - 1, c->op == RLX_OP_fused_residual_ln,
+               c->attr->fused_residual_norm.eps);
+    r->n.block = r->n.size; /* a row is one worker's */
+    r->n.blocks = 1;
+    r->row_bytes = ((uint64_t)r->n.size * cpu_size(norm_wide(x->dtype)) + 63) / 64 * 64;
+}
+
+static int workers(const struct cpu_call *c)
+{
+    return c->pool ? pool_threads(c->pool) : 1;
+}
+
+/* Scratch: bias, gamma and beta, then a row per worker. */
+static uint64_t scratch(const struct cpu_call *c)
+{
+    struct residual r;
+
+    if (c->out->count == 0)
+        return 0;
+    describe(c, &r);
+    return (3 + (uint64_t)workers(c)) * r.row_bytes;
+}
+
+#define SUM(T)                                          \
+    do {                                                \
+        const T *a_ = x, *b_ = residual, *bias_ = bias; \
+        T *to_ = row;                                   \
+        if (bias_)                                      \
+            for (int64_t i = 0; i < n; i++)             \
+                to_[i] = (a_[i] + b_[i]) + bias_[i];    \
+        else                                            \
+            for (int64_t i = 0; i < n; i++)             \
+                to_[i] = a_[i] + b_[i];                 \
+    } while (0)
+
+static void sum_row(rlx_dtype dtype, const void *x, const void *residual, const void *bias,
+                    void *row, int64_t n)
+{
+    if (dtype == RLX_DTYPE_f64)
+        SUM(double);
+    else
+        SUM(float);
+}
+
+static void sum_halves(rlx_dtype dtype, const uint16_t *a, const uint16_t *b, const float *bias,
+                       float *row, int64_t n)
+{
+    CPU_TILE_OF(float, wide);
+
+    cpu_load_f32(dtype, a, row, n);
+    for (int64_t at = 0; at < n; at += CPU_TILE) {
+        int64_t part = cpu_min_i64(CPU_TILE, n - at);
+        cpu_load_f32(dtype, b + at, wide, part);
+        sum_row(RLX_DTYPE_f32, row + at, wide, bias ? bias + at : NULL, row + at, part);
+    }
+}
+
+static void rows(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct residual *r = ctx;
+    const struct cpu_tensor *in = r->c->in, *out = r->c->out;
+    void *row = r->row + (uint64_t)worker * r->row_bytes;
+    int64_t n = r->n.size;
+    rlx_dtype dtype = out->dtype, wide = norm_wide(dtype);
+
+    for (int64_t k = begin; k < end; k++) {
+        const void *x = cpu_at(&in[0], k * n), *residual = cpu_at(&in[1], k * n);
+        if (cpu_is_half(dtype))
+            sum_halves(dtype, x, residual, r->bias, row, n);
+        else
+            sum_row(dtype, x, residual, r->bias, row, n);
+        struct norm_moments m = norm_moments_of(wide, row, n, r->n.centred);
+        norm_apply(wide, row, dtype, cpu_at(out, k * n), n, norm_stat_of(&r->n, &m), r->gamma,
+                   r->beta, 1);
+    }
+}
+
+static void run(const struct cpu_call *c)
+{
+    const struct cpu_tensor *last = c->in + c->in_count - 1;
+    struct residual r;
+
+    if (c->out->count == 0)
+        return;
+    describe(c, &r);
+    char *room = c->scratch;
+    rlx_dtype dtype = c->out->dtype;
+    if (c->attr->fused_residual_norm.has_bias)
+        r.bias = norm_widen(&c->in[2], dtype, r.n.size, room);
+    r.gamma = norm_widen(last - 1, dtype, r.n.size, room + r.row_bytes);
+    r.beta = norm_widen(last, dtype, r.n.size, room + 2 * r.row_bytes);
+    r.row = room + 3 * r.row_bytes;
+    cpu_for(c->pool, r.n.outer, norm_grain(r.n.size), rows, &r);
+}
+
+/* A row of x and of the residual has been read when its result is written. */
+extern const struct cpu_kernel CPU_NAME(cpu_fused_residual_norm);
+const struct cpu_kernel CPU_NAME(cpu_fused_residual_norm) = {
+    .run = run, .scratch = scratch, .in_place = 3};

@@ -1,0 +1,122 @@
+/* sub_program.c: compile a sub-graph with the same stages as a program, and run it in place. */
+#include "backend/cpu/sub_program.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define ALIGNMENT 64
+
+static rlx_status fill_consts(const struct ir_graph *g, struct cpu_sub_program *p,
+                              struct arena *arena, struct diag *d)
+{
+    uint64_t bytes = p->plan->size[REGION_CONSTS];
+
+    p->consts = arena_alloc(arena, (size_t)bytes, ALIGNMENT);
+    if (!p->consts)
+        return diag_no_memory(d, (size_t)bytes);
+    IR_EACH(n, g) {
+        const struct value *v = &p->steps->value[ir_id(g, n)];
+        if (n->op == RLX_OP_const && v->bytes)
+            memcpy(p->consts + v->offset, n->attr.const_.data.ptr, (size_t)v->bytes);
+    }
+    return RLX_OK;
+}
+
+static void note_value(const struct ir_graph *g, const struct cpu_sub_program *p, ir_value v,
+                       struct cpu_sub_value *out)
+{
+    *out = (struct cpu_sub_value){
+        .value = v, .bytes = p->steps->value[v].bytes, .type = *ir_type_of(g, v)};
+}
+
+static rlx_status note_ends(const struct ir_graph *g, struct cpu_sub_program *p,
+                            struct arena *arena, struct diag *d)
+{
+    size_t most = 0, k = 0;
+
+    p->in_count = ir_inputs(g, NULL, 0);
+    p->out_count = g->output.len;
+    for (size_t i = 0; i < p->steps->step_count; i++)
+        most = p->steps->step[i].count > most ? p->steps->step[i].count : most;
+    p->in = arena_array(arena, struct cpu_sub_value, p->in_count);
+    p->out = arena_array(arena, struct cpu_sub_value, p->out_count);
+    p->pointers = arena_array(arena, void *, most);
+    if (!p->in || !p->out || !p->pointers)
+        return diag_no_memory(d, most * sizeof(void *));
+    IR_EACH(n, g) {
+        if (n->op == RLX_OP_input)
+            note_value(g, p, ir_id(g, n), &p->in[k++]);
+    }
+    for (size_t i = 0; i < p->out_count; i++)
+        note_value(g, p, g->output.at[i], &p->out[i]);
+    return RLX_OK;
+}
+
+rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t graph,
+                         struct cpu_sub_program **out)
+{
+    const struct ir_graph *g = c->graph->mod->graph.at[graph];
+    struct cpu_sub_program *p = arena_new(c->arena, struct cpu_sub_program);
+    const struct plan_options options = {.align = ALIGNMENT};
+
+    if (!p)
+        return diag_no_memory(c->diag, sizeof *p);
+    TRY(lower_select(g, &dev->base, c->options, NULL, c->arena, &p->steps, c->diag));
+    TRY(plan_build(p->steps, &options, c->arena, &p->plan, c->diag));
+    TRY(fill_consts(g, p, c->arena, c->diag));
+    TRY(note_ends(g, p, c->arena, c->diag));
+    *out = p;
+    return RLX_OK;
+}
+
+uint64_t cpu_sub_bytes(const struct cpu_sub_program *p)
+{
+    return (p->plan->size[REGION_ACTS] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static uint8_t *address(const struct cpu_sub_program *p, uint8_t *memory, int32_t value)
+{
+    const struct value *v = &p->steps->value[value];
+
+    if (v->bytes == 0)
+        return NULL;
+    return (v->region == REGION_CONSTS ? p->consts : memory) + v->offset;
+}
+
+void cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory)
+{
+    for (size_t i = 0; i < p->steps->step_count; i++) {
+        const struct step *s = &p->steps->step[i];
+        struct cpu_work *w = (struct cpu_work *)s->work;
+        for (uint32_t k = 0; k < s->count; k++)
+            p->pointers[k] = address(p, memory, p->steps->operand[s->first + k].value);
+        w->load(w, p->pointers);
+    }
+    for (size_t i = 0; i < p->in_count; i++)
+        p->in[i].data = address(p, memory, p->in[i].value);
+    for (size_t i = 0; i < p->out_count; i++)
+        p->out[i].data = address(p, memory, p->out[i].value);
+}
+
+static void pass_on(const struct cpu_fault *from, struct cpu_fault *to)
+{
+    int64_t position = atomic_load_explicit(&from->position, memory_order_relaxed);
+
+    if (position == INT64_MAX ||
+        atomic_load_explicit(&to->position, memory_order_relaxed) != INT64_MAX)
+        return;
+    atomic_store_explicit(&to->position, position, memory_order_relaxed);
+    atomic_store_explicit(&to->value, atomic_load_explicit(&from->value, memory_order_relaxed),
+                          memory_order_relaxed);
+}
+
+rlx_status cpu_sub_run(struct cpu_sub_program *p, struct cpu_fault *fault, struct diag *d)
+{
+    for (size_t i = 0; i < p->steps->step_count; i++) {
+        struct cpu_work *w = (struct cpu_work *)p->steps->step[i].work;
+        atomic_store_explicit(&w->fault.position, INT64_MAX, memory_order_relaxed);
+        TRY(w->run(w, d));
+        pass_on(&w->fault, fault);
+    }
+    return RLX_OK;
+}

@@ -1,0 +1,33 @@
+/* sub_program.h: a sub-graph compiled into steps whose memory is its parent step's scratch.
+ *
+ * Its addresses are therefore fixed once the parent's are, and running it is running its works. */
+#ifndef CPU_SUB_PROGRAM_H
+#define CPU_SUB_PROGRAM_H
+
+#include "backend/cpu/cpu.h"
+#include "plan/plan.h"
+
+struct cpu_sub_value {
+    uint8_t *data; /* set by load */
+    uint64_t bytes;
+    int32_t value; /* in steps */
+    struct ir_type type;
+};
+
+struct cpu_sub_program {
+    struct steps *steps;
+    struct plan *plan;
+    uint8_t *consts;
+    void **pointers; /* room for the operands of any one step */
+    size_t in_count, out_count;
+    struct cpu_sub_value *in, *out;
+};
+
+rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t graph,
+                         struct cpu_sub_program **out);
+uint64_t cpu_sub_bytes(const struct cpu_sub_program *p); /* of memory it needs */
+void cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory);
+/* Inputs have been written, outputs can be read afterwards. Bad indices go to the parent's fault. */
+rlx_status cpu_sub_run(struct cpu_sub_program *p, struct cpu_fault *fault, struct diag *d);
+
+#endif

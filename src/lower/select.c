@@ -1,0 +1,234 @@
+/* select.c: nodes become steps. What is a leaf or a view needs none; the backend says what the
+ * others become. Nothing has an address yet: the planner needs the steps first. */
+#include <string.h>
+
+#include "backend/backend.h"
+#include "lower/lower.h"
+
+struct step_builder {
+    const rlx_allocator *mem;
+    VEC(struct value) value;
+    VEC(struct operand) operand;
+    VEC(struct step) step;
+};
+
+static bool leading_dims_are_one(const struct ir_type *t, int64_t axis)
+{
+    for (int64_t i = 0; i < axis; i++)
+        if (t->dim[i] != 1)
+            return false;
+    return true;
+}
+
+static bool transpose_moves_only_ones(const struct ir_node *n, const struct ir_type *x)
+{
+    int64_t last = -1;
+
+    for (int32_t i = 0; i < n->attr.transpose.perm.count; i++) {
+        int64_t axis = n->attr.transpose.perm.at[i];
+        if (x->dim[axis] == 1)
+            continue;
+        if (axis < last)
+            return false;
+        last = axis;
+    }
+    return true;
+}
+
+static uint64_t inner_bytes(const struct ir_type *t, int64_t axis)
+{
+    uint64_t n = rlx_dtype_size(t->dtype);
+
+    for (int32_t i = (int32_t)axis + 1; i < t->rank; i++)
+        n *= (uint64_t)t->dim[i];
+    return n;
+}
+
+bool lower_is_view(const struct ir_graph *g, const struct ir_node *n, uint64_t *offset)
+{
+    const struct ir_type *x = n->in_count ? ir_type_of(g, n->in[0]) : NULL;
+
+    *offset = 0;
+    switch (n->op) {
+    case RLX_OP_reshape:
+    case RLX_OP_stop_gradient: return true;
+    case RLX_OP_cast: return x->dtype == n->type.dtype;
+    case RLX_OP_transpose: return transpose_moves_only_ones(n, x);
+    case RLX_OP_narrow:
+        if (!leading_dims_are_one(x, n->attr.narrow.axis))
+            return false;
+        *offset = (uint64_t)n->attr.narrow.start * inner_bytes(x, n->attr.narrow.axis);
+        return true;
+    default: return false;
+    }
+}
+
+static struct step *last_step(struct select_call *c)
+{
+    return &c->steps->step.at[c->steps->step.len - 1];
+}
+
+rlx_status select_step(struct select_call *c, const char *name, void *work)
+{
+    struct step_builder *s = c->steps;
+
+    if (!vec_room(s->mem, &s->step))
+        return diag_no_memory(c->diag, sizeof(struct step));
+    s->step.at[s->step.len++] = (struct step){
+        .name = name, .node = c->id, .first = (uint32_t)s->operand.len, .work = work};
+    return RLX_OK;
+}
+
+static rlx_status add_operand(struct select_call *c, int32_t value, enum step_role role,
+                              bool in_place)
+{
+    struct step_builder *s = c->steps;
+
+    if (!vec_room(s->mem, &s->operand))
+        return diag_no_memory(c->diag, sizeof(struct operand));
+    s->operand.at[s->operand.len++] =
+        (struct operand){.value = value, .role = (uint8_t)role, .in_place = in_place};
+    last_step(c)->count++;
+    return RLX_OK;
+}
+
+rlx_status select_read(struct select_call *c, ir_value v, bool in_place)
+{
+    return add_operand(c, v, ROLE_READ, in_place);
+}
+
+rlx_status select_update(struct select_call *c, ir_value v)
+{
+    return add_operand(c, v, ROLE_UPDATE, false);
+}
+
+rlx_status select_write(struct select_call *c, ir_value v)
+{
+    return add_operand(c, v, ROLE_WRITE, false);
+}
+
+rlx_status select_scratch(struct select_call *c, uint64_t bytes)
+{
+    struct step_builder *s = c->steps;
+    int32_t id = (int32_t)s->value.len;
+
+    if (!vec_room(s->mem, &s->value))
+        return diag_no_memory(c->diag, sizeof(struct value));
+    s->value.at[s->value.len++] = (struct value){.node = -1,
+                                                 .root = id,
+                                                 .region = REGION_ACTS,
+                                                 .flags = VALUE_SCRATCH,
+                                                 .bytes = bytes,
+                                                 .shares = -1};
+    return add_operand(c, id, ROLE_WRITE, false);
+}
+
+static void place_leaf(struct value *v, rlx_op op, uint64_t leaf_offset)
+{
+    switch (op) {
+    case RLX_OP_input: v->flags = VALUE_INPUT; break;
+    case RLX_OP_param:
+        v->region = REGION_WEIGHTS;
+        v->flags = VALUE_PINNED | VALUE_FIXED;
+        v->offset = leaf_offset;
+        break;
+    case RLX_OP_state:
+        v->region = REGION_STATE;
+        v->flags = VALUE_PINNED | VALUE_FIXED;
+        v->offset = leaf_offset;
+        break;
+    default: /* const */
+        v->region = REGION_CONSTS;
+        v->flags = VALUE_PINNED;
+        break;
+    }
+}
+
+static rlx_status make_values(const struct ir_graph *g, const uint64_t *leaf_offset,
+                              struct step_builder *s, struct diag *d)
+{
+    if (!vec_room_for(s->mem, &s->value, g->node.len))
+        return diag_no_memory(d, g->node.len * sizeof(struct value));
+    for (size_t i = 0; i < g->node.len; i++) {
+        const struct ir_node *n = &g->node.at[i];
+        struct value v = {.node = (int32_t)i, .root = (int32_t)i, .region = REGION_ACTS, .shares = -1};
+        uint64_t view = 0;
+
+        if (!type_bytes(&n->type, &v.bytes))
+            return diag_fail(d, RLX_ERROR_UNBOUND_DIM, "%s: node %zu still has a symbolic size",
+                             op_info(n->op)->name, i);
+        if (op_is(n->op, OP_LEAF))
+            place_leaf(&v, n->op, leaf_offset ? leaf_offset[i] : 0);
+        else if (n->op == RLX_OP_cache_append || lower_is_view(g, n, &view)) {
+            const struct value *from = &s->value.at[n->in[0]];
+            v.root = from->root;
+            v.region = from->region;
+            v.view_offset = from->view_offset + view;
+        }
+        s->value.at[s->value.len++] = v;
+    }
+    for (size_t i = 0; i < g->output.len; i++) {
+        s->value.at[g->output.at[i]].flags |= VALUE_OUTPUT;
+        s->value.at[s->value.at[g->output.at[i]].root].flags |= VALUE_OUTPUT;
+    }
+    return RLX_OK;
+}
+
+static rlx_status select_nodes(const struct ir_graph *g, struct backend *b, struct select_call *c)
+{
+    for (size_t i = 0; i < g->node.len; i++) {
+        uint64_t view;
+        c->node = &g->node.at[i];
+        c->id = (ir_value)i;
+        diag_at(c->diag, op_info(c->node->op)->name, (int32_t)i, c->node->label);
+        if (op_is(c->node->op, OP_LEAF) || lower_is_view(g, c->node, &view))
+            continue;
+        /* An empty result needs no work, unless the op has an effect besides it. */
+        if (c->steps->value.at[i].bytes == 0 && !op_is(c->node->op, OP_WRITES))
+            continue;
+        TRY(b->ops->select(b, c));
+    }
+    return RLX_OK;
+}
+
+#define COPY_OUT(field)                                                                          \
+    do {                                                                                         \
+        out->field = arena_alloc_array(arena, s->field.len, sizeof *s->field.at, 16);            \
+        if (!out->field)                                                                         \
+            return diag_no_memory(d, s->field.len * sizeof *s->field.at);                        \
+        if (s->field.len)                                                                        \
+            memcpy(out->field, s->field.at, s->field.len * sizeof *s->field.at);                 \
+        out->field##_count = s->field.len;                                                       \
+    } while (0)
+
+static rlx_status finish(const struct step_builder *s, struct arena *arena, struct steps *out,
+                         struct diag *d)
+{
+    COPY_OUT(value);
+    COPY_OUT(operand);
+    COPY_OUT(step);
+    return RLX_OK;
+}
+
+rlx_status lower_select(const struct ir_graph *g, struct backend *b,
+                        const struct select_options *options, const uint64_t *leaf_offset,
+                        struct arena *arena, struct steps **out, struct diag *d)
+{
+    struct step_builder s = {.mem = g->mod->mem};
+    struct select_call c = {
+        .graph = g, .options = options, .arena = arena, .diag = d, .steps = &s};
+    struct steps *steps = arena_new(arena, struct steps);
+
+    rlx_status status = steps ? make_values(g, leaf_offset, &s, d) : diag_no_memory(d, sizeof *steps);
+    if (status == RLX_OK)
+        status = select_nodes(g, b, &c);
+    if (status == RLX_OK)
+        status = finish(&s, arena, steps, d);
+    vec_free(s.mem, &s.value);
+    vec_free(s.mem, &s.operand);
+    vec_free(s.mem, &s.step);
+    if (status == RLX_OK)
+        *out = steps;
+    diag_at(d, NULL, -1, (rlx_str){NULL, 0});
+    return status;
+}
