@@ -1,0 +1,116 @@
+/* binding.c: from the shapes of a run's inputs to a size for every symbolic dim (ops-core 3.3). */
+#include "api/objects.h"
+#include "base/str.h"
+
+struct binder {
+    struct rlx_session *s;
+    struct dim_table *dims;
+    int64_t *size; /* by symbol; -1: not known yet */
+    size_t count;
+    bool progress;
+    struct diag *diag;
+};
+
+static rlx_status take(struct binder *b, size_t symbol, int64_t n, rlx_str source)
+{
+    if (b->size[symbol] == n)
+        return RLX_OK;
+    if (b->size[symbol] >= 0)
+        return diag_fail(b->diag, RLX_ERROR_BINDING,
+                         "dim \"%.*s\" is %lld so far, but %lld in \"%.*s\"",
+                         STR_ARG(dim_symbol_name(b->dims, symbol)), (long long)b->size[symbol],
+                         (long long)n, STR_ARG(source));
+    b->size[symbol] = n;
+    b->progress = true;
+    return RLX_OK;
+}
+
+static rlx_status match_dim(struct binder *b, ir_dim want, int64_t got, int32_t axis, rlx_str name)
+{
+    size_t unbound[2], n;
+    int64_t value;
+
+    if (want == RLX_DIM_UNKNOWN)
+        return RLX_OK;
+    n = dim_is_static(want) ? 0 : dim_unbound(b->dims, want, b->size, b->count, unbound, 2);
+    if (n > 1)
+        return RLX_OK; /* waits for another input */
+    if (n == 1) {
+        if (dim_solve(b->dims, want, got, b->size, b->count, unbound[0], &value))
+            return take(b, unbound[0], value, name);
+        return diag_fail(b->diag, RLX_ERROR_BINDING,
+                         "input \"%.*s\": no size of \"%.*s\" makes axis %d come out as %lld",
+                         STR_ARG(name), STR_ARG(dim_symbol_name(b->dims, unbound[0])), axis,
+                         (long long)got);
+    }
+    const char *why = NULL;
+    value = dim_is_static(want) ? want : dim_eval(b->dims, want, b->size, b->count, &why);
+    if (value == got)
+        return RLX_OK;
+    return diag_fail(b->diag, dim_is_static(want) ? RLX_ERROR_SHAPE : RLX_ERROR_BINDING,
+                     "input \"%.*s\": axis %d is %lld, %lld was given", STR_ARG(name), axis,
+                     (long long)value, (long long)got);
+}
+
+static rlx_status match_input(struct binder *b, const rlx_binding *in)
+{
+    const struct ir_graph *g = ir_entry(b->s->model->mod);
+    rlx_str name = rlx_cstr(in->name);
+    ir_value v;
+
+    if (!ir_find_leaf(g, name, &v) || ir_node(g, v)->op != RLX_OP_input)
+        return RLX_OK; /* reported where inputs are taken */
+    const struct ir_type *t = ir_type_of(g, v);
+    if (in->tensor.rank != t->rank)
+        return diag_fail(b->diag, RLX_ERROR_SHAPE, "input \"%.*s\" has rank %d, rank %d was given",
+                         STR_ARG(name), t->rank, in->tensor.rank);
+    for (int32_t i = 0; i < t->rank; i++)
+        TRY(match_dim(b, t->dim[i], in->tensor.dim[i], i, name));
+    return RLX_OK;
+}
+
+static rlx_status take_given(struct binder *b, const rlx_run_desc *run)
+{
+    for (size_t i = 0; i < run->dim_count; i++) {
+        size_t symbol;
+        const rlx_dim_size *given = &run->dims[i];
+        if (!given->name || !dim_find_symbol(b->dims, rlx_cstr(given->name), &symbol))
+            return diag_fail(b->diag, RLX_ERROR_NAME, "there is no dim \"%s\"",
+                             given->name ? given->name : "");
+        if (given->size < 0)
+            return diag_fail(b->diag, RLX_ERROR_ARGUMENT, "dim \"%s\" cannot be %lld", given->name,
+                             (long long)given->size);
+        TRY(take(b, symbol, given->size, STR("dims")));
+    }
+    return RLX_OK;
+}
+
+/* rows stands for batch * seq unless something else fixed it. */
+static rlx_status derive_rows(struct binder *b)
+{
+    int64_t rows;
+
+    if (b->count <= SYMBOL_ROWS || b->size[SYMBOL_BATCH] < 0 || b->size[SYMBOL_SEQ] < 0 ||
+        b->size[SYMBOL_ROWS] >= 0)
+        return RLX_OK;
+    if (__builtin_mul_overflow(b->size[SYMBOL_BATCH], b->size[SYMBOL_SEQ], &rows))
+        return diag_fail(b->diag, RLX_ERROR_LIMIT, "batch * seq overflows 64 bits");
+    return take(b, SYMBOL_ROWS, rows, STR("batch * seq"));
+}
+
+rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
+{
+    struct binder b = {
+        .s = s, .dims = s->model->mod->dims, .size = s->binding, .count = s->symbol_count, .diag = d};
+
+    for (size_t i = 0; i < b.count; i++)
+        b.size[i] = -1;
+    TRY(take_given(&b, run));
+    do {
+        b.progress = false;
+        for (size_t i = 0; i < run->input_count; i++)
+            TRY(match_input(&b, &run->inputs[i]));
+        TRY(derive_rows(&b));
+    } while (b.progress);
+    return RLX_OK;
+}

@@ -1,0 +1,14 @@
+/* build.h: what the generated builders in builders.c call. */
+#ifndef API_BUILD_H
+#define API_BUILD_H
+
+#include "ir/graph.h"
+
+/* The node of op on in[0..count) followed by more[0..more_count). Optional inputs (a bit each in
+ * `optional`, for the first ones) that are RLX_NO_VALUE are left out. attr NULL: defaults. */
+rlx_value build_node(rlx_graph *g, rlx_op op, const rlx_value *in, size_t count, uint32_t optional,
+                     const rlx_value *more, size_t more_count, const union ir_attr *attr);
+struct ir_blob build_string(const char *s);
+int32_t build_graph_id(const rlx_graph *g, const rlx_graph *sub); /* -1: NULL or not of this module */
+
+#endif

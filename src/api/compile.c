@@ -1,0 +1,95 @@
+/* compile.c: the compiler, in order. Read this first.
+ *
+ *     bind     symbols get their sizes; everything is inferred and checked again
+ *     passes   rewrite, expand what the device has no kernels for       (pass/pipeline.c)
+ *     select   nodes become steps: kernel, operands, scratch            (lower/select.c)
+ *     plan     lifetimes over the steps, an offset for every value      (plan/plan.c)
+ *     load     memory, constants, addresses into the steps              (run/program.c) */
+#include "api/objects.h"
+#include "pass/pass.h"
+
+struct leaf_places {
+    const struct rlx_session *s;
+};
+
+/* Params lie where the store has them, states where the session has them; both were laid out for the
+ * model's own graph, whose leaves keep their names through every pass. */
+static uint64_t leaf_offset(void *user, const struct ir_node *leaf)
+{
+    const struct rlx_session *s = ((const struct leaf_places *)user)->s;
+    const struct rlx_model *m = s->model;
+    ir_value v;
+
+    if (!ir_find_leaf(ir_entry(m->mod), ir_leaf_name(leaf), &v))
+        return 0;
+    if (leaf->op == RLX_OP_state)
+        return s->state_offset[v];
+    for (size_t i = 0; i < m->param_count; i++)
+        if (m->param[i].node == v)
+            return m->param[i].offset;
+    return 0;
+}
+
+static rlx_status list_inputs(const struct ir_module *mod, struct arena *arena,
+                              struct program_slot **out, size_t *count, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(mod);
+    size_t n = 0;
+
+    *count = ir_inputs(g, NULL, 0);
+    *out = arena_array(arena, struct program_slot, *count);
+    if (!*out)
+        return diag_no_memory(d, *count * sizeof **out);
+    IR_EACH(node, g) {
+        if (node->op == RLX_OP_input)
+            (*out)[n++] = (struct program_slot){ir_leaf_name(node), node->type, -1};
+    }
+    return RLX_OK;
+}
+
+static rlx_status lower(struct rlx_session *s, struct ir_module *mod, struct arena *scratch,
+                        struct program **out, struct diag *d)
+{
+    struct target target;
+    struct backend *b = s->device->backend;
+    struct leaf_places places = {s};
+    struct program_slot *inputs;
+    size_t input_count;
+
+    b->ops->describe(b, &target);
+    struct program_desc desc = {
+        .backend = b,
+        .mem = &s->model->ctx->mem,
+        .plan = {.align = s->desc.alignment ? s->desc.alignment : target.alignment,
+                 .no_reuse = s->desc.no_reuse,
+                 .no_in_place = s->desc.no_in_place,
+                 .check = s->desc.check_plan},
+        .select = {.check_indices = s->desc.check_indices, .loop_limit = s->desc.loop_limit},
+        .weights = s->store->buffer,
+        .state = s->state,
+        .leaf_offset = leaf_offset,
+        .user = &places,
+    };
+    rlx_status status = list_inputs(mod, scratch, &inputs, &input_count, d);
+    if (status == RLX_OK)
+        status = pass_all(mod, &target, !s->desc.no_optimize, NULL, NULL, d);
+    if (status != RLX_OK) {
+        ir_module_destroy(mod);
+        return status;
+    }
+    return program_create(&desc, mod, inputs, input_count, out, d);
+}
+
+rlx_status compile(struct rlx_session *s, const int64_t *binding, size_t count,
+                   struct program **out, struct diag *d)
+{
+    const rlx_allocator *mem = &s->model->ctx->mem;
+    struct ir_module *mod; /* the model's own stays as it was */
+    struct arena scratch;
+
+    TRY(ir_bind(s->model->mod, binding, count, mem, &mod, d));
+    arena_init(&scratch, mem);
+    rlx_status status = lower(s, mod, &scratch, out, d);
+    arena_free(&scratch);
+    return status;
+}

@@ -1,0 +1,208 @@
+/* context.c: what all objects of a program share, and the devices it has open. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/str.h"
+
+static rlx_status check_customs(const rlx_context_desc *desc, struct diag *d)
+{
+    for (size_t i = 0; i < desc->custom_op_count; i++) {
+        const rlx_custom_op *op = &desc->custom_ops[i];
+        if (!op->name || !*op->name || !op->infer || op->inputs < 0)
+            return diag_fail(d, RLX_ERROR_ARGUMENT,
+                             "custom op %zu needs a name, an infer function and an input count", i);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(desc->custom_ops[k].name, op->name) == 0)
+                return diag_fail(d, RLX_ERROR_ARGUMENT, "custom op \"%s\" is registered twice",
+                                 op->name);
+    }
+    return RLX_OK;
+}
+
+static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
+                         struct diag *d)
+{
+    static const rlx_context_desc zero;
+    const rlx_allocator *mem;
+    rlx_context *ctx;
+
+    if (!out)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "out is NULL");
+    if (version / 10000 != RLX_VERSION / 10000 || version > RLX_VERSION)
+        return diag_fail(d, RLX_ERROR_VERSION, "the caller was built for version %u, this is %d",
+                         version, RLX_VERSION);
+    desc = desc ? desc : &zero;
+    mem = desc->allocator ? desc->allocator : mem_default();
+    if (!mem->resize)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "the allocator has no resize function");
+    if (desc->custom_op_count && !desc->custom_ops)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "custom_ops is NULL");
+    if (desc->threads < 0)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "threads is %d", desc->threads);
+    TRY(check_customs(desc, d));
+    ctx = mem_alloc(mem, sizeof *ctx);
+    if (!ctx)
+        return diag_no_memory(d, sizeof *ctx);
+    ctx->mem = *mem;
+    ctx->log = desc->log;
+    ctx->log_user = desc->log_user;
+    ctx->threads = desc->threads;
+    ctx->customs = (struct ir_customs){desc->custom_ops, desc->custom_op_count};
+    pthread_mutex_init(&ctx->lock, NULL);
+    *out = ctx;
+    return RLX_OK;
+}
+
+rlx_status rlx_context_create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
+                              rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "context");
+    create(version, desc, out, &d);
+    return diag_report(&d, err);
+}
+
+void rlx_context_destroy(rlx_context *ctx)
+{
+    if (!ctx)
+        return;
+    rlx_allocator mem = ctx->mem;
+    vec_free(&mem, &ctx->device);
+    pthread_mutex_destroy(&ctx->lock);
+    mem_free(&mem, ctx, sizeof *ctx);
+}
+
+static struct rlx_device *find_open(rlx_context *ctx, rlx_str name)
+{
+    for (size_t i = 0; i < ctx->device.len; i++)
+        if (str_eq(name, rlx_cstr(ctx->device.at[i]->name)))
+            return ctx->device.at[i];
+    return NULL;
+}
+
+static void list_backends(char *out, size_t size)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; backend_at(i) && len < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%s", i ? ", " : "", backend_at(i)->name);
+}
+
+/* "vulkan:1" is device "1" of "vulkan". */
+static rlx_status open_backend(rlx_context *ctx, rlx_str name, struct backend **out, struct diag *d)
+{
+    const char *colon = memchr(name.ptr, ':', name.len);
+    rlx_str kind = {name.ptr, colon ? (size_t)(colon - name.ptr) : name.len};
+    struct device_desc desc = {.mem = &ctx->mem, .threads = ctx->threads};
+    const struct backend_ops *ops = backend_find(kind);
+    char known[128];
+
+    if (colon)
+        desc.variant = (rlx_str){colon + 1, name.len - kind.len - 1};
+    if (ops)
+        return ops->open(&desc, out, d);
+    list_backends(known, sizeof known);
+    return diag_fail(d, RLX_ERROR_NO_DEVICE, "there is no device \"%.*s\"; known kinds: %s",
+                     STR_ARG(name), known);
+}
+
+static rlx_status open_new(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)
+{
+    rlx_device *dev = mem_alloc(&ctx->mem, sizeof *dev);
+    rlx_status s;
+
+    if (!dev || !vec_room(&ctx->mem, &ctx->device)) {
+        mem_free(&ctx->mem, dev, sizeof *dev);
+        return diag_no_memory(d, sizeof *dev);
+    }
+    s = open_backend(ctx, name, &dev->backend, d);
+    if (s != RLX_OK) {
+        mem_free(&ctx->mem, dev, sizeof *dev);
+        return s;
+    }
+    dev->ctx = ctx;
+    dev->refs = 1;
+    snprintf(dev->name, sizeof dev->name, "%.*s", STR_ARG(name));
+    ctx->device.at[ctx->device.len++] = dev;
+    *out = dev;
+    return RLX_OK;
+}
+
+static rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)
+{
+    if (!ctx || !out)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "out" : "ctx");
+    if (!name.ptr || name.len == 0 || name.len >= sizeof(((rlx_device *)0)->name))
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "a device name has 1 to 31 bytes, not %zu", name.len);
+    if (str_eq(name, STR("auto")))
+        name = rlx_cstr(backend_at(0)->name);
+    pthread_mutex_lock(&ctx->lock);
+    rlx_device *dev = find_open(ctx, name);
+    rlx_status s = RLX_OK;
+    if (dev)
+        dev->refs++;
+    else
+        s = open_new(ctx, name, &dev, d);
+    pthread_mutex_unlock(&ctx->lock);
+    if (s == RLX_OK)
+        *out = dev;
+    return s;
+}
+
+rlx_status rlx_device_open(rlx_context *ctx, rlx_str name, rlx_device **out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "device");
+    device_open(ctx, name, out, &d);
+    return diag_report(&d, err);
+}
+
+void device_retain(struct rlx_device *dev)
+{
+    pthread_mutex_lock(&dev->ctx->lock);
+    dev->refs++;
+    pthread_mutex_unlock(&dev->ctx->lock);
+}
+
+void rlx_device_close(rlx_device *dev)
+{
+    if (!dev)
+        return;
+    rlx_context *ctx = dev->ctx;
+    pthread_mutex_lock(&ctx->lock);
+    bool last = --dev->refs == 0;
+    for (size_t i = 0; last && i < ctx->device.len; i++) {
+        if (ctx->device.at[i] != dev)
+            continue;
+        ctx->device.at[i] = ctx->device.at[--ctx->device.len];
+        break;
+    }
+    pthread_mutex_unlock(&ctx->lock);
+    if (!last)
+        return;
+    dev->backend->ops->close(dev->backend);
+    mem_free(&ctx->mem, dev, sizeof *dev);
+}
+
+bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out)
+{
+    const struct backend_ops *ops = ctx && out ? backend_at(i) : NULL;
+    struct target t;
+
+    if (!ops)
+        return false;
+    memset(out, 0, sizeof *out);
+    ops->describe(NULL, &t);
+    snprintf(out->name, sizeof out->name, "%s", ops->name);
+    snprintf(out->description, sizeof out->description, "%s", t.description);
+    snprintf(out->features, sizeof out->features, "%s", t.features);
+    out->present = true;
+    out->threads = t.threads;
+    out->memory = t.memory;
+    out->max_buffer = t.max_buffer;
+    out->alignment = t.alignment;
+    return true;
+}

@@ -1,0 +1,394 @@
+/* model.c: a graph and the values of its params, before and while it is opened on devices. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "import/npy.h"
+#include "ir/text.h"
+#include "run/convert.h"
+
+#define STORE_ALIGNMENT 256 /* what the strictest device wants of a slot */
+
+static rlx_status lay_out_params(struct rlx_model *m, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(m->mod);
+    size_t count = 0;
+
+    IR_EACH(n, g)
+        count += n->op == RLX_OP_param;
+    m->param = arena_array(&m->arena, struct model_param, count);
+    if (!m->param)
+        return diag_no_memory(d, count * sizeof *m->param);
+    IR_EACH(n, g) {
+        struct model_param *p = &m->param[m->param_count];
+        if (n->op != RLX_OP_param)
+            continue;
+        p->node = ir_id(g, n);
+        p->name = ir_leaf_name(n);
+        p->offset = m->weight_bytes;
+        if (!type_bytes(&n->type, &p->bytes) ||
+            __builtin_add_overflow(m->weight_bytes, p->bytes, &m->weight_bytes) ||
+            m->weight_bytes > INT64_MAX - STORE_ALIGNMENT)
+            return diag_fail(d, RLX_ERROR_LIMIT, "the params together overflow 64 bits");
+        m->weight_bytes = (m->weight_bytes + STORE_ALIGNMENT - 1) / STORE_ALIGNMENT * STORE_ALIGNMENT;
+        m->param_count++;
+    }
+    return RLX_OK;
+}
+
+static rlx_status name_outputs(struct rlx_model *m, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(m->mod);
+
+    m->output_count = g->output.len;
+    m->output_name = arena_array(&m->arena, rlx_str, g->output.len);
+    if (!m->output_name)
+        return diag_no_memory(d, g->output.len * sizeof(rlx_str));
+    for (size_t i = 0; i < g->output.len; i++) {
+        const struct ir_node *n = ir_node(g, g->output.at[i]);
+        rlx_str name = n->label.len ? n->label : ir_leaf_name(n);
+        for (size_t k = 0; k < i; k++)
+            if (str_eq(name, m->output_name[k]))
+                name.len = 0; /* taken: fall back to its number */
+        if (name.len == 0)
+            name = rlx_cstr(arena_printf(&m->arena, "out%zu", i));
+        if (!name.ptr)
+            return diag_no_memory(d, 16);
+        m->output_name[i] = name;
+    }
+    return RLX_OK;
+}
+
+/* A leaf is used when an output or a writer depends on it. */
+static rlx_status mark_used(struct rlx_model *m, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(m->mod);
+
+    m->used = arena_array(&m->arena, bool, g->node.len);
+    if (!m->used)
+        return diag_no_memory(d, g->node.len);
+    for (size_t i = 0; i < g->output.len; i++)
+        m->used[g->output.at[i]] = true;
+    for (size_t i = g->node.len; i-- > 0;) {
+        const struct ir_node *n = &g->node.at[i];
+        if (op_is(n->op, OP_WRITES) && ir_written_state(g, n) != RLX_NO_VALUE)
+            m->used[i] = true;
+        for (int32_t k = 0; m->used[i] && k < n->in_count; k++)
+            m->used[n->in[k]] = true;
+    }
+    return RLX_OK;
+}
+
+static void destroy(struct rlx_model *m)
+{
+    const rlx_allocator *mem = &m->ctx->mem;
+
+    for (size_t i = 0; i < m->param_count; i++)
+        mem_free(mem, m->param[i].data, (size_t)m->param[i].bytes);
+    vec_free(mem, &m->store);
+    ir_module_destroy(m->mod);
+    arena_free(&m->arena);
+    pthread_mutex_destroy(&m->lock);
+    rlx_model *origin = m->origin;
+    mem_free(mem, m, sizeof *m);
+    rlx_model_destroy(origin);
+}
+
+/* mod becomes the model's when this succeeds. */
+static rlx_status from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
+                              struct diag *d)
+{
+    struct rlx_model *m;
+
+    TRY(ir_verify(mod, d));
+    m = mem_alloc(&ctx->mem, sizeof *m);
+    if (!m)
+        return diag_no_memory(d, sizeof *m);
+    m->ctx = ctx;
+    m->mod = mod;
+    m->is_static = ir_module_is_static(mod);
+    atomic_init(&m->refs, 1);
+    pthread_mutex_init(&m->lock, NULL);
+    arena_init(&m->arena, &ctx->mem);
+    rlx_status s = lay_out_params(m, d);
+    if (s == RLX_OK)
+        s = name_outputs(m, d);
+    if (s == RLX_OK)
+        s = mark_used(m, d);
+    if (s != RLX_OK) {
+        m->mod = NULL;
+        destroy(m);
+        return s;
+    }
+    *out = m;
+    return RLX_OK;
+}
+
+rlx_status model_from_copy(const rlx_model *m, struct ir_module *mod, rlx_model **out,
+                           struct diag *d)
+{
+    TRY(from_module(m->ctx, mod, out, d));
+    (*out)->origin = (struct rlx_model *)m;
+    model_retain((*out)->origin);
+    return RLX_OK;
+}
+
+static rlx_status create(rlx_graph *g, rlx_model **out, struct diag *d)
+{
+    if (!g || !out)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", g ? "out" : "g");
+    if (g->root != g)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "a sub-graph is no model of its own");
+    if (g->first.status != RLX_OK) {
+        d->first = g->first;
+        d->count = 1;
+        return g->first.status;
+    }
+    TRY(from_module(g->ctx, g->mod, out, d));
+    g->mod = NULL;
+    rlx_graph_destroy(g);
+    return RLX_OK;
+}
+
+rlx_status rlx_model_create(rlx_graph *g, rlx_model **out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "build");
+    create(g, out, &d);
+    return diag_report(&d, err);
+}
+
+static rlx_status parse(rlx_context *ctx, rlx_str text, const struct text_parse_options *options,
+                        rlx_model **out, struct diag *d)
+{
+    struct ir_module *mod;
+
+    TRY(ir_parse(text, options, &ctx->mem, &mod, d));
+    rlx_status s = from_module(ctx, mod, out, d);
+    if (s != RLX_OK)
+        ir_module_destroy(mod);
+    return s;
+}
+
+rlx_status rlx_model_parse(rlx_context *ctx, rlx_str text, rlx_model **out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "parse");
+    if (!ctx || !out || !text.ptr)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "text");
+    else
+        parse(ctx, text, &(struct text_parse_options){.customs = &ctx->customs}, out, &d);
+    return diag_report(&d, err);
+}
+
+struct beside {
+    const char *path;
+    const rlx_allocator *mem;
+};
+
+/* `npy "file"` in a text file: beside it, and no further away. */
+static rlx_status load_npy(void *user, rlx_str name, struct arena *arena, struct ir_type *type,
+                           const void **data, struct diag *d)
+{
+    const struct beside *b = user;
+    struct file f;
+
+    TRY(file_open_beside(&f, b->path, name, FILE_READ, b->mem, d));
+    rlx_status s = npy_read(f.data, f.size, arena, type, data, d);
+    file_close(&f);
+    return s;
+}
+
+rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
+                          rlx_model **out, rlx_error *err)
+{
+    struct diag d;
+    struct file f;
+
+    diag_init(&d, "load");
+    if (!ctx || !out || !path) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "path");
+        return diag_report(&d, err);
+    }
+    struct beside b = {path, &ctx->mem};
+    struct text_parse_options options = {load_npy, &b, &ctx->customs};
+    enum file_mode mode = desc && desc->read_files ? FILE_READ : FILE_MAP;
+    if (file_open(&f, path, mode, &ctx->mem, &d) == RLX_OK) {
+        parse(ctx, (rlx_str){(const char *)f.data, f.size}, &options, out, &d);
+        file_close(&f);
+    }
+    return diag_report(&d, err);
+}
+
+void model_retain(struct rlx_model *m)
+{
+    atomic_fetch_add(&m->refs, 1);
+}
+
+void rlx_model_destroy(rlx_model *m)
+{
+    if (m && atomic_fetch_sub(&m->refs, 1) == 1)
+        destroy(m);
+}
+
+/* ---- what is in it ---- */
+
+static const rlx_op leaf_ops[] = {
+    [RLX_IO_INPUT] = RLX_OP_input, [RLX_IO_PARAM] = RLX_OP_param, [RLX_IO_STATE] = RLX_OP_state};
+
+size_t rlx_model_io_count(const rlx_model *m, rlx_io_kind kind)
+{
+    size_t count = 0;
+
+    if (!m || (unsigned)kind > RLX_IO_OUTPUT)
+        return 0;
+    if (kind == RLX_IO_OUTPUT)
+        return m->output_count;
+    IR_EACH(n, ir_entry(m->mod))
+        count += n->op == leaf_ops[kind];
+    return count;
+}
+
+static void describe(const struct rlx_model *m, ir_value v, rlx_io_kind kind, rlx_str name,
+                     rlx_io_info *out)
+{
+    const struct ir_type *t = ir_type_of(ir_entry(m->mod), v);
+
+    *out = (rlx_io_info){
+        .kind = kind, .name = name, .dtype = t->dtype, .rank = t->rank, .used = m->used[v]};
+    for (int32_t i = 0; i < t->rank; i++)
+        out->dim[i] = dim_is_static(t->dim[i]) ? t->dim[i] : -1;
+}
+
+rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_info *out,
+                        rlx_error *err)
+{
+    struct diag d;
+    size_t count = rlx_model_io_count(m, kind), k = 0;
+
+    diag_init(&d, "model");
+    if (!m || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
+    else if (i >= count)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "there are %zu of that kind, no number %zu", count, i);
+    else if (kind == RLX_IO_OUTPUT)
+        describe(m, ir_entry(m->mod)->output.at[i], kind, m->output_name[i], out);
+    else
+        IR_EACH(n, ir_entry(m->mod)) {
+            if (n->op == leaf_ops[kind] && k++ == i)
+                describe(m, ir_id(ir_entry(m->mod), n), kind, ir_leaf_name(n), out);
+        }
+    return diag_report(&d, err);
+}
+
+const char *leaf_names(const struct ir_graph *g, rlx_op op, char *out, size_t size)
+{
+    size_t len = 0;
+
+    snprintf(out, size, "none");
+    IR_EACH(n, g) {
+        if (n->op == op && len + 1 < size)
+            len += (size_t)snprintf(out + len, size - len, "%s%.*s", len ? ", " : "",
+                                    STR_ARG(ir_leaf_name(n)));
+    }
+    if (len >= size && size > 4)
+        memcpy(out + size - 4, "...", 4);
+    return out;
+}
+
+/* ---- params ---- */
+
+bool tensor_count(const rlx_tensor *t, size_t *count)
+{
+    struct ir_type type = {.dtype = t->dtype, .rank = t->rank};
+    int64_t n;
+
+    if (t->rank < 0 || t->rank > RLX_MAX_RANK || (unsigned)t->dtype >= RLX_DTYPE_count)
+        return false;
+    memcpy(type.dim, t->dim, sizeof type.dim);
+    if (!type_count(&type, &n) || n > INT64_MAX / 16)
+        return false;
+    *count = (size_t)n;
+    return true;
+}
+
+rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const char *what,
+                        rlx_str name, struct diag *d)
+{
+    size_t count;
+    int64_t want;
+
+    if ((unsigned)t->dtype >= RLX_DTYPE_count)
+        return diag_fail(d, RLX_ERROR_DTYPE, "%s \"%.*s\": there is no element type %d", what,
+                         STR_ARG(name), (int)t->dtype);
+    if (!convert_allowed(type->dtype, t->dtype))
+        return diag_fail(d, RLX_ERROR_DTYPE, "%s \"%.*s\" is %s, %s cannot become that", what,
+                         STR_ARG(name), rlx_dtype_name(type->dtype), rlx_dtype_name(t->dtype));
+    if (!tensor_count(t, &count) || !type_count(type, &want))
+        return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\": the tensor's rank or dims make no sense",
+                         what, STR_ARG(name));
+    if (count != (size_t)want)
+        return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\" has %lld elements, %zu were given", what,
+                         STR_ARG(name), (long long)want, count);
+    if (t->bytes != count * rlx_dtype_size(t->dtype))
+        return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\" needs %zu bytes of %s, %zu were given", what,
+                         STR_ARG(name), count * rlx_dtype_size(t->dtype), rlx_dtype_name(t->dtype),
+                         t->bytes);
+    if (count && !t->data)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s \"%.*s\": data is NULL", what, STR_ARG(name));
+    return RLX_OK;
+}
+
+rlx_status model_find_param(const struct rlx_model *m, rlx_str name, size_t *out, struct diag *d)
+{
+    char known[200];
+
+    for (size_t i = 0; i < m->param_count; i++) {
+        if (str_eq(m->param[i].name, name)) {
+            *out = i;
+            return RLX_OK;
+        }
+    }
+    return diag_fail(d, RLX_ERROR_NAME, "there is no param \"%.*s\"; there are: %s", STR_ARG(name),
+                     leaf_names(ir_entry(m->mod), RLX_OP_param, known, sizeof known));
+}
+
+static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *value, struct diag *d)
+{
+    size_t i, count;
+    void *data;
+
+    if (!m || !name || !value)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !name ? "name" : "value");
+    pthread_mutex_lock(&m->lock);
+    bool fixed = m->has_session;
+    pthread_mutex_unlock(&m->lock);
+    if (fixed)
+        return diag_fail(d, RLX_ERROR_STATE,
+                         "the model has a session; set params there from now on");
+    TRY(model_find_param(m, rlx_cstr(name), &i, d));
+    const struct ir_type *type = ir_type_of(ir_entry(m->mod), m->param[i].node);
+    TRY(tensor_check(value, type, "param", rlx_cstr(name), d));
+    data = m->param[i].data;
+    if (!data && m->param[i].bytes && !(data = mem_alloc(&m->ctx->mem, (size_t)m->param[i].bytes)))
+        return diag_no_memory(d, (size_t)m->param[i].bytes);
+    m->param[i].data = data;
+    if (tensor_count(value, &count) && count)
+        convert(type->dtype, data, value->dtype, value->data, count);
+    return RLX_OK;
+}
+
+rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx_tensor *value,
+                               rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "params");
+    set_param(m, name, value, &d);
+    return diag_report(&d, err);
+}

@@ -1,0 +1,402 @@
+/* selftest.c: every case of the table through ir/eval and through the device, and the two compared.
+ *
+ * A case is a line of text, so it becomes a graph by the same parser that users' files take. */
+#include "api/selftest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/str.h"
+#include "ir/text.h"
+#include "rlx/tools.h"
+
+/* CASE(ops, dtypes, operands, attributes, profiles): T in an operand is each dtype in turn.
+ * GRAPH_CASE(op, profiles, text): a whole graph, for ops that need sub-graphs. */
+struct case_row {
+    const char *ops, *dtypes, *operands, *attrs, *profiles;
+};
+static const struct case_row cases[] = {
+#define CASE(ops, dtypes, operands, attrs, profiles) {ops, dtypes, operands, attrs, profiles},
+#define GRAPH_CASE(op, profiles, text) {op, NULL, text, NULL, profiles},
+#include "api/selftest_cases.def"
+};
+#define CASE_COUNT (sizeof cases / sizeof cases[0])
+
+#define MAX_OPERANDS 16
+
+struct tester {
+    rlx_context *ctx;
+    rlx_device *dev;
+    const rlx_selftest_desc *desc;
+    rlx_selftest_summary sum;
+    size_t total, done;
+    bool counting; /* first pass: only count */
+};
+
+/* One graph with one set of values. */
+struct trial {
+    struct tester *t;
+    const char *op, *what;
+    rlx_model *model;
+    struct arena arena;
+    struct value_spec spec[MAX_OPERANDS];
+    enum value_profile profile;
+    uint64_t seed;
+    char message[600];
+    double worst;
+    rlx_verdict verdict;
+};
+
+static rlx_str next_word(rlx_str *rest)
+{
+    while (rest->len && *rest->ptr == ' ')
+        rest->ptr++, rest->len--;
+    rlx_str word = {rest->ptr, 0};
+    while (rest->len && *rest->ptr != ' ') {
+        rest->ptr++, rest->len--;
+        word.len++;
+    }
+    return word;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    rlx_str rest = rlx_cstr(list), w;
+
+    while ((w = next_word(&rest)).len)
+        if (str_eq(w, rlx_cstr(word)))
+            return true;
+    return false;
+}
+
+static void parse_spec(rlx_str text, struct value_spec *out)
+{
+    static const struct {
+        const char *name;
+        enum value_kind kind;
+    } kinds[] = {{"index=", KIND_INDEX},   {"valid=", KIND_VALID},       {"positive", KIND_POSITIVE},
+                 {"unit", KIND_UNIT},      {"spd", KIND_SPD},            {"triangle", KIND_TRIANGLE},
+                 {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES}};
+
+    *out = (struct value_spec){KIND_ANY, 0};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        rlx_str name = rlx_cstr(kinds[i].name);
+        if (!str_starts(text, name))
+            continue;
+        out->kind = kinds[i].kind;
+        str_to_i64((rlx_str){text.ptr + name.len, text.len - name.len}, &out->n);
+    }
+}
+
+/* "T[2,3] i32[4]:index=2 state:T[5]" becomes a graph with one node. */
+static bool write_graph(struct trial *r, const struct case_row *row, const char *dtype,
+                        struct text *out)
+{
+    rlx_str rest = rlx_cstr(row->operands), word;
+    size_t count = 0;
+
+    text_addf(out, "rlx 1\ngraph (");
+    while ((word = next_word(&rest)).len && count < MAX_OPERANDS) {
+        bool state = str_starts(word, STR("state:"));
+        const char *colon;
+        if (state)
+            word = (rlx_str){word.ptr + 6, word.len - 6};
+        colon = memchr(word.ptr, ':', word.len);
+        rlx_str type = {word.ptr, colon ? (size_t)(colon - word.ptr) : word.len};
+        rlx_str spec = {colon ? colon + 1 : NULL, colon ? word.len - type.len - 1 : 0};
+        parse_spec(spec, &r->spec[count]);
+        text_addf(out, "%s%s %%x%zu: ", count ? ", " : "", state ? "state" : "input", count);
+        if (type.ptr[0] == 'T') {
+            text_addf(out, "%s", dtype);
+            type = (rlx_str){type.ptr + 1, type.len - 1};
+        }
+        text_add(out, type);
+        count++;
+    }
+    text_addf(out, ") {\n    %%y = %s", r->op);
+    for (size_t i = 0; i < count; i++)
+        text_addf(out, "%s %%x%zu", i ? "," : "", i);
+    text_addf(out, " %s\n    return %%y\n}\n", row->attrs);
+    return !out->failed;
+}
+
+/* ---- one trial ---- */
+
+static rlx_status fail(struct trial *r, rlx_verdict verdict, const char *what, const rlx_error *e)
+{
+    r->verdict = verdict;
+    snprintf(r->message, sizeof r->message, "%s: %s", what, e->message);
+    return e->status;
+}
+
+static rlx_status fill_leaves(struct trial *r, const struct ir_graph *g, struct eval_tensor **leaf,
+                              struct diag *d)
+{
+    size_t k = 0;
+
+    IR_EACH(n, g) {
+        ir_value v = ir_id(g, n);
+        if (op_info(n->op)->family != FAMILY_leaf)
+            continue;
+        leaf[v] = arena_new(&r->arena, struct eval_tensor);
+        if (!leaf[v])
+            return diag_no_memory(d, sizeof **leaf);
+        TRY(eval_tensor_new(&r->arena, &n->type, leaf[v], d));
+        selftest_fill(leaf[v], &r->spec[k < MAX_OPERANDS ? k : 0], r->profile, r->seed + 1000 * k);
+        k++;
+    }
+    return RLX_OK;
+}
+
+static rlx_tensor tensor_of(const struct ir_type *type, void *data)
+{
+    rlx_tensor t = {.dtype = type->dtype, .rank = type->rank, .data = data};
+    uint64_t bytes = 0;
+
+    memcpy(t.dim, type->dim, sizeof t.dim);
+    type_bytes(type, &bytes);
+    t.bytes = (size_t)bytes;
+    return t;
+}
+
+static void *room_for(struct trial *r, const struct ir_type *type)
+{
+    uint64_t bytes = 0;
+
+    type_bytes(type, &bytes);
+    return arena_alloc(&r->arena, (size_t)bytes, 64);
+}
+
+/* The device's answer, as the definition's cells. */
+static rlx_status run_device(struct trial *r, const struct ir_graph *g, struct eval_tensor **leaf,
+                             struct eval_tensor *got, rlx_error *err)
+{
+    rlx_binding in[MAX_OPERANDS], out = {.name = "out0"};
+    rlx_session *s;
+    size_t count = 0;
+    const struct ir_type *type = ir_type_of(g, g->output.at[0]);
+    rlx_status status;
+
+    status = rlx_session_create(r->model, r->t->dev, &(rlx_session_desc){.check_plan = true}, &s, err);
+    if (status != RLX_OK)
+        return status;
+    IR_EACH(n, g) {
+        const struct eval_tensor *t = leaf[ir_id(g, n)];
+        void *data = t ? room_for(r, &n->type) : NULL;
+        if (!t || status != RLX_OK)
+            continue;
+        const char *name = arena_str(&r->arena, ir_leaf_name(n)).ptr;
+        rlx_tensor tensor = tensor_of(&n->type, data);
+        eval_store(t, data);
+        if (n->op == RLX_OP_state)
+            status = rlx_session_set_state(s, name, &tensor, err);
+        else
+            in[count++] = (rlx_binding){name, tensor};
+    }
+    out.tensor = tensor_of(type, room_for(r, type));
+    if (status == RLX_OK)
+        status = rlx_session_run(s, &(rlx_run_desc){in, count, &out, 1, NULL, 0}, err);
+    rlx_session_destroy(s);
+    if (status == RLX_OK)
+        eval_load(got, out.tensor.data);
+    return status;
+}
+
+static void make_absolute(struct eval_tensor *const *leaf, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (int64_t k = 0; leaf[i] && k < leaf[i]->count; k++) {
+            struct eval_cell *c = &leaf[i]->at[k];
+            c->f = c->f < 0 ? -c->f : c->f;
+            c->im = c->im < 0 ? -c->im : c->im;
+        }
+}
+
+/* The last node, exactly: its operands rounded, its own result not. */
+static rlx_status define(struct trial *r, const struct ir_graph *g, struct eval_tensor *const *leaf,
+                         struct eval_tensor *out, struct diag *d)
+{
+    struct eval_tensor *all = arena_array(&r->arena, struct eval_tensor, g->node.len);
+    const struct ir_node *n = ir_node(g, g->output.at[0]);
+    const struct eval_tensor *in[MAX_OPERANDS];
+    struct eval_tensor *state = NULL;
+
+    if (!all)
+        return diag_no_memory(d, g->node.len * sizeof *all);
+    if (n->in_count > MAX_OPERANDS)
+        return diag_fail(d, RLX_ERROR_LIMIT, "the case has too many operands");
+    for (size_t i = 0; i < g->node.len; i++)
+        if (leaf[i])
+            all[i] = *leaf[i];
+    for (size_t i = 0; i < g->node.len; i++) {
+        const struct ir_node *k = &g->node.at[i];
+        bool last = (ir_value)i == g->output.at[0];
+        if (leaf[i])
+            continue;
+        for (int32_t a = 0; a < k->in_count; a++) {
+            in[a] = &all[k->in[a]];
+            if (ir_written_state(g, k) == k->in[a] && op_is(k->op, OP_WRITES))
+                state = &all[k->in[a]];
+        }
+        TRY(eval_tensor_new(&r->arena, &k->type, &all[i], d));
+        TRY(eval_node(g, k, in, &all[i], state, &r->arena, d));
+        if (!last)
+            eval_round(&all[i]);
+        state = NULL;
+    }
+    *out = all[g->output.at[0]];
+    return RLX_OK;
+}
+
+static rlx_status compare(struct trial *r, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(r->model->mod);
+    const struct ir_node *n = ir_node(g, g->output.at[0]);
+    struct eval_tensor **leaf = arena_array(&r->arena, struct eval_tensor *, g->node.len);
+    struct eval_tensor want, sizes, got;
+    struct comparison c;
+    rlx_error err;
+    bool sums = selftest_wants_abs(n->op);
+
+    if (!leaf)
+        return diag_no_memory(d, g->node.len * sizeof *leaf);
+    TRY(fill_leaves(r, g, leaf, d));
+    TRY(eval_tensor_new(&r->arena, &n->type, &got, d));
+    if (run_device(r, g, leaf, &got, &err) != RLX_OK) {
+        bool unsupported = err.status == RLX_ERROR_UNSUPPORTED && op_is(n->op, OP_SPECIAL);
+        return fail(r, unsupported ? RLX_SKIPPED : RLX_FAILED, "device", &err);
+    }
+    TRY(define(r, g, leaf, &want, d));
+    if (sums) {
+        make_absolute(leaf, g->node.len);
+        TRY(define(r, g, leaf, &sizes, d));
+    }
+    selftest_compare(g, n, &want, sums ? &sizes : NULL, &got, &c);
+    r->worst = c.worst;
+    if (!c.ok) {
+        r->verdict = RLX_FAILED;
+        snprintf(r->message, sizeof r->message,
+                 "element %lld is %.9g, its definition gives %.9g (%.3g times what is allowed)",
+                 (long long)c.position, c.got, c.want, c.worst);
+    }
+    return RLX_OK;
+}
+
+static void report(struct trial *r)
+{
+    struct tester *t = r->t;
+    rlx_selftest_result result = {
+        .op = r->op,
+        .what = r->what,
+        .verdict = r->verdict,
+        .message = r->message,
+        .max_error = r->worst,
+        .done = ++t->done,
+        .total = t->total,
+    };
+
+    t->sum.passed += r->verdict == RLX_PASSED;
+    t->sum.failed += r->verdict == RLX_FAILED;
+    t->sum.skipped += r->verdict == RLX_SKIPPED;
+    if (t->desc->each)
+        t->desc->each(t->desc->user, &result);
+}
+
+static void try_graph(struct trial *r, rlx_str text)
+{
+    struct diag d;
+    rlx_error err;
+
+    if (r->t->counting) {
+        r->t->total++;
+        return;
+    }
+    diag_init(&d, "selftest");
+    arena_init(&r->arena, &r->t->ctx->mem);
+    if (rlx_model_parse(r->t->ctx, text, &r->model, &err) != RLX_OK)
+        fail(r, RLX_FAILED, "the case itself", &err);
+    else {
+        compare(r, &d);
+        if (d.first.status != RLX_OK)
+            fail(r, RLX_FAILED, "definition", &d.first);
+        rlx_model_destroy(r->model);
+    }
+    arena_free(&r->arena);
+    report(r);
+}
+
+/* ---- the table ---- */
+
+static void try_profiles(struct tester *t, const struct case_row *row, const char *op,
+                         const char *dtype, uint64_t number)
+{
+    for (int p = 0; p < VALUES_COUNT; p++) {
+        struct trial r = {.t = t, .op = op, .profile = (enum value_profile)p, .verdict = RLX_PASSED};
+        char what[256];
+        struct text text;
+
+        if (!has_word(row->profiles, profile_name(r.profile)))
+            continue;
+        r.seed = t->desc->seed + number * 64 + (uint64_t)p;
+        text_init(&text, &t->ctx->mem);
+        if (row->dtypes) {
+            snprintf(what, sizeof what, "%s: %s %s %s", dtype, row->operands, row->attrs,
+                     profile_name(r.profile));
+            write_graph(&r, row, dtype, &text);
+        } else {
+            snprintf(what, sizeof what, "graph %s", profile_name(r.profile));
+            text_addf(&text, "%s", row->operands);
+        }
+        r.what = what;
+        if (!text.failed)
+            try_graph(&r, (rlx_str){text.at, text.len});
+        text_free(&text);
+    }
+}
+
+static void try_row(struct tester *t, const struct case_row *row, uint64_t number)
+{
+    rlx_str ops = rlx_cstr(row->ops), op, dtypes, dtype;
+    char op_name[64], dtype_name[16];
+
+    while ((op = next_word(&ops)).len) {
+        snprintf(op_name, sizeof op_name, "%.*s", STR_ARG(op));
+        if (t->desc->op && strcmp(t->desc->op, op_name) != 0)
+            continue;
+        if (!row->dtypes) {
+            try_profiles(t, row, op_name, "", number);
+            continue;
+        }
+        dtypes = rlx_cstr(row->dtypes);
+        while ((dtype = next_word(&dtypes)).len) {
+            snprintf(dtype_name, sizeof dtype_name, "%.*s", STR_ARG(dtype));
+            try_profiles(t, row, op_name, dtype_name, number);
+        }
+    }
+}
+
+rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_desc *desc,
+                        rlx_selftest_summary *out, rlx_error *err)
+{
+    static const rlx_selftest_desc zero;
+    struct diag d;
+    rlx_op op;
+
+    diag_init(&d, "selftest");
+    desc = desc ? desc : &zero;
+    if (!ctx || !dev || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !dev ? "dev" : "out");
+    else if (desc->op && !op_from_name(rlx_cstr(desc->op), &op))
+        diag_fail(&d, RLX_ERROR_NAME, "there is no op \"%s\"", desc->op);
+    else {
+        struct tester t = {.ctx = ctx, .dev = dev, .desc = desc, .counting = true};
+        for (size_t i = 0; i < CASE_COUNT; i++)
+            try_row(&t, &cases[i], i);
+        t.counting = false;
+        for (size_t i = 0; i < CASE_COUNT; i++)
+            try_row(&t, &cases[i], i);
+        *out = t.sum;
+    }
+    return diag_report(&d, err);
+}

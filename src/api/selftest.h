@@ -1,0 +1,57 @@
+/* selftest.h: the self-test's parts.
+ *
+ *     selftest_cases.def   what is tried: ops, dtypes, operand types, attributes, values
+ *     selftest_values.c    the numbers that go in
+ *     selftest_compare.c   how far a result may be from its definition (ops-core 22)
+ *     selftest.c           each case through ir/eval and through the device */
+#ifndef API_SELFTEST_H
+#define API_SELFTEST_H
+
+#include "ir/eval.h"
+#include "ir/graph.h"
+
+/* How values are drawn. A case names one profile or several ("plain nasty"). */
+enum value_profile {
+    VALUES_PLAIN,   /* floats in [-2, 2), small integers */
+    VALUES_WIDE,    /* floats over many magnitudes, integers of any bits */
+    VALUES_NASTY,   /* zeros of both signs, NaN, Inf, the largest, the smallest, ties */
+    VALUES_SPECIAL, /* plain, with NaN and Inf here and there: for sums */
+    VALUES_COUNT
+};
+const char *profile_name(enum value_profile p);
+
+/* What an operand holds besides its profile: words behind a colon in its type. */
+enum value_kind {
+    KIND_ANY,
+    KIND_INDEX,    /* :index=N  whole numbers from -1 to N, out of range at both ends */
+    KIND_VALID,    /* :valid=N  whole numbers from 0 to N-1 */
+    KIND_POSITIVE, /* :positive in (0.1, 2) */
+    KIND_UNIT,     /* :unit     in [-1, 1) */
+    KIND_SPD,      /* :spd      a well-conditioned symmetric positive definite matrix */
+    KIND_TRIANGLE, /* :triangle a matrix with a strong diagonal */
+    KIND_DISTINCT, /* :distinct a permutation: no ties */
+    KIND_BYTES     /* :bytes    any bits of an integer type */
+};
+struct value_spec {
+    enum value_kind kind;
+    int64_t n;
+};
+
+/* Fill a tensor with the numbers of this seed; already rounded to its dtype. */
+void selftest_fill(struct eval_tensor *t, const struct value_spec *spec, enum value_profile profile,
+                   uint64_t seed);
+
+struct comparison {
+    double worst;     /* error as a multiple of what is allowed */
+    int64_t position; /* of the worst; -1: all equal */
+    double got, want;
+    bool ok;
+};
+/* want: unrounded. abs_want: the op on absolute values, for sums; may be NULL. */
+void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
+                      const struct eval_tensor *want, const struct eval_tensor *abs_want,
+                      const struct eval_tensor *got, struct comparison *out);
+/* Does the tolerance of this op need abs_want? */
+bool selftest_wants_abs(rlx_op op);
+
+#endif

@@ -1,0 +1,163 @@
+/* selftest_values.c: numbers that find mistakes, the same ones for the same seed. */
+#include <math.h>
+#include <string.h>
+
+#include "api/selftest.h"
+#include "base/rng.h"
+
+const char *profile_name(enum value_profile p)
+{
+    static const char *const names[VALUES_COUNT] = {"plain", "wide", "nasty", "special"};
+    return names[p];
+}
+
+static uint32_t bits_at(uint64_t seed, int64_t k, uint32_t stream)
+{
+    return rng_threefry((uint32_t)k, stream, (uint32_t)seed, (uint32_t)(seed >> 32)).x0;
+}
+
+static double uniform_at(uint64_t seed, int64_t k, double lo, double hi)
+{
+    return lo + (hi - lo) * (double)rng_uniform(bits_at(seed, k, 0));
+}
+
+static double nasty_float(uint32_t pick, rlx_dtype t)
+{
+    bool half = t == RLX_DTYPE_f16;
+    const double values[] = {
+        0.0,  -0.0, 1,    -1,   (double)NAN, (double)INFINITY, -(double)INFINITY, 0.5, 1.5,
+        2.5,  -2.5, 3,    -3,   6,           1e-3,             -1e-3,             100, -100,
+        half ? 65504 : 3.4e38,  half ? -65504 : -3.4e38,       half ? 6.1e-5 : 1.2e-38,
+        half ? 6e-8 : 1e-45,    0.1,         -0.1,             1000,              1e-7,
+    };
+    return values[pick % (sizeof values / sizeof values[0])];
+}
+
+static double float_at(uint64_t seed, int64_t k, enum value_profile p, rlx_dtype t)
+{
+    uint32_t pick = bits_at(seed, k, 1);
+
+    switch (p) {
+    case VALUES_NASTY:
+        if (pick % 4)
+            return nasty_float(pick / 4, t);
+        break;
+    case VALUES_SPECIAL:
+        if (pick % 13 == 0) {
+            const double v[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0.0};
+            return v[pick / 13 % 4];
+        }
+        break;
+    case VALUES_WIDE: {
+        double reach = t == RLX_DTYPE_f16 ? 8 : 30;
+        double v = exp2(uniform_at(seed ^ 0x77, k, -reach, reach));
+        return pick & 1 ? v : -v;
+    }
+    case VALUES_PLAIN:
+    case VALUES_COUNT: break;
+    }
+    return uniform_at(seed, k, -2, 2);
+}
+
+static int64_t wrap(rlx_dtype t, int64_t v)
+{
+    switch (t) {
+    case RLX_DTYPE_i8: return (int8_t)(uint8_t)v;
+    case RLX_DTYPE_i16: return (int16_t)(uint16_t)v;
+    case RLX_DTYPE_i32: return (int32_t)(uint32_t)v;
+    case RLX_DTYPE_u8: return (uint8_t)v;
+    case RLX_DTYPE_u16: return (uint16_t)v;
+    case RLX_DTYPE_u32: return (uint32_t)v;
+    case RLX_DTYPE_bool: return v & 1;
+    default: return v;
+    }
+}
+
+static int64_t int_at(uint64_t seed, int64_t k, enum value_profile p, rlx_dtype t)
+{
+    uint32_t hi = bits_at(seed, k, 2), lo = bits_at(seed, k, 3);
+    int64_t any = (int64_t)((uint64_t)hi << 32 | lo);
+
+    if (t == RLX_DTYPE_bool)
+        return lo & 1;
+    if (p == VALUES_NASTY && hi % 4) {
+        int bits = 8 * (int)rlx_dtype_size(t);
+        int64_t top = dtype_is(t, CLASS_U) ? -1 : (int64_t)(((uint64_t)1 << (bits - 1)) - 1);
+        const int64_t v[] = {0, 1, -1, 2, top, wrap(t, ~top), 7, -8};
+        return wrap(t, v[hi / 4 % 8]);
+    }
+    if (p == VALUES_WIDE || p == VALUES_NASTY)
+        return wrap(t, any);
+    return dtype_is(t, CLASS_U) ? (int64_t)(lo % 9) : (int64_t)(lo % 17) - 8;
+}
+
+static void fill_spd(struct eval_tensor *t, uint64_t seed)
+{
+    int64_t n = t->type.rank ? t->type.dim[t->type.rank - 1] : 0;
+
+    for (int64_t k = 0; k < t->count; k++) {
+        int64_t i = k / n % n, j = k % n, base = k / (n * n) * n * n;
+        double v = uniform_at(seed, base + (i < j ? i * n + j : j * n + i), -1, 1);
+        t->at[k].f = i == j ? (double)n + fabs(v) : v;
+    }
+}
+
+static void fill_triangle(struct eval_tensor *t, uint64_t seed)
+{
+    int64_t n = t->type.rank ? t->type.dim[t->type.rank - 1] : 0;
+
+    for (int64_t k = 0; k < t->count; k++)
+        t->at[k].f = uniform_at(seed, k, -1, 1) + (k / n % n == k % n ? 3 : 0);
+}
+
+/* A shuffle by sorting keys would do; a fixed stride that is coprime to the count is enough. */
+static int64_t distinct_at(int64_t k, int64_t count)
+{
+    static const int64_t strides[] = {7919, 104729, 1299709};
+
+    for (int i = 0; i < 3; i++)
+        if (count % strides[i])
+            return (int64_t)((__int128)k * strides[i] % count);
+    return k;
+}
+
+static double number_of_kind(const struct value_spec *s, uint64_t seed, int64_t k, int64_t count)
+{
+    switch (s->kind) {
+    case KIND_INDEX: return (double)(bits_at(seed, k, 4) % (uint32_t)(s->n + 2)) - 1;
+    case KIND_VALID: return s->n > 0 ? (double)(bits_at(seed, k, 4) % (uint32_t)s->n) : 0;
+    case KIND_POSITIVE: return uniform_at(seed, k, 0.1, 2);
+    case KIND_UNIT: return uniform_at(seed, k, -1, 1);
+    case KIND_DISTINCT: return (double)(distinct_at(k, count) - count / 2) / 4;
+    default: return 0;
+    }
+}
+
+void selftest_fill(struct eval_tensor *t, const struct value_spec *spec, enum value_profile profile,
+                   uint64_t seed)
+{
+    rlx_dtype d = t->type.dtype;
+
+    if (spec->kind == KIND_SPD || spec->kind == KIND_TRIANGLE) {
+        if (spec->kind == KIND_SPD)
+            fill_spd(t, seed);
+        else
+            fill_triangle(t, seed);
+        eval_round(t);
+        return;
+    }
+    for (int64_t k = 0; k < t->count; k++) {
+        struct eval_cell *c = &t->at[k];
+        if (spec->kind == KIND_BYTES)
+            c->i = wrap(d, bits_at(seed, k, 5));
+        else if (spec->kind != KIND_ANY)
+            eval_set(t, k, number_of_kind(spec, seed, k, t->count));
+        else if (dtype_is(d, CLASS_INT | CLASS_B))
+            c->i = int_at(seed, k, profile, d);
+        else {
+            c->f = float_at(seed, k, profile, d);
+            c->im = d == RLX_DTYPE_c64 ? float_at(seed ^ 0x1111, k, profile, d) : 0;
+        }
+    }
+    eval_round(t);
+}

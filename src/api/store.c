@@ -1,0 +1,179 @@
+/* store.c: the weights of a model on a device: uploaded once, shared by all its sessions there. */
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/str.h"
+
+static struct backend *backend_of(const struct store *s)
+{
+    return s->device->backend;
+}
+
+static void destroy(struct store *s)
+{
+    const rlx_allocator *mem = &s->model->ctx->mem;
+
+    backend_of(s)->ops->release(backend_of(s), s->buffer);
+    rlx_device_close(s->device);
+    mem_free(mem, s->set, s->model->param_count * sizeof *s->set);
+    mem_free(mem, s, sizeof *s);
+}
+
+static rlx_status upload(struct store *s, struct diag *d)
+{
+    for (size_t i = 0; i < s->model->param_count; i++) {
+        const struct model_param *p = &s->model->param[i];
+        struct span to = {s->buffer, p->offset, p->bytes};
+        if (!p->data)
+            continue;
+        TRY(backend_of(s)->ops->write(backend_of(s), to, p->data, d));
+        s->set[i] = true;
+    }
+    return RLX_OK;
+}
+
+static rlx_status create(struct rlx_model *m, struct rlx_device *dev, struct store **out,
+                         struct diag *d)
+{
+    const rlx_allocator *mem = &m->ctx->mem;
+    struct store *s = mem_alloc(mem, sizeof *s);
+
+    if (!s)
+        return diag_no_memory(d, sizeof *s);
+    *s = (struct store){.model = m, .device = dev, .refs = 1};
+    device_retain(dev);
+    s->set = m->param_count ? mem_alloc(mem, m->param_count * sizeof *s->set) : NULL;
+    rlx_status status = m->param_count && !s->set ? diag_no_memory(d, m->param_count) : RLX_OK;
+    if (status == RLX_OK)
+        status = dev->backend->ops->alloc(dev->backend, m->weight_bytes, &s->buffer, d);
+    if (status == RLX_OK)
+        status = upload(s, d);
+    if (status != RLX_OK) {
+        destroy(s);
+        return status;
+    }
+    *out = s;
+    return RLX_OK;
+}
+
+rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, struct store **out,
+                      struct diag *d)
+{
+    rlx_status status = RLX_OK;
+    struct store *s = NULL;
+
+    pthread_mutex_lock(&m->lock);
+    for (size_t i = 0; i < m->store.len && !s; i++)
+        if (m->store.at[i]->device == dev)
+            s = m->store.at[i];
+    if (s)
+        s->refs++;
+    else if (!vec_room(&m->ctx->mem, &m->store))
+        status = diag_no_memory(d, sizeof s);
+    else if ((status = create(m, dev, &s, d)) == RLX_OK)
+        m->store.at[m->store.len++] = s;
+    if (status == RLX_OK) {
+        m->has_session = true;
+        *out = s;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+void store_close(struct store *s)
+{
+    struct rlx_model *m = s->model;
+
+    pthread_mutex_lock(&m->lock);
+    bool last = --s->refs == 0;
+    for (size_t i = 0; last && i < m->store.len; i++) {
+        if (m->store.at[i] != s)
+            continue;
+        m->store.at[i] = m->store.at[--m->store.len];
+        break;
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (last)
+        destroy(s);
+}
+
+/* Every param that something reads must have a value. */
+static rlx_status check_all_set(const struct store *s, struct diag *d)
+{
+    char names[256] = "";
+    size_t len = 0, missing = 0;
+
+    for (size_t i = 0; i < s->model->param_count; i++) {
+        const struct model_param *p = &s->model->param[i];
+        if (s->set[i] || !s->model->used[p->node] || p->bytes == 0)
+            continue;
+        missing++;
+        if (len + p->name.len + 3 < sizeof names) {
+            memcpy(names + len, len ? ", " : "", len ? 2 : 0);
+            len += len ? 2 : 0;
+            memcpy(names + len, p->name.ptr, p->name.len);
+            len += p->name.len;
+        }
+    }
+    if (missing == 0)
+        return RLX_OK;
+    return diag_fail(d, RLX_ERROR_MISSING_INPUT, "%zu params have no value: %s", missing, names);
+}
+
+rlx_status store_begin_run(struct store *s, bool params_default_zero, struct diag *d)
+{
+    pthread_mutex_lock(&s->model->lock);
+    rlx_status status = params_default_zero ? RLX_OK : check_all_set(s, d);
+    if (status == RLX_OK)
+        s->running++;
+    pthread_mutex_unlock(&s->model->lock);
+    return status;
+}
+
+void store_end_run(struct store *s)
+{
+    pthread_mutex_lock(&s->model->lock);
+    s->running--;
+    pthread_mutex_unlock(&s->model->lock);
+}
+
+rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, struct diag *d)
+{
+    size_t i, count;
+
+    TRY(model_find_param(s->model, name, &i, d));
+    const struct model_param *p = &s->model->param[i];
+    const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), p->node);
+    TRY(tensor_check(value, type, "param", name, d));
+    tensor_count(value, &count);
+
+    pthread_mutex_lock(&s->model->lock);
+    rlx_status status;
+    if (s->running)
+        status = diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\": a session of this model is running",
+                           STR_ARG(name));
+    else
+        status = span_write(backend_of(s), (struct span){s->buffer, p->offset, p->bytes},
+                            type->dtype, value->dtype, value->data, count, d);
+    if (status == RLX_OK)
+        s->set[i] = true;
+    pthread_mutex_unlock(&s->model->lock);
+    return status;
+}
+
+rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct diag *d)
+{
+    size_t i, count;
+
+    TRY(model_find_param(s->model, name, &i, d));
+    const struct model_param *p = &s->model->param[i];
+    const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), p->node);
+    if (!s->set[i])
+        return diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\" was never set", STR_ARG(name));
+    value->rank = type->rank;
+    memcpy(value->dim, type->dim, sizeof value->dim);
+    TRY(tensor_check(value, type, "param", name, d));
+    tensor_count(value, &count);
+    return span_read(backend_of(s), (struct span){s->buffer, p->offset, p->bytes}, type->dtype,
+                     value->dtype, value->data, count, d);
+}

@@ -1,0 +1,282 @@
+/* tools.c: models as text, tables and pictures; passes by name; the op table: rlx/tools.h. */
+#include "rlx/tools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "ir/eval.h"
+#include "ir/shape.h"
+#include "ir/text.h"
+#include "pass/pass.h"
+
+/* Text made in memory goes out in one piece, unless memory ran out on the way. */
+static void hand_out(struct text *t, rlx_write_fn write, void *user, struct diag *d)
+{
+    if (d->first.status == RLX_OK && t->failed)
+        diag_no_memory(d, t->len);
+    if (d->first.status == RLX_OK && t->len)
+        write(user, t->at, t->len);
+    text_free(t);
+}
+
+static bool arguments_hold(const rlx_model *m, rlx_write_fn write, struct diag *d)
+{
+    if (!m || !write)
+        diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "write" : "m");
+    return m && write;
+}
+
+rlx_status rlx_model_print(const rlx_model *m, bool elide, bool types, rlx_write_fn write,
+                           void *user, rlx_error *err)
+{
+    struct diag d;
+    struct text t;
+
+    diag_init(&d, "print");
+    if (arguments_hold(m, write, &d)) {
+        text_init(&t, &m->ctx->mem);
+        ir_print(m->mod, &(struct text_print_options){.elide = elide, .types = types}, &t, &d);
+        hand_out(&t, write, user, &d);
+    }
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_write_fn write, void *user,
+                          rlx_error *err)
+{
+    struct diag d;
+    struct text t;
+
+    diag_init(&d, "draw");
+    if (arguments_hold(m, write, &d)) {
+        text_init(&t, &m->ctx->mem);
+        if (kind == RLX_PICTURE_DOT)
+            ir_draw_dot(ir_entry(m->mod), &t);
+        else
+            ir_draw_svg(ir_entry(m->mod), &t, &d);
+        hand_out(&t, write, user, &d);
+    }
+    return diag_report(&d, err);
+}
+
+/* ---- describe ---- */
+
+static const struct {
+    const char *title, *key;
+    rlx_io_kind kind;
+} io_kinds[] = {
+    {"inputs", "inputs", RLX_IO_INPUT},
+    {"params", "params", RLX_IO_PARAM},
+    {"states", "states", RLX_IO_STATE},
+    {"outputs", "outputs", RLX_IO_OUTPUT},
+};
+
+static ir_value io_node(const rlx_model *m, rlx_io_kind kind, size_t i, const rlx_io_info *info)
+{
+    ir_value v = 0;
+
+    if (kind == RLX_IO_OUTPUT)
+        return ir_entry(m->mod)->output.at[i];
+    ir_find_leaf(ir_entry(m->mod), info->name, &v);
+    return v;
+}
+
+static void describe_text(const rlx_model *m, struct text *t)
+{
+    const struct ir_graph *g = ir_entry(m->mod);
+
+    text_addf(t, "%zu nodes, %zu sub-graphs, %.3f MB of params\n", g->node.len,
+              m->mod->graph.len - 1, (double)m->weight_bytes / 1e6);
+    for (size_t k = 0; k < sizeof io_kinds / sizeof io_kinds[0]; k++) {
+        size_t count = rlx_model_io_count(m, io_kinds[k].kind);
+        if (count)
+            text_addf(t, "\n%s\n", io_kinds[k].title);
+        for (size_t i = 0; i < count; i++) {
+            rlx_io_info info;
+            rlx_model_io(m, io_kinds[k].kind, i, &info, NULL);
+            text_addf(t, "  %-24.*s ", STR_ARG(info.name));
+            ir_print_type(m->mod, ir_type_of(g, io_node(m, io_kinds[k].kind, i, &info)), t);
+            text_addf(t, "%s\n", info.used ? "" : "  (unused)");
+        }
+    }
+    text_addf(t, "\nops\n");
+    for (int op = 0; op < RLX_OP_count; op++) {
+        size_t count = 0;
+        for (size_t i = 0; i < m->mod->graph.len; i++)
+            IR_EACH(n, m->mod->graph.at[i])
+                count += n->op == (rlx_op)op;
+        if (count)
+            text_addf(t, "  %-32s %6zu\n", op_info((rlx_op)op)->name, count);
+    }
+}
+
+static void describe_io(const rlx_model *m, rlx_io_kind kind, size_t i, struct json *j)
+{
+    rlx_io_info info;
+
+    rlx_model_io(m, kind, i, &info, NULL);
+    const struct ir_type *type = ir_type_of(ir_entry(m->mod), io_node(m, kind, i, &info));
+    json_open(j, '{');
+    json_key(j, "name");
+    json_str(j, info.name);
+    json_key(j, "dtype");
+    json_str(j, rlx_cstr(rlx_dtype_name(info.dtype)));
+    json_key(j, "shape");
+    json_open(j, '[');
+    for (int32_t a = 0; a < type->rank; a++) {
+        struct text dim;
+        if (dim_is_static(type->dim[a])) {
+            json_i64(j, type->dim[a]);
+            continue;
+        }
+        text_init(&dim, &m->ctx->mem);
+        dim_print(m->mod->dims, type->dim[a], &dim);
+        json_str(j, (rlx_str){dim.at, dim.len});
+        text_free(&dim);
+    }
+    json_close(j, ']');
+    json_key(j, "used");
+    json_bool(j, info.used);
+    json_close(j, '}');
+}
+
+static void describe_json(const rlx_model *m, struct text *t)
+{
+    struct json j;
+
+    json_init(&j, t);
+    json_open(&j, '{');
+    json_key(&j, "nodes");
+    json_i64(&j, (int64_t)ir_entry(m->mod)->node.len);
+    json_key(&j, "sub_graphs");
+    json_i64(&j, (int64_t)m->mod->graph.len - 1);
+    json_key(&j, "param_bytes");
+    json_i64(&j, (int64_t)m->weight_bytes);
+    for (size_t k = 0; k < sizeof io_kinds / sizeof io_kinds[0]; k++) {
+        json_key(&j, io_kinds[k].key);
+        json_open(&j, '[');
+        for (size_t i = 0; i < rlx_model_io_count(m, io_kinds[k].kind); i++)
+            describe_io(m, io_kinds[k].kind, i, &j);
+        json_close(&j, ']');
+    }
+    json_close(&j, '}');
+    text_add(t, STR("\n"));
+}
+
+rlx_status rlx_model_describe(const rlx_model *m, bool json, rlx_write_fn write, void *user,
+                              rlx_error *err)
+{
+    struct diag d;
+    struct text t;
+
+    diag_init(&d, "describe");
+    if (arguments_hold(m, write, &d)) {
+        text_init(&t, &m->ctx->mem);
+        if (json)
+            describe_json(m, &t);
+        else
+            describe_text(m, &t);
+        hand_out(&t, write, user, &d);
+    }
+    return diag_report(&d, err);
+}
+
+/* ---- passes ---- */
+
+bool rlx_pass_list(size_t i, const char **name, const char **summary)
+{
+    const struct pass *p = pass_at(i);
+
+    if (!p)
+        return false;
+    if (name)
+        *name = p->name;
+    if (summary)
+        *summary = p->summary;
+    return true;
+}
+
+static rlx_status run_named(struct ir_module *mod, rlx_str names, const struct target *target,
+                            struct diag *d)
+{
+    while (names.len) {
+        const char *comma = memchr(names.ptr, ',', names.len);
+        rlx_str name = {names.ptr, comma ? (size_t)(comma - names.ptr) : names.len};
+        const struct pass *p = pass_find(name);
+        if (!p)
+            return diag_fail(d, RLX_ERROR_NAME, "there is no pass \"%.*s\"", STR_ARG(name));
+        TRY(pass_one(p, mod, target, NULL, d));
+        names.ptr += name.len + (comma != NULL);
+        names.len -= name.len + (comma != NULL);
+    }
+    return RLX_OK;
+}
+
+rlx_status rlx_model_transform(const rlx_model *m, const char *passes, rlx_device *dev,
+                               rlx_model **out, rlx_error *err)
+{
+    struct diag d;
+    struct ir_module *mod = NULL;
+    struct target target;
+
+    diag_init(&d, "pass");
+    if (!m || !passes || !out) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !passes ? "passes" : "out");
+        return diag_report(&d, err);
+    }
+    if (dev)
+        dev->backend->ops->describe(dev->backend, &target);
+    rlx_status s = ir_module_copy(m->mod, &m->ctx->mem, &mod, &d);
+    if (s == RLX_OK)
+        s = run_named(mod, rlx_cstr(passes), dev ? &target : NULL, &d);
+    if (s == RLX_OK)
+        s = model_from_copy(m, mod, out, &d);
+    if (s != RLX_OK)
+        ir_module_destroy(mod);
+    return diag_report(&d, err);
+}
+
+/* ---- the op table ---- */
+
+static void list_attributes(enum op_family family, char *out, size_t size)
+{
+    size_t count, len = 0;
+    const struct attr_info *a = family_attrs(family, &count);
+
+    out[0] = 0;
+    for (size_t i = 0; i < count && len < size; i++) {
+        const char *def = a[i].default_text;
+        bool plain = strcmp(def, "REQUIRED") == 0 || strcmp(def, "ABSENT") == 0;
+        len += (size_t)snprintf(out + len, size - len, "%s%s%s%s", i ? " " : "", a[i].name,
+                                plain ? (def[0] == 'A' ? "?" : "") : "=",
+                                plain ? "" : strcmp(def, "EMPTY") == 0 ? "[]" : def);
+    }
+}
+
+bool rlx_op_list(size_t i, rlx_op_row *out)
+{
+    static const char *const categories[] = {
+        "io",          "elementwise",   "movement", "index",    "reduction", "random",  "contraction",
+        "normalisation", "window", "sequence", "fused",     "control", "gradient"};
+    struct target cpu;
+
+    if (!out || i + 1 >= RLX_OP_count)
+        return false;
+    const struct op_info *o = op_info((rlx_op)(i + 1));
+    backend_find(STR("cpu"))->describe(NULL, &cpu);
+    *out = (rlx_op_row){
+        .name = o->name,
+        .family = family_name(o->family),
+        .category = categories[o->category],
+        .inputs = o->inputs,
+        .summary = o->summary,
+        .special = (o->flags & OP_SPECIAL) != 0,
+        .infer = shape_rule_of(o->family) != NULL,
+        .cpu = (o->flags & OP_LEAF) || cpu.native[o->family] || pass_expands(o->family),
+    };
+    list_attributes(o->family, out->attributes, sizeof out->attributes);
+    return true;
+}

@@ -1,0 +1,289 @@
+/* expand.c: put simpler ops in the place of those the device has no kernels for.
+ *
+ *     %y = gated_residual %x, %h, %gate     =>     %t = mul %gate, %h
+ *                                                  %y = add %x, %t
+ *
+ * Needs:  nothing.      Keeps: types, order, labels.
+ * Each expansion is the op's definition (ops-core 11.3, 15, 16); it is made of simpler ops only, so
+ * expanding again comes to an end. */
+#include "pass/expand.h"
+
+#include "pass/pass.h"
+
+rlx_status expand_1(struct rebuild *r, rlx_op op, ir_value a, ir_value *out)
+{
+    return rebuild_add(r, op, &a, 1, NULL, out);
+}
+
+rlx_status expand_2(struct rebuild *r, rlx_op op, ir_value a, ir_value b, ir_value *out)
+{
+    const ir_value in[] = {a, b};
+    return rebuild_add(r, op, in, 2, NULL, out);
+}
+
+rlx_status expand_3(struct rebuild *r, rlx_op op, ir_value a, ir_value b, ir_value c, ir_value *out)
+{
+    const ir_value in[] = {a, b, c};
+    return rebuild_add(r, op, in, 3, NULL, out);
+}
+
+rlx_status expand_narrow(struct rebuild *r, ir_value x, int64_t axis, ir_dim start, ir_dim len,
+                         ir_value *out)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_narrow, &attr);
+    attr.narrow.axis = axis;
+    attr.narrow.start = start;
+    attr.narrow.len = len;
+    return rebuild_add(r, RLX_OP_narrow, &x, 1, &attr, out);
+}
+
+rlx_status expand_reshape(struct rebuild *r, ir_value x, rlx_list shape, ir_value *out)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_reshape, &attr);
+    attr.reshape.shape = shape;
+    return rebuild_add(r, RLX_OP_reshape, &x, 1, &attr, out);
+}
+
+rlx_status expand_transpose(struct rebuild *r, ir_value x, rlx_list perm, ir_value *out)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_transpose, &attr);
+    attr.transpose.perm = perm;
+    return rebuild_add(r, RLX_OP_transpose, &x, 1, &attr, out);
+}
+
+rlx_status expand_cast(struct rebuild *r, ir_value x, rlx_dtype to, ir_value *out)
+{
+    union ir_attr attr;
+
+    *out = x;
+    if (expand_type(r, x)->dtype == to)
+        return RLX_OK;
+    attr_defaults(RLX_OP_cast, &attr);
+    attr.cast.to = to;
+    return rebuild_add(r, RLX_OP_cast, &x, 1, &attr, out);
+}
+
+rlx_status expand_activation(struct rebuild *r, rlx_op activation, ir_value x, ir_value *out)
+{
+    *out = x;
+    return activation == RLX_OP_none ? RLX_OK : expand_1(r, activation, x, out);
+}
+
+/* ---- one op each ---- */
+
+static rlx_status lora_matmul(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                              ir_value *out)
+{
+    ir_value base, low, update, scale;
+    double factor = (double)n->attr.lora_matmul.scale;
+
+    TRY(expand_2(r, RLX_OP_matmul, in[0], in[1], &base));
+    TRY(expand_2(r, RLX_OP_matmul, in[0], in[2], &low));
+    TRY(expand_2(r, RLX_OP_matmul, low, in[3], &update));
+    TRY(rebuild_fill(r, n->type.dtype, 1, factor, &scale));
+    TRY(expand_2(r, RLX_OP_mul, update, scale, &update));
+    return expand_2(r, RLX_OP_add, base, update, out);
+}
+
+static rlx_status matmul_bias_act(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                                  ir_value *out)
+{
+    ir_value y;
+
+    TRY(expand_2(r, RLX_OP_matmul, in[0], in[1], &y));
+    TRY(expand_2(r, RLX_OP_add, y, in[2], &y));
+    return expand_activation(r, n->attr.fused_matmul_bias_act.activation, y, out);
+}
+
+static rlx_status conv_bias_act(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                                ir_value *out)
+{
+    const struct attr_fused_conv_bias_act *a = &n->attr.fused_conv_bias_act;
+    union ir_attr attr;
+    ir_value y, bias;
+    rlx_list shape = {.count = n->type.rank - 1, .at = {n->type.dim[1], 1, 1, 1}};
+
+    attr_defaults(RLX_OP_conv, &attr);
+    attr.conv.kernel_size = a->kernel_size;
+    attr.conv.stride = a->stride;
+    attr.conv.padding = a->padding;
+    attr.conv.dilation = a->dilation;
+    attr.conv.groups = a->groups;
+    TRY(rebuild_add(r, RLX_OP_conv, in, 2, &attr, &y));
+    TRY(expand_reshape(r, in[2], shape, &bias));
+    TRY(expand_2(r, RLX_OP_add, y, bias, &y));
+    if (a->has_residual)
+        TRY(expand_2(r, RLX_OP_add, y, in[3], &y));
+    return expand_activation(r, a->activation, y, out);
+}
+
+static rlx_status residual_norm(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                                ir_value *out)
+{
+    const struct attr_fused_residual_norm *a = &n->attr.fused_residual_norm;
+    const ir_value *affine = in + (a->has_bias ? 3 : 2);
+    ir_value sum;
+    union ir_attr attr;
+    rlx_op op = n->op == RLX_OP_fused_residual_ln ? RLX_OP_layer_norm : RLX_OP_rms_norm;
+
+    TRY(expand_2(r, RLX_OP_add, in[0], in[1], &sum));
+    if (a->has_bias)
+        TRY(expand_2(r, RLX_OP_add, sum, in[2], &sum));
+    attr_defaults(op, &attr);
+    if (op == RLX_OP_layer_norm)
+        attr.layer_norm.eps = a->eps;
+    else
+        attr.rms_norm.eps = a->eps;
+    return rebuild_add(r, op, (const ir_value[]){sum, affine[0], affine[1]}, 3, &attr, out);
+}
+
+static rlx_status swiglu(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                         ir_value *out)
+{
+    const struct ir_type *x = expand_type(r, in[0]);
+    int64_t axis = x->rank - 1;
+    ir_dim half = n->type.dim[axis];
+    ir_value lo, hi, y;
+    bool first = n->attr.fused_swiglu.gate_first;
+
+    TRY(expand_narrow(r, in[0], axis, 0, half, &lo));
+    TRY(expand_narrow(r, in[0], axis, half, half, &hi));
+    TRY(expand_1(r, RLX_OP_silu, first ? lo : hi, &y));
+    TRY(expand_2(r, RLX_OP_mul, y, first ? hi : lo, &y));
+    return expand_cast(r, y, n->type.dtype, out);
+}
+
+static rlx_status layer_norm_2d(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                                ir_value *out)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_layer_norm, &attr);
+    attr.layer_norm.axis = 1;
+    attr.layer_norm.eps = n->attr.layer_norm_2d.eps;
+    return rebuild_add(r, RLX_OP_layer_norm, in, 3, &attr, out);
+}
+
+/* norm(x) (1 + scale) + shift; the plain norm has gamma 1 and beta 0. */
+static rlx_status ada_layer_norm(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                                 ir_value *out)
+{
+    const struct attr_ada_layer_norm *a = &n->attr.ada_layer_norm;
+    rlx_op op = a->norm == RLX_NORM_KIND_rms ? RLX_OP_rms_norm : RLX_OP_layer_norm;
+    int64_t width = n->type.dim[n->type.rank - 1];
+    ir_value one, gamma, beta, normal, factor;
+    union ir_attr attr;
+
+    TRY(rebuild_fill(r, n->type.dtype, width, 1, &gamma));
+    TRY(rebuild_fill(r, n->type.dtype, width, 0, &beta));
+    TRY(rebuild_fill(r, n->type.dtype, 1, 1, &one));
+    attr_defaults(op, &attr);
+    if (op == RLX_OP_layer_norm)
+        attr.layer_norm.eps = a->eps;
+    else
+        attr.rms_norm.eps = a->eps;
+    TRY(rebuild_add(r, op, (const ir_value[]){in[0], gamma, beta}, 3, &attr, &normal));
+    TRY(expand_2(r, RLX_OP_add, in[1], one, &factor));
+    TRY(expand_2(r, RLX_OP_mul, normal, factor, &normal));
+    return expand_2(r, RLX_OP_add, normal, in[2], out);
+}
+
+static rlx_status gated_residual(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                                 ir_value *out)
+{
+    ir_value gated;
+
+    (void)n;
+    TRY(expand_2(r, RLX_OP_mul, in[2], in[1], &gated));
+    return expand_2(r, RLX_OP_add, in[0], gated, out);
+}
+
+/* ---- the table and the walk ---- */
+
+expander expander_of(enum op_family f)
+{
+    switch (f) {
+    case FAMILY_lora_matmul: return lora_matmul;
+    case FAMILY_dot_general: return expand_dot_general;
+    case FAMILY_fused_matmul_bias_act: return matmul_bias_act;
+    case FAMILY_fused_conv_bias_act: return conv_bias_act;
+    case FAMILY_fused_residual_norm: return residual_norm;
+    case FAMILY_fused_swiglu: return swiglu;
+    case FAMILY_fused_attention_block: return expand_attention_block;
+    case FAMILY_fused_transformer_layer: return expand_transformer_layer;
+    case FAMILY_elementwise_region: return expand_region;
+    case FAMILY_batch_elementwise_region: return expand_batch_region;
+    case FAMILY_transform_region: return expand_transform;
+    case FAMILY_layer_norm_2d: return layer_norm_2d;
+    case FAMILY_ada_layer_norm: return ada_layer_norm;
+    case FAMILY_gated_residual: return gated_residual;
+    default: return NULL;
+    }
+}
+
+bool pass_expands(enum op_family f)
+{
+    return expander_of(f) || f == FAMILY_custom_fn || f == FAMILY_reshape || f == FAMILY_stop_gradient;
+}
+
+static bool must_expand(const struct pass_run *p, const struct ir_node *n)
+{
+    enum op_family f = op_info(n->op)->family;
+
+    return expander_of(f) && (!p->target || !p->target->native[f]);
+}
+
+static rlx_status replace(struct rebuild *r, const struct ir_node *n)
+{
+    ir_value *in = arena_array(&r->old->mod->arena, ir_value, (size_t)n->in_count), out;
+
+    if (!in)
+        return diag_no_memory(r->diag, (size_t)n->in_count * sizeof *in);
+    for (int32_t i = 0; i < n->in_count; i++)
+        in[i] = rebuild_map(r, n->in[i]);
+    TRY(expander_of(op_info(n->op)->family)(r, n, in, &out));
+    rebuild_replace(r, n, out);
+    return RLX_OK;
+}
+
+static rlx_status expand_graph(struct pass_run *p, struct ir_graph *g, bool *changed)
+{
+    struct rebuild r;
+    rlx_status s;
+
+    *changed = false;
+    IR_EACH(n, g)
+        *changed = *changed || must_expand(p, n);
+    if (!*changed)
+        return RLX_OK;
+    s = rebuild_begin(&r, g, p->diag);
+    for (size_t i = 0; s == RLX_OK && i < g->node.len; i++) {
+        const struct ir_node *n = &g->node.at[i];
+        bool expand = must_expand(p, n);
+        p->changes += expand;
+        s = expand ? replace(&r, n) : rebuild_keep(&r, n);
+    }
+    if (s == RLX_OK)
+        s = rebuild_finish(&r);
+    if (s != RLX_OK)
+        rebuild_drop(&r);
+    return s;
+}
+
+static rlx_status run(struct pass_run *p, struct ir_module *m)
+{
+    for (size_t i = 0; i < m->graph.len; i++) {
+        bool changed = true;
+        while (changed) /* an expansion may use ops that are expanded in turn */
+            TRY(expand_graph(p, m->graph.at[i], &changed));
+    }
+    return RLX_OK;
+}
+
+const struct pass pass_expand = {"expand", "write ops without kernels as simpler ones", run};

@@ -1,0 +1,87 @@
+/* pipeline.c: the passes there are and the order a compile makes them in. */
+#include "pass/pass.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+extern const struct pass pass_inline_custom_fn, pass_expand, pass_dce;
+
+/* In the order of a compile. Those that `required` marks run even when nothing is to be optimised:
+ * without them a device may meet ops that it has no kernels for. */
+static const struct {
+    const struct pass *pass;
+    bool required;
+} passes[] = {
+    {&pass_inline_custom_fn, true},
+    {&pass_expand, true},
+    {&pass_dce, true},
+};
+#define PASS_COUNT (sizeof passes / sizeof passes[0])
+
+const struct pass *pass_at(size_t i)
+{
+    return i < PASS_COUNT ? passes[i].pass : NULL;
+}
+
+const struct pass *pass_find(rlx_str name)
+{
+    for (size_t i = 0; i < PASS_COUNT; i++)
+        if (str_eq(name, rlx_cstr(passes[i].pass->name)))
+            return passes[i].pass;
+    return NULL;
+}
+
+rlx_status pass_one(const struct pass *pass, struct ir_module *m, const struct target *t,
+                    uint64_t *changes, struct diag *d)
+{
+    struct pass_run p = {.target = t, .diag = d};
+
+    TRY(pass->run(&p, m));
+    if (changes)
+        *changes += p.changes;
+    /* Verifying costs about as much as inferring; a pass that changed nothing broke nothing. */
+    return p.changes ? ir_verify(m, d) : RLX_OK;
+}
+
+/* All that the device has no kernels for, in one message. */
+static rlx_status check_native(const struct ir_module *m, const struct target *t, struct diag *d)
+{
+    char names[320] = "";
+    size_t len = 0, offenders = 0;
+
+    for (size_t i = 0; i < m->graph.len; i++) {
+        IR_EACH(n, m->graph.at[i]) {
+            const struct op_info *o = op_info(n->op);
+            size_t need = strlen(o->name);
+            if (op_is(n->op, OP_LEAF) || t->native[o->family] || n->op == RLX_OP_reshape ||
+                n->op == RLX_OP_stop_gradient)
+                continue;
+            offenders++;
+            if (strstr(names, o->name) || len + need + 3 > sizeof names)
+                continue;
+            if (len)
+                memcpy(names + len, ", ", 3);
+            len += len ? 2 : 0;
+            memcpy(names + len, o->name, need + 1);
+            len += need;
+        }
+    }
+    if (offenders == 0)
+        return RLX_OK;
+    return diag_fail(d, RLX_ERROR_UNSUPPORTED, "%s has no kernel for %zu nodes of: %s", t->backend,
+                     offenders, names);
+}
+
+rlx_status pass_all(struct ir_module *m, const struct target *t, bool optimize,
+                    pass_listener listener, void *user, struct diag *d)
+{
+    for (size_t i = 0; i < PASS_COUNT; i++) {
+        if (!optimize && !passes[i].required)
+            continue;
+        TRY(pass_one(passes[i].pass, m, t, NULL, d));
+        if (listener)
+            listener(user, passes[i].pass->name, m);
+    }
+    return t ? check_native(m, t, d) : RLX_OK;
+}

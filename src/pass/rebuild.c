@@ -1,0 +1,111 @@
+/* rebuild.c: see rebuild.h. The new graph stands beside the old one until it is complete. */
+#include "pass/rebuild.h"
+
+#include <string.h>
+
+#include "base/half.h"
+
+rlx_status rebuild_begin(struct rebuild *r, struct ir_graph *g, struct diag *d)
+{
+    *r = (struct rebuild){.old = g, .diag = d};
+    r->made = (struct ir_graph){.mod = g->mod, .id = g->id, .name = g->name};
+    map_init(&r->made.leaves, g->mod->mem);
+    r->map = mem_alloc(g->mod->mem, (g->node.len + 1) * sizeof *r->map);
+    if (!r->map)
+        return diag_no_memory(d, g->node.len * sizeof *r->map);
+    for (size_t i = 0; i < g->node.len; i++)
+        r->map[i] = RLX_NO_VALUE;
+    return RLX_OK;
+}
+
+static void free_graph(struct ir_graph *g)
+{
+    vec_free(g->mod->mem, &g->node);
+    vec_free(g->mod->mem, &g->output);
+    vec_free(g->mod->mem, &g->written);
+    map_free(&g->leaves);
+}
+
+void rebuild_drop(struct rebuild *r)
+{
+    if (!r->old)
+        return;
+    free_graph(&r->made);
+    mem_free(r->old->mod->mem, r->map, (r->old->node.len + 1) * sizeof *r->map);
+    r->old = NULL;
+}
+
+rlx_status rebuild_add(struct rebuild *r, rlx_op op, const ir_value *in, int32_t count,
+                       const union ir_attr *attr, ir_value *out)
+{
+    struct ir_new_node n = {.op = op, .in = in, .in_count = count, .borrow_data = true};
+
+    if (attr)
+        n.attr = *attr;
+    else
+        attr_defaults(op, &n.attr);
+    return ir_add(&r->made, &n, out, r->diag);
+}
+
+rlx_status rebuild_keep(struct rebuild *r, const struct ir_node *n)
+{
+    struct ir_new_node copy = {
+        .op = n->op, .in_count = n->in_count, .attr = n->attr, .label = n->label, .borrow_data = true};
+    ir_value *in = arena_array(&r->old->mod->arena, ir_value, (size_t)n->in_count), v;
+
+    if (!in)
+        return diag_no_memory(r->diag, (size_t)n->in_count * sizeof *in);
+    for (int32_t i = 0; i < n->in_count; i++)
+        in[i] = r->map[n->in[i]];
+    copy.in = in;
+    TRY(ir_add(&r->made, &copy, &v, r->diag));
+    r->map[ir_id(r->old, n)] = v;
+    return RLX_OK;
+}
+
+void rebuild_replace(struct rebuild *r, const struct ir_node *n, ir_value by)
+{
+    struct ir_node *to = ir_node(&r->made, by);
+
+    r->map[ir_id(r->old, n)] = by;
+    if (to->label.len == 0 && !op_is(to->op, OP_LEAF))
+        to->label = n->label;
+}
+
+rlx_status rebuild_finish(struct rebuild *r)
+{
+    struct ir_graph *g = r->old;
+
+    for (size_t i = 0; i < g->output.len; i++)
+        TRY(ir_add_output(&r->made, r->map[g->output.at[i]], r->diag));
+    mem_free(g->mod->mem, r->map, (g->node.len + 1) * sizeof *r->map);
+    free_graph(g);
+    *g = r->made;
+    r->old = NULL;
+    return RLX_OK;
+}
+
+rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, int64_t count, double value,
+                        ir_value *out)
+{
+    union ir_attr attr;
+    size_t size = rlx_dtype_size(dtype);
+    uint8_t *data = arena_alloc_array(&r->old->mod->arena, (size_t)count, size, 16);
+    uint8_t one[8] = {0};
+
+    if (!data)
+        return diag_no_memory(r->diag, (size_t)count * size);
+    switch (dtype) {
+    case RLX_DTYPE_f64: memcpy(one, &value, 8); break;
+    case RLX_DTYPE_f16: memcpy(one, &(uint16_t){f64_to_f16(value)}, 2); break;
+    case RLX_DTYPE_bf16: memcpy(one, &(uint16_t){f64_to_bf16(value)}, 2); break;
+    default: memcpy(one, &(float){(float)value}, 4); break;
+    }
+    for (int64_t i = 0; i < count; i++)
+        memcpy(data + (size_t)i * size, one, size);
+    attr_defaults(RLX_OP_const, &attr);
+    attr.const_.dtype = dtype;
+    attr.const_.shape = rlx_list_of(1, &count);
+    attr.const_.data = (struct ir_blob){data, (size_t)count * size};
+    return rebuild_add(r, RLX_OP_const, NULL, 0, &attr, out);
+}

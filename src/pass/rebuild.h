@@ -1,0 +1,40 @@
+/* rebuild.h: a graph written anew, node by node, for passes that put several nodes in the place of
+ * one, or none.
+ *
+ *     rebuild_begin(&r, g, diag);
+ *     for each node of g: rebuild_keep(&r, n), or rebuild_add(...) and rebuild_replace(&r, n, v)
+ *     rebuild_finish(&r);                        the new nodes are the graph's now
+ *
+ * Operands given to rebuild_add are values of the new graph; rebuild_map gives an old value's new
+ * one. When a step fails, rebuild_drop leaves the graph as it was. */
+#ifndef PASS_REBUILD_H
+#define PASS_REBUILD_H
+
+#include "ir/graph.h"
+
+struct rebuild {
+    struct ir_graph *old;
+    struct ir_graph made;
+    ir_value *map; /* by old id; RLX_NO_VALUE: gone */
+    struct diag *diag;
+    rlx_str label; /* of the node being replaced: its last replacement inherits it */
+};
+
+rlx_status rebuild_begin(struct rebuild *r, struct ir_graph *g, struct diag *d);
+rlx_status rebuild_keep(struct rebuild *r, const struct ir_node *n);
+void rebuild_replace(struct rebuild *r, const struct ir_node *n, ir_value by);
+rlx_status rebuild_finish(struct rebuild *r);
+void rebuild_drop(struct rebuild *r);
+
+static inline ir_value rebuild_map(const struct rebuild *r, ir_value old)
+{
+    return r->map[old];
+}
+/* A new node; attr NULL: defaults. */
+rlx_status rebuild_add(struct rebuild *r, rlx_op op, const ir_value *in, int32_t count,
+                       const union ir_attr *attr, ir_value *out);
+/* A constant of `count` elements of the same f32 value, in that dtype. */
+rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, int64_t count, double value,
+                        ir_value *out);
+
+#endif

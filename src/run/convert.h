@@ -1,0 +1,11 @@
+/* convert.h: elements from one dtype to another by the rules of cast (ops-core 2.3). */
+#ifndef RUN_CONVERT_H
+#define RUN_CONVERT_H
+
+#include "ir/type.h"
+
+bool convert_allowed(rlx_dtype to, rlx_dtype from); /* complex to real is not */
+/* count elements; to and from must not overlap. */
+void convert(rlx_dtype to, void *dst, rlx_dtype from, const void *src, size_t count);
+
+#endif

@@ -1,0 +1,219 @@
+/* program.c: steps and plan become memory and commands; slots are written and read. */
+#include "run/program.h"
+
+#include <string.h>
+
+#include "run/convert.h"
+
+static rlx_status leaf_offsets(const struct program_desc *desc, struct program *p, uint64_t **out,
+                               struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(p->mod);
+    uint64_t *at = arena_array(&p->arena, uint64_t, g->node.len);
+
+    if (!at)
+        return diag_no_memory(d, g->node.len * sizeof *at);
+    IR_EACH(n, g) {
+        if (n->op == RLX_OP_param || n->op == RLX_OP_state)
+            at[ir_id(g, n)] = desc->leaf_offset(desc->user, n);
+    }
+    *out = at;
+    return RLX_OK;
+}
+
+static rlx_status check_limits(const struct program *p, struct diag *d)
+{
+    struct target t;
+
+    p->backend->ops->describe(p->backend, &t);
+    for (size_t i = 0; t.max_buffer && i < p->steps->value_count; i++) {
+        const struct value *v = &p->steps->value[i];
+        if (v->bytes > t.max_buffer)
+            return diag_fail(d, RLX_ERROR_LIMIT, "node %d takes %llu bytes; %s allocates at most %llu",
+                             v->node, (unsigned long long)v->bytes, t.backend,
+                             (unsigned long long)t.max_buffer);
+    }
+    return RLX_OK;
+}
+
+static rlx_status allocate(const struct program_desc *desc, struct program *p, struct diag *d)
+{
+    p->buffer[REGION_WEIGHTS] = desc->weights;
+    p->buffer[REGION_STATE] = desc->state;
+    TRY(check_limits(p, d));
+    TRY(p->backend->ops->alloc(p->backend, p->plan->size[REGION_CONSTS], &p->buffer[REGION_CONSTS],
+                               d));
+    return p->backend->ops->alloc(p->backend, p->plan->size[REGION_ACTS], &p->buffer[REGION_ACTS],
+                                  d);
+}
+
+static rlx_status upload_consts(struct program *p, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(p->mod);
+
+    IR_EACH(n, g) {
+        if (n->op == RLX_OP_const && n->attr.const_.data.len)
+            TRY(p->backend->ops->write(p->backend, program_span(p, ir_id(g, n)),
+                                       n->attr.const_.data.ptr, d));
+    }
+    return RLX_OK;
+}
+
+static rlx_status make_commands(struct program *p, struct diag *d)
+{
+    const struct steps *s = p->steps;
+    struct span *spans = arena_array(&p->arena, struct span, s->operand_count);
+
+    p->command = arena_array(&p->arena, struct command, s->step_count);
+    if (!spans || !p->command)
+        return diag_no_memory(d, s->operand_count * sizeof *spans);
+    for (size_t i = 0; i < s->operand_count; i++)
+        spans[i] = program_span(p, s->operand[i].value);
+    for (size_t i = 0; i < s->step_count; i++) {
+        p->command[i] = (struct command){
+            .kind = COMMAND_DISPATCH,
+            .work = (void *)s->step[i].work,
+            .operand = spans + s->step[i].first,
+            .operand_count = s->step[i].count,
+            .step = (int32_t)i,
+        };
+        TRY(p->backend->ops->load(p->backend, &p->command[i], d));
+    }
+    p->command_count = s->step_count;
+    return RLX_OK;
+}
+
+static rlx_status note_ends(struct program *p, const struct program_slot *inputs, size_t count,
+                            struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(p->mod);
+
+    p->input = arena_array(&p->arena, struct program_slot, count);
+    p->output = arena_array(&p->arena, struct program_slot, g->output.len);
+    if (!p->input || !p->output)
+        return diag_no_memory(d, count * sizeof *p->input);
+    p->input_count = count;
+    p->output_count = g->output.len;
+    for (size_t i = 0; i < count; i++) {
+        ir_value v;
+        p->input[i] = inputs[i];
+        p->input[i].name = arena_str(&p->arena, inputs[i].name);
+        p->input[i].value = ir_find_leaf(g, inputs[i].name, &v) ? v : -1;
+        if (inputs[i].name.len && !p->input[i].name.ptr)
+            return diag_no_memory(d, inputs[i].name.len);
+    }
+    for (size_t i = 0; i < p->output_count; i++) {
+        ir_value v = g->output.at[i];
+        p->output[i] = (struct program_slot){{NULL, 0}, *ir_type_of(g, v), v};
+    }
+    return RLX_OK;
+}
+
+static rlx_status build(const struct program_desc *desc, struct program *p,
+                        const struct program_slot *inputs, size_t input_count, struct diag *d)
+{
+    uint64_t *offsets = NULL;
+
+    TRY(leaf_offsets(desc, p, &offsets, d));
+    TRY(lower_select(ir_entry(p->mod), p->backend, &desc->select, offsets, &p->arena, &p->steps, d));
+    TRY(plan_build(p->steps, &desc->plan, &p->arena, &p->plan, d));
+    TRY(allocate(desc, p, d));
+    TRY(upload_consts(p, d));
+    TRY(make_commands(p, d));
+    return note_ends(p, inputs, input_count, d);
+}
+
+rlx_status program_create(const struct program_desc *desc, struct ir_module *mod,
+                          const struct program_slot *inputs, size_t input_count,
+                          struct program **out, struct diag *d)
+{
+    struct program *p = mem_alloc(desc->mem, sizeof *p);
+
+    if (!p) {
+        ir_module_destroy(mod);
+        return diag_no_memory(d, sizeof *p);
+    }
+    p->mem = desc->mem;
+    p->backend = desc->backend;
+    p->mod = mod;
+    arena_init(&p->arena, desc->mem);
+    rlx_status s = build(desc, p, inputs, input_count, d);
+    if (s != RLX_OK) {
+        program_destroy(p);
+        return s;
+    }
+    *out = p;
+    return RLX_OK;
+}
+
+void program_destroy(struct program *p)
+{
+    if (!p)
+        return;
+    p->backend->ops->release(p->backend, p->buffer[REGION_CONSTS]);
+    p->backend->ops->release(p->backend, p->buffer[REGION_ACTS]);
+    ir_module_destroy(p->mod);
+    arena_free(&p->arena);
+    mem_free(p->mem, p, sizeof *p);
+}
+
+struct span program_span(const struct program *p, int32_t value)
+{
+    const struct value *v = &p->steps->value[value];
+
+    return (struct span){p->buffer[v->region], v->offset, v->bytes};
+}
+
+#define CHUNK_BYTES 4096
+
+rlx_status span_write(struct backend *b, struct span s, rlx_dtype slot, rlx_dtype dtype,
+                      const void *data, size_t count, struct diag *d)
+{
+    uint64_t chunk[CHUNK_BYTES / sizeof(uint64_t)];
+    size_t size = rlx_dtype_size(slot), step = CHUNK_BYTES / size;
+    const uint8_t *from = data;
+
+    if (slot == dtype && slot != RLX_DTYPE_bool)
+        return count ? b->ops->write(b, s, data, d) : RLX_OK;
+    for (size_t i = 0; i < count; i += step) {
+        size_t n = count - i < step ? count - i : step;
+        struct span part = {s.buffer, s.offset + i * size, n * size};
+        convert(slot, chunk, dtype, from + i * rlx_dtype_size(dtype), n);
+        TRY(b->ops->write(b, part, chunk, d));
+    }
+    return RLX_OK;
+}
+
+rlx_status span_read(struct backend *b, struct span s, rlx_dtype slot, rlx_dtype dtype, void *data,
+                     size_t count, struct diag *d)
+{
+    uint64_t chunk[CHUNK_BYTES / sizeof(uint64_t)];
+    size_t size = rlx_dtype_size(slot), step = CHUNK_BYTES / size;
+    uint8_t *to = data;
+
+    if (slot == dtype)
+        return count ? b->ops->read(b, s, data, d) : RLX_OK;
+    for (size_t i = 0; i < count; i += step) {
+        size_t n = count - i < step ? count - i : step;
+        struct span part = {s.buffer, s.offset + i * size, n * size};
+        TRY(b->ops->read(b, part, chunk, d));
+        convert(dtype, to + i * rlx_dtype_size(dtype), slot, chunk, n);
+    }
+    return RLX_OK;
+}
+
+rlx_status program_write(struct program *p, const struct program_slot *slot, rlx_dtype dtype,
+                         const void *data, size_t count, struct diag *d)
+{
+    if (slot->value < 0)
+        return RLX_OK; /* nothing reads it */
+    return span_write(p->backend, program_span(p, slot->value), slot->type.dtype, dtype, data, count,
+                      d);
+}
+
+rlx_status program_read(struct program *p, const struct program_slot *slot, rlx_dtype dtype,
+                        void *data, size_t count, struct diag *d)
+{
+    return span_read(p->backend, program_span(p, slot->value), slot->type.dtype, dtype, data, count,
+                     d);
+}

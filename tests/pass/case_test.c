@@ -1,0 +1,93 @@
+/* case_test.c: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test.h"
+#include "rlx/tools.h"
+
+struct printed {
+    char text[16384];
+    size_t len;
+};
+
+static void collect(void *user, const char *text, size_t len)
+{
+    struct printed *p = user;
+
+    if (p->len + len < sizeof p->text) {
+        memcpy(p->text + p->len, text, len);
+        p->len += len;
+    }
+    p->text[p->len] = 0;
+}
+
+static bool print(struct test *t, const rlx_model *m, struct printed *out)
+{
+    rlx_error err;
+
+    out->len = 0;
+    return expect_ok(t, rlx_model_print(m, false, false, collect, out, &err));
+}
+
+/* The passes stand behind --pass= in the first line; --device=D behind them. */
+static void run_case(struct test *t, rlx_context *ctx, char *source)
+{
+    char *passes = strstr(source, "--pass="), *after = strstr(source, "\n---\n"), *device;
+    rlx_model *before = NULL, *made = NULL, *want = NULL;
+    rlx_device *dev = NULL;
+    rlx_error err = {0};
+    static struct printed got, expected;
+
+    require(t, passes && after);
+    *after = 0;
+    passes += 7;
+    char *line = strchr(passes, '\n');
+    device = strstr(passes, "--device=");
+    if (device && device < line) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)(line - device - 9), device + 9);
+        expect_ok(t, rlx_device_open(ctx, rlx_cstr(name), &dev, &err));
+    }
+    char *graph = line + 1;
+    passes[strcspn(passes, " \n")] = 0;
+    if (rlx_model_parse(ctx, rlx_cstr(graph), &before, &err) != RLX_OK ||
+        rlx_model_transform(before, passes, dev, &made, &err) != RLX_OK ||
+        rlx_model_parse(ctx, rlx_cstr(after + 5), &want, &err) != RLX_OK)
+        fail(t, "%s", err.message);
+    else if (print(t, made, &got) && print(t, want, &expected))
+        expect_str(t, got.text, expected.text);
+    rlx_model_destroy(before);
+    rlx_model_destroy(made);
+    rlx_model_destroy(want);
+    rlx_device_close(dev);
+}
+
+TEST(pass, cases)
+{
+    DIR *folder = opendir(test_source(t, "tests/pass"));
+    rlx_context *ctx = NULL;
+    struct dirent *entry;
+    int count = 0;
+
+    require(t, folder != NULL);
+    expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, NULL));
+    while ((entry = readdir(folder)) != NULL) {
+        char path[512];
+        size_t len;
+        if (!strstr(entry->d_name, ".case"))
+            continue;
+        snprintf(path, sizeof path, "tests/pass/%s", entry->d_name);
+        test_note(t, "%s", path);
+        const char *text = test_read(t, test_source(t, path), &len);
+        char *copy = text ? strdup(text) : NULL;
+        if (copy)
+            run_case(t, ctx, copy);
+        free(copy);
+        count++;
+    }
+    closedir(folder);
+    rlx_context_destroy(ctx);
+    expect(t, count >= 6);
+}
