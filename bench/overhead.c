@@ -1,0 +1,113 @@
+/* overhead.c: what rlx itself costs, apart from kernels: compiling a graph of 2,000 nodes, and running
+ * a step. The limits are 100 ms and 1 us; the last column is the share of the limit that is used. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "rlx/graph.h"
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void check(rlx_status s, const rlx_error *err)
+{
+    if (s == RLX_OK)
+        return;
+    fprintf(stderr, "overhead: %s\n", err->message);
+    exit(1);
+}
+
+/* Layers of the kind networks are made of, about eight nodes each. */
+static rlx_model *network(rlx_context *ctx, int nodes)
+{
+    rlx_graph *g;
+    rlx_model *m;
+    rlx_error err;
+
+    check(rlx_graph_create(ctx, &g, &err), &err);
+    rlx_value x = rlx_input(g, "x", RLX_DTYPE_f32, RLX_LIST(8, 32));
+    for (int i = 0; i < nodes / 8; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "w%d", i);
+        rlx_value w = rlx_param(g, name, RLX_DTYPE_f32, RLX_LIST(32, 32));
+        snprintf(name, sizeof name, "g%d", i);
+        rlx_value gamma = rlx_param(g, name, RLX_DTYPE_f32, RLX_LIST(32));
+        rlx_value n = rlx_rms_norm(g, x, gamma, RLX_NO_VALUE, -1, 1e-5f);
+        rlx_value h = rlx_silu(g, rlx_matmul(g, n, w, false, false));
+        x = rlx_add(g, x, rlx_mul(g, h, rlx_sigmoid(g, h)));
+    }
+    rlx_output(g, x);
+    check(rlx_model_create(g, &m, &err), &err);
+    return m;
+}
+
+/* A chain of one-element ops: nothing but overhead. */
+static rlx_model *chain(rlx_context *ctx, int steps)
+{
+    rlx_graph *g;
+    rlx_model *m;
+    rlx_error err;
+
+    check(rlx_graph_create(ctx, &g, &err), &err);
+    rlx_value x = rlx_input(g, "x", RLX_DTYPE_f32, RLX_LIST(1));
+    for (int i = 0; i < steps; i++)
+        x = rlx_neg(g, x);
+    rlx_output(g, x);
+    check(rlx_model_create(g, &m, &err), &err);
+    return m;
+}
+
+static void report(const char *what, double value, double limit, const char *unit)
+{
+    printf("%-36s %10.3f %-3s limit %6.1f %-3s %6.1f%%\n", what, value, unit, limit, unit,
+           100 * value / limit);
+}
+
+int main(void)
+{
+    rlx_context *ctx;
+    rlx_device *dev;
+    rlx_session *s;
+    rlx_error err;
+    enum { STEPS = 1000, RUNS = 50, COMPILES = 5 };
+    double build = 1e9, compile = 1e9, run = 1e9;
+    float x = 1, y;
+
+    check(rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &ctx, &err), &err);
+    check(rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err), &err);
+    for (int i = 0; i < COMPILES; i++) {
+        double start = now();
+        rlx_model *m = network(ctx, 2000);
+        double built = now();
+        check(rlx_session_create(m, dev, NULL, &s, &err), &err);
+        double end = now();
+        build = built - start < build ? built - start : build;
+        compile = end - built < compile ? end - built : compile;
+        rlx_session_destroy(s);
+        rlx_model_destroy(m);
+    }
+    rlx_model *m = chain(ctx, STEPS);
+    check(rlx_session_create(m, dev, NULL, &s, &err), &err);
+    rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {1}, &x, sizeof x}};
+    rlx_binding out = {"out0", {RLX_DTYPE_f32, 1, {0}, &y, sizeof y}};
+    rlx_run_desc desc = {&in, 1, &out, 1, NULL, 0};
+    for (int i = 0; i < RUNS; i++) {
+        double start = now();
+        check(rlx_session_run(s, &desc, &err), &err);
+        double took = now() - start;
+        run = took < run ? took : run;
+    }
+    report("build a graph of 2,000 nodes", build * 1e3, 100, "ms");
+    report("compile a graph of 2,000 nodes", compile * 1e3, 100, "ms");
+    report("one step of a chain", run / STEPS * 1e6, 1, "us");
+    rlx_session_destroy(s);
+    rlx_model_destroy(m);
+    rlx_device_close(dev);
+    rlx_context_destroy(ctx);
+    return 0;
+}

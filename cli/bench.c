@@ -1,0 +1,241 @@
+/* bench.c: `rlx bench`, how long a graph or a single op takes, step by step.
+ *
+ * Each step's bytes are set beside the copy bandwidth measured in the same run, so that a figure
+ * means something on any machine. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bind.h"
+
+static struct {
+    const char *op, *device;
+    struct texts dims;
+    int64_t repeat, milliseconds;
+    bool json;
+} opt = {.device = "auto", .milliseconds = 1000};
+
+static const struct flag *flags(void)
+{
+    static const struct flag list[] = {
+        {"--op", FLAG_TEXT, &opt.op, "SPEC", "one op: \"matmul f32[512,512] f32[512,512] attr=v\""},
+        {"--device", FLAG_TEXT, &opt.device, "D", "where to run"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
+        {"--repeat", FLAG_NUMBER, &opt.repeat, "N", "exactly so many runs"},
+        {"--ms", FLAG_NUMBER, &opt.milliseconds, "N", "as many runs as fit in this time (1000)"},
+        {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
+        {0}};
+    return list;
+}
+
+#define MAX_STEPS 8192
+struct step_time {
+    const char *name;
+    uint64_t ns, bytes, runs;
+};
+struct times {
+    struct step_time *step;
+    size_t count;
+};
+
+static void note_step(void *user, const rlx_profile_event *e)
+{
+    struct times *t = user;
+
+    if (e->index < 0 || e->index >= MAX_STEPS)
+        return;
+    struct step_time *s = &t->step[e->index];
+    s->name = e->step;
+    s->ns += e->duration_ns;
+    s->bytes = e->bytes_read + e->bytes_written;
+    s->runs++;
+    if ((size_t)e->index + 1 > t->count)
+        t->count = (size_t)e->index + 1;
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Bytes read and written per second by a plain copy of 32 MB, the best of five. */
+static double copy_bandwidth(void)
+{
+    size_t bytes = (size_t)32 << 20;
+    char *a = malloc(bytes), *b = malloc(bytes);
+    double best = 0;
+
+    if (a && b) {
+        memset(a, 1, bytes);
+        memset(b, 2, bytes);
+        for (int i = 0; i < 5; i++) {
+            double start = now();
+            memcpy(a, b, bytes);
+            b[i] = a[bytes - 1 - (size_t)i];
+            double rate = 2 * (double)bytes / (now() - start);
+            best = rate > best ? rate : best;
+        }
+    }
+    free(a);
+    free(b);
+    return best;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+#define MAX_RUNS 100000
+
+static int measure(struct cli *c, struct opened *o, const char *what, double *seconds, size_t *count)
+{
+    rlx_error err;
+    rlx_run_desc run = opened_run(o);
+    double end;
+
+    if (rlx_session_run(o->session, &run, &err) != RLX_OK) /* warm up */
+        return cli_fail(c, &err, "cannot run", what);
+    end = now() + (double)opt.milliseconds * 1e-3;
+    for (*count = 0; *count < MAX_RUNS; (*count)++) {
+        double start = now();
+        if (opt.repeat ? *count >= (size_t)opt.repeat : start > end && *count >= 3)
+            break;
+        if (rlx_session_run(o->session, &run, &err) != RLX_OK)
+            return cli_fail(c, &err, "cannot run", what);
+        seconds[*count] = now() - start;
+    }
+    qsort(seconds, *count, sizeof *seconds, by_value);
+    return EXIT_DONE;
+}
+
+static void print_text(const char *what, const double *s, size_t count, const struct times *t,
+                       double copy)
+{
+    printf("%s on %s: median %.1f us, fastest %.1f us, slowest %.1f us, %zu runs\n", what, opt.device,
+           s[count / 2] * 1e6, s[0] * 1e6, s[count - 1] * 1e6, count);
+    printf("copy bandwidth in this run: %.2f GB/s\n\n", copy / 1e9);
+    printf("%5s %-32s %12s %10s %8s\n", "step", "name", "us", "GB/s", "of copy");
+    for (size_t i = 0; i < t->count; i++) {
+        const struct step_time *k = &t->step[i];
+        if (!k->runs)
+            continue;
+        double ns = (double)k->ns / (double)k->runs, rate = ns > 0 ? (double)k->bytes / ns : 0;
+        printf("%5zu %-32s %12.2f %10.2f %7.1f%%\n", i, k->name, ns / 1e3, rate,
+               copy > 0 ? 100 * rate * 1e9 / copy : 0);
+    }
+}
+
+static void print_json(const char *what, const double *s, size_t count, const struct times *t,
+                       double copy)
+{
+    fputs("{\"what\": ", stdout);
+    cli_json_string(stdout, what, strlen(what));
+    printf(", \"median_us\": %.3f, \"fastest_us\": %.3f, \"slowest_us\": %.3f, \"runs\": %zu, "
+           "\"copy_gb_per_s\": %.3f, \"steps\": [",
+           s[count / 2] * 1e6, s[0] * 1e6, s[count - 1] * 1e6, count, copy / 1e9);
+    for (size_t i = 0; i < t->count; i++)
+        if (t->step[i].runs)
+            printf("%s{\"step\": %zu, \"name\": \"%s\", \"us\": %.3f, \"bytes\": %llu}", i ? ", " : "", i,
+                   t->step[i].name, (double)t->step[i].ns / (double)t->step[i].runs / 1e3,
+                   (unsigned long long)t->step[i].bytes);
+    fputs("]}\n", stdout);
+}
+
+static int bench(struct cli *c, struct opened *o, const char *what)
+{
+    struct times t = {.step = calloc(MAX_STEPS, sizeof *t.step)};
+    double *seconds = calloc(MAX_RUNS, sizeof *seconds);
+    size_t count = 0;
+    int code = t.step && seconds ? opened_make_outputs(o) : EXIT_FAILED;
+
+    if (code == EXIT_DONE)
+        code = measure(c, o, what, seconds, &count);
+    if (code == EXIT_DONE) { /* steps are timed apart, so that timing them costs nothing above */
+        rlx_error err;
+        rlx_run_desc run = opened_run(o);
+        rlx_session_set_profile(o->session, note_step, &t);
+        for (int i = 0; i < 5 && code == EXIT_DONE; i++)
+            if (rlx_session_run(o->session, &run, &err) != RLX_OK)
+                code = cli_fail(c, &err, "cannot run", what);
+    }
+    if (code == EXIT_DONE && count)
+        (opt.json ? print_json : print_text)(what, seconds, count, &t, copy_bandwidth());
+    free(t.step);
+    free(seconds);
+    return code;
+}
+
+/* "matmul f32[4,8] f32[8,2] transpose_a=true" as a graph. */
+static int op_model(struct cli *c, const char *spec, rlx_model **out)
+{
+    struct buffer text = {0}, node = {0};
+    char *copy = strdup(spec), *save = NULL, piece[512];
+    size_t operands = 0;
+    rlx_error err;
+    int code = cli_context(c);
+
+    if (!copy || code != EXIT_DONE)
+        return EXIT_FAILED;
+    buffer_add(&text, "rlx 1\ngraph (", 13);
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        bool operand = node.len && strchr(word, '[') && !strchr(word, '=');
+        if (operand) {
+            snprintf(piece, sizeof piece, "%sinput %%x%zu: %s", operands ? ", " : "", operands, word);
+            buffer_add(&text, piece, strlen(piece));
+            snprintf(piece, sizeof piece, "%s %%x%zu", operands ? "," : "", operands);
+            operands++;
+        } else
+            snprintf(piece, sizeof piece, " %s", word);
+        buffer_add(&node, piece, strlen(piece));
+    }
+    buffer_add(&text, ") {\n%y =", 8);
+    buffer_add(&text, node.at ? node.at : "", node.len);
+    buffer_add(&text, "\nreturn %y\n}\n", 13);
+    if (rlx_model_parse(c->ctx, (rlx_str){text.at, text.len}, out, &err) != RLX_OK)
+        code = cli_fail(c, &err, "cannot build", spec);
+    free(copy);
+    buffer_free(&text);
+    buffer_free(&node);
+    return code;
+}
+
+static int run(struct cli *c, int argc, char **argv)
+{
+    struct texts args;
+    struct opened o = {0};
+    rlx_model *model;
+    int code;
+
+    if (!cli_parse(c, flags(), argc, argv, &args, &code))
+        return code;
+    if (args.count + (opt.op != NULL) != 1)
+        return cli_misuse(c, "takes one file, or --op");
+    if (opt.repeat < 0 || opt.milliseconds < 0)
+        return cli_misuse(c, "--repeat and --ms must not be negative");
+    const char *what = opt.op ? opt.op : args.at[0];
+    struct open_options options = {
+        .path = what, .device = opt.device, .dims = &opt.dims, .random = true, .seed = 1};
+    code = opt.op ? op_model(c, opt.op, &model) : cli_load(c, args.at[0], &model);
+    if (code != EXIT_DONE)
+        return code;
+    code = opened_open_model(&o, c, model, &options);
+    if (code == EXIT_DONE)
+        code = bench(c, &o, what);
+    opened_close(&o);
+    return code;
+}
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .summary = "Time a graph or a single op, step by step",
+    .usage = "rlx bench FILE | rlx bench --op SPEC",
+    .details = "Inputs and params are random. Times are of whole runs, inputs and outputs included;\n"
+               "steps are timed apart, beside the copy bandwidth measured in the same run.",
+    .run = run,
+    .flags = flags,
+};

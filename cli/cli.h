@@ -1,0 +1,80 @@
+/* cli.h: what the subcommands of rlx share: flags, help, messages, progress. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdio.h>
+
+#include "rlx/rlx.h"
+#include "rlx/tools.h"
+
+struct command;
+struct cli {
+    rlx_context *ctx; /* made on first use by cli_context */
+    const struct command *command;
+    int threads;   /* --threads, of every command */
+    bool color;    /* stderr is a terminal */
+    bool progress; /* likewise */
+};
+
+/* A flag of a command. A list ends with a zeroed row. */
+enum flag_kind { FLAG_SWITCH, FLAG_TEXT, FLAG_NUMBER, FLAG_LIST };
+struct flag {
+    const char *name; /* "--json" */
+    enum flag_kind kind;
+    void *to;         /* bool *, const char **, int64_t *, struct texts * */
+    const char *value; /* what its value is called in help: "FILE" */
+    const char *help;
+};
+
+#define MAX_TEXTS 256
+struct texts {
+    const char *at[MAX_TEXTS];
+    size_t count;
+};
+
+struct command {
+    const char *name;
+    const char *summary; /* one line */
+    const char *usage;   /* "rlx plan [flags] FILE|CSV" */
+    const char *details; /* a few sentences; may be NULL */
+    int (*run)(struct cli *c, int argc, char **argv);
+    const struct flag *(*flags)(void); /* for help, the man page and completion */
+};
+
+/* Exit codes: 0 done, 1 failed, 2 misused. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_MISUSED = 2 };
+
+/* Parses flags of the command (and --threads, --help) wherever they stand; what is left is in args.
+ * EXIT_DONE: go on. Else: return *code from the command. */
+bool cli_parse(struct cli *c, const struct flag *flags, int argc, char **argv, struct texts *args,
+               int *code);
+int cli_misuse(struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int cli_fail(struct cli *c, const rlx_error *err, const char *doing, const char *what);
+void cli_help(const struct command *cmd, FILE *out);
+
+int cli_context(struct cli *c); /* EXIT_DONE, or what to return */
+/* FILE in the text form; "-" is standard input. */
+int cli_load(struct cli *c, const char *path, rlx_model **out);
+
+void cli_write(void *user, const char *text, size_t len); /* user: a FILE * */
+/* A whole file, written at the end; NULL path: standard output. */
+int cli_write_file(struct cli *c, const char *path, const char *text, size_t len);
+
+/* A text collected in memory. */
+struct buffer {
+    char *at;
+    size_t len, cap;
+    bool failed;
+};
+void buffer_add(void *b, const char *text, size_t len);
+void buffer_free(struct buffer *b);
+
+void cli_progress(struct cli *c, const char *what, size_t done, size_t total);
+void cli_progress_end(struct cli *c);
+const char *cli_bytes(uint64_t bytes, char out[32]); /* "1.50 MB" */
+void cli_json_string(FILE *out, const char *text, size_t len);
+
+/* main.c */
+const struct command *cli_command_at(size_t i);
+
+#endif

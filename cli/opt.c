@@ -1,0 +1,74 @@
+/* opt.c: `rlx opt`, a graph after named passes: what the pass tests are written with. */
+#include "cli.h"
+
+static struct {
+    const char *pass, *device;
+    bool list, types;
+} opt;
+
+static const struct flag *flags(void)
+{
+    static const struct flag list[] = {
+        {"--pass", FLAG_TEXT, &opt.pass, "A,B", "the passes to make, in this order"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "as for this device; without it, for none"},
+        {"--types", FLAG_SWITCH, &opt.types, NULL, "the type behind every node"},
+        {"--list", FLAG_SWITCH, &opt.list, NULL, "list the passes there are"},
+        {0}};
+    return list;
+}
+
+static int list_passes(void)
+{
+    const char *name, *summary;
+
+    for (size_t i = 0; rlx_pass_list(i, &name, &summary); i++)
+        printf("%-20s %s\n", name, summary);
+    return EXIT_DONE;
+}
+
+static int transform(struct cli *c, const rlx_model *m, const char *path)
+{
+    rlx_model *out;
+    rlx_device *dev = NULL;
+    rlx_error err;
+    int code = EXIT_DONE;
+
+    if (opt.device && rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot open", opt.device);
+    if (rlx_model_transform(m, opt.pass, dev, &out, &err) != RLX_OK)
+        code = cli_fail(c, &err, "cannot transform", path);
+    else {
+        if (rlx_model_print(out, false, opt.types, cli_write, stdout, &err) != RLX_OK)
+            code = cli_fail(c, &err, "cannot print", path);
+        rlx_model_destroy(out);
+    }
+    rlx_device_close(dev);
+    return code;
+}
+
+static int run(struct cli *c, int argc, char **argv)
+{
+    struct texts args;
+    rlx_model *m;
+    int code;
+
+    if (!cli_parse(c, flags(), argc, argv, &args, &code))
+        return code;
+    if (opt.list)
+        return list_passes();
+    if (args.count != 1 || !opt.pass)
+        return cli_misuse(c, "takes --pass and one file");
+    if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
+        return code;
+    code = transform(c, m, args.at[0]);
+    rlx_model_destroy(m);
+    return code;
+}
+
+const struct command cmd_opt = {
+    .name = "opt",
+    .summary = "Print a graph after named passes",
+    .usage = "rlx opt --pass=A,B [--device D] [--types] FILE | rlx opt --list",
+    .run = run,
+    .flags = flags,
+};

@@ -1,0 +1,153 @@
+/* run.c: `rlx run`, a graph on files. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bind.h"
+
+static struct {
+    struct texts inputs, params, dims;
+    const char *output, *device;
+    bool random, profile;
+    int64_t seed;
+} opt = {.device = "auto"};
+
+static const struct flag *flags(void)
+{
+    static const struct flag list[] = {
+        {"--input", FLAG_LIST, &opt.inputs, "NAME=X.npy", "a value for an input; once per input"},
+        {"--param", FLAG_LIST, &opt.params, "NAME=X.npy", "a value for a param; once per param"},
+        {"--output", FLAG_TEXT, &opt.output, "DIR", "write every output there as NAME.npy"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
+        {"--random", FLAG_SWITCH, &opt.random, NULL, "random values for what is not given"},
+        {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values"},
+        {"--profile", FLAG_SWITCH, &opt.profile, NULL, "time every step"},
+        {0}};
+    return list;
+}
+
+static void print_step(void *user, const rlx_profile_event *e)
+{
+    (void)user;
+    fprintf(stderr, "%5d %-28s %-20.*s %10.1f us\n", e->index, e->step, (int)e->label.len,
+            e->label.ptr ? e->label.ptr : "", (double)e->duration_ns / 1e3);
+}
+
+static double element(const rlx_tensor *t, size_t i)
+{
+    switch (t->dtype) {
+    case RLX_DTYPE_f32: return (double)((const float *)t->data)[i];
+    case RLX_DTYPE_f64: return ((const double *)t->data)[i];
+    case RLX_DTYPE_i8: return ((const int8_t *)t->data)[i];
+    case RLX_DTYPE_i16: return ((const int16_t *)t->data)[i];
+    case RLX_DTYPE_i32: return ((const int32_t *)t->data)[i];
+    case RLX_DTYPE_i64: return (double)((const int64_t *)t->data)[i];
+    case RLX_DTYPE_u8:
+    case RLX_DTYPE_bool: return ((const uint8_t *)t->data)[i];
+    case RLX_DTYPE_u16: return ((const uint16_t *)t->data)[i];
+    case RLX_DTYPE_u32: return ((const uint32_t *)t->data)[i];
+    case RLX_DTYPE_u64: return (double)((const uint64_t *)t->data)[i];
+    default: return NAN;
+    }
+}
+
+static void print_shape(const rlx_tensor *t)
+{
+    printf("%s[", rlx_dtype_name(t->dtype));
+    for (int32_t i = 0; i < t->rank; i++)
+        printf("%s%lld", i ? "," : "", (long long)t->dim[i]);
+    printf("]");
+}
+
+static void print_output(const rlx_binding *b)
+{
+    const rlx_tensor *t = &b->tensor;
+    size_t count = t->bytes / rlx_dtype_size(t->dtype);
+    bool readable = t->dtype != RLX_DTYPE_c64 && t->dtype != RLX_DTYPE_f16 && t->dtype != RLX_DTYPE_bf16;
+
+    printf("%-16s ", b->name);
+    print_shape(t);
+    for (size_t i = 0; readable && i < count && i < 8; i++)
+        printf(" %.6g", element(t, i));
+    printf("%s\n", readable && count > 8 ? " ..." : "");
+}
+
+/* A file name from an output's name: no separators, nothing hidden. */
+static void file_name(const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "%s", name);
+    for (char *p = out; *p; p++)
+        if (*p == '/' || (*p == '.' && p == out))
+            *p = '_';
+}
+
+static int save(struct cli *c, const struct opened *o)
+{
+    char path[4096], name[256];
+    rlx_error err;
+
+    if (mkdir(opt.output, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "rlx run: cannot make the folder %s: %s\n", opt.output, strerror(errno));
+        return EXIT_FAILED;
+    }
+    for (size_t i = 0; i < o->output_count; i++) {
+        file_name(o->output[i].name, name, sizeof name);
+        snprintf(path, sizeof path, "%s/%s.npy", opt.output, name);
+        if (rlx_tensor_save(c->ctx, path, &o->output[i].tensor, &err) != RLX_OK)
+            return cli_fail(c, &err, "cannot write", path);
+    }
+    return EXIT_DONE;
+}
+
+static int run_model(struct cli *c, struct opened *o, const char *path)
+{
+    rlx_error err;
+    int code = opened_make_outputs(o);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (opt.profile)
+        rlx_session_set_profile(o->session, print_step, NULL);
+    rlx_run_desc run = opened_run(o);
+    if (rlx_session_run(o->session, &run, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot run", path);
+    for (size_t i = 0; i < o->output_count; i++)
+        print_output(&o->output[i]);
+    return opt.output ? save(c, o) : EXIT_DONE;
+}
+
+static int run(struct cli *c, int argc, char **argv)
+{
+    struct texts args;
+    struct opened o;
+    int code;
+
+    if (!cli_parse(c, flags(), argc, argv, &args, &code))
+        return code;
+    if (args.count != 1)
+        return cli_misuse(c, "takes one file");
+    code = opened_open(&o, c,
+                       &(struct open_options){.path = args.at[0],
+                                              .device = opt.device,
+                                              .inputs = &opt.inputs,
+                                              .params = &opt.params,
+                                              .dims = &opt.dims,
+                                              .random = opt.random,
+                                              .seed = (uint64_t)opt.seed});
+    if (code == EXIT_DONE)
+        code = run_model(c, &o, args.at[0]);
+    opened_close(&o);
+    return code;
+}
+
+const struct command cmd_run = {
+    .name = "run",
+    .summary = "Run a graph on .npy files",
+    .usage = "rlx run FILE --input NAME=X.npy ... [--output DIR]",
+    .details = "Prints each output's type and first elements; --output writes them whole.",
+    .run = run,
+    .flags = flags,
+};

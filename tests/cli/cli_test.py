@@ -1,0 +1,778 @@
+#!/usr/bin/env python3
+"""cli_test.py: the rlx command as its users meet it.
+
+$RLX is the command (build/release/rlx if not said). Every call is also checked for what must never
+happen: a crash, a sanitizer's report, escape codes in what is no terminal, an exit status that is
+not 0, 1 or 2, results on standard error or failures on standard output. Files of numbers are
+written and read here with struct alone, so that nothing of rlx checks itself."""
+import json
+import math
+import os
+import pathlib
+import pty
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("RLX_BUILD_DIR", ROOT / "build" / "release"))
+RLX = os.environ.get("RLX", str(BUILD / "rlx"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
+MLP = str(ROOT / "examples" / "mlp.rlx")
+COMMANDS = ["info", "print", "opt", "plan", "run", "bench", "selftest", "devices", "ops"]
+TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [], "run": [], "bench": []}
+DONE, FAILED, MISUSED = 0, 1, 2
+
+
+class Wrong(Exception):
+    pass
+
+
+def need(held, why):
+    if not held:
+        raise Wrong(why)
+
+
+# ---- running the command -----------------------------------------------------------------------
+
+
+class Result:
+    def __init__(self, arguments, code, out, err):
+        self.what = "rlx " + " ".join(arguments)
+        self.code, self.out, self.err = code, out, err
+
+    def json(self):
+        try:
+            return json.loads(self.out)
+        except ValueError as error:
+            raise Wrong(f"{self.what}: not JSON: {error}: {self.out[:200]!r}") from None
+
+
+def call(arguments, stdin=b"", env=None, stdout=None):
+    arguments = [str(a) for a in arguments]
+    done = subprocess.run([RLX, *arguments], input=stdin, stdout=stdout or subprocess.PIPE,
+                          stderr=subprocess.PIPE, env={**os.environ, **(env or {})}, timeout=300,
+                          check=False)
+    return Result(arguments, done.returncode, (done.stdout or b"").decode(errors="replace"),
+                  done.stderr.decode(errors="replace"))
+
+
+def rlx(*arguments, code=DONE, stdin=b"", out_on_failure=False):
+    """Runs it, checks what holds for every call, and that it ends with this code."""
+    r = call(arguments, stdin)
+    need(r.code == code, f"{r.what}: exit status {r.code}, wanted {code}: {r.err[:500]!r}")
+    need("Sanitizer" not in r.err and "runtime error" not in r.err, f"{r.what}: {r.err[:2000]}")
+    need("\x1b" not in r.out + r.err, f"{r.what}: escape codes, but there is no terminal")
+    if code == DONE:
+        need(not r.err or "--profile" in arguments, f"{r.what}: says on stderr: {r.err[:500]!r}")
+    else:
+        need(r.err.startswith("rlx"), f"{r.what}: no reason on stderr: {r.err[:500]!r}")
+        need(r.err.endswith("\n"), f"{r.what}: the reason has no line end")
+        need(not r.out or out_on_failure, f"{r.what}: failed, and printed {r.out[:200]!r}")
+    if code == MISUSED:
+        need(f"rlx help {arguments[0]}" in r.err, f"{r.what}: does not say where help is")
+    return r
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+
+def npy_bytes(shape, numbers, code="<f4", fortran=False):
+    numbers = list(numbers)
+    dims = ",".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+    head = f"{{'descr': '{code}', 'fortran_order': {fortran}, 'shape': ({dims}), }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    letter = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|u1": "B", "|b1": "?"}[code]
+    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
+            + struct.pack(f"<{len(numbers)}{letter}", *numbers))
+
+
+def read_npy(path):
+    """(dtype code, shape, numbers)"""
+    data = path.read_bytes()
+    need(data[:6] == b"\x93NUMPY", f"{path}: no npy file")
+    size = struct.unpack("<H", data[8:10])[0]
+    head = data[10:10 + size].decode()
+    m = re.search(r"'descr': '(.*?)'.*'shape': \((.*?)\)", head)
+    need(m and "'fortran_order': False" in head, f"{path}: header {head!r}")
+    shape = [int(n) for n in m[2].split(",") if n.strip()]
+    letter = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|b1": "?"}[m[1]]
+    return m[1], shape, struct.unpack(f"<{math.prod(shape)}{letter}", data[10 + size:])
+
+
+def near(what, got, want, tolerance=1e-5):
+    need(len(got) == len(want), f"{what}: {len(got)} numbers, wanted {len(want)}")
+    for i, (g, w) in enumerate(zip(got, want)):
+        need(abs(g - w) <= tolerance * max(1, abs(w)), f"{what}: number {i} is {g}, wanted {w}")
+
+
+def floats(seed, count):
+    r = random.Random(seed)
+    return [struct.unpack("<f", struct.pack("<f", r.uniform(-1, 1)))[0] for _ in range(count)]
+
+
+class Folder:
+    """A folder of the test's own."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def write(self, name, content):
+        path = self.path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    def array(self, name, shape, numbers, **options):
+        return self.write(name + ".npy", npy_bytes(shape, numbers, **options))
+
+    def run(self, graph, inputs=None, params=None, flags=()):
+        """Runs a graph on arrays given as (shape, numbers); {output: (code, shape, numbers)}."""
+        arguments = ["run", graph, "--output", self.path / "out", *flags]
+        for kind, arrays in (("--input", inputs or {}), ("--param", params or {})):
+            for name, (shape, numbers) in arrays.items():
+                arguments += [kind, f"{name}={self.array(name, shape, numbers)}"]
+        rlx(*arguments)
+        return {p.stem: read_npy(p) for p in (self.path / "out").glob("*.npy")}
+
+
+# ---- help and misuse ---------------------------------------------------------------------------
+
+
+def test_overview(_):
+    for flag in ("help", "--help", "-h"):
+        r = rlx(flag)
+        for command in COMMANDS:
+            need(re.search(rf"^  {command} +\w", r.out, re.M), f"{r.what}: {command} is missing")
+    r = call([])
+    need(r.code == MISUSED and not r.out and "usage: rlx" in r.err, "rlx alone: no usage")
+    r = rlx("--version")
+    need(re.fullmatch(r"rlx \d+\.\d+\.\d+\n", r.out), f"version: {r.out!r}")
+    for arguments in (["nonsense"], ["help", "nonsense"], [""]):
+        r = call(arguments)
+        need(r.code == MISUSED and not r.out, f"{r.what}: {r.code} {r.out!r}")
+
+
+def test_help_of_each_command(_):
+    man = rlx("help", "--man").out
+    need(re.findall(r"^@(\w+)$", man, re.M) == COMMANDS, "help --man: not every command, in order")
+    for command in COMMANDS:
+        r = rlx("help", command)
+        need(r.out.startswith("usage: rlx " + command), f"{r.what}: {r.out[:80]!r}")
+        need(rlx(command, "--help").out == r.out, f"rlx {command} --help differs from rlx help")
+        need(rlx(command, "nonsense", "-h").out == r.out, f"rlx {command} -h differs")
+        need(r.out in man, f"help --man: without the help of {command}")
+        flags = re.findall(r"^  (--[\w-]+)", r.out, re.M)
+        need({"--threads", "--help"} < set(flags) or command == "help", f"{r.what}: {flags}")
+        need(all(len(line) <= 100 for line in r.out.splitlines()), f"{r.what}: long lines")
+
+
+def test_unknown_flags(_):
+    for command in COMMANDS:
+        r = rlx(command, "--no-such-flag", code=MISUSED)
+        need("--no-such-flag" in r.err, f"{r.what}: does not name the flag")
+        rlx(command, "--no-such-flag=3", code=MISUSED)
+        rlx(command, "-x", code=MISUSED)
+        rlx(command, "--jso", code=MISUSED)
+        for value in ("x", "", "-1", "4097", "3.5", "99999999999999999999"):
+            rlx(command, f"--threads={value}", code=MISUSED)
+        rlx(command, "--threads", code=MISUSED)
+    rlx("devices", "--json=1", code=MISUSED)
+    rlx("bench", "--op", code=MISUSED)
+    rlx("plan", MLP, "--capacity", "many", code=MISUSED)
+    rlx("plan", MLP, "--capacity=-1", code=MISUSED)
+    rlx("run", MLP, "--seed", "abc", code=MISUSED)
+    rlx("bench", MLP, "--repeat=-1", code=MISUSED)
+
+
+def test_arguments(_):
+    for command, flags in TAKES_FILE.items():
+        rlx(command, *flags, code=MISUSED)
+        rlx(command, *flags, MLP, MLP, code=MISUSED)
+    for command in ("devices", "ops", "selftest"):
+        rlx(command, MLP, code=MISUSED)
+    rlx("opt", MLP, code=MISUSED)
+    rlx("bench", MLP, "--op", "add f32[1] f32[1]", code=MISUSED)
+
+
+def test_missing_files(t):
+    for command, flags in TAKES_FILE.items():
+        for path in (t.path / "nowhere.rlx", t.path, ""):
+            r = rlx(command, *flags, path, code=FAILED)
+            need(str(path) in r.err, f"{r.what}: does not name the file: {r.err!r}")
+    rlx("plan", t.path / "nowhere.csv", code=FAILED)
+    for flags in (["--svg"], ["--dot"]):
+        rlx("print", MLP, *flags, t.path / "no" / "such" / "folder", code=FAILED)
+    rlx("plan", MLP, "--svg", t.path / "no" / "such" / "folder", code=FAILED, out_on_failure=True)
+
+
+def test_full_disk(_):
+    if not os.path.exists("/dev/full"):
+        return
+    with open("/dev/full", "wb") as full:
+        for arguments in (["ops"], ["print", MLP], ["plan", MLP], ["devices", "--json"]):
+            r = call(arguments, stdout=full)
+            need(r.code == FAILED and "rlx" in r.err, f"{r.what}, disk full: {r.code} {r.err!r}")
+
+
+# ---- hostile files -----------------------------------------------------------------------------
+
+
+def refused(t, name, content, commands=("info",)):
+    path = t.write(name, content)
+    for command in commands:
+        r = rlx(command, *TAKES_FILE[command], path, code=FAILED)
+        need(len(r.err) < 2000, f"{name}: a reason of {len(r.err)} characters")
+
+
+def test_truncated_graphs(t):
+    for example in EXAMPLES:
+        text = example.read_bytes()
+        for cut in sorted({*range(0, len(text), max(1, len(text) // 12)), len(text) - 2}):
+            if not text[:cut].rstrip().endswith(b"}"):
+                refused(t, f"{example.stem}-{cut}.rlx", text[:cut])
+
+
+def test_garbage_graphs(t):
+    r = random.Random(7)
+    refused(t, "empty.rlx", b"", TAKES_FILE)
+    refused(t, "nul.rlx", b"\0" * 100, TAKES_FILE)
+    refused(t, "noise.rlx", bytes(r.randrange(256) for _ in range(5000)), TAKES_FILE)
+    refused(t, "elf.rlx", b"\x7fELF\x02\x01\x01" + bytes(200))
+    refused(t, "latin.rlx", b"rlx 1\ngraph () { %\xe9 = const f32[] {1} return %\xe9 }")
+    refused(t, "line.rlx", b"rlx 1\n" + b"a" * 1000000)
+    refused(t, "deep.rlx", "rlx 1\ngraph (input %x: f32[" + "(" * 100000 + "])")
+    text = bytearray(pathlib.Path(MLP).read_bytes())
+    for _ in range(30):
+        damaged = bytearray(text)
+        for _ in range(3):
+            damaged[r.randrange(len(damaged))] = r.randrange(256)
+        result = call(["info", t.write("damaged.rlx", bytes(damaged))])
+        need(result.code in (DONE, FAILED) and "Sanitizer" not in result.err,
+             f"{bytes(damaged)!r}: {result.code} {result.err[:500]}")
+
+
+def test_wrong_graphs(t):
+    head = "rlx 1\ngraph (input %x: f32[2,3]) {\n"
+    bad = {
+        "a value in a circle": head + "%a = add %b, %x\n%b = add %a, %x\nreturn %b }",
+        "a value of itself": head + "%a = add %a, %x\nreturn %a }",
+        "sub-graphs in a circle": "rlx 1\n" + "".join(
+            f"graph @{a} (input %x: f32[2]) {{ %p = const bool[] {{1}}\n%y = if %p, %x "
+            f"then_graph=@{b} else_graph=@{b}\nreturn %y }}\n"
+            for a, b in (("main", "f"), ("f", "g"), ("g", "f"))),
+        "an unknown op": head + "%a = frobnicate %x\nreturn %a }",
+        "shapes": head + "%a = matmul %x, %x\nreturn %a }",
+        "an axis": head + "%a = softmax %x axis=7\nreturn %a }",
+        "no result": head + "%a = relu %x\n}",
+        "a type": head + "%a = relu %x : f32[3,2]\nreturn %a }",
+        "twice": head + "%a = relu %x\n%a = relu %x\nreturn %a }",
+        "another version": "rlx 2\ngraph (input %x: f32[2]) { return %x }",
+        "too large": "rlx 1\ngraph (input %x: f32[4000000000,4000000000,4000000000]) { return %x }",
+        "rank 9": "rlx 1\ngraph (input %x: f32[1,1,1,1,1,1,1,1,1]) { return %x }",
+        "too few values": "rlx 1\ngraph () { %a = const f32[1000000000] {1}\nreturn %a }",
+        "a file outside": 'rlx 1\ngraph () { %a = const f32[1] npy "../x.npy"\nreturn %a }',
+        "an absolute file": 'rlx 1\ngraph () { %a = const f32[1] npy "/etc/passwd"\nreturn %a }',
+    }
+    for what, text in bad.items():
+        path = t.write("bad.rlx", text)
+        r = rlx("info", path, code=FAILED)
+        need(re.search(r": [A-Z_]+: ", r.err), f"{what}: no status in {r.err!r}")
+        need(rlx("info", "-", stdin=text.encode(), code=FAILED), what)
+    r = rlx("info", t.write("bad.rlx", bad["shapes"]), code=FAILED)
+    need("SHAPE: 3:" in r.err and "matmul" in r.err, f"no line or op in {r.err!r}")
+
+
+def test_wrong_arrays(t):
+    graph = t.write("g.rlx", "rlx 1\ngraph (input %x: f32[2,2]) { %y = neg %x\nreturn %y }")
+    good = npy_bytes([2, 2], [1, 2, 3, 4])
+
+    def refuse(what, content):
+        r = call(["run", graph, "--input", f"x={t.write('x.npy', content)}"])
+        need(r.code == FAILED and "Sanitizer" not in r.err, f"{what}: {r.code} {r.err[:500]}")
+        need("x.npy" in r.err or '"x"' in r.err, f"{what}: {r.err!r}")
+
+    rlx("run", graph, "--input", f"x={t.write('x.npy', good)}")
+    rlx("run", graph, "--input", f"x={t.write('x.npy', good + b'more')}")  # appended arrays do that
+    for cut in (0, 5, 7, 9, 40, len(good) - 1):
+        refuse(f"cut at {cut}", good[:cut])
+    refuse("no magic", b"PK\x03\x04" + good[4:])
+    refuse("another version", good[:6] + b"\x09" + good[7:])
+    refuse("objects", good.replace(b"<f4", b"|O8"))
+    refuse("a huge shape", npy_bytes([2**40, 2**40], []))
+    refuse("more than 64 bits", npy_bytes([10**19], []))
+    refuse("a negative size", good.replace(b"(2,2)", b"(-2,)"))
+    refuse("noise", bytes(random.Random(3).randrange(256) for _ in range(300)))
+    refuse("another shape", npy_bytes([4], [1, 2, 3, 4]))
+    refuse("another rank", npy_bytes([2, 2, 1], [1, 2, 3, 4]))
+    refuse("too few", npy_bytes([2, 1], [1, 2]))
+    rlx("run", graph, "--input", f"x={t.path}/nowhere.npy", code=FAILED)
+    rlx("run", graph, "--input", f"x={t.path}", code=FAILED)
+
+
+# ---- info, print, opt --------------------------------------------------------------------------
+
+
+def test_info(_):
+    for example in EXAMPLES:
+        about = rlx("info", "--json", example).json()
+        text = rlx("info", example).out
+        for kind in ("inputs", "params", "outputs"):
+            for leaf in about[kind]:
+                need({"name", "dtype", "shape"} <= set(leaf), f"{example.name}: {leaf}")
+                shape = ",".join(map(str, leaf["shape"]))
+                need(re.search(rf"^ +{leaf['name']} +{leaf['dtype']}\[{shape}\]", text, re.M),
+                     f"{example.name}: {leaf['name']} is not in the table")
+    about = rlx("info", "--json", MLP).json()
+    need(about["nodes"] == 11 and about["sub_graphs"] == 0, f"mlp: {about}")
+    need(about["inputs"] == [{"name": "x", "dtype": "f32", "shape": [4, 8], "used": True}],
+         f"mlp: {about['inputs']}")
+    need([p["name"] for p in about["params"]] == ["w1", "b1", "w2", "b2"], "mlp: its params")
+    need(about["outputs"][0]["shape"] == [4, 4], "mlp: its output")
+    need(about["param_bytes"] >= 4 * (8 * 16 + 16 + 16 * 4 + 4), "mlp: bytes of its params")
+    from_pipe = rlx("info", "-", "--json", stdin=pathlib.Path(MLP).read_bytes())
+    need(from_pipe.json() == about, "info of standard input differs")
+
+
+def test_print_is_a_fixed_point(t):
+    corpus = (ROOT / "fuzz" / "corpus" / "ir_text").glob("*.rlx")
+    # custom.rlx has an op that only the program that registered it knows.
+    for example in EXAMPLES + sorted(p for p in corpus if p.stem != "custom"):
+        for flags in ([], ["--types"], ["--full"], ["--full", "--types"]):
+            once = rlx("print", *flags, example).out
+            if "..." in once and "--full" not in flags:
+                continue  # shortened for people: not meant to be read again
+            twice = rlx("print", *flags, t.write("once.rlx", once)).out
+            need(once == twice, f"{example.name} {flags}: printing the print changes it")
+    graph = "rlx 1\ngraph () { %a = const f32[100] {" + "0.1 " * 100 + "}\nreturn %a }"
+    path = t.write("long.rlx", graph)
+    need(len(rlx("print", path).out) < 300, "a long constant is not shortened")
+    full = rlx("print", "--full", path).out
+    need(rlx("print", "--full", "-", stdin=full.encode()).out == full, "--full: not a fixed point")
+    typed = rlx("print", "--types", MLP).out
+    need("%m1 = matmul %x, %w1: f32[4,16]" in typed, f"no types in {typed!r}")
+    need("f32[4,16]" not in rlx("print", MLP).out, "types that nobody asked for")
+
+
+def svg_of(path, what):
+    text = pathlib.Path(path).read_text()
+    try:
+        root = xml.etree.ElementTree.fromstring(text)
+    except xml.etree.ElementTree.ParseError as error:
+        raise Wrong(f"{what}: not well-formed: {error}") from None
+    need(root.tag.endswith("svg") and len(list(root.iter())) > 5, f"{what}: nothing is drawn")
+    return text
+
+
+def test_pictures(t):
+    nasty = t.write("nasty.rlx", 'rlx 1\ngraph (input %x "a<b>&\\"\'\\\\\\x01\\xc3\\xa9": f32[2]) '
+                                 "{ %y = neg %x\nreturn %y }")
+    for graph in [*EXAMPLES, nasty]:
+        out = t.path / "g.svg"
+        rlx("print", graph, "--svg", out)
+        svg_of(out, graph)
+        dot = t.path / "g.dot"
+        rlx("print", graph, "--dot", dot)
+        text = dot.read_text()
+        need(text.startswith("digraph") and text.count("{") == text.count("}"), f"{graph}: dot")
+
+
+def test_opt(t):
+    r = rlx("opt", "--list")
+    passes = re.findall(r"^([\w-]+) +\w", r.out, re.M)
+    need({"expand", "dce"} <= set(passes), f"opt --list: {r.out!r}")
+    for example in EXAMPLES:
+        once = rlx("opt", "--pass=expand,dce", example).out
+        again = rlx("opt", "--pass=expand,dce", t.write("once.rlx", once)).out
+        need(once == again, f"{example.name}: the passes change their own result")
+        rlx("opt", "--pass", "dce", "--device", "cpu", "--types", example)
+    dead = t.write("dead.rlx", "rlx 1\ngraph (input %x: f32[2]) {\n"
+                               "%a = exp %x\n%y = neg %x\nreturn %y }")
+    need("exp" not in rlx("opt", "--pass=dce", dead).out, "dce leaves a dead node")
+    need("exp" in rlx("print", dead).out, "print drops a node")
+    for bad in ("nonsense", "dce,nonsense"):
+        r = rlx("opt", f"--pass={bad}", MLP, code=FAILED)
+        need("nonsense" in r.err, f"{r.what}: {r.err!r}")
+    rlx("opt", "--pass=dce", "--device", "nonsense", MLP, code=FAILED)
+
+
+# ---- plan --------------------------------------------------------------------------------------
+
+
+def overlaps(values):
+    """Two values of a plan that hold the same byte at the same time, if there are any."""
+    placed = [v for v in values if "view_of" not in v and v["bytes"] > 0]
+    for i, a in enumerate(placed):
+        for b in placed[:i]:
+            shared = {a["value"], b["value"]}
+            if a.get("in_place_of") in shared or b.get("in_place_of") in shared:
+                continue
+            if (a["birth"] <= b["death"] and b["birth"] <= a["death"]
+                    and a["offset"] < b["offset"] + b["bytes"]
+                    and b["offset"] < a["offset"] + a["bytes"]):
+                return a, b
+    return None
+
+
+def test_plan_of_examples(t):
+    for example in EXAMPLES:
+        plan = rlx("plan", "--json", example).json()
+        for key in ("arena_size", "lower_bound", "total_unshared", "saved", "align", "method",
+                    "in_place", "regions", "values"):
+            need(key in plan, f"{example.name}: the plan has no {key}")
+        need(plan["lower_bound"] <= plan["arena_size"] <= plan["total_unshared"],
+             f"{example.name}: {plan['lower_bound']} {plan['arena_size']} {plan['total_unshared']}")
+        ends = [v["offset"] + v["bytes"] for v in plan["values"]]
+        need(max(ends) <= plan["arena_size"], f"{example.name}: a value beyond the arena")
+        need(not overlaps(plan["values"]), f"{example.name}: {overlaps(plan['values'])}")
+        text = rlx("plan", example).out
+        need(f"arena_size={plan['arena_size']} " in text, f"{example.name}: text and JSON differ")
+        out = t.path / "plan.svg"
+        r = rlx("plan", example, "--svg", out)
+        need(f" {plan['arena_size']} bytes" in r.out, f"{example.name}: {r.out!r}")
+        svg_of(out, example.name)
+        r = rlx("plan", example, "--quiet", "--capacity", plan["arena_size"])
+        need(r.out.count("\n") == 1, f"{example.name}: --quiet says {r.out!r}")
+        r = rlx("plan", example, "--quiet", "--capacity", plan["arena_size"] - 1, code=FAILED,
+                out_on_failure=True)
+        need(str(plan["arena_size"]) in r.err, f"{example.name}: {r.err!r}")
+        apart = rlx("plan", "--json", "--no-reuse", example).json()
+        need(apart["arena_size"] >= plan["arena_size"], f"{example.name}: smaller without reuse")
+    rlx("plan", MLP, "--device", "null", "--quiet")
+    rlx("plan", MLP, "--device", "nonsense", code=FAILED)
+
+
+# Three at a time of 10; the first two leave before the last two come.
+CSV = "id,lower,upper,size\na,0,2,10\nb,0,2,10\nc,0,4,10\nd,2,4,10\ne,2,4,10\n"
+
+
+def test_plan_of_csv(t):
+    path = t.write("p.csv", CSV)
+    plan = rlx("plan", "--json", path).json()
+    need(plan["arena_size"] == plan["lower_bound"] == 30, f"csv: {plan['arena_size']}")
+    need(plan["total_unshared"] == 50 and len(plan["values"]) == 5, "csv: its values")
+    need(not overlaps(plan["values"]), f"csv: {overlaps(plan['values'])}")
+    need({v["name"] for v in plan["values"]} == set("abcde"), "csv: their names")
+    rlx("plan", path, "--capacity", "30")
+    rlx("plan", path, "--capacity", "29", code=FAILED, out_on_failure=True)
+    out = t.path / "p.svg"
+    rlx("plan", path, "--svg", out)
+    svg_of(out, "csv")
+    other = t.write("o.csv", "size,upper,id,lower\r\n10,2,a,0\r\n\r\n10,4,b,2\r\n")
+    need(rlx("plan", "--json", other).json()["arena_size"] == 10, "csv: columns in another order")
+    none = t.write("n.csv", "id,lower,upper,size\n")
+    need(rlx("plan", "--json", none).json()["arena_size"] == 0, "csv: no buffers")
+
+
+def test_hostile_csv(t):
+    head = "id,lower,upper,size\n"
+    for what, text in {
+            "empty": "", "no columns": "a,b,c\n1,2,3\n", "a word": head + "a,0,x,1\n",
+            "negative": head + "a,-1,2,1\n", "short": head + "a,0\n",
+            "reversed": head + "a,5,2,1\n",
+            "never alive": head + "a,2,2,1\n", "too large": head + "a,0,1,99999999999999999999\n",
+            "overflow": head + "a,0,1,9223372036854775807\nb,0,1,9223372036854775807\n"
+                             + "c,0,1,9223372036854775807\n",
+            "noise": bytes(random.Random(1).randrange(256) for _ in range(999)), "nul": "\0" * 50,
+            "twice": "id,lower,upper,size,size\na,0,1,1,1\n"}.items():
+        r = rlx("plan", t.write("bad.csv", text), code=FAILED)
+        need("bad.csv" in r.err, f"{what}: {r.err!r}")
+
+
+def test_plan_of_public_problems(_):
+    data = os.environ.get("RLX_TEST_DATA")
+    files = sorted(pathlib.Path(data).glob("minimalloc/*.csv")) if data else []
+    for path in files[:2]:  # all of them are the planner's own test
+        rlx("plan", path, "--quiet", "--capacity", "1048576")
+        rlx("plan", path, "--quiet", "--capacity", "1000", code=FAILED, out_on_failure=True)
+
+
+# ---- run ---------------------------------------------------------------------------------------
+
+
+def matmul(a, b, m, k, n):
+    return [sum(a[i * k + p] * b[p * n + j] for p in range(k)) for i in range(m) for j in range(n)]
+
+
+def softmax(row):
+    top = max(row)
+    e = [math.exp(v - top) for v in row]
+    return [v / sum(e) for v in e]
+
+
+def test_run_mlp(t):
+    x, w1, b1 = floats("x", 32), floats("w1", 128), floats("b1", 16)
+    w2, b2 = floats("w2", 64), floats("b2", 4)
+    h = [v + b1[i % 16] for i, v in enumerate(matmul(x, w1, 4, 8, 16))]
+    h = [v * math.erfc(-v / math.sqrt(2)) / 2 for v in h]
+    y = [v + b2[i % 4] for i, v in enumerate(matmul(h, w2, 4, 16, 4))]
+    want = [v for i in range(4) for v in softmax(y[4 * i:4 * i + 4])]
+    params = {"w1": ([8, 16], w1), "b1": ([16], b1), "w2": ([16, 4], w2), "b2": ([4], b2)}
+    for flags in ([], ["--device", "cpu:baseline"], ["--threads", "1"], ["--device=cpu"]):
+        got = t.run(MLP, {"x": ([4, 8], x)}, params, flags)
+        need(set(got) == {"y"} and got["y"][:2] == ("<f4", [4, 4]), f"mlp: {got}")
+        near("mlp", got["y"][2], want)
+
+
+def test_run_convnet(t):
+    """Weights for which the network can be worked out by hand: each convolution picks one pixel."""
+    image = floats("image", 3 * 32 * 32)
+    w1, w2 = [0.0] * (16 * 3 * 9), [0.0] * (16 * 16 * 9)
+    for o in range(16):
+        w1[(o * 3 + o % 3) * 9 + 4] = 1 + o / 16  # the pixel itself, of one colour
+        w2[(o * 16 + o) * 9 + 5] = 0.5            # its right neighbour, of the same channel
+    b1, b2, fc = floats("b1", 16), floats("b2", 16), floats("fc", 160)
+    mean = []
+    for o in range(16):
+        plane = image[o % 3 * 1024:(o % 3 + 1) * 1024]
+        r1 = [max(v * (1 + o / 16) + b1[o], 0) for v in plane]
+        r2 = [max((0.5 * r1[i + 1] if i % 32 < 31 else 0) + b2[o] + r1[i], 0) for i in range(1024)]
+        tops = [max(r2[i], r2[i + 1], r2[i + 32], r2[i + 33])
+                for i in range(1024) if i % 2 == 0 and i // 32 % 2 == 0]
+        mean.append(sum(tops) / 256)
+    got = t.run(str(ROOT / "examples/convnet.rlx"), {"image": ([1, 3, 32, 32], image)},
+                {"w1": ([16, 3, 3, 3], w1), "b1": ([16, 1, 1], b1), "w2": ([16, 16, 3, 3], w2),
+                 "b2": ([16, 1, 1], b2), "fc": ([16, 10], fc)})
+    near("convnet", got["y"][2], softmax(matmul(mean, fc, 1, 16, 10)), 1e-4)
+
+
+def test_run_transformer_block(t):
+    """With no query all earlier tokens count alike; with no gate the second half is nothing."""
+    def eye(scale):
+        return [scale if i == j else 0.0 for i in range(256) for j in range(256)]
+
+    x = floats("x", 128 * 256)
+    ones, zero = [1.0] * 256, [0.0] * (256 * 256)
+    wide_zero = [0.0] * (256 * 1024)
+    got = t.run(str(ROOT / "examples/transformer_block.rlx"), {"x": ([1, 128, 256], x)},
+                {"norm1": ([256], ones), "norm2": ([256], ones), "wq": ([256, 256], zero),
+                 "wk": ([256, 256], eye(1.0)), "wv": ([256, 256], eye(2.0)),
+                 "wo": ([256, 256], eye(0.5)), "w_gate": ([256, 1024], wide_zero),
+                 "w_up": ([256, 1024], [0.25] * (256 * 1024)), "w_down": ([1024, 256], wide_zero)})
+    want, total = [], [0.0] * 256
+    for i in range(128):
+        row = x[256 * i:256 * (i + 1)]
+        r = 1 / math.sqrt(sum(v * v for v in row) / 256 + 1e-5)
+        total = [s + v * r for s, v in zip(total, row)]
+        want += [v + s / (i + 1) for v, s in zip(row, total)]
+    near("transformer block", got["y"][2], want, 1e-4)
+
+
+def test_run_kinds_of_arrays(t):
+    graph = t.write("g.rlx", "rlx 1\ngraph (input %x: f32[2,3], input %n: i32[3]) {\n"
+                             "%i = cast %n to=i64\n%f = cast %n to=f32\n%y = mul %x, %f\n"
+                             "%b = gt %y, %x\nreturn %y, %i, %b }")
+    x, n = [1, 2, 3, 4, 5, 6], [2, 0, -1]
+    want = [2, 0, -3, 8, 0, -6]
+    for code in ("<f4", "<f8", "<i4", "<i8", "|u1"):
+        out = t.path / "out"
+        r = call(["run", graph, "--output", out, "--input",
+                  "x=" + t.array("x", [2, 3], x, code=code),
+                  "--input", "n=" + t.array("n", [3], n, code="<i4")])
+        need(r.code == DONE or "DTYPE" in r.err, f"x as {code}: {r.err!r}")
+        if r.code == DONE:
+            near(code, read_npy(out / "y.npy")[2], want, 0)
+            need(read_npy(out / "i.npy")[0] == "<i8", "i64 is not written as it is")
+            need(read_npy(out / "b.npy") == ("|b1", [2, 3], tuple(w > v for w, v in zip(want, x))),
+                 "bool is not written as it is")
+        need(r.code == DONE or code != "<f4", "f32 is refused")
+    columns = t.array("x", [2, 3], [1, 4, 2, 5, 3, 6], fortran=True)
+    rlx("run", graph, "--output", t.path / "out", "--input", f"x={columns}",
+        "--input", "n=" + t.array("n", [3], n, code="<i4"))
+    near("column by column", read_npy(t.path / "out" / "y.npy")[2], want, 0)
+
+
+def test_run_symbolic(t):
+    graph = t.write("s.rlx", "rlx 1\ngraph (input %x: f32[n,2]) {\n"
+                             "%y = reduce_sum %x axes=[0]\nreturn %y }")
+    for n in (0, 1, 5):
+        got = t.run(graph, {"x": ([n, 2], [1.5] * (2 * n))})
+        near(f"n={n}", got["y"][2], [1.5 * n] * 2, 0)
+    rlx("plan", graph, "--dim", "n=100", "--quiet")
+    rlx("plan", graph, "--dim", "m=100", code=FAILED)
+    rlx("plan", graph, "--dim", "n=x", code=MISUSED)
+    rlx("plan", graph, "--dim", "n", code=MISUSED)
+    rlx("run", graph, "--input", "x=" + t.array("x", [3, 2], [0] * 6), "--dim", "n=4", code=FAILED)
+
+
+def test_run_prints(t):
+    graph = t.write("g.rlx", "rlx 1\ngraph () { %a = const i32[10] {0 1 2 3 4 5 6 7 8 9}\n"
+                             "%y = neg %a\n%z = const f32[] {0.5}\nreturn %y, %z }")
+    lines = rlx("run", graph).out.splitlines()
+    need(re.fullmatch(r"y +i32\[10\] 0 -1 -2 -3 -4 -5 -6 -7 \.\.\.", lines[0]), f"run: {lines}")
+    need(re.fullmatch(r"z +f32\[\] 0\.5", lines[1]), f"run: {lines}")
+    plain = rlx("run", MLP, "--random")
+    timed = rlx("run", MLP, "--random", "--profile")
+    need(timed.out == plain.out, "--profile changes the results, or is among them")
+    need(re.search(r"matmul +m1 +[\d.]+ us", timed.err), f"--profile: {timed.err!r}")
+
+
+def test_run_is_reproducible(_):
+    base = rlx("run", MLP, "--random", "--seed", "5").out
+    for flags in ([], ["--threads", "1"], ["--threads", "3"]):
+        need(rlx("run", MLP, "--random", "--seed", "5", *flags).out == base, f"{flags} changes it")
+    need(rlx("run", MLP, "--random", "--seed", "6").out != base, "the seed does nothing")
+
+
+def test_run_refuses(t):
+    x = t.array("x", [4, 8], [0] * 32)
+    r = rlx("run", MLP, code=FAILED)
+    need("MISSING_INPUT" in r.err and '"x"' in r.err, f"nothing given: {r.err!r}")
+    r = rlx("run", MLP, "--input", f"x={x}", code=FAILED)
+    need("MISSING_INPUT" in r.err, f"no params given: {r.err!r}")
+    rlx("run", MLP, "--input", f"nonsense={x}", code=MISUSED)
+    rlx("run", MLP, "--param", f"x={x}", code=MISUSED)
+    rlx("run", MLP, "--input", x, code=MISUSED)
+    rlx("run", MLP, "--random", "--device", "nonsense", code=FAILED)
+    rlx("run", MLP, "--random", "--device", "cpu:nonsense", code=FAILED)
+    wrong = t.array("w", [8, 15], [0] * 120)
+    r = rlx("run", MLP, "--random", "--param", f"w1={wrong}", code=FAILED)
+    need("w1" in r.err, f"a param of another shape: {r.err!r}")
+    taken = t.write("taken", "a file, not a folder")
+    rlx("run", MLP, "--random", "--output", taken, code=FAILED, out_on_failure=True)
+
+
+# ---- bench, selftest, devices, ops -------------------------------------------------------------
+
+
+def test_bench(_):
+    about = rlx("bench", "--op", "matmul f32[8,16] f32[4,16] transpose_b=true", "--repeat", "3",
+                "--json").json()
+    for key in ("what", "median_us", "fastest_us", "slowest_us", "runs", "copy_gb_per_s", "steps"):
+        need(key in about, f"bench: no {key}")
+    times = [about[k] for k in ("fastest_us", "median_us", "slowest_us")]
+    need(about["runs"] == 3 and 0 < times[0] and times == sorted(times), f"bench: {about}")
+    steps = [s["name"] for s in about["steps"]]
+    need("matmul" in " ".join(steps), f"bench: {steps}")
+    need({"step", "name", "us", "bytes"} <= set(about["steps"][0]), f"bench: {about['steps'][0]}")
+    text = rlx("bench", MLP, "--repeat", "2").out
+    need("2 runs" in text and "gelu" in text, f"bench: {text!r}")
+    rlx("bench", "--op", "relu f32[3]", "--ms", "1")
+    rlx("bench", MLP, "--ms", "1", "--json").json()
+    for spec in ("nonsense f32[3]", "", "add f32[2] f32[3]", "add f32[2", "relu f32[3] axis=1"):
+        rlx("bench", "--op", spec, code=FAILED)
+
+
+def test_selftest(_):
+    for flags in ([], ["--device", "cpu"], ["--device", "cpu:baseline"], ["--seed", "9"]):
+        r = rlx("selftest", "--op", "add", *flags)
+        m = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped\n", r.out)
+        need(m and int(m[1]) > 10 and m[2] == "0", f"{r.what}: {r.out!r}")
+    r = rlx("selftest", "--op", "reduce_sum", "--verbose")
+    cases = re.findall(r"^passed: reduce_sum: ", r.out, re.M)
+    need(f"\n{len(cases)} passed" in r.out, f"{r.what}: {len(cases)} lines")
+    r = rlx("selftest", "--op", "nonsense", code=FAILED)
+    need("nonsense" in r.err, f"{r.what}: {r.err!r}")
+    rlx("selftest", "--device", "nonsense", code=FAILED)
+
+
+def test_devices(_):
+    devices = rlx("devices", "--json").json()
+    names = [d["name"] for d in devices]
+    need({"cpu", "null"} <= set(names), f"devices: {names}")
+    for d in devices:
+        need({"name", "present", "description", "features", "memory", "max_buffer",
+              "alignment"} <= set(d), f"devices: {d}")
+    cpu = devices[names.index("cpu")]
+    need(cpu["present"] is True and cpu["memory"] > 0, f"cpu: {cpu}")
+    need("baseline" in cpu["features"].split(), f"cpu: {cpu}")
+    text = rlx("devices").out
+    need(all(re.search(rf"^{n} ", text, re.M) for n in names), f"devices: {text!r}")
+
+
+def test_ops(_):
+    table = rlx("ops", "--json").json()
+    listed = re.findall(r"^OP\((\w+),", (ROOT / "src/ir/ops.def").read_text(), re.M)
+    need([op["name"] for op in table] == listed, "ops --json: not the ops of the table, in order")
+    for op in table:
+        for key in ("infer", "grad", "cpu", "vulkan", "webgpu", "special"):
+            need(isinstance(op[key], bool), f"{op['name']}: {key} is {op.get(key)!r}")
+        for key in ("family", "category", "inputs", "attributes", "summary"):
+            need(isinstance(op[key], str), f"{op['name']}: {key} is {op.get(key)!r}")
+        need(op["infer"], f"{op['name']} has no shape rule")
+    by_name = {op["name"]: op for op in table}
+    need(by_name["matmul"]["cpu"] and by_name["matmul"]["inputs"] == "a b", "ops: matmul")
+    need("axis=-1" in by_name["softmax"]["attributes"], "ops: the attributes of softmax")
+    text = rlx("ops").out
+    need(text.endswith(f"\n{len(table)} ops\n"), f"ops: ends with {text[-40:]!r}")
+    need(all(re.search(rf"^{name} ", text, re.M) for name in listed), "ops: some are not listed")
+    missing = {op["name"] for op in table if not (op["infer"] and op["cpu"])}
+    holes = rlx("ops", "--missing", "--json").json()
+    need({op["name"] for op in holes} == missing, "ops --missing")
+    reductions = rlx("ops", "--category", "reduction", "--json").json()
+    need(reductions and all(op["category"] == "reduction" for op in reductions), "ops --category")
+    need(rlx("ops", "--category=nonsense", "--json").json() == [], "ops of no category")
+
+
+# ---- terminals and documents -------------------------------------------------------------------
+
+
+def on_terminal(arguments, env):
+    """What it writes to stderr when that is a terminal."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([RLX, *arguments], stdin=subprocess.DEVNULL, stderr=slave,
+                               stdout=subprocess.DEVNULL, env={**os.environ, **env})
+    os.close(slave)
+    said = b""
+    while True:
+        try:
+            piece = os.read(master, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        said += piece
+    os.close(master)
+    process.wait()
+    return said.decode(errors="replace")
+
+
+def test_colours(_):
+    said = on_terminal(["info", "nowhere.rlx"], {"NO_COLOR": ""})
+    need("\x1b[31mIO\x1b[0m" in said, f"no colour on a terminal: {said!r}")
+    said = on_terminal(["info", "nowhere.rlx"], {"NO_COLOR": "1"})
+    need("\x1b[31m" not in said and "IO" in said, f"NO_COLOR is not heeded: {said!r}")
+
+
+def test_documents(_):
+    done = subprocess.run([sys.executable, str(ROOT / "tools/gen-docs"), "--check", "--rlx", RLX],
+                          capture_output=True, text=True, check=False)
+    need(done.returncode == 0, f"gen-docs --check: {done.stderr.strip()}")
+    script = (f"source '{ROOT}/docs/completion/rlx.bash'; COMP_WORDS=(rlx plan --cap); "
+              "COMP_CWORD=2; _rlx; echo \"${COMPREPLY[*]}\"")
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    need(done.stdout == "--capacity\n", f"completion: {done.stdout!r} {done.stderr!r}")
+
+
+# ---- all of it ---------------------------------------------------------------------------------
+
+
+def main():
+    wanted = sys.argv[1:]
+    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")
+             and (not wanted or any(w in n for w in wanted))]
+    if not pathlib.Path(RLX).exists():
+        print(f"failed: there is no {RLX}\n0 passed, 1 failed, 0 skipped")
+        return 1
+    passed = failed = skipped = 0
+    for name, test in tests:
+        if name == "test_plan_of_public_problems" and not os.environ.get("RLX_TEST_DATA"):
+            print(f"skipped: {name}: $RLX_TEST_DATA is not set")
+            skipped += 1
+            continue
+        try:
+            with tempfile.TemporaryDirectory() as temp:
+                test(Folder(temp))
+            passed += 1
+        except (Wrong, OSError, KeyError, IndexError, subprocess.TimeoutExpired) as error:
+            kind = "" if isinstance(error, Wrong) else type(error).__name__ + ": "
+            print(f"failed: {name}: {kind}{error}", flush=True)
+            failed += 1
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main())
