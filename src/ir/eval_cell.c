@@ -102,7 +102,7 @@ static double round_real(rlx_dtype t, double v)
     case RLX_DTYPE_f16: return (double)f16_to_f32(f64_to_f16(v));
     case RLX_DTYPE_bf16: return (double)bf16_to_f32(f64_to_bf16(v));
     case RLX_DTYPE_f64: return v;
-    default: return (double)(float)v;
+    default: return f64_through_f32(v);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/half.h"
 #include "ir/eval.h"
 
 static double *room_for(struct eval_call *c, int64_t count)
@@ -36,7 +37,7 @@ static double group_score(const struct eval_cell *route, int64_t n)
             second = v;
         }
     }
-    return n == 1 ? first : rank_of((double)(float)(first + second));
+    return n == 1 ? first : rank_of(f64_through_f32(first + second));
 }
 
 /* Where the largest of those that are open is, the first of equals; it is closed then. */

@@ -3,6 +3,7 @@
  *
  * Both ways must give the same image to the last bit, so what prepare writes as f32 is rounded to
  * f32 on the direct way too. */
+#include "base/half.h"
 #include "ir/eval_splat.h"
 
 #define PER_SPLAT 15
@@ -90,7 +91,7 @@ static rlx_status draw(struct eval_call *c, const struct splat_scene *s)
 
 static double single(double v)
 {
-    return (double)(float)v;
+    return f64_through_f32(v);
 }
 
 static struct v3 v3_single(struct v3 v)

@@ -10,6 +10,7 @@ struct step_builder {
     VEC(struct value) value;
     VEC(struct operand) operand;
     VEC(struct step) step;
+    int32_t *last_read; /* by node: the last one that reads its bytes, through views too */
 };
 
 static bool leading_dims_are_one(const struct ir_type *t, int64_t axis)
@@ -62,6 +63,41 @@ bool lower_is_view(const struct ir_graph *g, const struct ir_node *n, uint64_t *
     default: return false;
     }
 }
+
+/* ---- views of states ---- */
+
+#define READ_AFTER_THE_RUN INT32_MAX
+
+/* Readers have larger ids than what they read, so from the end each node is complete when its turn
+ * comes. */
+static void find_last_reads(const struct ir_graph *g, int32_t *last)
+{
+    for (size_t i = 0; i < g->node.len; i++)
+        last[i] = -1;
+    for (size_t i = 0; i < g->output.len; i++)
+        last[g->output.at[i]] = READ_AFTER_THE_RUN;
+    for (size_t i = g->node.len; i-- > 0;) {
+        const struct ir_node *n = &g->node.at[i];
+        uint64_t offset;
+        int32_t reads = lower_is_view(g, n, &offset) ? last[i] : (int32_t)i;
+        for (int32_t k = 0; k < n->in_count; k++)
+            if (last[n->in[k]] < reads)
+                last[n->in[k]] = reads;
+    }
+}
+
+/* Is the state written between the view and the last look at it? The view holds the old content
+ * (ops-core 4), so it must be a copy then. */
+static bool is_overwritten(const struct ir_graph *g, ir_value state, size_t view,
+                           const int32_t *last_read)
+{
+    for (size_t i = view + 1; i < g->node.len && (int64_t)i <= last_read[view]; i++)
+        if (op_is(g->node.at[i].op, OP_WRITES) && ir_written_state(g, &g->node.at[i]) == state)
+            return true;
+    return false;
+}
+
+/* ---- steps ---- */
 
 static struct step *last_step(struct select_call *c)
 {
@@ -144,6 +180,24 @@ static void place_leaf(struct value *v, rlx_op op, uint64_t leaf_offset)
     }
 }
 
+/* Where the value of node i lies if it is no leaf: in its operand's place, or in its own. */
+static void place_result(const struct ir_graph *g, size_t i, const struct step_builder *s,
+                         struct value *v)
+{
+    const struct ir_node *n = &g->node.at[i];
+    uint64_t offset = 0;
+
+    if (n->op != RLX_OP_cache_append && !lower_is_view(g, n, &offset))
+        return;
+    const struct value *from = &s->value.at[n->in[0]];
+    if (n->op != RLX_OP_cache_append && from->region == REGION_STATE &&
+        is_overwritten(g, from->root, i, s->last_read))
+        return;
+    v->root = from->root;
+    v->region = from->region;
+    v->view_offset = from->view_offset + offset;
+}
+
 static rlx_status make_values(const struct ir_graph *g, const uint64_t *leaf_offset,
                               struct step_builder *s, struct diag *d)
 {
@@ -152,19 +206,14 @@ static rlx_status make_values(const struct ir_graph *g, const uint64_t *leaf_off
     for (size_t i = 0; i < g->node.len; i++) {
         const struct ir_node *n = &g->node.at[i];
         struct value v = {.node = (int32_t)i, .root = (int32_t)i, .region = REGION_ACTS, .shares = -1};
-        uint64_t view = 0;
 
         if (!type_bytes(&n->type, &v.bytes))
             return diag_fail(d, RLX_ERROR_UNBOUND_DIM, "%s: node %zu still has a symbolic size",
                              op_info(n->op)->name, i);
         if (op_is(n->op, OP_LEAF))
             place_leaf(&v, n->op, leaf_offset ? leaf_offset[i] : 0);
-        else if (n->op == RLX_OP_cache_append || lower_is_view(g, n, &view)) {
-            const struct value *from = &s->value.at[n->in[0]];
-            v.root = from->root;
-            v.region = from->region;
-            v.view_offset = from->view_offset + view;
-        }
+        else
+            place_result(g, i, s, &v);
         s->value.at[s->value.len++] = v;
     }
     for (size_t i = 0; i < g->output.len; i++) {
@@ -177,14 +226,14 @@ static rlx_status make_values(const struct ir_graph *g, const uint64_t *leaf_off
 static rlx_status select_nodes(const struct ir_graph *g, struct backend *b, struct select_call *c)
 {
     for (size_t i = 0; i < g->node.len; i++) {
-        uint64_t view;
+        const struct value *v = &c->steps->value.at[i];
         c->node = &g->node.at[i];
         c->id = (ir_value)i;
         diag_at(c->diag, op_info(c->node->op)->name, (int32_t)i, c->node->label);
-        if (op_is(c->node->op, OP_LEAF) || lower_is_view(g, c->node, &view))
-            continue;
-        /* An empty result needs no work, unless the op has an effect besides it. */
-        if (c->steps->value.at[i].bytes == 0 && !op_is(c->node->op, OP_WRITES))
+        bool writes = op_is(c->node->op, OP_WRITES) &&
+                      ir_written_state(g, c->node) != RLX_NO_VALUE;
+        /* A view and an empty result need no work, unless the op has an effect besides. */
+        if (op_is(c->node->op, OP_LEAF) || (!writes && (v->root != c->id || v->bytes == 0)))
             continue;
         TRY(b->ops->select(b, c));
     }
@@ -218,12 +267,20 @@ rlx_status lower_select(const struct ir_graph *g, struct backend *b,
     struct select_call c = {
         .graph = g, .options = options, .arena = arena, .diag = d, .steps = &s};
     struct steps *steps = arena_new(arena, struct steps);
+    rlx_status status = RLX_OK;
 
-    rlx_status status = steps ? make_values(g, leaf_offset, &s, d) : diag_no_memory(d, sizeof *steps);
+    s.last_read = mem_alloc(s.mem, g->node.len * sizeof *s.last_read);
+    if (!steps || (g->node.len && !s.last_read))
+        status = diag_no_memory(d, g->node.len * sizeof *s.last_read);
+    if (status == RLX_OK) {
+        find_last_reads(g, s.last_read);
+        status = make_values(g, leaf_offset, &s, d);
+    }
     if (status == RLX_OK)
         status = select_nodes(g, b, &c);
     if (status == RLX_OK)
         status = finish(&s, arena, steps, d);
+    mem_free(s.mem, s.last_read, g->node.len * sizeof *s.last_read);
     vec_free(s.mem, &s.value);
     vec_free(s.mem, &s.operand);
     vec_free(s.mem, &s.step);

@@ -166,20 +166,42 @@ struct span program_span(const struct program *p, int32_t value)
 
 #define CHUNK_BYTES 4096
 
+static rlx_status check_access(struct span s, rlx_dtype slot, rlx_dtype to, rlx_dtype from,
+                               size_t count, struct diag *d)
+{
+    size_t bytes;
+
+    if (!convert_allowed(to, from))
+        return diag_fail(d, RLX_ERROR_DTYPE, "%s cannot become %s", rlx_dtype_name(from),
+                         rlx_dtype_name(to));
+    if (!size_mul(count, rlx_dtype_size(slot), &bytes) || bytes > s.bytes)
+        return diag_fail(d, RLX_ERROR_SIZE, "%zu elements of %s do not fit into %llu bytes", count,
+                         rlx_dtype_name(slot), (unsigned long long)s.bytes);
+    return RLX_OK;
+}
+
+/* count elements of the slot from number `first` on. */
+static struct span part_of(struct span s, size_t first, size_t count, rlx_dtype slot)
+{
+    size_t size = rlx_dtype_size(slot);
+
+    return (struct span){s.buffer, s.offset + first * size, count * size};
+}
+
 rlx_status span_write(struct backend *b, struct span s, rlx_dtype slot, rlx_dtype dtype,
                       const void *data, size_t count, struct diag *d)
 {
     uint64_t chunk[CHUNK_BYTES / sizeof(uint64_t)];
-    size_t size = rlx_dtype_size(slot), step = CHUNK_BYTES / size;
     const uint8_t *from = data;
 
+    TRY(check_access(s, slot, slot, dtype, count, d));
     if (slot == dtype && slot != RLX_DTYPE_bool)
-        return count ? b->ops->write(b, s, data, d) : RLX_OK;
+        return count ? b->ops->write(b, part_of(s, 0, count, slot), data, d) : RLX_OK;
+    size_t step = CHUNK_BYTES / rlx_dtype_size(slot);
     for (size_t i = 0; i < count; i += step) {
         size_t n = count - i < step ? count - i : step;
-        struct span part = {s.buffer, s.offset + i * size, n * size};
         convert(slot, chunk, dtype, from + i * rlx_dtype_size(dtype), n);
-        TRY(b->ops->write(b, part, chunk, d));
+        TRY(b->ops->write(b, part_of(s, i, n, slot), chunk, d));
     }
     return RLX_OK;
 }
@@ -188,15 +210,15 @@ rlx_status span_read(struct backend *b, struct span s, rlx_dtype slot, rlx_dtype
                      size_t count, struct diag *d)
 {
     uint64_t chunk[CHUNK_BYTES / sizeof(uint64_t)];
-    size_t size = rlx_dtype_size(slot), step = CHUNK_BYTES / size;
     uint8_t *to = data;
 
+    TRY(check_access(s, slot, dtype, slot, count, d));
     if (slot == dtype)
-        return count ? b->ops->read(b, s, data, d) : RLX_OK;
+        return count ? b->ops->read(b, part_of(s, 0, count, slot), data, d) : RLX_OK;
+    size_t step = CHUNK_BYTES / rlx_dtype_size(slot);
     for (size_t i = 0; i < count; i += step) {
         size_t n = count - i < step ? count - i : step;
-        struct span part = {s.buffer, s.offset + i * size, n * size};
-        TRY(b->ops->read(b, part, chunk, d));
+        TRY(b->ops->read(b, part_of(s, i, n, slot), chunk, d));
         convert(dtype, to + i * rlx_dtype_size(dtype), slot, chunk, n);
     }
     return RLX_OK;

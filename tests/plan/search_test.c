@@ -157,6 +157,30 @@ TEST(plan_search, perfect_packings_are_found)
     }
 }
 
+/* Nothing in the search may take steps of one byte. */
+TEST(plan_search, sizes_of_all_magnitudes)
+{
+    struct dice dice = {13};
+    struct plan_item item[60];
+    struct arena a;
+    struct diag d;
+    struct plan_fit fit;
+
+    for (int round = 0; round < 200; round++) {
+        for (size_t i = 0; i < 60; i++) {
+            item[i].birth = (int32_t)roll(&dice, 30);
+            item[i].death = item[i].birth + (int32_t)roll(&dice, 12);
+            item[i].size = (UINT64_C(1) << roll(&dice, 58)) + roll(&dice, 3);
+        }
+        struct plan_problem p = {.item = item, .count = 60, .align = 1, .budget = 300000};
+        test_note(t, "round %d", round);
+        require_ok(t, assign(&p, &a, &fit, &d));
+        expect(t, fits(item, 60, &fit));
+        expect(t, fit.arena >= fit.lower_bound);
+        arena_free(&a);
+    }
+}
+
 TEST(plan_search, stops_at_the_capacity_given)
 {
     struct dice dice = {11};

@@ -112,8 +112,8 @@ struct attention_math {
                    const struct attention_room *r);
     /* total becomes 1 / total, 0 for rows that saw no key; delta is divided by it. */
     void (*invert)(const struct attention_tile *t, const struct attention_room *r);
-    /* z becomes P, or dz if there is a dp. Rows that saw no key at all are excluded. */
-    void (*probability)(struct attention_tile *t, const struct attention_room *r);
+    /* z becomes P, or dz if there is a dp; keep is 0 where P is, and z is 0 there. */
+    void (*probability)(const struct attention_tile *t, const struct attention_room *r);
     /* z *= scale, and slope where there is one. */
     void (*chain)(const struct attention *a, const struct attention_tile *t,
                   const struct attention_room *r);

@@ -11,7 +11,8 @@
  *              an element of the mask
  *
  * Tasks of the last three need max, total and delta of all rows, which lie in scratch by then.
- * Every sum runs in one task, in one order. */
+ * Every sum runs in one task, in one order. A pair whose P is 0, masked or not, contributes
+ * nothing, whatever else belongs to it. */
 #include "backend/cpu/kernels/attention.h"
 
 struct job {
@@ -118,19 +119,19 @@ static void query_block(const struct job *j, int64_t block, const struct attenti
         const void *k = m->keys(a, &a->k, &t, room->k);
         make_tile(j, &t, room, k);
         m->chain(a, &t, room);
-        m->product(&(struct attention_product){
-            .m = t.rows,
-            .n = a->width,
-            .k = t.keys,
-            .a = room->z,
-            .a_i = 1,
-            .a_k = ATTENTION_ROWS,
-            .b = k,
-            .b_ld = a->width,
-            .c = room->sum,
-            .c_ld = a->width,
-            .add = true,
-            .keep = t.partial && !m->finite(a, k, t.keys) ? room->keep : NULL});
+        m->product(
+            &(struct attention_product){.m = t.rows,
+                                        .n = a->width,
+                                        .k = t.keys,
+                                        .a = room->z,
+                                        .a_i = 1,
+                                        .a_k = ATTENTION_ROWS,
+                                        .b = k,
+                                        .b_ld = a->width,
+                                        .c = room->sum,
+                                        .c_ld = a->width,
+                                        .add = true,
+                                        .keep = m->finite(a, k, t.keys) ? NULL : room->keep});
     }
     m->put_rows(a, &j->out, &t, room->sum);
 }
@@ -241,7 +242,7 @@ static void key_block(const struct job *j, int64_t task, const struct attention_
             .c = room->sum,
             .c_ld = a->width,
             .add = true,
-            .keep = t.partial && !m->finite(a, room->gathered, t.rows) ? room->keep : NULL});
+            .keep = m->finite(a, room->gathered, t.rows) ? NULL : room->keep});
     }
     m->put_keys(a, &j->out, &t, room->sum);
 }

@@ -337,18 +337,15 @@ static void AT(grow)(const struct attention_tile *t, const AT_T *z, AT_T *max, A
         fix[r] = AT_EXP(old[r] - base[r]);
 }
 
-/* dot[r] += the sum over keys of z dp. */
+/* dot[r] += the sum over keys of z dp. Keys without weight count for nothing, whatever dp is. */
 static void AT(dot)(const struct attention_tile *t, const struct attention_room *room, AT_T *dot)
 {
     const AT_T *z = room->z, *dp = room->dp;
 
-    for (int64_t at = 0; at < t->keys * ATTENTION_ROWS; at += ATTENTION_ROWS) {
-        const uint8_t *keep = t->partial ? room->keep + at : NULL;
-        for (int64_t r = 0; r < t->lanes && !keep; r++)
-            dot[r] += z[at + r] * dp[at + r];
-        for (int64_t r = 0; r < t->lanes && keep; r++) {
-            AT_T v = z[at + r] * dp[at + r];
-            dot[r] += keep[r] ? v : 0;
+    for (int64_t j = 0; j < t->keys; j++, z += ATTENTION_ROWS, dp += ATTENTION_ROWS) {
+        for (int64_t r = 0; r < t->lanes; r++) {
+            AT_T v = z[r] * dp[r];
+            dot[r] += z[r] == 0 ? 0 : v;
         }
     }
 }
@@ -407,35 +404,22 @@ static void AT(invert)(const struct attention_tile *t, const struct attention_ro
     }
 }
 
-/* Rows that saw no key are excluded as a whole. */
-static void AT(drop_rows)(struct attention_tile *t, const struct attention_room *room)
-{
-    const AT_T *inverse = room->total;
-
-    for (int64_t r = 0; r < t->rows; r++) {
-        if (inverse[r] != 0)
-            continue;
-        if (!t->partial)
-            memset(room->keep, 1, (size_t)(t->keys * ATTENTION_ROWS));
-        t->partial = true;
-        for (int64_t j = 0; j < t->keys; j++)
-            room->keep[j * ATTENTION_ROWS + r] = 0;
-    }
-}
-
-static void AT(probability)(struct attention_tile *t, const struct attention_room *room)
+static void AT(probability)(const struct attention_tile *t, const struct attention_room *room)
 {
     const AT_T *max = room->max, *inverse = room->total, *delta = room->delta, *dp = room->dp;
     AT_T *z = room->z;
+    uint8_t *keep = room->keep;
 
-    AT(drop_rows)(t, room);
-    for (int64_t at = 0; at < t->keys * ATTENTION_ROWS; at += ATTENTION_ROWS, z += ATTENTION_ROWS) {
-        const uint8_t *keep = room->keep + at;
-        for (int64_t r = 0; r < t->lanes; r++)
+    if (!t->partial)
+        memset(keep, 1, (size_t)(t->keys * ATTENTION_ROWS));
+    for (int64_t j = 0; j < t->keys; j++, z += ATTENTION_ROWS, keep += ATTENTION_ROWS) {
+        for (int64_t r = 0; r < t->lanes; r++) {
             z[r] = AT_EXP(z[r] - max[r]) * inverse[r];
+            keep[r] = keep[r] & (z[r] != 0);
+        }
         for (int64_t r = 0; dp && r < t->lanes; r++)
-            z[r] *= dp[at + r] - delta[r];
-        for (int64_t r = 0; t->partial && r < t->lanes; r++)
+            z[r] *= dp[j * ATTENTION_ROWS + r] - delta[r];
+        for (int64_t r = 0; r < t->lanes; r++)
             z[r] = keep[r] ? z[r] : 0;
     }
 }
@@ -444,16 +428,16 @@ static void AT(chain)(const struct attention *a, const struct attention_tile *t,
                       const struct attention_room *room)
 {
     AT_T *z = room->z, scale = (AT_T)a->scale;
+    const AT_T *slope = room->slope;
+    const uint8_t *keep = room->keep;
 
-    for (int64_t at = 0; at < t->keys * ATTENTION_ROWS; at += ATTENTION_ROWS, z += ATTENTION_ROWS) {
-        const AT_T *slope = room->slope ? (const AT_T *)room->slope + at : NULL;
-        const uint8_t *keep = room->keep + at;
+    for (int64_t j = 0; j < t->keys; j++, z += ATTENTION_ROWS, keep += ATTENTION_ROWS) {
         for (int64_t r = 0; r < t->lanes; r++)
             z[r] *= scale;
-        for (int64_t r = 0; slope && r < t->lanes; r++)
-            z[r] *= slope[r];
-        for (int64_t r = 0; t->partial && r < t->lanes; r++)
-            z[r] = keep[r] ? z[r] : 0; /* an excluded pair's slope may be NaN */
+        for (int64_t r = 0; slope && r < t->lanes; r++) {
+            AT_T v = z[r] * slope[j * ATTENTION_ROWS + r];
+            z[r] = keep[r] ? v : 0; /* the slope of an excluded pair may be NaN */
+        }
     }
 }
 

@@ -27,9 +27,6 @@ struct piece {
     int64_t nb, na, tb, fb, ta, fa;
 };
 
-#define EACH_B for (int64_t b = 0; b < p->nb; b++)
-#define EACH_A for (int64_t a = 0; a < p->na; a++)
-
 /* ---- squares ------------------------------------------------------------------------------- */
 
 /* A square of as many elements as 16 bytes hold is transposed in registers: interleaving row i with
@@ -111,28 +108,29 @@ SQUARE(64)
         const move_u##bits *restrict src = from;                                         \
                                                                                          \
         if (p->ta == 1 && p->fa == 1 && p->na * (bits) / 8 >= 64) {                      \
-            EACH_B                                                                       \
-            memcpy(dst + b * p->tb, src + b * p->fb, (size_t)p->na * (bits) / 8);        \
+            for (int64_t b = 0; b < p->nb; b++)                                          \
+                memcpy(dst + b * p->tb, src + b * p->fb, (size_t)p->na * (bits) / 8);    \
         } else if (p->ta == 1 && p->fa == 1) {                                           \
-            EACH_B                                                                       \
-            EACH_A dst[b * p->tb + a] = src[b * p->fb + a];                              \
+            for (int64_t b = 0; b < p->nb; b++)                                          \
+                for (int64_t a = 0; a < p->na; a++)                                      \
+                    dst[b * p->tb + a] = src[b * p->fb + a];                             \
         } else if (p->ta == 1 && p->fa == 0 && p->na == 2 && p->tb == 2 && p->fb == 1) { \
-            EACH_B                                                                       \
-            {                                                                            \
+            for (int64_t b = 0; b < p->nb; b++) {                                        \
                 dst[2 * b] = src[b];                                                     \
                 dst[2 * b + 1] = src[b];                                                 \
             }                                                                            \
         } else if (p->ta == 1 && p->fa == 0) {                                           \
-            EACH_B                                                                       \
-            {                                                                            \
+            for (int64_t b = 0; b < p->nb; b++) {                                        \
                 move_u##bits v = src[b * p->fb];                                         \
-                EACH_A dst[b * p->tb + a] = v;                                           \
+                for (int64_t a = 0; a < p->na; a++)                                      \
+                    dst[b * p->tb + a] = v;                                              \
             }                                                                            \
         } else if (p->ta == 1 && p->fb == 1) {                                           \
             transpose_##bits(dst, src, p);                                               \
         } else {                                                                         \
-            EACH_B                                                                       \
-            EACH_A dst[b * p->tb + a * p->ta] = src[b * p->fb + a * p->fa];              \
+            for (int64_t b = 0; b < p->nb; b++)                                          \
+                for (int64_t a = 0; a < p->na; a++)                                      \
+                    dst[b * p->tb + a * p->ta] = src[b * p->fb + a * p->fa];             \
         }                                                                                \
     }
 
