@@ -91,7 +91,8 @@ static void check_inputs(struct verifier *v, const struct ir_node *n, int32_t id
 
 /* ---- nodes ---- */
 
-static void type_differs(struct verifier *v, const struct ir_node *n, const struct ir_type *inferred)
+static void type_differs(struct verifier *v, const struct ir_node *n,
+                         const struct ir_type *inferred)
 {
     struct text stored, type;
 
@@ -111,8 +112,7 @@ static void check_type(struct verifier *v, struct ir_graph *g, const struct ir_n
 {
     struct ir_type type;
     union ir_attr attr = n->attr;
-    rlx_status s =
-        ir_infer_node(g, n->op, &attr, n->in, n->in_count, id, false, &type, v->diag);
+    rlx_status s = ir_infer_node(g, n->op, &attr, n->in, n->in_count, id, false, &type, v->diag);
 
     if (s != RLX_OK) {
         violation(v, s);
@@ -121,8 +121,9 @@ static void check_type(struct verifier *v, struct ir_graph *g, const struct ir_n
     if (type_is_sound(&n->type) && !type_same(&type, &n->type))
         type_differs(v, n, &type);
     if (!attr_same(n->op, &attr, &n->attr))
-        violation(v, diag_fail(v->diag, RLX_ERROR_ATTRIBUTE,
-                               "%s: attributes are not in their normal form", op_info(n->op)->name));
+        violation(v,
+                  diag_fail(v->diag, RLX_ERROR_ATTRIBUTE,
+                            "%s: attributes are not in their normal form", op_info(n->op)->name));
 }
 
 static void check_leaf(struct verifier *v, const struct ir_graph *g, const struct ir_node *n)

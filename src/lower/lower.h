@@ -38,9 +38,9 @@ struct backend;
 rlx_status lower_select(const struct ir_graph *g, struct backend *b,
                         const struct select_options *options, const uint64_t *leaf_offset,
                         struct arena *arena, struct steps **out, struct diag *d);
-/* Does the node's value lie inside its first operand's, `offset` bytes in, with no step at all? Only
- * where a state under it is written before it is last read, select gives it bytes and a step of its
- * own. */
+/* Does the node's value lie inside its first operand's, `offset` bytes in, with no step at all?
+ * Only where a state under it is written before it is last read, select gives it bytes and a step
+ * of its own. */
 bool lower_is_view(const struct ir_graph *g, const struct ir_node *n, uint64_t *offset);
 
 #endif

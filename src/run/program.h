@@ -48,8 +48,8 @@ void program_destroy(struct program *p);
 /* The bytes of a value. */
 struct span program_span(const struct program *p, int32_t value);
 
-/* Typed access to a slot: count elements of dtype, its first if there are more. Conversions (those of
- * cast, else DTYPE) go through a small buffer. More than it holds is SIZE, and nothing is done. */
+/* Typed access to a slot: count elements of dtype, its first if there are more. Conversions (those
+ * of cast, else DTYPE) go through a small buffer. More than it holds is SIZE; nothing is done. */
 rlx_status program_write(struct program *p, const struct program_slot *slot, rlx_dtype dtype,
                          const void *data, size_t count, struct diag *d);
 rlx_status program_read(struct program *p, const struct program_slot *slot, rlx_dtype dtype,

@@ -220,9 +220,8 @@ TEST(bind, deferred_checks_have_their_status)
     refused("s=3 k=3",
             "graph (input %x: f32[s]) { %y = pad %x before=[k] after=[0] mode=reflect return %y }",
             ATTRIBUTE, "too short to pad", "y");
-    refused("s=0",
-            "graph (input %x: f32[s], input %i: i32[2]) { %y = gather %x, %i return %y }", SHAPE,
-            "is empty", "y");
+    refused("s=0", "graph (input %x: f32[s], input %i: i32[2]) { %y = gather %x, %i return %y }",
+            SHAPE, "is empty", "y");
     refused("s=3",
             "graph (input %c: f32[], input %x: f32[4]) {"
             " %y = scan %c, %x body=@f length=s num_xs=1 return %y }"

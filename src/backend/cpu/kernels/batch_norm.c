@@ -68,7 +68,7 @@ static double *read_channels(struct batch_norm *b, const struct cpu_tensor *gamm
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-/* n <= CPU_TILE elements of f32 that share a channel (step 0), or have one each. */
+/* n elements that share a channel (step 0), or have one each. */
 #define SCALE(T)                                                                 \
     do {                                                                         \
         const T *x_ = x;                                                         \

@@ -17,7 +17,7 @@ static void describe(const struct cpu_call *c, struct gated *g)
         cpu_view_broadcast(&g->view, g->gate, g->dz);
 }
 
-/* dx and dy; in_place bits play no part here: both go to memory of their own. */
+/* dx and dy. */
 static void products(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct gated *g = ctx;

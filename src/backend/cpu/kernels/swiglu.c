@@ -36,7 +36,8 @@ static void rows(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct cpu_call *c = ((const struct job *)ctx)->c;
     const struct cpu_tensor *x = &c->in[0], *out = c->out;
-    rlx_dtype wide = x->dtype == RLX_DTYPE_f64 ? RLX_DTYPE_f64 : RLX_DTYPE_f32;
+    bool f64 = x->dtype == RLX_DTYPE_f64 || out->dtype == RLX_DTYPE_f64;
+    rlx_dtype wide = f64 ? RLX_DTYPE_f64 : RLX_DTYPE_f32;
     bool gate_first = c->attr->fused_swiglu.gate_first;
     int64_t width = out->dim[out->rank - 1];
     CPU_TILE_ANY(gate);
