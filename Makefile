@@ -43,7 +43,8 @@ lint:
 
 format:
 	@tools/setup test
-	@find include src cli tests examples fuzz bench -name '*.[ch]' -print0 | xargs -0 clang-format -i
+	@find include src cli tests examples fuzz bench -name '*.[ch]' \
+		! -path include/rlx/ops.h ! -path src/api/builders.c -print0 | xargs -0 clang-format -i
 
 coverage:
 	@tools/setup build

@@ -1,5 +1,6 @@
-/* overhead.c: what rlx itself costs, apart from kernels: compiling a graph of 2,000 nodes, and running
- * a step. The limits are 100 ms and 1 us; the last column is the share of the limit that is used. */
+/* overhead.c: what rlx itself costs, apart from kernels: compiling a graph of 2,000 nodes, and
+ * running a step. The limits are 100 ms and 1 us; the last column is the share of the limit that is
+ * used. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -92,7 +92,8 @@ static int by_value(const void *a, const void *b)
 
 #define MAX_RUNS 100000
 
-static int measure(struct cli *c, struct opened *o, const char *what, double *seconds, size_t *count)
+static int measure(struct cli *c, struct opened *o, const char *what, double *seconds,
+                   size_t *count)
 {
     rlx_error err;
     rlx_run_desc run = opened_run(o);
@@ -116,8 +117,8 @@ static int measure(struct cli *c, struct opened *o, const char *what, double *se
 static void print_text(const char *what, const double *s, size_t count, const struct times *t,
                        double copy)
 {
-    printf("%s on %s: median %.1f us, fastest %.1f us, slowest %.1f us, %zu runs\n", what, opt.device,
-           s[count / 2] * 1e6, s[0] * 1e6, s[count - 1] * 1e6, count);
+    printf("%s on %s: median %.1f us, fastest %.1f us, slowest %.1f us, %zu runs\n", what,
+           opt.device, s[count / 2] * 1e6, s[0] * 1e6, s[count - 1] * 1e6, count);
     printf("copy bandwidth in this run: %.2f GB/s\n\n", copy / 1e9);
     printf("%5s %-32s %12s %10s %8s\n", "step", "name", "us", "GB/s", "of copy");
     for (size_t i = 0; i < t->count; i++) {
@@ -140,8 +141,9 @@ static void print_json(const char *what, const double *s, size_t count, const st
            s[count / 2] * 1e6, s[0] * 1e6, s[count - 1] * 1e6, count, copy / 1e9);
     for (size_t i = 0; i < t->count; i++)
         if (t->step[i].runs)
-            printf("%s{\"step\": %zu, \"name\": \"%s\", \"us\": %.3f, \"bytes\": %llu}", i ? ", " : "", i,
-                   t->step[i].name, (double)t->step[i].ns / (double)t->step[i].runs / 1e3,
+            printf("%s{\"step\": %zu, \"name\": \"%s\", \"us\": %.3f, \"bytes\": %llu}",
+                   i ? ", " : "", i, t->step[i].name,
+                   (double)t->step[i].ns / (double)t->step[i].runs / 1e3,
                    (unsigned long long)t->step[i].bytes);
     fputs("]}\n", stdout);
 }
@@ -185,7 +187,8 @@ static int op_model(struct cli *c, const char *spec, rlx_model **out)
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         bool operand = node.len && strchr(word, '[') && !strchr(word, '=');
         if (operand) {
-            snprintf(piece, sizeof piece, "%sinput %%x%zu: %s", operands ? ", " : "", operands, word);
+            snprintf(piece, sizeof piece, "%sinput %%x%zu: %s", operands ? ", " : "", operands,
+                     word);
             buffer_add(&text, piece, strlen(piece));
             snprintf(piece, sizeof piece, "%s %%x%zu", operands ? "," : "", operands);
             operands++;
@@ -213,8 +216,8 @@ static int run(struct cli *c, int argc, char **argv)
 
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
-    if (args.count + (opt.op != NULL) != 1)
-        return cli_misuse(c, "takes one file, or --op");
+    if (args.count + (opt.op != NULL) != 1 || (opt.op && !strchr(opt.op, '[')))
+        return cli_misuse(c, "takes one file, or --op with the types of its operands");
     if (opt.repeat < 0 || opt.milliseconds < 0)
         return cli_misuse(c, "--repeat and --ms must not be negative");
     const char *what = opt.op ? opt.op : args.at[0];
@@ -234,8 +237,9 @@ const struct command cmd_bench = {
     .name = "bench",
     .summary = "Time a graph or a single op, step by step",
     .usage = "rlx bench FILE | rlx bench --op SPEC",
-    .details = "Inputs and params are random. Times are of whole runs, inputs and outputs included;\n"
-               "steps are timed apart, beside the copy bandwidth measured in the same run.",
+    .details =
+        "Inputs and params are random. Times are of whole runs, inputs and outputs included;\n"
+        "steps are timed apart, beside the copy bandwidth measured in the same run.",
     .run = run,
     .flags = flags,
 };

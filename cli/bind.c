@@ -51,18 +51,6 @@ static int take_dims(struct opened *o, const struct texts *dims)
     return EXIT_DONE;
 }
 
-/* The sizes that a leaf's symbolic dims take: only plain symbols named with --dim are known here. */
-static bool static_shape(const rlx_io_info *info, rlx_tensor *t)
-{
-    t->rank = info->rank;
-    for (int32_t i = 0; i < info->rank; i++) {
-        if (info->dim[i] < 0)
-            return false;
-        t->dim[i] = info->dim[i];
-    }
-    return true;
-}
-
 static const char *find_pair(const struct texts *pairs, rlx_str name)
 {
     for (size_t i = 0; pairs && i < pairs->count; i++)
@@ -93,8 +81,18 @@ static int check_pairs(struct opened *o, const struct texts *pairs, rlx_io_kind 
     return EXIT_DONE;
 }
 
-/* A value for one leaf: its file, or random numbers. *given: false when there is none. */
-static int make_value(struct opened *o, const rlx_io_info *info, const char *file,
+/* The shape of a leaf, with the sizes that --dim gave; false: they do not tell it. */
+static bool shape_of(const struct opened *o, const rlx_io_info *info, size_t i, rlx_tensor *t)
+{
+    t->rank = info->rank;
+    for (int32_t a = 0; a < info->rank; a++)
+        t->dim[a] = info->dim[a];
+    return info->kind != RLX_IO_INPUT ||
+           rlx_model_input_shape(o->model, i, o->dim, o->dim_count, t, NULL) == RLX_OK;
+}
+
+/* A value for leaf i of its kind: its file, or random numbers. *given: false when there is none. */
+static int make_value(struct opened *o, const rlx_io_info *info, size_t i, const char *file,
                       const struct open_options *opt, uint64_t number, rlx_tensor *out, bool *given)
 {
     rlx_error err;
@@ -106,7 +104,7 @@ static int make_value(struct opened *o, const rlx_io_info *info, const char *fil
             return cli_fail(o->c, &err, "cannot read", file);
         return EXIT_DONE;
     }
-    *given = opt->random && static_shape(info, out);
+    *given = opt->random && shape_of(o, info, i, out);
     if (!*given)
         return EXIT_DONE;
     out->dtype = info->dtype == RLX_DTYPE_c64 ? RLX_DTYPE_c64 : RLX_DTYPE_f32;
@@ -128,7 +126,8 @@ static int set_params(struct opened *o, const struct open_options *opt)
         char *name;
         int code;
         rlx_model_io(o->model, RLX_IO_PARAM, i, &info, NULL);
-        code = make_value(o, &info, find_pair(opt->params, info.name), opt, 1000 + i, &value, &given);
+        code = make_value(o, &info, i, find_pair(opt->params, info.name), opt, 1000 + i, &value,
+                          &given);
         if (code != EXIT_DONE)
             return code;
         if (!given)
@@ -158,7 +157,8 @@ static int make_inputs(struct opened *o, const struct open_options *opt)
         bool given;
         int code;
         rlx_model_io(o->model, RLX_IO_INPUT, i, &info, NULL);
-        code = make_value(o, &info, find_pair(opt->inputs, info.name), opt, i, &b->tensor, &given);
+        code =
+            make_value(o, &info, i, find_pair(opt->inputs, info.name), opt, i, &b->tensor, &given);
         if (code != EXIT_DONE)
             return code;
         if (!given)
@@ -223,7 +223,8 @@ int opened_make_outputs(struct opened *o)
 
 rlx_run_desc opened_run(const struct opened *o)
 {
-    return (rlx_run_desc){o->input, o->input_count, o->output, o->output_count, o->dim, o->dim_count};
+    return (rlx_run_desc){o->input,        o->input_count, o->output,
+                          o->output_count, o->dim,         o->dim_count};
 }
 
 static void free_bindings(rlx_context *ctx, rlx_binding *b, size_t count)

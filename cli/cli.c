@@ -13,7 +13,8 @@ void cli_help(const struct command *cmd, FILE *out)
     fputs("\nflags:\n", out);
     for (const struct flag *f = cmd->flags ? cmd->flags() : NULL; f && f->name; f++) {
         char head[64];
-        snprintf(head, sizeof head, "%s%s%s", f->name, f->value ? " " : "", f->value ? f->value : "");
+        snprintf(head, sizeof head, "%s%s%s", f->name, f->value ? " " : "",
+                 f->value ? f->value : "");
         fprintf(out, "  %-24s %s\n", head, f->help);
     }
     fputs("  --threads N              CPU workers; without it, one per core\n"

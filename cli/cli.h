@@ -21,7 +21,7 @@ enum flag_kind { FLAG_SWITCH, FLAG_TEXT, FLAG_NUMBER, FLAG_LIST };
 struct flag {
     const char *name; /* "--json" */
     enum flag_kind kind;
-    void *to;         /* bool *, const char **, int64_t *, struct texts * */
+    void *to;          /* bool *, const char **, int64_t *, struct texts * */
     const char *value; /* what its value is called in help: "FILE" */
     const char *help;
 };

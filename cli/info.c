@@ -7,8 +7,8 @@ static struct {
 
 static const struct flag *flags(void)
 {
-    static const struct flag list[] = {
-        {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"}, {0}};
+    static const struct flag list[] = {{"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
+                                       {0}};
     return list;
 }
 

@@ -9,7 +9,7 @@ extern const struct command cmd_devices, cmd_ops, cmd_info, cmd_print, cmd_opt, 
     cmd_bench, cmd_selftest;
 
 static const struct command *const commands[] = {
-    &cmd_info, &cmd_print, &cmd_opt,     &cmd_plan, &cmd_run,
+    &cmd_info,  &cmd_print,    &cmd_opt,     &cmd_plan, &cmd_run,
     &cmd_bench, &cmd_selftest, &cmd_devices, &cmd_ops,
 };
 
@@ -72,7 +72,8 @@ int main(int argc, char **argv)
         overview(stderr);
         return EXIT_MISUSED;
     }
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "-h") == 0)
         return help(argc, argv);
     if (strcmp(argv[1], "--version") == 0) {
         uint32_t v = rlx_version();

@@ -106,8 +106,9 @@ const struct command cmd_ops = {
     .name = "ops",
     .summary = "List every op and what exists for it",
     .usage = "rlx ops [--json] [--missing] [--category NAME]",
-    .details = "infer: its shape rule; grad: its gradient rule; the others: it runs on that device,\n"
-               "directly or written as simpler ops.",
+    .details =
+        "infer: its shape rule; grad: its gradient rule; the others: it runs on that device,\n"
+        "directly or written as simpler ops.",
     .run = run,
     .flags = flags,
 };

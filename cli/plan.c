@@ -96,11 +96,10 @@ static int plan_model(struct cli *c, const char *path)
 {
     struct opened o;
     rlx_session_desc desc = {.no_reuse = opt.no_reuse, .check_plan = true};
-    int code = opened_open(&o, c,
-                           &(struct open_options){.path = path,
-                                                  .device = opt.device,
-                                                  .dims = &opt.dims,
-                                                  .session = &desc});
+    int code =
+        opened_open(&o, c,
+                    &(struct open_options){
+                        .path = path, .device = opt.device, .dims = &opt.dims, .session = &desc});
 
     if (code == EXIT_DONE) {
         struct source s = {.session = o.session};

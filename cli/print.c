@@ -10,7 +10,8 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--types", FLAG_SWITCH, &opt.types, NULL, "the type behind every node"},
-        {"--full", FLAG_SWITCH, &opt.full, NULL, "large constants in full, so that it parses again"},
+        {"--full", FLAG_SWITCH, &opt.full, NULL,
+         "large constants in full, so that it parses again"},
         {"--svg", FLAG_TEXT, &opt.svg, "OUT", "draw the graph to an SVG file instead"},
         {"--dot", FLAG_TEXT, &opt.dot, "OUT", "write it for Graphviz instead"},
         {0}};

@@ -66,7 +66,8 @@ static void print_output(const rlx_binding *b)
 {
     const rlx_tensor *t = &b->tensor;
     size_t count = t->bytes / rlx_dtype_size(t->dtype);
-    bool readable = t->dtype != RLX_DTYPE_c64 && t->dtype != RLX_DTYPE_f16 && t->dtype != RLX_DTYPE_bf16;
+    bool readable =
+        t->dtype != RLX_DTYPE_c64 && t->dtype != RLX_DTYPE_f16 && t->dtype != RLX_DTYPE_bf16;
 
     printf("%-16s ", b->name);
     print_shape(t);

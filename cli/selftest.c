@@ -66,8 +66,9 @@ const struct command cmd_selftest = {
     .name = "selftest",
     .summary = "Check every op of a device against its definition",
     .usage = "rlx selftest [--device D] [--op NAME] [--seed N] [--verbose]",
-    .details = "Ordinary and nasty values and shapes, each result compared with a slow evaluation in\n"
-               "double precision. Ends with a line of counts; exit 1 when anything failed.",
+    .details =
+        "Ordinary and nasty values and shapes, each result compared with a slow evaluation in\n"
+        "double precision. Ends with a line of counts; exit 1 when anything failed.",
     .run = run,
     .flags = flags,
 };

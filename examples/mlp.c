@@ -1,8 +1,8 @@
 /* mlp.c: a two-layer perceptron for any batch size: one symbolic dim, one program per size. */
 #include "example.h"
 
-static rlx_value layer(rlx_graph *g, rlx_value x, const char *w_name, const char *b_name, int64_t in,
-                       int64_t out)
+static rlx_value layer(rlx_graph *g, rlx_value x, const char *w_name, const char *b_name,
+                       int64_t in, int64_t out)
 {
     rlx_value w = rlx_param(g, w_name, RLX_DTYPE_f32, RLX_LIST(in, out));
     rlx_value b = rlx_param(g, b_name, RLX_DTYPE_f32, RLX_LIST(out));

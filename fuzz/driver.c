@@ -227,12 +227,8 @@ static void mutate_once(struct input *in, uint64_t *rng, size_t max_size)
         if (in->size)
             in->data[at] = (uint8_t)next_random(rng);
         break;
-    case 2:
-        overwrite_number(in, rng);
-        break;
-    case 3:
-        overwrite_text(in, rng);
-        break;
+    case 2: overwrite_number(in, rng); break;
+    case 3: overwrite_text(in, rng); break;
     case 4: /* cut a piece out */
         bytes = below(rng, in->size - at + 1);
         memmove(in->data + at, in->data + at + bytes, in->size - at - bytes);
@@ -242,11 +238,8 @@ static void mutate_once(struct input *in, uint64_t *rng, size_t max_size)
         if (next_random(rng) % 16 == 0)
             in->size = at; /* cut short; rarely, since most of it is then refused early */
         break;
-    case 6:
-        repeat_piece(in, rng, max_size);
-        break;
-    default:
-        splice_piece(in, rng, max_size);
+    case 6: repeat_piece(in, rng, max_size); break;
+    default: splice_piece(in, rng, max_size);
     }
 }
 

@@ -190,8 +190,7 @@ static const char *status_name(rlx_status s)
 {
     switch (s) {
 #define X(name, value, text) \
-    case RLX_##name:         \
-        return #name;
+    case RLX_##name: return #name;
         RLX_STATUS_MAP(X)
 #undef X
     }

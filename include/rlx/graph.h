@@ -11,7 +11,8 @@
  * Every op has a function in rlx/ops.h. Shapes and types are worked out and checked as nodes are
  * added. A node that breaks a rule is not added: its function answers RLX_NO_VALUE, and the graph
  * keeps the first such failure for rlx_graph_check and rlx_model_create to report. An op given
- * RLX_NO_VALUE for a required input does nothing, so a chain of calls needs one check at its end. */
+ * RLX_NO_VALUE for a required input does nothing, so a chain of calls needs one check at its end.
+ */
 #ifndef RLX_GRAPH_H
 #define RLX_GRAPH_H
 
@@ -27,9 +28,9 @@ typedef int32_t rlx_value;
 
 /* A size: n >= 0 is that size; other values are what the rlx_dim_ functions hand out. */
 typedef int64_t rlx_dim;
-#define RLX_DIM_UNKNOWN INT64_MIN       /* a size that only the data tells: "?" in text */
-#define RLX_DIM_INFER (INT64_MIN + 1)   /* -1 in reshape and expand */
-#define RLX_DIM_FAILED (INT64_MIN + 2)  /* what a failed rlx_dim_ function gives */
+#define RLX_DIM_UNKNOWN INT64_MIN      /* a size that only the data tells: "?" in text */
+#define RLX_DIM_INFER (INT64_MIN + 1)  /* -1 in reshape and expand */
+#define RLX_DIM_FAILED (INT64_MIN + 2) /* what a failed rlx_dim_ function gives */
 
 /* Up to eight axes, integers or dims. */
 typedef struct rlx_list {
@@ -37,15 +38,14 @@ typedef struct rlx_list {
     int64_t at[RLX_MAX_RANK];
 } rlx_list;
 #ifndef __cplusplus
-#define RLX_LIST(...)                                                                    \
-    ((rlx_list){(int32_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),     \
-                {__VA_ARGS__}})
+#define RLX_LIST(...) \
+    ((rlx_list){(int32_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 #endif
 #define RLX_EMPTY (rlx_list_of(0, NULL)) /* an empty list: rank 0, no axes, or "the default" */
 RLX_API rlx_list rlx_list_of(int32_t count, const int64_t *at); /* at most 8 are taken */
 
 /* Absent values of optional attributes. */
-#define RLX_ABSENT INT64_MIN           /* integers */
+#define RLX_ABSENT INT64_MIN              /* integers */
 #define RLX_ABSENT_F (__builtin_nanf("")) /* floats */
 #define RLX_ABSENT_DTYPE RLX_DTYPE_count
 
@@ -79,8 +79,9 @@ RLX_API void rlx_output(rlx_graph *g, rlx_value v);
 RLX_API void rlx_label(rlx_graph *g, rlx_value v, const char *label);
 
 /* Any op by its name in the text form, attributes as there: "axis=1 keep_dim=true". NULL: none. */
-RLX_API rlx_status rlx_graph_node(rlx_graph *g, const char *op, const rlx_value *in, size_t in_count,
-                                  const char *attrs, rlx_value *out, rlx_error *err);
+RLX_API rlx_status rlx_graph_node(rlx_graph *g, const char *op, const rlx_value *in,
+                                  size_t in_count, const char *attrs, rlx_value *out,
+                                  rlx_error *err);
 
 /* Symbolic sizes. bound 0: none. */
 RLX_API rlx_dim rlx_dim_symbol(rlx_graph *g, const char *name);

@@ -43,32 +43,32 @@ typedef struct rlx_str {
 } rlx_str;
 RLX_API rlx_str rlx_cstr(const char *s); /* NULL gives "none" */
 
-#define RLX_STATUS_MAP(X)                                                          \
-    X(OK, 0, "ok")                                                                 \
-    X(ERROR_GRAPH, 1, "the graph is malformed")                                    \
-    X(ERROR_SHAPE, 2, "shapes do not fit")                                         \
-    X(ERROR_DTYPE, 3, "element type not allowed here")                             \
-    X(ERROR_ATTRIBUTE, 4, "attribute out of its range")                            \
-    X(ERROR_UNSUPPORTED, 5, "well-formed, but not supported here")                 \
-    X(ERROR_NO_RULE, 6, "the op has no derivative or batching rule")               \
-    X(ERROR_NO_GRADIENT, 7, "no gradient path to a requested node")                \
-    X(ERROR_UNBOUND_DIM, 8, "a symbolic dim has no size")                          \
-    X(ERROR_BINDING, 9, "sizes of a symbolic dim contradict each other")           \
-    X(ERROR_NAME, 10, "nothing has that name")                                     \
-    X(ERROR_ARGUMENT, 11, "bad argument to a call")                                \
-    X(ERROR_SIZE, 12, "byte or element count differs from the declared one")       \
-    X(ERROR_MISSING_INPUT, 13, "an input or param has no value")                   \
-    X(ERROR_INDEX, 14, "an index in the data is out of range")                     \
-    X(ERROR_LIMIT, 15, "a limit would be exceeded")                                \
-    X(ERROR_MEMORY, 16, "out of memory")                                           \
-    X(ERROR_NO_DEVICE, 17, "no usable device of that name")                        \
-    X(ERROR_DEVICE_LOST, 18, "the device was lost")                                \
-    X(ERROR_EXTENT, 19, "actual size above the declared bound")                    \
-    X(ERROR_STATE, 20, "call not legal in the present state")                      \
-    X(ERROR_NUMERIC, 21, "a NaN or Inf was found where none may be")               \
-    X(ERROR_IO, 22, "file could not be read or written")                           \
-    X(ERROR_FORMAT, 23, "file content violates its format")                        \
-    X(ERROR_VERSION, 24, "written for an incompatible version")                    \
+#define RLX_STATUS_MAP(X)                                                    \
+    X(OK, 0, "ok")                                                           \
+    X(ERROR_GRAPH, 1, "the graph is malformed")                              \
+    X(ERROR_SHAPE, 2, "shapes do not fit")                                   \
+    X(ERROR_DTYPE, 3, "element type not allowed here")                       \
+    X(ERROR_ATTRIBUTE, 4, "attribute out of its range")                      \
+    X(ERROR_UNSUPPORTED, 5, "well-formed, but not supported here")           \
+    X(ERROR_NO_RULE, 6, "the op has no derivative or batching rule")         \
+    X(ERROR_NO_GRADIENT, 7, "no gradient path to a requested node")          \
+    X(ERROR_UNBOUND_DIM, 8, "a symbolic dim has no size")                    \
+    X(ERROR_BINDING, 9, "sizes of a symbolic dim contradict each other")     \
+    X(ERROR_NAME, 10, "nothing has that name")                               \
+    X(ERROR_ARGUMENT, 11, "bad argument to a call")                          \
+    X(ERROR_SIZE, 12, "byte or element count differs from the declared one") \
+    X(ERROR_MISSING_INPUT, 13, "an input or param has no value")             \
+    X(ERROR_INDEX, 14, "an index in the data is out of range")               \
+    X(ERROR_LIMIT, 15, "a limit would be exceeded")                          \
+    X(ERROR_MEMORY, 16, "out of memory")                                     \
+    X(ERROR_NO_DEVICE, 17, "no usable device of that name")                  \
+    X(ERROR_DEVICE_LOST, 18, "the device was lost")                          \
+    X(ERROR_EXTENT, 19, "actual size above the declared bound")              \
+    X(ERROR_STATE, 20, "call not legal in the present state")                \
+    X(ERROR_NUMERIC, 21, "a NaN or Inf was found where none may be")         \
+    X(ERROR_IO, 22, "file could not be read or written")                     \
+    X(ERROR_FORMAT, 23, "file content violates its format")                  \
+    X(ERROR_VERSION, 24, "written for an incompatible version")              \
     X(ERROR_INTERNAL, 25, "an invariant inside rlx is broken: please report this")
 
 #define X(name, value, text) RLX_##name = value,
@@ -171,14 +171,14 @@ RLX_API rlx_status rlx_device_open(rlx_context *ctx, rlx_str name, rlx_device **
 RLX_API void rlx_device_close(rlx_device *dev);
 
 typedef struct rlx_device_info {
-    char name[32];        /* what rlx_device_open takes */
+    char name[32]; /* what rlx_device_open takes */
     char description[128];
-    bool present;         /* false: description says what is missing */
-    int32_t threads;      /* CPU workers, 0 elsewhere */
-    uint64_t memory;      /* bytes in all, 0: not known */
-    uint64_t max_buffer;  /* bytes of the largest single allocation, 0: no limit known */
-    uint64_t alignment;   /* of slots */
-    char features[256];   /* words */
+    bool present;        /* false: description says what is missing */
+    int32_t threads;     /* CPU workers, 0 elsewhere */
+    uint64_t memory;     /* bytes in all, 0: not known */
+    uint64_t max_buffer; /* bytes of the largest single allocation, 0: no limit known */
+    uint64_t alignment;  /* of slots */
+    char features[256];  /* words */
 } rlx_device_info;
 /* Device number i of those rlx knows, present or not; false: there are no more. */
 RLX_API bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out);
@@ -197,14 +197,10 @@ RLX_API rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_
                                   rlx_model **out, rlx_error *err);
 /* The text itself; files it names are refused. */
 RLX_API rlx_status rlx_model_parse(rlx_context *ctx, rlx_str text, rlx_model **out, rlx_error *err);
-RLX_API void rlx_model_destroy(rlx_model *m); /* sessions of it stay usable and keep what they need */
+RLX_API void
+rlx_model_destroy(rlx_model *m); /* sessions of it stay usable and keep what they need */
 
-typedef enum rlx_io_kind {
-    RLX_IO_INPUT,
-    RLX_IO_PARAM,
-    RLX_IO_STATE,
-    RLX_IO_OUTPUT
-} rlx_io_kind;
+typedef enum rlx_io_kind { RLX_IO_INPUT, RLX_IO_PARAM, RLX_IO_STATE, RLX_IO_OUTPUT } rlx_io_kind;
 typedef struct rlx_io_info {
     rlx_io_kind kind;
     rlx_str name; /* outputs: the node's label, or "out0", "out1" ... */
@@ -213,9 +209,16 @@ typedef struct rlx_io_info {
     int64_t dim[RLX_MAX_RANK]; /* -1: symbolic; ask the session after a run */
     bool used;                 /* false: nothing that runs reads it */
 } rlx_io_info;
+typedef struct rlx_dim_size { /* the size of a symbolic dim */
+    const char *name;
+    int64_t size;
+} rlx_dim_size;
 RLX_API size_t rlx_model_io_count(const rlx_model *m, rlx_io_kind kind);
 RLX_API rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_info *out,
                                 rlx_error *err);
+/* The shape input i has when symbolic dims have these sizes: out's dtype, rank, dims and bytes. */
+RLX_API rlx_status rlx_model_input_shape(const rlx_model *m, size_t i, const rlx_dim_size *dims,
+                                         size_t dim_count, rlx_tensor *out, rlx_error *err);
 
 /* Before the model's first session. dtype conversions are exact, or allowed because the declared
  * type is the narrower one; the element count must match. */
@@ -225,14 +228,14 @@ RLX_API rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx
 /* ---- sessions ---------------------------------------------------------------------------- */
 
 typedef struct rlx_session_desc {
-    uint64_t alignment;        /* of slots; 0: the device's */
-    bool no_reuse;             /* every tensor its own bytes: for debugging */
+    uint64_t alignment; /* of slots; 0: the device's */
+    bool no_reuse;      /* every tensor its own bytes: for debugging */
     bool no_in_place;
-    bool params_default_zero;  /* unset params read as zero instead of failing the run */
-    bool check_plan;           /* verify the memory plan */
-    bool check_indices;        /* out-of-range indices fail the run with INDEX */
-    bool no_optimize;          /* skip rewriting passes */
-    int64_t loop_limit;        /* LIMIT after so many iterations of an unbounded while; 0: never */
+    bool params_default_zero; /* unset params read as zero instead of failing the run */
+    bool check_plan;          /* verify the memory plan */
+    bool check_indices;       /* out-of-range indices fail the run with INDEX */
+    bool no_optimize;         /* skip rewriting passes */
+    int64_t loop_limit;       /* LIMIT after so many iterations of an unbounded while; 0: never */
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);
@@ -259,11 +262,6 @@ typedef struct rlx_binding {
     const char *name;
     rlx_tensor tensor;
 } rlx_binding;
-
-typedef struct rlx_dim_size {
-    const char *name;
-    int64_t size;
-} rlx_dim_size;
 
 typedef struct rlx_run_desc {
     const rlx_binding *inputs;

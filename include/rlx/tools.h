@@ -16,8 +16,8 @@ typedef void (*rlx_write_fn)(void *user, const char *text, size_t len);
 
 typedef struct rlx_op_row {
     const char *name, *family, *category, *inputs, *summary;
-    char attributes[512];               /* "axis=-1 keep_dim=false"; required ones without a value */
-    bool special;                       /* of the special-ops manual */
+    char attributes[512]; /* "axis=-1 keep_dim=false"; required ones without a value */
+    bool special;         /* of the special-ops manual */
     bool infer, grad, cpu, vulkan, webgpu; /* what exists for it */
 } rlx_op_row;
 /* Op number i; false: there are no more. */
@@ -74,7 +74,7 @@ RLX_API void rlx_tensor_free(rlx_context *ctx, rlx_tensor *t);
 typedef enum rlx_verdict { RLX_PASSED, RLX_FAILED, RLX_SKIPPED } rlx_verdict;
 typedef struct rlx_selftest_result {
     const char *op;
-    const char *what;    /* "f16 [2,1,3] [4,1] nasty" */
+    const char *what; /* "f16 [2,1,3] [4,1] nasty" */
     rlx_verdict verdict;
     const char *message; /* why it failed or was skipped */
     double max_error;    /* as a multiple of what is allowed */

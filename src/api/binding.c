@@ -100,8 +100,11 @@ static rlx_status derive_rows(struct binder *b)
 
 rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
-    struct binder b = {
-        .s = s, .dims = s->model->mod->dims, .size = s->binding, .count = s->symbol_count, .diag = d};
+    struct binder b = {.s = s,
+                       .dims = s->model->mod->dims,
+                       .size = s->binding,
+                       .count = s->symbol_count,
+                       .diag = d};
 
     for (size_t i = 0; i < b.count; i++)
         b.size[i] = -1;

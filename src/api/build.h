@@ -9,6 +9,7 @@
 rlx_value build_node(rlx_graph *g, rlx_op op, const rlx_value *in, size_t count, uint32_t optional,
                      const rlx_value *more, size_t more_count, const union ir_attr *attr);
 struct ir_blob build_string(const char *s);
-int32_t build_graph_id(const rlx_graph *g, const rlx_graph *sub); /* -1: NULL or not of this module */
+int32_t build_graph_id(const rlx_graph *g,
+                       const rlx_graph *sub); /* -1: NULL or not of this module */
 
 #endif

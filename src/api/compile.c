@@ -8,12 +8,18 @@
 #include "api/objects.h"
 #include "pass/pass.h"
 
+#ifdef NDEBUG
+enum { CHECK_ALWAYS = false };
+#else
+enum { CHECK_ALWAYS = true }; /* debug builds verify every plan */
+#endif
+
 struct leaf_places {
     const struct rlx_session *s;
 };
 
-/* Params lie where the store has them, states where the session has them; both were laid out for the
- * model's own graph, whose leaves keep their names through every pass. */
+/* Params lie where the store has them, states where the session has them; both were laid out for
+ * the model's own graph, whose leaves keep their names through every pass. */
 static uint64_t leaf_offset(void *user, const struct ir_node *leaf)
 {
     const struct rlx_session *s = ((const struct leaf_places *)user)->s;
@@ -63,7 +69,7 @@ static rlx_status lower(struct rlx_session *s, struct ir_module *mod, struct are
         .plan = {.align = s->desc.alignment ? s->desc.alignment : target.alignment,
                  .no_reuse = s->desc.no_reuse,
                  .no_in_place = s->desc.no_in_place,
-                 .check = s->desc.check_plan},
+                 .check = s->desc.check_plan || CHECK_ALWAYS},
         .select = {.check_indices = s->desc.check_indices, .loop_limit = s->desc.loop_limit},
         .weights = s->store->buffer,
         .state = s->state,

@@ -135,7 +135,8 @@ static rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, 
     if (!ctx || !out)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "out" : "ctx");
     if (!name.ptr || name.len == 0 || name.len >= sizeof(((rlx_device *)0)->name))
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "a device name has 1 to 31 bytes, not %zu", name.len);
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "a device name has 1 to 31 bytes, not %zu",
+                         name.len);
     if (str_eq(name, STR("auto")))
         name = rlx_cstr(backend_at(0)->name);
     pthread_mutex_lock(&ctx->lock);

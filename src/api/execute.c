@@ -156,15 +156,15 @@ static rlx_status check_outputs(const rlx_session *s, const rlx_run_desc *run, s
         const rlx_tensor *t = &run->outputs[i].tensor;
         TRY(find_output(s, run->outputs[i].name, &k, d));
         const struct ir_type *type = &s->current->output[k].type;
-        if (t->dtype != type->dtype &&
-            !(t->dtype == RLX_DTYPE_f32 && type->dtype != RLX_DTYPE_c64))
+        if (t->dtype != type->dtype && !(t->dtype == RLX_DTYPE_f32 && type->dtype != RLX_DTYPE_c64))
             return diag_fail(d, RLX_ERROR_DTYPE, "output \"%s\" is %s, not %s",
                              run->outputs[i].name, rlx_dtype_name(type->dtype),
                              rlx_dtype_name(t->dtype));
         type_bytes(type, &need);
         need = need / rlx_dtype_size(type->dtype) * rlx_dtype_size(t->dtype);
         if (t->bytes < need)
-            return diag_fail(d, RLX_ERROR_SIZE, "output \"%s\" needs %llu bytes, there is room for %zu",
+            return diag_fail(d, RLX_ERROR_SIZE,
+                             "output \"%s\" needs %llu bytes, there is room for %zu",
                              run->outputs[i].name, (unsigned long long)need, t->bytes);
         if (need && !t->data)
             return diag_fail(d, RLX_ERROR_ARGUMENT, "output \"%s\": data is NULL",
@@ -264,8 +264,8 @@ static rlx_status check_report(const rlx_session *s, struct diag *d)
         return RLX_OK;
     const struct step *st = &s->current->steps->step[r->step];
     diag_at(d, st->name, st->node, ir_node(ir_entry(s->current->mod), st->node)->label);
-    return diag_fail(d, RLX_ERROR_INDEX, "%s: index %lld at position %lld is out of range", st->name,
-                     (long long)r->value, (long long)r->position);
+    return diag_fail(d, RLX_ERROR_INDEX, "%s: index %lld at position %lld is out of range",
+                     st->name, (long long)r->value, (long long)r->position);
 }
 
 static rlx_status finish(rlx_session *s, uint64_t ticket, const rlx_run_desc *run, struct diag *d)

@@ -33,7 +33,8 @@ static rlx_status lay_out_params(struct rlx_model *m, struct diag *d)
             __builtin_add_overflow(m->weight_bytes, p->bytes, &m->weight_bytes) ||
             m->weight_bytes > INT64_MAX - STORE_ALIGNMENT)
             return diag_fail(d, RLX_ERROR_LIMIT, "the params together overflow 64 bits");
-        m->weight_bytes = (m->weight_bytes + STORE_ALIGNMENT - 1) / STORE_ALIGNMENT * STORE_ALIGNMENT;
+        m->weight_bytes =
+            (m->weight_bytes + STORE_ALIGNMENT - 1) / STORE_ALIGNMENT * STORE_ALIGNMENT;
         m->param_count++;
     }
     return RLX_OK;
@@ -286,6 +287,65 @@ rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_i
     return diag_report(&d, err);
 }
 
+static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *dims, size_t count,
+                              int64_t *size, rlx_tensor *out, struct diag *d)
+{
+    size_t symbols = dim_symbol_count(m->mod->dims), symbol;
+    rlx_io_info info;
+    rlx_error err;
+    ir_value v = 0;
+
+    for (size_t k = 0; k < symbols; k++)
+        size[k] = -1;
+    for (size_t k = 0; k < count; k++) {
+        if (!dims[k].name || !dim_find_symbol(m->mod->dims, rlx_cstr(dims[k].name), &symbol))
+            return diag_fail(d, RLX_ERROR_NAME, "there is no dim \"%s\"",
+                             dims[k].name ? dims[k].name : "");
+        size[symbol] = dims[k].size;
+    }
+    if (rlx_model_io(m, RLX_IO_INPUT, i, &info, &err) != RLX_OK)
+        return diag_fail(d, err.status, "%s", err.message);
+    ir_find_leaf(ir_entry(m->mod), info.name, &v);
+    const struct ir_type *t = ir_type_of(ir_entry(m->mod), v);
+    rlx_tensor shape = {.dtype = t->dtype, .rank = t->rank};
+    for (int32_t a = 0; a < t->rank; a++) {
+        const char *why = NULL;
+        shape.dim[a] = dim_is_static(t->dim[a])
+                           ? t->dim[a]
+                           : dim_eval(m->mod->dims, t->dim[a], size, symbols, &why);
+        if (shape.dim[a] < 0)
+            return diag_fail(d, RLX_ERROR_UNBOUND_DIM, "input \"%.*s\": axis %d has no size yet",
+                             STR_ARG(info.name), a);
+    }
+    size_t elements;
+    if (!tensor_count(&shape, &elements))
+        return diag_fail(d, RLX_ERROR_LIMIT, "input \"%.*s\" would be too large",
+                         STR_ARG(info.name));
+    shape.bytes = elements * rlx_dtype_size(shape.dtype);
+    *out = shape;
+    return RLX_OK;
+}
+
+rlx_status rlx_model_input_shape(const rlx_model *m, size_t i, const rlx_dim_size *dims,
+                                 size_t dim_count, rlx_tensor *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "model");
+    if (!m || !out || (dim_count && !dims))
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !out ? "out" : "dims");
+    else {
+        size_t bytes = dim_symbol_count(m->mod->dims) * sizeof(int64_t);
+        int64_t *size = mem_alloc(&m->ctx->mem, bytes);
+        if (size)
+            input_shape(m, i, dims, dim_count, size, out, &d);
+        else
+            diag_no_memory(&d, bytes);
+        mem_free(&m->ctx->mem, size, bytes);
+    }
+    return diag_report(&d, err);
+}
+
 const char *leaf_names(const struct ir_graph *g, rlx_op op, char *out, size_t size)
 {
     size_t len = 0;
@@ -336,9 +396,9 @@ rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const c
         return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\" has %lld elements, %zu were given", what,
                          STR_ARG(name), (long long)want, count);
     if (t->bytes != count * rlx_dtype_size(t->dtype))
-        return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\" needs %zu bytes of %s, %zu were given", what,
-                         STR_ARG(name), count * rlx_dtype_size(t->dtype), rlx_dtype_name(t->dtype),
-                         t->bytes);
+        return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\" needs %zu bytes of %s, %zu were given",
+                         what, STR_ARG(name), count * rlx_dtype_size(t->dtype),
+                         rlx_dtype_name(t->dtype), t->bytes);
     if (count && !t->data)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s \"%.*s\": data is NULL", what, STR_ARG(name));
     return RLX_OK;

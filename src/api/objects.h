@@ -62,7 +62,7 @@ struct rlx_model {
     bool has_session; /* it is fixed now */
     bool is_static;   /* no symbolic dim: sessions compile at once */
     struct arena arena;
-    bool *used; /* by node: something that runs reads it */
+    bool *used;               /* by node: something that runs reads it */
     struct rlx_model *origin; /* whose constants it shares; NULL: none */
 };
 
@@ -71,7 +71,7 @@ struct store {
     struct rlx_model *model; /* not counted: sessions count the model */
     struct rlx_device *device;
     struct buffer *buffer;
-    bool *set; /* by param */
+    bool *set;   /* by param */
     int refs;    /* under the model's lock */
     int running; /* sessions in the middle of a run; under the model's lock */
 };

@@ -75,8 +75,8 @@ static void parse_spec(rlx_str text, struct value_spec *out)
     static const struct {
         const char *name;
         enum value_kind kind;
-    } kinds[] = {{"index=", KIND_INDEX},   {"valid=", KIND_VALID},       {"positive", KIND_POSITIVE},
-                 {"unit", KIND_UNIT},      {"spd", KIND_SPD},            {"triangle", KIND_TRIANGLE},
+    } kinds[] = {{"index=", KIND_INDEX},      {"valid=", KIND_VALID}, {"positive", KIND_POSITIVE},
+                 {"unit", KIND_UNIT},         {"spd", KIND_SPD},      {"triangle", KIND_TRIANGLE},
                  {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES}};
 
     *out = (struct value_spec){KIND_ANY, 0};
@@ -178,7 +178,8 @@ static rlx_status run_device(struct trial *r, const struct ir_graph *g, struct e
     const struct ir_type *type = ir_type_of(g, g->output.at[0]);
     rlx_status status;
 
-    status = rlx_session_create(r->model, r->t->dev, &(rlx_session_desc){.check_plan = true}, &s, err);
+    status =
+        rlx_session_create(r->model, r->t->dev, &(rlx_session_desc){.check_plan = true}, &s, err);
     if (status != RLX_OK)
         return status;
     IR_EACH(n, g) {
@@ -332,7 +333,8 @@ static void try_profiles(struct tester *t, const struct case_row *row, const cha
                          const char *dtype, uint64_t number)
 {
     for (int p = 0; p < VALUES_COUNT; p++) {
-        struct trial r = {.t = t, .op = op, .profile = (enum value_profile)p, .verdict = RLX_PASSED};
+        struct trial r = {
+            .t = t, .op = op, .profile = (enum value_profile)p, .verdict = RLX_PASSED};
         char what[256];
         struct text text;
 

@@ -10,11 +10,11 @@ enum tolerance {
     TOLERANCE_ULP,      /* one unit */
     TOLERANCE_FUNCTION, /* exp, log and their kind */
     TOLERANCE_TRIG,
-    TOLERANCE_SUM,      /* grows with the number and size of the terms */
-    TOLERANCE_PRODUCT,  /* of many factors */
+    TOLERANCE_SUM,     /* grows with the number and size of the terms */
+    TOLERANCE_PRODUCT, /* of many factors */
     TOLERANCE_SOFTMAX,
     TOLERANCE_NORM,
-    TOLERANCE_GRADIENT  /* relative to the largest value */
+    TOLERANCE_GRADIENT /* relative to the largest value */
 };
 
 static enum tolerance unary_tolerance(rlx_op op)
@@ -70,7 +70,7 @@ static enum tolerance tolerance_of(const struct ir_node *n)
     case FAMILY_binary: return binary_tolerance(n->op);
     case FAMILY_fma: return TOLERANCE_ROUNDED;
     case FAMILY_reduce:
-        return n->op == RLX_OP_reduce_prod                                     ? TOLERANCE_PRODUCT
+        return n->op == RLX_OP_reduce_prod                                ? TOLERANCE_PRODUCT
                : n->op == RLX_OP_reduce_max || n->op == RLX_OP_reduce_min ? TOLERANCE_EXACT
                                                                           : TOLERANCE_SUM;
     case FAMILY_cumulative:
@@ -120,8 +120,14 @@ bool selftest_wants_abs(rlx_op op)
 /* The distance between neighbouring values of that type at v. */
 static double unit_at(rlx_dtype t, double v)
 {
-    int exponent, mantissa = t == RLX_DTYPE_f16 ? 11 : t == RLX_DTYPE_bf16 ? 8 : t == RLX_DTYPE_f64 ? 53 : 24;
-    int least = t == RLX_DTYPE_f16 ? -24 : t == RLX_DTYPE_bf16 ? -133 : t == RLX_DTYPE_f64 ? -1074 : -149;
+    int exponent, mantissa = t == RLX_DTYPE_f16    ? 11
+                             : t == RLX_DTYPE_bf16 ? 8
+                             : t == RLX_DTYPE_f64  ? 53
+                                                   : 24;
+    int least = t == RLX_DTYPE_f16    ? -24
+                : t == RLX_DTYPE_bf16 ? -133
+                : t == RLX_DTYPE_f64  ? -1074
+                                      : -149;
 
     if (v == 0 || !isfinite(v))
         return ldexp(1, least);
@@ -186,7 +192,8 @@ static double allowed(const struct allowance *a, double want, double abs_want)
     case TOLERANCE_PRODUCT: return s * (2 + a->terms) * 0x1p-23 * y + (a->half ? u : 0);
     case TOLERANCE_SOFTMAX: return a->half ? 2 * u : s * (2e-6 + 1e-5 * y);
     case TOLERANCE_NORM: return (a->half ? 2 * u + 2e-3 * fmax(1, y) : s * 2e-5 * fmax(1, y));
-    case TOLERANCE_GRADIENT: return (a->half ? 2 * u + 4e-3 * a->largest : 0) + s * 1e-4 * fmax(a->largest, 1e-3);
+    case TOLERANCE_GRADIENT:
+        return (a->half ? 2 * u + 4e-3 * a->largest : 0) + s * 1e-4 * fmax(a->largest, 1e-3);
     }
     return 0;
 }
@@ -263,6 +270,7 @@ void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
         note(out, k, got->at[k].f, w.f, error_of(&a, got->at[k].f, w.f, r.f, size));
         if (t == RLX_DTYPE_c64)
             note(out, k, got->at[k].im, w.im,
-                 error_of(&a, got->at[k].im, w.im, r.im, abs_want ? hypot(abs_want->at[k].f, abs_want->at[k].im) : fabs(w.im)));
+                 error_of(&a, got->at[k].im, w.im, r.im,
+                          abs_want ? hypot(abs_want->at[k].f, abs_want->at[k].im) : fabs(w.im)));
     }
 }

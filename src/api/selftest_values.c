@@ -25,10 +25,32 @@ static double nasty_float(uint32_t pick, rlx_dtype t)
 {
     bool half = t == RLX_DTYPE_f16;
     const double values[] = {
-        0.0,  -0.0, 1,    -1,   (double)NAN, (double)INFINITY, -(double)INFINITY, 0.5, 1.5,
-        2.5,  -2.5, 3,    -3,   6,           1e-3,             -1e-3,             100, -100,
-        half ? 65504 : 3.4e38,  half ? -65504 : -3.4e38,       half ? 6.1e-5 : 1.2e-38,
-        half ? 6e-8 : 1e-45,    0.1,         -0.1,             1000,              1e-7,
+        0.0,
+        -0.0,
+        1,
+        -1,
+        (double)NAN,
+        (double)INFINITY,
+        -(double)INFINITY,
+        0.5,
+        1.5,
+        2.5,
+        -2.5,
+        3,
+        -3,
+        6,
+        1e-3,
+        -1e-3,
+        100,
+        -100,
+        half ? 65504 : 3.4e38,
+        half ? -65504 : -3.4e38,
+        half ? 6.1e-5 : 1.2e-38,
+        half ? 6e-8 : 1e-45,
+        0.1,
+        -0.1,
+        1000,
+        1e-7,
     };
     return values[pick % (sizeof values / sizeof values[0])];
 }

@@ -168,7 +168,10 @@ rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct d
     TRY(model_find_param(s->model, name, &i, d));
     const struct model_param *p = &s->model->param[i];
     const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), p->node);
-    if (!s->set[i])
+    pthread_mutex_lock(&s->model->lock);
+    bool set = s->set[i];
+    pthread_mutex_unlock(&s->model->lock);
+    if (!set)
         return diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\" was never set", STR_ARG(name));
     value->rank = type->rank;
     memcpy(value->dim, type->dim, sizeof value->dim);

@@ -84,12 +84,22 @@ static ir_value io_node(const rlx_model *m, rlx_io_kind kind, size_t i, const rl
     return v;
 }
 
+/* Of the params themselves, without the padding between them in a store. */
+static uint64_t param_bytes(const rlx_model *m)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < m->param_count; i++)
+        bytes += m->param[i].bytes;
+    return bytes;
+}
+
 static void describe_text(const rlx_model *m, struct text *t)
 {
     const struct ir_graph *g = ir_entry(m->mod);
 
     text_addf(t, "%zu nodes, %zu sub-graphs, %.3f MB of params\n", g->node.len,
-              m->mod->graph.len - 1, (double)m->weight_bytes / 1e6);
+              m->mod->graph.len - 1, (double)param_bytes(m) / 1e6);
     for (size_t k = 0; k < sizeof io_kinds / sizeof io_kinds[0]; k++) {
         size_t count = rlx_model_io_count(m, io_kinds[k].kind);
         if (count)
@@ -154,7 +164,7 @@ static void describe_json(const rlx_model *m, struct text *t)
     json_key(&j, "sub_graphs");
     json_i64(&j, (int64_t)m->mod->graph.len - 1);
     json_key(&j, "param_bytes");
-    json_i64(&j, (int64_t)m->weight_bytes);
+    json_i64(&j, (int64_t)param_bytes(m));
     for (size_t k = 0; k < sizeof io_kinds / sizeof io_kinds[0]; k++) {
         json_key(&j, io_kinds[k].key);
         json_open(&j, '[');
@@ -252,15 +262,18 @@ static void list_attributes(enum op_family family, char *out, size_t size)
         bool plain = strcmp(def, "REQUIRED") == 0 || strcmp(def, "ABSENT") == 0;
         len += (size_t)snprintf(out + len, size - len, "%s%s%s%s", i ? " " : "", a[i].name,
                                 plain ? (def[0] == 'A' ? "?" : "") : "=",
-                                plain ? "" : strcmp(def, "EMPTY") == 0 ? "[]" : def);
+                                plain                       ? ""
+                                : strcmp(def, "EMPTY") == 0 ? "[]"
+                                                            : def);
     }
 }
 
 bool rlx_op_list(size_t i, rlx_op_row *out)
 {
     static const char *const categories[] = {
-        "io",          "elementwise",   "movement", "index",    "reduction", "random",  "contraction",
-        "normalisation", "window", "sequence", "fused",     "control", "gradient"};
+        "io",     "elementwise", "movement",      "index",  "reduction",
+        "random", "contraction", "normalisation", "window", "sequence",
+        "fused",  "control",     "gradient"};
     struct target cpu;
 
     if (!out || i + 1 >= RLX_OP_count)

@@ -57,7 +57,8 @@ struct backend_ops {
     uint32_t abi;
     const char *name; /* "cpu", "null" */
 
-    /* open returns the device's struct; it outlives the sessions on it. describe needs no device. */
+    /* open returns the device's struct; it outlives the sessions on it. describe needs no device.
+     */
     rlx_status (*open)(const struct device_desc *desc, struct backend **out, struct diag *d);
     void (*close)(struct backend *b);
     void (*describe)(const struct backend *b, struct target *out); /* limits, native families */

@@ -117,7 +117,7 @@ static void record(struct diag *d, const rlx_error *e)
         d->each(d->user, e);
 }
 
-rlx_status (diag_fail)(struct diag *d, rlx_status s, const char *fmt, ...)
+rlx_status(diag_fail)(struct diag *d, rlx_status s, const char *fmt, ...)
 {
     if (s == RLX_OK)
         s = RLX_ERROR_INTERNAL; /* a failure must not look like success */
@@ -140,7 +140,7 @@ rlx_status (diag_fail)(struct diag *d, rlx_status s, const char *fmt, ...)
     return s;
 }
 
-rlx_status (diag_no_memory)(struct diag *d, size_t bytes)
+rlx_status(diag_no_memory)(struct diag *d, size_t bytes)
 {
     if (bytes == 0)
         return diag_fail(d, RLX_ERROR_MEMORY, "out of memory");

@@ -5,9 +5,9 @@
 #include "rlx/rlx.h"
 
 struct diag {
-    rlx_error first;  /* the first failure; status RLX_OK while there is none */
-    uint32_t count;   /* failures so far */
-    rlx_error place;  /* what is being worked on: stage, backend, op, node, label */
+    rlx_error first; /* the first failure; status RLX_OK while there is none */
+    uint32_t count;  /* failures so far */
+    rlx_error place; /* what is being worked on: stage, backend, op, node, label */
     void (*each)(void *user, const rlx_error *e); /* hears every failure; may be NULL */
     void *user;
 };
@@ -25,21 +25,24 @@ rlx_status diag_fail(struct diag *d, rlx_status s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 rlx_status diag_no_memory(struct diag *d, size_t bytes); /* RLX_ERROR_MEMORY */
 /* Both return what they were given; saying so here lets the compiler see that a failure is one. */
-#define diag_fail(d, s, ...)                                     \
-    (__extension__({                                             \
-        (diag_fail)((d), (s), __VA_ARGS__);                      \
-        (s) == RLX_OK ? RLX_ERROR_INTERNAL : (rlx_status)(s);    \
+#define diag_fail(d, s, ...)                                  \
+    (__extension__({                                          \
+        (diag_fail)((d), (s), __VA_ARGS__);                   \
+        (s) == RLX_OK ? RLX_ERROR_INTERNAL : (rlx_status)(s); \
     }))
-#define diag_no_memory(d, bytes) \
-    (__extension__({ (diag_no_memory)((d), (bytes)); (rlx_status)RLX_ERROR_MEMORY; }))
+#define diag_no_memory(d, bytes)        \
+    (__extension__({                    \
+        (diag_no_memory)((d), (bytes)); \
+        (rlx_status) RLX_ERROR_MEMORY;  \
+    }))
 /* At the API's edge: copy the first failure out (err may be NULL) and return its status. */
 rlx_status diag_report(const struct diag *d, rlx_error *err);
 
-#define TRY(call)                     \
-    do {                              \
-        rlx_status try_ = (call);     \
-        if (try_ != RLX_OK)           \
-            return try_;              \
+#define TRY(call)                 \
+    do {                          \
+        rlx_status try_ = (call); \
+        if (try_ != RLX_OK)       \
+            return try_;          \
     } while (0)
 
 #endif

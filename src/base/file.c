@@ -188,8 +188,8 @@ static rlx_status walk(int *fd, rlx_str name, struct diag *d)
     return RLX_OK;
 }
 
-rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name,
-                            enum file_mode mode, const rlx_allocator *mem, struct diag *d)
+rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name, enum file_mode mode,
+                            const rlx_allocator *mem, struct diag *d)
 {
     int fd = -1;
 

@@ -22,8 +22,8 @@ rlx_status file_open(struct file *f, const char *path, enum file_mode mode,
                      const rlx_allocator *mem, struct diag *d);
 /* A file named by a file: relative to the folder of `beside`, no "..", no symlinks. The name comes
  * from a stranger; the path of `beside` is the caller's own and may hold symlinks. */
-rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name,
-                            enum file_mode mode, const rlx_allocator *mem, struct diag *d);
+rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name, enum file_mode mode,
+                            const rlx_allocator *mem, struct diag *d);
 void file_close(struct file *f); /* NULL data is fine */
 
 /* Written under another name in the same folder, then renamed. Through a symlink the file behind it

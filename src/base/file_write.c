@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/io_error.h"
 #include "base/file.h"
+#include "base/io_error.h"
 #include "base/map.h"
 
 /* Where the bytes shall end up: path, or what it points to. */
@@ -47,8 +47,8 @@ static rlx_status create_temp(const char *target, char temp[PATH_MAX], int *fd, 
     uint64_t salt = hash_mix((uint64_t)now.tv_nsec, (uint64_t)getpid());
 
     for (uint64_t i = 0; i < TRIES; i++) {
-        int len = snprintf(temp, PATH_MAX, "%.*s.rlx-%016" PRIx64, folder, target,
-                           hash_mix(salt, i));
+        int len =
+            snprintf(temp, PATH_MAX, "%.*s.rlx-%016" PRIx64, folder, target, hash_mix(salt, i));
         errno = ENAMETOOLONG;
         *fd = len < PATH_MAX ? open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
         if (*fd >= 0)

@@ -110,8 +110,8 @@ static inline uint16_t f64_to_bf16(double d)
     return f32_to_bf16(half_round_to_odd(d));
 }
 
-/* A double rounded to f32. gcc 12 at -O2 drops (double)(float) pairs that it packs into vectors, so the
- * value passes through memory that the compiler must believe in. */
+/* A double rounded to f32. gcc 12 at -O2 drops (double)(float) pairs that it packs into vectors, so
+ * the value passes through memory that the compiler must believe in. */
 static inline double f64_through_f32(double d)
 {
     volatile float f = (float)d;

@@ -34,7 +34,7 @@ static inline const char *from_status(int answer, const char *buffer)
 }
 
 #define WORDS(call, buffer) \
-    _Generic((call), int: from_status, default: from_text)((call), (buffer))
+    _Generic((call), int : from_status, default : from_text)((call), (buffer))
 
 rlx_status io_error_errno(struct diag *d, const char *doing, rlx_str path, int err)
 {

@@ -172,8 +172,8 @@ static void draw_key_from_surroundings(void)
     struct timespec wall = {0}, up = {0};
     clock_gettime(CLOCK_REALTIME, &wall);
     clock_gettime(CLOCK_MONOTONIC, &up);
-    const uint64_t seen[] = {(uint64_t)wall.tv_sec,  (uint64_t)wall.tv_nsec,
-                             (uint64_t)up.tv_nsec,   (uint64_t)getpid(),
+    const uint64_t seen[] = {(uint64_t)wall.tv_sec,    (uint64_t)wall.tv_nsec,
+                             (uint64_t)up.tv_nsec,     (uint64_t)getpid(),
                              (uint64_t)(uintptr_t)&up, (uint64_t)(uintptr_t)&process_key};
     const uint64_t first[2] = {1, 0}, second[2] = {2, 0};
 

@@ -96,8 +96,7 @@ void mem_free_aligned(const rlx_allocator *a, void *ptr, size_t bytes, size_t al
     mem_free(a, raw, total);
 }
 
-bool vec_grow(const rlx_allocator *a, void *at, size_t *cap, size_t len, size_t extra,
-              size_t elem)
+bool vec_grow(const rlx_allocator *a, void *at, size_t *cap, size_t len, size_t extra, size_t elem)
 {
     enum { FIRST = 8 };
     size_t need, bytes;

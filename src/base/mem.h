@@ -48,11 +48,10 @@ static inline bool size_add(size_t a, size_t b, size_t *out)
 /* true if there is room for one more; v->at[v->len++] = x may follow. */
 #define vec_room(a, v) vec_grow((a), &(v)->at, &(v)->cap, (v)->len, 1, sizeof *(v)->at)
 #define vec_room_for(a, v, n) vec_grow((a), &(v)->at, &(v)->cap, (v)->len, (n), sizeof *(v)->at)
-#define vec_free(a, v)                                       \
-    (mem_free((a), (v)->at, (v)->cap * sizeof *(v)->at),     \
+#define vec_free(a, v)                                   \
+    (mem_free((a), (v)->at, (v)->cap * sizeof *(v)->at), \
      (void)((v)->at = NULL, (v)->len = (v)->cap = 0))
 /* Behind them. at: the address of the array's pointer. false: no memory or too large, unchanged. */
-bool vec_grow(const rlx_allocator *a, void *at, size_t *cap, size_t len, size_t extra,
-              size_t elem);
+bool vec_grow(const rlx_allocator *a, void *at, size_t *cap, size_t len, size_t extra, size_t elem);
 
 #endif

@@ -177,15 +177,14 @@ static size_t lay_out(char out[32], bool minus, const struct digits *d)
     const char *sign = minus ? "-" : "";
 
     if (e < -4 || (e > 9 && e >= d->count)) /* 1e-5, 1.25e10 */
-        n = snprintf(out, 32, "%s%.1s%s%.*se%d", sign, d->at, d->count > 1 ? "." : "",
-                     d->count - 1, d->at + 1, e);
+        n = snprintf(out, 32, "%s%.1s%s%.*se%d", sign, d->at, d->count > 1 ? "." : "", d->count - 1,
+                     d->at + 1, e);
     else if (e < 0) /* 0.00125 */
         n = snprintf(out, 32, "%s0.%.*s%.*s", sign, -e - 1, "000", d->count, d->at);
     else if (e + 1 >= d->count) /* 12500 */
         n = snprintf(out, 32, "%s%.*s%.*s", sign, d->count, d->at, e + 1 - d->count, "000000000");
     else /* 12.5 */
-        n = snprintf(out, 32, "%s%.*s.%.*s", sign, e + 1, d->at, d->count - e - 1,
-                     d->at + e + 1);
+        n = snprintf(out, 32, "%s%.*s.%.*s", sign, e + 1, d->at, d->count - e - 1, d->at + e + 1);
     return (size_t)n;
 }
 

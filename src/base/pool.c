@@ -104,13 +104,13 @@ static bool all_out(struct pool *p)
 }
 
 /* Looks for a while before anybody has to sleep. Asking the clock costs more than looking. */
-#define SPIN_UNTIL(p, cond)                                              \
-    do {                                                                 \
-        int64_t until_ = (p)->spin_ns ? now_ns() + (p)->spin_ns : 0;     \
-        while (!(cond) && until_ && now_ns() < until_) {                 \
-            for (int i_ = 0; i_ < 32 && !(cond); i_++)                   \
-                relax();                                                 \
-        }                                                                \
+#define SPIN_UNTIL(p, cond)                                          \
+    do {                                                             \
+        int64_t until_ = (p)->spin_ns ? now_ns() + (p)->spin_ns : 0; \
+        while (!(cond) && until_ && now_ns() < until_) {             \
+            for (int i_ = 0; i_ < 32 && !(cond); i_++)               \
+                relax();                                             \
+        }                                                            \
     } while (0)
 
 /* Until there is a run other than `seen`; false: the pool is being destroyed. */

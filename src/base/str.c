@@ -99,8 +99,8 @@ static bool text_room(struct text *t, size_t len)
     size_t extra;
 
     if (!t->failed)
-        t->failed = !size_add(len, 1, &extra) ||
-                    !vec_grow(t->mem, &t->at, &t->cap, t->len, extra, 1);
+        t->failed =
+            !size_add(len, 1, &extra) || !vec_grow(t->mem, &t->at, &t->cap, t->len, extra, 1);
     return !t->failed;
 }
 

@@ -1,5 +1,5 @@
-/* npy.c: NumPy's array files (ops-special 2.3). The header is a Python dict literal of exactly three
- * keys; it is scanned by hand, copied first, and nothing in it is trusted. */
+/* npy.c: NumPy's array files (ops-special 2.3). The header is a Python dict literal of exactly
+ * three keys; it is scanned by hand, copied first, and nothing in it is trusted. */
 #include "import/npy.h"
 
 #include <string.h>

@@ -31,7 +31,8 @@ bool dim_no_memory(const struct dim_table *t);
 
 /* The symbol of that name, made if it is new. Names are [A-Za-z_][A-Za-z0-9_]*. */
 ir_dim dim_symbol(struct dim_table *t, rlx_str name);
-/* Symbols by number, 0 .. count-1; the reserved ones exist from the start, unused until asked for. */
+/* Symbols by number, 0 .. count-1; the reserved ones exist from the start, unused until asked for.
+ */
 size_t dim_symbol_count(const struct dim_table *t);
 rlx_str dim_symbol_name(const struct dim_table *t, size_t symbol); /* "none": a reserved gap */
 bool dim_find_symbol(const struct dim_table *t, rlx_str name, size_t *symbol);

@@ -94,11 +94,8 @@ rlx_status dim_size(const struct dim_table *t, ir_dim d, const int64_t *size, si
         }
         *why = "it is negative";
         return RLX_ERROR_BINDING;
-    case UNBOUND:
-        *why = "not all its symbols have a size";
-        return RLX_ERROR_UNBOUND_DIM;
-    case OVERFLOW:
-        break;
+    case UNBOUND: *why = "not all its symbols have a size"; return RLX_ERROR_UNBOUND_DIM;
+    case OVERFLOW: break;
     }
     *why = "it is too large";
     return RLX_ERROR_LIMIT;

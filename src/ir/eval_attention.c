@@ -99,17 +99,16 @@ static void probabilities(const struct geometry *g, const struct eval_tensor *q,
             s += q->at[at_query(g, b, h, i, d)].f * k->at[at_key(g, b, h, j, d)].f;
         s *= g->scale;
         capped[j] = s = g->cap > 0 ? g->cap * tanh(s / g->cap) : s;
-        p[j] = s + (g->mask_kind == RLX_MASK_KIND_bias
-                        ? g->mask->at[at_mask(g->mask, b, h, i, j)].f
-                        : 0);
+        p[j] = s + (g->mask_kind == RLX_MASK_KIND_bias ? g->mask->at[at_mask(g->mask, b, h, i, j)].f
+                                                       : 0);
     }
     eval_softmax_line(p, p, g->keys);
 }
 
 rlx_status eval_attention(struct eval_call *c)
 {
-    struct geometry g = geometry_of(&c->attr->attention, c->in[0], c->in[1],
-                                    c->in_count > 3 ? c->in[3] : NULL);
+    struct geometry g =
+        geometry_of(&c->attr->attention, c->in[0], c->in[1], c->in_count > 3 ? c->in[3] : NULL);
     double *p = arena_array(c->arena, double, (size_t)g.keys);
     double *capped = arena_array(c->arena, double, (size_t)g.keys);
 
@@ -161,9 +160,9 @@ static void add_row(struct eval_call *c, const struct geometry *g, int64_t b, in
 rlx_status eval_attention_backward(struct eval_call *c)
 {
     const struct attr_attention_backward *a = &c->attr->attention_backward;
-    const struct attr_attention forward = {
-        a->num_heads, a->num_kv_heads, a->head_dim,      a->mask_kind,
-        a->window,    a->score_scale,  a->logit_softcap, a->layout};
+    const struct attr_attention forward = {a->num_heads,     a->num_kv_heads, a->head_dim,
+                                           a->mask_kind,     a->window,       a->score_scale,
+                                           a->logit_softcap, a->layout};
     struct geometry g =
         geometry_of(&forward, c->in[0], c->in[1], c->in_count > 4 ? c->in[4] : NULL);
     double *p = arena_array(c->arena, double, (size_t)g.keys);
@@ -211,7 +210,8 @@ static rlx_status turn(struct eval_call *c, const struct attr_rope *a, double si
         pair = a->style == RLX_ROPE_STYLE_half ? i % half : i / 2;
         other = a->style == RLX_ROPE_STYLE_half ? (second ? -half : half) : (second ? -1 : 1);
         int64_t row = (cos_t->type.rank == 3 ? index[0] * rows : 0) + index[a->seq_axis];
-        double cosine = cos_t->at[row * width + pair].f, sine = sign * sin_t->at[row * width + pair].f;
+        double cosine = cos_t->at[row * width + pair].f,
+               sine = sign * sin_t->at[row * width + pair].f;
         c->out->at[k].f = x->at[k].f * cosine + (second ? 1 : -1) * x->at[k + other].f * sine;
     }
     return RLX_OK;
@@ -241,8 +241,8 @@ rlx_status eval_axial_rope_2d(struct eval_call *c)
         int64_t pos = token / a->repeat_factor, half = a->head_dim / 2;
         int64_t place = i < half ? pos % a->end_x : pos / a->end_x;
         int64_t pair = i % half / 2;
-        double angle = (double)place *
-                       pow((double)a->theta, -4.0 * (double)pair / (double)a->head_dim);
+        double angle =
+            (double)place * pow((double)a->theta, -4.0 * (double)pair / (double)a->head_dim);
         c->out->at[k].f = i % 2 ? x->at[k].f * cos(angle) + x->at[k - 1].f * sin(angle)
                                 : x->at[k].f * cos(angle) - x->at[k + 1].f * sin(angle);
     }

@@ -125,8 +125,9 @@ rlx_status eval_grouped_matmul(struct eval_call *c)
     for (int64_t m = 0; m < x->type.dim[0]; m++) {
         int64_t e = eval_index(c->in[2], m);
         if (e < 0 || e >= experts)
-            return diag_fail(c->diag, RLX_ERROR_INDEX, "grouped_matmul: row %lld names expert %lld of %lld",
-                             (long long)m, (long long)e, (long long)experts);
+            return diag_fail(c->diag, RLX_ERROR_INDEX,
+                             "grouped_matmul: row %lld names expert %lld of %lld", (long long)m,
+                             (long long)e, (long long)experts);
         for (int64_t n = 0; n < columns; n++)
             for (int64_t k = 0; k < depth; k++)
                 add_product(c->out->type.dtype, &c->out->at[m * columns + n], x->at[m * depth + k],

@@ -13,16 +13,16 @@ static struct eval_cell operand(const struct eval_call *c, int32_t i, int64_t k)
 rlx_status eval_binary(struct eval_call *c)
 {
     for (int64_t k = 0; k < c->out->count; k++)
-        c->out->at[k] = eval_cell_binary(c->op, c->out->type.dtype, operand(c, 0, k),
-                                         operand(c, 1, k));
+        c->out->at[k] =
+            eval_cell_binary(c->op, c->out->type.dtype, operand(c, 0, k), operand(c, 1, k));
     return RLX_OK;
 }
 
 rlx_status eval_compare(struct eval_call *c)
 {
     for (int64_t k = 0; k < c->out->count; k++)
-        c->out->at[k].i = eval_cell_compare(c->op, c->in[0]->type.dtype, operand(c, 0, k),
-                                            operand(c, 1, k));
+        c->out->at[k].i =
+            eval_cell_compare(c->op, c->in[0]->type.dtype, operand(c, 0, k), operand(c, 1, k));
     return RLX_OK;
 }
 

@@ -1,5 +1,5 @@
-/* eval_fused.c: fused ops as their definitions, evaluated as small graphs of simpler ops would be, but
- * without rounding in between (ops-core 15). */
+/* eval_fused.c: fused ops as their definitions, evaluated as small graphs of simpler ops would be,
+ * but without rounding in between (ops-core 15). */
 #include <math.h>
 
 #include "ir/eval.h"
@@ -27,8 +27,8 @@ rlx_status eval_fused_residual_norm(struct eval_call *c)
     int64_t width = c->out->type.dim[c->out->type.rank - 1];
 
     for (int64_t k = 0; k < c->out->count; k++)
-        c->out->at[k].f = c->in[0]->at[k].f + c->in[1]->at[k].f +
-                          (a->has_bias ? c->in[2]->at[k % width].f : 0);
+        c->out->at[k].f =
+            c->in[0]->at[k].f + c->in[1]->at[k].f + (a->has_bias ? c->in[2]->at[k % width].f : 0);
     norm_rows(c->out->at, c->out->count, width, c->op == RLX_OP_fused_residual_ln, (double)a->eps,
               c->in[first]->at, c->in[first + 1]->at);
     return RLX_OK;
@@ -184,7 +184,8 @@ rlx_status eval_fused_transformer_layer(struct eval_call *c)
     struct eval_tensor y, h, f;
     int32_t next = 0;
 
-    /* hidden qkv_w [qkv_b] out_w [out_b] ln1_g [ln1_b] fc1_w [fc1_b] fc2_w [fc2_b] ln2_g [ln2_b] mask */
+    /* hidden qkv_w [qkv_b] out_w [out_b] ln1_g [ln1_b] fc1_w [fc1_b] fc2_w [fc2_b] ln2_g [ln2_b]
+     * mask */
     for (int32_t i = 0; i < 14; i++)
         if (a->has_bias || i == 0 || i == 13 || i % 2 == 1)
             operand[i] = c->in[next++];

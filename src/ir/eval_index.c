@@ -163,8 +163,8 @@ rlx_status eval_scatter_nd(struct eval_call *c)
             all_inside = all_inside && inside(to[i], c->out->type.dim[i]);
         }
         if (all_inside)
-            combine(&c->out->at[eval_at(c->out, to)], updates->at[k],
-                    c->attr->scatter_nd.reduction, c->out->type.dtype);
+            combine(&c->out->at[eval_at(c->out, to)], updates->at[k], c->attr->scatter_nd.reduction,
+                    c->out->type.dtype);
     }
     return RLX_OK;
 }

@@ -6,10 +6,10 @@
 /* One normalised set: where its elements lie, and which channel (of gamma, beta) each has. */
 struct set {
     const struct eval_tensor *x;
-    int64_t base, n, step;    /* element i at base + i * step */
-    int64_t per_channel;      /* elements i * .. of one channel lie together; 1: one each */
+    int64_t base, n, step; /* element i at base + i * step */
+    int64_t per_channel;   /* elements i * .. of one channel lie together; 1: one each */
     int64_t first_channel;
-    bool center;              /* layer norm; false: rms */
+    bool center;               /* layer norm; false: rms */
     double eps, mean, inverse; /* filled by measure */
 };
 
@@ -78,8 +78,8 @@ static void forward(struct set *s, const struct eval_tensor *gamma, const struct
 {
     measure(s);
     for (int64_t i = 0; i < s->n; i++)
-        out->at[element(s, i)].f = normal(s, i) * gamma->at[channel(s, i)].f +
-                                   (beta ? beta->at[channel(s, i)].f : 0);
+        out->at[element(s, i)].f =
+            normal(s, i) * gamma->at[channel(s, i)].f + (beta ? beta->at[channel(s, i)].f : 0);
 }
 
 static double factor(const struct eval_tensor *gamma, const struct set *s, int64_t i)
@@ -114,7 +114,8 @@ static void backward_gamma(struct set *s, const struct eval_tensor *dy, struct e
         out->at[channel(s, i)].f += dy->at[element(s, i)].f * normal(s, i);
 }
 
-static void backward_beta(const struct set *s, const struct eval_tensor *dy, struct eval_tensor *out)
+static void backward_beta(const struct set *s, const struct eval_tensor *dy,
+                          struct eval_tensor *out)
 {
     for (int64_t i = 0; i < s->n; i++)
         out->at[channel(s, i)].f += dy->at[element(s, i)].f;
@@ -232,7 +233,8 @@ rlx_status eval_batch_norm_inference(struct eval_call *c)
 
     for (int64_t k = 0; k < c->out->count; k++) {
         int64_t ch = channel_of(c->out, a->axis, k);
-        double v = (c->in[0]->at[k].f - c->in[3]->at[ch].f) / sqrt(c->in[4]->at[ch].f + (double)a->eps);
+        double v =
+            (c->in[0]->at[k].f - c->in[3]->at[ch].f) / sqrt(c->in[4]->at[ch].f + (double)a->eps);
         c->out->at[k].f = v * c->in[1]->at[ch].f + c->in[2]->at[ch].f;
     }
     return RLX_OK;
@@ -270,7 +272,8 @@ rlx_status eval_ada_layer_norm(struct eval_call *c)
     int64_t width = x->type.dim[x->type.rank - 1];
 
     for (int64_t row = 0; width && row < x->count / width; row++) {
-        struct set s = last_axis_set(x, row, c->attr->ada_layer_norm.norm, c->attr->ada_layer_norm.eps);
+        struct set s =
+            last_axis_set(x, row, c->attr->ada_layer_norm.norm, c->attr->ada_layer_norm.eps);
         measure(&s);
         for (int64_t i = 0; i < s.n; i++) {
             int64_t k = element(&s, i);

@@ -138,8 +138,8 @@ rlx_status eval_fake_quantize_lsq(struct eval_call *c)
 
     TRY(scales_of_operand(c, c->in[1], &scale));
     for (int64_t k = 0; k < c->out->count; k++)
-        c->out->at[k].f = fake(c->in[0]->at[k].f, scale[channel_of(c->in[0], a->axis, k)],
-                               qmax_of(a->bits));
+        c->out->at[k].f =
+            fake(c->in[0]->at[k].f, scale[channel_of(c->in[0], a->axis, k)], qmax_of(a->bits));
     return RLX_OK;
 }
 
@@ -170,8 +170,8 @@ rlx_status eval_fake_quantize_backward(struct eval_call *c)
     else
         TRY(scales_of_operand(c, c->in[1], &scale));
     for (int64_t k = 0; k < c->out->count; k++)
-        c->out->at[k].f = dy->at[k].f * ste_factor(a->ste, x->at[k].f,
-                                                   scale[channel_of(x, a->axis, k)], qmax);
+        c->out->at[k].f =
+            dy->at[k].f * ste_factor(a->ste, x->at[k].f, scale[channel_of(x, a->axis, k)], qmax);
     return RLX_OK;
 }
 

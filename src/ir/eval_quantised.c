@@ -122,16 +122,12 @@ static double weight(const struct eval_call *c, int64_t j, int64_t n, int64_t co
     int64_t g = j / (s->group ? s->group : attr->block_size) * columns + n;
 
     switch (attr->scheme) {
-    case RLX_QUANT_SCHEME_int8_block:
-        return signed_code(q, 8) * scale->at[g].f;
+    case RLX_QUANT_SCHEME_int8_block: return signed_code(q, 8) * scale->at[g].f;
     case RLX_QUANT_SCHEME_int8_block_asym:
         return (signed_code(q, 8) - zero->at[g].f) * scale->at[g].f;
-    case RLX_QUANT_SCHEME_int4_block:
-        return signed_code(q, 4) * scale->at[g].f;
-    case RLX_QUANT_SCHEME_fp8_e4m3:
-        return (double)quant_e4m3(q) * fp8_scale(scale, n);
-    case RLX_QUANT_SCHEME_fp8_e5m2:
-        return (double)quant_e5m2(q) * fp8_scale(scale, n);
+    case RLX_QUANT_SCHEME_int4_block: return signed_code(q, 4) * scale->at[g].f;
+    case RLX_QUANT_SCHEME_fp8_e4m3: return (double)quant_e4m3(q) * fp8_scale(scale, n);
+    case RLX_QUANT_SCHEME_fp8_e5m2: return (double)quant_e5m2(q) * fp8_scale(scale, n);
     default: /* nvfp4_block, whose zero is the scale of all */
         return (double)quant_e2m1(q) * (double)quant_e4m3((uint8_t)scale->at[g].i) * zero->at[0].f;
     }

@@ -9,9 +9,9 @@
 struct chain {
     const rlx_chain_step *step;
     size_t len;
-    rlx_dtype *dtype;        /* of each step */
+    rlx_dtype *dtype;          /* of each step */
     const rlx_dtype *in_dtype; /* of each external operand */
-    struct eval_cell *value; /* of each step, for one element */
+    struct eval_cell *value;   /* of each step, for one element */
 };
 
 static rlx_status chain_new(struct eval_call *c, const struct ir_blob *blob, int32_t in_count,
@@ -88,9 +88,8 @@ static struct eval_cell run_chain(const struct chain *h, const struct eval_cell 
     for (size_t i = 0; i < h->len; i++) {
         bool narrow = h->dtype[i] == RLX_DTYPE_f16 || h->dtype[i] == RLX_DTYPE_bf16;
         struct eval_cell x = run_step(h, i, in);
-        h->value[i] = i + 1 == h->len
-                          ? x
-                          : eval_cell_round(narrow ? RLX_DTYPE_f32 : h->dtype[i], x);
+        h->value[i] =
+            i + 1 == h->len ? x : eval_cell_round(narrow ? RLX_DTYPE_f32 : h->dtype[i], x);
     }
     return h->value[h->len - 1];
 }
@@ -121,9 +120,10 @@ rlx_status eval_elementwise_region(struct eval_call *c)
     TRY(chain_new(c, &a->chain, c->in_count, &h));
     for (int64_t k = 0; k < c->out->count; k++) {
         for (int32_t i = 0; i < c->in_count; i++)
-            in[i] = c->in[i]->at[resize && i == a->prologue_input
-                                     ? before_resize(c->in[i], c->out, k)
-                                     : eval_broadcast(c->in[i], c->out, k)];
+            in[i] =
+                c->in[i]
+                    ->at[resize && i == a->prologue_input ? before_resize(c->in[i], c->out, k)
+                                                          : eval_broadcast(c->in[i], c->out, k)];
         c->out->at[k] = run_chain(&h, in);
     }
     return RLX_OK;
@@ -142,8 +142,7 @@ rlx_status eval_batch_elementwise_region(struct eval_call *c)
     for (int64_t k = 0; k < c->out->count; k++) {
         const struct eval_tensor *x = c->in[k / part.count];
         int64_t within = k % part.count;
-        c->out->at[k] =
-            run_chain(&h, &x->at[resize ? before_resize(x, &part, within) : within]);
+        c->out->at[k] = run_chain(&h, &x->at[resize ? before_resize(x, &part, within) : within]);
     }
     return RLX_OK;
 }

@@ -31,14 +31,10 @@ static struct eval_cell turn(int64_t j, int64_t n)
     double rest = QUARTER_TURN * (double)(4 * j % n) / (double)n, x = cos(rest), y = sin(rest);
 
     switch (4 * j / n) {
-    case 0:
-        return (struct eval_cell){.f = x, .im = y};
-    case 1:
-        return (struct eval_cell){.f = -y, .im = x};
-    case 2:
-        return (struct eval_cell){.f = -x, .im = -y};
-    default:
-        return (struct eval_cell){.f = y, .im = -x};
+    case 0: return (struct eval_cell){.f = x, .im = y};
+    case 1: return (struct eval_cell){.f = -y, .im = x};
+    case 2: return (struct eval_cell){.f = -x, .im = -y};
+    default: return (struct eval_cell){.f = y, .im = -x};
     }
 }
 
@@ -60,12 +56,9 @@ static void transform(const struct eval_cell *x, const struct eval_cell *table, 
 static double fft_scale(const struct attr_fft *attr, int64_t n)
 {
     switch (attr->norm) {
-    case RLX_FFT_NORM_forward:
-        return attr->inverse ? 1 / (double)n : 1;
-    case RLX_FFT_NORM_ortho:
-        return 1 / sqrt((double)n);
-    default:
-        return 1;
+    case RLX_FFT_NORM_forward: return attr->inverse ? 1 / (double)n : 1;
+    case RLX_FFT_NORM_ortho: return 1 / sqrt((double)n);
+    default: return 1;
     }
 }
 

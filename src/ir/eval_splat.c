@@ -3,8 +3,8 @@
  *
  * Both ways must give the same image to the last bit, so what prepare writes as f32 is rounded to
  * f32 on the direct way too. */
-#include "base/half.h"
 #include "ir/eval_splat.h"
+#include "base/half.h"
 
 #define PER_SPLAT 15
 #define PARAMS 11

@@ -1,13 +1,14 @@
-/* eval_window.c: convolution, pooling and their gradients (ops-core 12). Every op here walks pairs of
- * an output position and a position in its window; `tap` says where in the input such a pair is. */
+/* eval_window.c: convolution, pooling and their gradients (ops-core 12). Every op here walks pairs
+ * of an output position and a position in its window; `tap` says where in the input such a pair is.
+ */
 #include <math.h>
 
 #include "ir/eval.h"
 
 struct window {
-    int32_t axes;                                 /* spatial axes */
+    int32_t axes;                                        /* spatial axes */
     const int64_t *kernel, *stride, *padding, *dilation; /* dilation NULL: 1 */
-    const int64_t *in, *out;                      /* spatial sizes */
+    const int64_t *in, *out;                             /* spatial sizes */
     int64_t kernel_count, in_count, out_count;
 };
 
@@ -38,7 +39,8 @@ static struct window make_window(const rlx_list *kernel, const rlx_list *stride,
     return w;
 }
 
-/* The input position (flattened) that output o and kernel position k meet at; -1: in the padding. */
+/* The input position (flattened) that output o and kernel position k meet at; -1: in the padding.
+ */
 static int64_t tap(const struct window *w, int64_t o, int64_t k)
 {
     int64_t at = 0, scale = 1;
@@ -222,7 +224,8 @@ rlx_status eval_max_pool_backward(struct eval_call *c)
             if (i < 0)
                 continue;
             double v = x->at[plane + i].f;
-            if (best < 0 || (!isnan(x->at[plane + best].f) && (isnan(v) || v > x->at[plane + best].f)))
+            if (best < 0 ||
+                (!isnan(x->at[plane + best].f) && (isnan(v) || v > x->at[plane + best].f)))
                 best = i;
         }
         if (best >= 0)
@@ -240,10 +243,13 @@ rlx_status eval_im2col(struct eval_call *c)
 
     for (int i = 0; i < 2; i++)
         out[i] = (x->type.dim[2 + i] + 2 * a->padding.at[i] -
-                  a->dilation.at[i] * (a->kernel_size.at[i] - 1) - 1) / a->stride.at[i] + 1;
+                  a->dilation.at[i] * (a->kernel_size.at[i] - 1) - 1) /
+                     a->stride.at[i] +
+                 1;
     shape.type.dim[2] = out[0];
     shape.type.dim[3] = out[1];
-    struct window w = make_window(&a->kernel_size, &a->stride, &a->padding, &a->dilation, x, &shape);
+    struct window w =
+        make_window(&a->kernel_size, &a->stride, &a->padding, &a->dilation, x, &shape);
     int64_t columns = channels * w.kernel_count;
     for (int64_t k = 0; k < c->out->count; k++) {
         int64_t row = k / columns, ch = k % columns / w.kernel_count;

@@ -92,7 +92,8 @@ ir_value ir_written_state(const struct ir_graph *g, const struct ir_node *n)
         operand = 0;
     else if (n->op == RLX_OP_gated_delta_net && n->attr.gated_delta_net.carry_state)
         operand = 5;
-    else if (n->op == RLX_OP_fake_quantize && n->attr.fake_quantize.scale_mode == RLX_SCALE_MODE_ema)
+    else if (n->op == RLX_OP_fake_quantize &&
+             n->attr.fake_quantize.scale_mode == RLX_SCALE_MODE_ema)
         operand = 1;
     if (operand < 0 || operand >= n->in_count)
         return RLX_NO_VALUE;

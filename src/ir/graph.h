@@ -25,8 +25,8 @@ struct ir_graph {
     rlx_str name;
     VEC(struct ir_node) node;
     VEC(ir_value) output;
-    struct map leaves;      /* inputs, params and states by name */
-    VEC(ir_value) written;  /* states that have their writer */
+    struct map leaves;     /* inputs, params and states by name */
+    VEC(ir_value) written; /* states that have their writer */
 };
 
 /* Two dims that must come out equal once symbols are bound. */

@@ -24,10 +24,10 @@ enum op_flags {
     OP_LEAF = 1,     /* no inputs, no step */
     OP_PROMOTES = 2, /* the builder casts its operands to their common type (ops-core 2.2) */
     OP_COMMUTES = 4,
-    OP_DIFF = 8,     /* differentiable in at least one input */
-    OP_WRITES = 16,  /* may write a state: never merged, folded or removed */
-    OP_RANDOM = 32,  /* never folded or merged */
-    OP_SPECIAL = 64  /* of the special-ops manual */
+    OP_DIFF = 8,    /* differentiable in at least one input */
+    OP_WRITES = 16, /* may write a state: never merged, folded or removed */
+    OP_RANDOM = 32, /* never folded or merged */
+    OP_SPECIAL = 64 /* of the special-ops manual */
 };
 
 enum op_family {
@@ -38,8 +38,23 @@ enum op_family {
 };
 
 enum attr_kind {
-    ATTR_BOOL, ATTR_I64, ATTR_U64, ATTR_F32, ATTR_F64, ATTR_ENUM, ATTR_DTYPE, ATTR_DIM, ATTR_AXES,
-    ATTR_INTS, ATTR_DIMS, ATTR_FLOATS, ATTR_BYTES, ATTR_STRING, ATTR_GRAPH, ATTR_CHAIN, ATTR_UNARY
+    ATTR_BOOL,
+    ATTR_I64,
+    ATTR_U64,
+    ATTR_F32,
+    ATTR_F64,
+    ATTR_ENUM,
+    ATTR_DTYPE,
+    ATTR_DIM,
+    ATTR_AXES,
+    ATTR_INTS,
+    ATTR_DIMS,
+    ATTR_FLOATS,
+    ATTR_BYTES,
+    ATTR_STRING,
+    ATTR_GRAPH,
+    ATTR_CHAIN,
+    ATTR_UNARY
 };
 
 /* FLOATS, BYTES, STRING, CHAIN: memory of the module, or longer lived; never written. */
@@ -52,7 +67,7 @@ struct ir_blob {
 typedef bool attr_BOOL;
 typedef int64_t attr_I64; /* RLX_ABSENT */
 typedef uint64_t attr_U64;
-typedef float attr_F32;   /* NaN: absent */
+typedef float attr_F32; /* NaN: absent */
 typedef double attr_F64;
 typedef int32_t attr_ENUM;
 typedef rlx_dtype attr_DTYPE; /* RLX_ABSENT_DTYPE */
@@ -69,7 +84,10 @@ typedef rlx_op attr_UNARY; /* RLX_OP_none */
 
 /* struct attr_<family>, one field per ATTR row. A family without rows has an empty struct. */
 struct attr_none {
-#define FAMILY(name, rule) }; struct attr_##name {
+#define FAMILY(name, rule) \
+    }                      \
+    ;                      \
+    struct attr_##name {
 #define ATTR(family, field, kind, def) attr_##kind field;
 #define ENUM_ATTR(family, field, words, def) attr_ENUM field;
 #include "ir/ops.def"
@@ -114,7 +132,8 @@ const char *enum_word(const char *words, int32_t value);
 
 /* Set every attribute of the op to its default; required ones to an empty value. */
 void attr_defaults(rlx_op op, union ir_attr *out);
-bool attr_is_default(const struct attr_info *a, const union ir_attr *v); /* never for required ones */
+bool attr_is_default(const struct attr_info *a,
+                     const union ir_attr *v); /* never for required ones */
 /* By value: blobs by content, NaN equal to NaN. */
 bool attr_same(rlx_op op, const union ir_attr *a, const union ir_attr *b);
 uint64_t attr_hash(rlx_op op, const union ir_attr *a);

@@ -183,14 +183,10 @@ static rlx_status settle_layout(struct shape_call *c, struct attr_attention *a, 
                           enum_word("attention_layout", a->layout), want, rank);
     TRY(shape_need_same_shape(c, 1, 2));
     switch (a->layout) {
-    case RLX_ATTENTION_LAYOUT_bhsd:
-        return extents_4(c, a, 1, 2, e);
-    case RLX_ATTENTION_LAYOUT_bshd:
-        return extents_4(c, a, 2, 1, e);
-    case RLX_ATTENTION_LAYOUT_packed:
-        return extents_packed(c, a, e);
-    default:
-        return extents_folded(c, a, e);
+    case RLX_ATTENTION_LAYOUT_bhsd: return extents_4(c, a, 1, 2, e);
+    case RLX_ATTENTION_LAYOUT_bshd: return extents_4(c, a, 2, 1, e);
+    case RLX_ATTENTION_LAYOUT_packed: return extents_packed(c, a, e);
+    default: return extents_folded(c, a, e);
     }
 }
 
@@ -263,14 +259,10 @@ rlx_status shape_attention_backward(struct shape_call *c)
         return SHAPE_FAIL(c, ATTRIBUTE, "%s: wrt bias needs mask_kind bias, not %s", c->name,
                           enum_word("mask_kind", attr->mask_kind));
     switch (attr->wrt) {
-    case RLX_ATTENTION_WRT_key:
-        return shape_result_like(c, 1);
-    case RLX_ATTENTION_WRT_value:
-        return shape_result_like(c, 2);
-    case RLX_ATTENTION_WRT_bias:
-        return shape_result_like(c, 4);
-    default:
-        return shape_result_like(c, 0);
+    case RLX_ATTENTION_WRT_key: return shape_result_like(c, 1);
+    case RLX_ATTENTION_WRT_value: return shape_result_like(c, 2);
+    case RLX_ATTENTION_WRT_bias: return shape_result_like(c, 4);
+    default: return shape_result_like(c, 0);
     }
 }
 

@@ -207,12 +207,9 @@ rlx_status shape_svd(struct shape_call *c)
     TRY(need_matrix(c, 0));
     TRY(thin_size(c, &t));
     switch (c->attr->svd.part) {
-    case RLX_SVD_PART_u:
-        return shape_result(c, a->dtype, 2, (const ir_dim[]){a->dim[0], t});
-    case RLX_SVD_PART_vt:
-        return shape_result(c, a->dtype, 2, (const ir_dim[]){t, a->dim[1]});
-    default:
-        return shape_result(c, a->dtype, 1, &t);
+    case RLX_SVD_PART_u: return shape_result(c, a->dtype, 2, (const ir_dim[]){a->dim[0], t});
+    case RLX_SVD_PART_vt: return shape_result(c, a->dtype, 2, (const ir_dim[]){t, a->dim[1]});
+    default: return shape_result(c, a->dtype, 1, &t);
     }
 }
 

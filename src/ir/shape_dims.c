@@ -4,12 +4,9 @@
 static bool holds(int kind, int64_t a, int64_t b)
 {
     switch (kind) {
-    case CHECK_EQUAL:
-        return a == b;
-    case CHECK_AT_LEAST:
-        return a >= b;
-    default:
-        return b != 0 && a % b == 0;
+    case CHECK_EQUAL: return a == b;
+    case CHECK_AT_LEAST: return a >= b;
+    default: return b != 0 && a % b == 0;
     }
 }
 
@@ -19,8 +16,9 @@ bool shape_check(struct shape_call *c, int kind, ir_dim a, ir_dim b, rlx_status 
     if (c->failed != RLX_OK)
         return false;
     if (a == RLX_DIM_FAILED || b == RLX_DIM_FAILED) {
-        c->failed = dim_no_memory(c->mod->dims) ? diag_no_memory(c->diag, 0)
-                                                : SHAPE_FAIL(c, LIMIT, "%s: %s overflow 64 bits", c->name, what);
+        c->failed = dim_no_memory(c->mod->dims)
+                        ? diag_no_memory(c->diag, 0)
+                        : SHAPE_FAIL(c, LIMIT, "%s: %s overflow 64 bits", c->name, what);
         return false;
     }
     if (a == RLX_DIM_UNKNOWN || b == RLX_DIM_UNKNOWN)

@@ -11,33 +11,24 @@ unsigned shape_pair_classes(rlx_op op)
     case RLX_OP_add:
     case RLX_OP_sub:
     case RLX_OP_mul:
-    case RLX_OP_div:
-        return CLASS_REAL | CLASS_C;
+    case RLX_OP_div: return CLASS_REAL | CLASS_C;
     case RLX_OP_max:
-    case RLX_OP_min:
-        return CLASS_REAL | CLASS_B;
-    case RLX_OP_mod:
-        return CLASS_REAL;
+    case RLX_OP_min: return CLASS_REAL | CLASS_B;
+    case RLX_OP_mod: return CLASS_REAL;
     case RLX_OP_pow:
-    case RLX_OP_atan2:
-        return CLASS_F;
+    case RLX_OP_atan2: return CLASS_F;
     case RLX_OP_bit_and:
     case RLX_OP_bit_or:
-    case RLX_OP_bit_xor:
-        return CLASS_INT | CLASS_B;
+    case RLX_OP_bit_xor: return CLASS_INT | CLASS_B;
     case RLX_OP_shl:
-    case RLX_OP_shr:
-        return CLASS_INT;
+    case RLX_OP_shr: return CLASS_INT;
     case RLX_OP_eq:
-    case RLX_OP_ne:
-        return CLASS_ANY;
+    case RLX_OP_ne: return CLASS_ANY;
     case RLX_OP_lt:
     case RLX_OP_le:
     case RLX_OP_gt:
-    case RLX_OP_ge:
-        return CLASS_REAL;
-    default:
-        return 0;
+    case RLX_OP_ge: return CLASS_REAL;
+    default: return 0;
     }
 }
 
@@ -46,14 +37,10 @@ unsigned shape_unary_classes(rlx_op op)
     switch (op) {
     case RLX_OP_relu:
     case RLX_OP_abs:
-    case RLX_OP_sign:
-        return CLASS_REAL;
-    case RLX_OP_neg:
-        return CLASS_F | CLASS_I | CLASS_C; /* nothing unsigned */
-    case RLX_OP_not:
-        return CLASS_B;
-    default:
-        return op_info(op)->family == FAMILY_unary ? CLASS_F : 0;
+    case RLX_OP_sign: return CLASS_REAL;
+    case RLX_OP_neg: return CLASS_F | CLASS_I | CLASS_C; /* nothing unsigned */
+    case RLX_OP_not: return CLASS_B;
+    default: return op_info(op)->family == FAMILY_unary ? CLASS_F : 0;
     }
 }
 

@@ -79,13 +79,10 @@ static rlx_status need_reducible(struct shape_call *c, int32_t reduction)
 {
     switch (reduction) {
     case RLX_SCATTER_REDUCTION_add:
-    case RLX_SCATTER_REDUCTION_mul:
-        return shape_need_class(c, 0, CLASS_REAL | CLASS_C);
+    case RLX_SCATTER_REDUCTION_mul: return shape_need_class(c, 0, CLASS_REAL | CLASS_C);
     case RLX_SCATTER_REDUCTION_max:
-    case RLX_SCATTER_REDUCTION_min:
-        return shape_need_class(c, 0, CLASS_REAL | CLASS_B);
-    default:
-        return RLX_OK;
+    case RLX_SCATTER_REDUCTION_min: return shape_need_class(c, 0, CLASS_REAL | CLASS_B);
+    default: return RLX_OK;
     }
 }
 

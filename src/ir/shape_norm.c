@@ -76,12 +76,9 @@ rlx_status shape_rms_norm_backward(struct shape_call *c)
         TRY(need_per_channel(c, i, size));
     TRY(shape_need_same_type(c, dy, 0));
     switch (c->op) {
-    case RLX_OP_rms_norm_backward_gamma:
-        return shape_result_like(c, 1);
-    case RLX_OP_rms_norm_backward_beta:
-        return shape_result_like(c, dy - 1);
-    default:
-        return shape_result_like(c, 0);
+    case RLX_OP_rms_norm_backward_gamma: return shape_result_like(c, 1);
+    case RLX_OP_rms_norm_backward_beta: return shape_result_like(c, dy - 1);
+    default: return shape_result_like(c, 0);
     }
 }
 

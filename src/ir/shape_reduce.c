@@ -6,13 +6,10 @@
 static unsigned reduce_classes(rlx_op op)
 {
     switch (op) {
-    case RLX_OP_reduce_mean:
-        return CLASS_F | CLASS_C;
+    case RLX_OP_reduce_mean: return CLASS_F | CLASS_C;
     case RLX_OP_reduce_max:
-    case RLX_OP_reduce_min:
-        return CLASS_REAL | CLASS_B;
-    default:
-        return CLASS_REAL | CLASS_C;
+    case RLX_OP_reduce_min: return CLASS_REAL | CLASS_B;
+    default: return CLASS_REAL | CLASS_C;
     }
 }
 

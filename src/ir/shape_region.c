@@ -21,15 +21,11 @@ static int32_t step_arity(enum op_family f)
 {
     switch (f) {
     case FAMILY_unary:
-    case FAMILY_cast:
-        return 1;
+    case FAMILY_cast: return 1;
     case FAMILY_binary:
-    case FAMILY_compare:
-        return 2;
-    case FAMILY_where:
-        return 3;
-    default:
-        return 0;
+    case FAMILY_compare: return 2;
+    case FAMILY_where: return 3;
+    default: return 0;
     }
 }
 
@@ -94,8 +90,7 @@ static rlx_status step_dtype(const struct chain *h, size_t at, rlx_dtype *out)
     case FAMILY_unary:
         *out = d[0];
         return dtype_is(d[0], shape_unary_classes(op)) ? RLX_OK : not_taken(h, at, d[0]);
-    case FAMILY_cast:
-        return cast_dtype(h, at, d[0], out);
+    case FAMILY_cast: return cast_dtype(h, at, d[0], out);
     case FAMILY_where:
         if (!dtype_is(d[0], CLASS_REAL | CLASS_B))
             return not_taken(h, at, d[0]);

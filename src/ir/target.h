@@ -5,7 +5,7 @@
 #include "ir/op.h"
 
 struct target {
-    const char *backend;       /* "cpu" */
+    const char *backend; /* "cpu" */
     char description[128];
     char features[256];        /* words */
     bool native[FAMILY_count]; /* families it has kernels for; others must be expanded */

@@ -75,57 +75,29 @@ static void print_value(const struct ir_module *m, const struct attr_info *a, co
     const char *word;
 
     switch (a->kind) {
-    case ATTR_BOOL:
-        text_add(out, *(const attr_BOOL *)at ? STR("true") : STR("false"));
-        break;
-    case ATTR_I64:
-        text_addf(out, "%" PRId64, *(const attr_I64 *)at);
-        break;
-    case ATTR_U64:
-        text_addf(out, "%" PRIu64, *(const attr_U64 *)at);
-        break;
-    case ATTR_F32:
-        text_print_f32(*(const attr_F32 *)at, out);
-        break;
-    case ATTR_F64:
-        text_print_f64(*(const attr_F64 *)at, out);
-        break;
+    case ATTR_BOOL: text_add(out, *(const attr_BOOL *)at ? STR("true") : STR("false")); break;
+    case ATTR_I64: text_addf(out, "%" PRId64, *(const attr_I64 *)at); break;
+    case ATTR_U64: text_addf(out, "%" PRIu64, *(const attr_U64 *)at); break;
+    case ATTR_F32: text_print_f32(*(const attr_F32 *)at, out); break;
+    case ATTR_F64: text_print_f64(*(const attr_F64 *)at, out); break;
     case ATTR_ENUM:
         word = enum_word(a->words, *(const attr_ENUM *)at);
         text_add(out, word ? rlx_cstr(word) : STR("?"));
         break;
-    case ATTR_DTYPE:
-        text_addf(out, "%s", rlx_dtype_name(*(const attr_DTYPE *)at));
-        break;
-    case ATTR_DIM:
-        dim_print(m->dims, *(const attr_DIM *)at, out);
-        break;
+    case ATTR_DTYPE: text_addf(out, "%s", rlx_dtype_name(*(const attr_DTYPE *)at)); break;
+    case ATTR_DIM: dim_print(m->dims, *(const attr_DIM *)at, out); break;
     case ATTR_AXES:
-    case ATTR_INTS:
-        print_ints(at, out);
-        break;
-    case ATTR_DIMS:
-        print_dims(m, at, out);
-        break;
-    case ATTR_FLOATS:
-        print_floats(blob, out);
-        break;
-    case ATTR_BYTES:
-        text_print_hex(blob->ptr, blob->len, out);
-        break;
-    case ATTR_STRING:
-        text_print_string((rlx_str){blob->ptr, blob->len}, out);
-        break;
+    case ATTR_INTS: print_ints(at, out); break;
+    case ATTR_DIMS: print_dims(m, at, out); break;
+    case ATTR_FLOATS: print_floats(blob, out); break;
+    case ATTR_BYTES: text_print_hex(blob->ptr, blob->len, out); break;
+    case ATTR_STRING: text_print_string((rlx_str){blob->ptr, blob->len}, out); break;
     case ATTR_GRAPH:
         text_add(out, STR("@"));
         text_print_graph_name(m, *(const attr_GRAPH *)at, out);
         break;
-    case ATTR_CHAIN:
-        print_chain(blob, out);
-        break;
-    case ATTR_UNARY:
-        text_addf(out, "%s", op_info(*(const attr_UNARY *)at)->name);
-        break;
+    case ATTR_CHAIN: print_chain(blob, out); break;
+    case ATTR_UNARY: text_addf(out, "%s", op_info(*(const attr_UNARY *)at)->name); break;
     }
 }
 
@@ -373,41 +345,26 @@ static rlx_status parse_chain(struct text_parser *p, struct ir_blob *out)
 static rlx_status parse_value(struct text_parser *p, const struct attr_info *a, void *at)
 {
     switch (a->kind) {
-    case ATTR_BOOL:
-        return parse_bool(p, at);
-    case ATTR_I64:
-        return text_parse_i64(p, INT64_MIN, INT64_MAX, at);
-    case ATTR_U64:
-        return text_parse_u64(p, UINT64_MAX, at);
-    case ATTR_F32:
-        return text_parse_f32(p, at);
-    case ATTR_F64:
-        return text_parse_f64(p, at);
-    case ATTR_ENUM:
-        return parse_enum(p, a->words, at);
-    case ATTR_DTYPE:
-        return parse_dtype(p, at);
-    case ATTR_DIM:
-        return text_parse_dim(p, true, at);
+    case ATTR_BOOL: return parse_bool(p, at);
+    case ATTR_I64: return text_parse_i64(p, INT64_MIN, INT64_MAX, at);
+    case ATTR_U64: return text_parse_u64(p, UINT64_MAX, at);
+    case ATTR_F32: return text_parse_f32(p, at);
+    case ATTR_F64: return text_parse_f64(p, at);
+    case ATTR_ENUM: return parse_enum(p, a->words, at);
+    case ATTR_DTYPE: return parse_dtype(p, at);
+    case ATTR_DIM: return text_parse_dim(p, true, at);
     case ATTR_AXES:
-    case ATTR_INTS:
-        return parse_list(p, false, at);
-    case ATTR_DIMS:
-        return parse_list(p, true, at);
-    case ATTR_FLOATS:
-        return parse_floats(p, at);
-    case ATTR_BYTES:
-        return parse_bytes(p, at);
-    case ATTR_STRING:
-        return parse_text(p, at);
+    case ATTR_INTS: return parse_list(p, false, at);
+    case ATTR_DIMS: return parse_list(p, true, at);
+    case ATTR_FLOATS: return parse_floats(p, at);
+    case ATTR_BYTES: return parse_bytes(p, at);
+    case ATTR_STRING: return parse_text(p, at);
     case ATTR_GRAPH:
         if (p->tok.kind != TEXT_GRAPH)
             return text_unexpected(p, "a graph such as @body");
         return p->find_graph(p, at);
-    case ATTR_CHAIN:
-        return parse_chain(p, at);
-    case ATTR_UNARY:
-        return parse_unary(p, at);
+    case ATTR_CHAIN: return parse_chain(p, at);
+    case ATTR_UNARY: return parse_unary(p, at);
     }
     return RLX_OK;
 }

@@ -23,9 +23,7 @@ static bool store_float(rlx_dtype dtype, double v, unsigned char *to)
     uint16_t half = 0;
 
     switch (dtype) {
-    case RLX_DTYPE_f64:
-        memcpy(to, &v, sizeof v);
-        return true;
+    case RLX_DTYPE_f64: memcpy(to, &v, sizeof v); return true;
     case RLX_DTYPE_f16:
         half = f64_to_f16(v);
         f32 = f16_to_f32(half);
@@ -36,9 +34,7 @@ static bool store_float(rlx_dtype dtype, double v, unsigned char *to)
         f32 = bf16_to_f32(half);
         memcpy(to, &half, sizeof half);
         break;
-    default:
-        memcpy(to, &f32, sizeof f32);
-        break; /* f32, and each half of c64 */
+    default: memcpy(to, &f32, sizeof f32); break; /* f32, and each half of c64 */
     }
     return !isinf(f32) || isinf(v);
 }
@@ -75,18 +71,10 @@ static int64_t load_int(size_t size, const unsigned char *from)
     int64_t v64;
 
     switch (size) {
-    case 1:
-        memcpy(&v8, from, 1);
-        return v8;
-    case 2:
-        memcpy(&v16, from, 2);
-        return v16;
-    case 4:
-        memcpy(&v32, from, 4);
-        return v32;
-    default:
-        memcpy(&v64, from, 8);
-        return v64;
+    case 1: memcpy(&v8, from, 1); return v8;
+    case 2: memcpy(&v16, from, 2); return v16;
+    case 4: memcpy(&v32, from, 4); return v32;
+    default: memcpy(&v64, from, 8); return v64;
     }
 }
 
@@ -112,8 +100,7 @@ static rlx_status parse_element(struct text_parser *p, rlx_dtype dtype, unsigned
     int64_t i;
 
     switch (dtype_class(dtype)) {
-    case CLASS_F:
-        return parse_float(p, dtype, to);
+    case CLASS_F: return parse_float(p, dtype, to);
     case CLASS_C:
         TRY(parse_float(p, dtype, to));
         text_take(p, ",");
@@ -126,8 +113,7 @@ static rlx_status parse_element(struct text_parser *p, rlx_dtype dtype, unsigned
         TRY(text_parse_u64(p, UINT64_MAX >> shift, &u));
         store_int(size, u, to);
         return RLX_OK;
-    case CLASS_B:
-        break;
+    case CLASS_B: break;
     }
     bool yes = text_token_is(&p->tok, "true");
     if (yes || text_token_is(&p->tok, "false")) {
@@ -301,18 +287,14 @@ static void print_element(rlx_dtype dtype, const unsigned char *from, struct tex
         text_add(out, STR(" "));
         text_print_f32(load_float(dtype, from + 4), out);
         break;
-    case CLASS_I:
-        text_addf(out, "%" PRId64, load_int(rlx_dtype_size(dtype), from));
-        break;
+    case CLASS_I: text_addf(out, "%" PRId64, load_int(rlx_dtype_size(dtype), from)); break;
     case CLASS_U: {
         size_t size = rlx_dtype_size(dtype);
         uint64_t mask = UINT64_MAX >> (64 - 8 * size);
         text_addf(out, "%" PRIu64, (uint64_t)load_int(size, from) & mask);
         break;
     }
-    case CLASS_B:
-        text_add(out, *from ? STR("true") : STR("false"));
-        break;
+    case CLASS_B: text_add(out, *from ? STR("true") : STR("false")); break;
     }
 }
 

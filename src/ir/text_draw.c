@@ -18,16 +18,11 @@ static void add_escaped(struct text *out, rlx_str s)
 static const char *fill(const struct ir_node *n)
 {
     switch (n->op) {
-    case RLX_OP_input:
-        return "#dbeafe";
-    case RLX_OP_param:
-        return "#fef3c7";
-    case RLX_OP_state:
-        return "#ede9fe";
-    case RLX_OP_const:
-        return "#f1f5f9";
-    default:
-        return "#ffffff";
+    case RLX_OP_input: return "#dbeafe";
+    case RLX_OP_param: return "#fef3c7";
+    case RLX_OP_state: return "#ede9fe";
+    case RLX_OP_const: return "#f1f5f9";
+    default: return "#ffffff";
     }
 }
 

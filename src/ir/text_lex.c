@@ -152,23 +152,17 @@ struct text_token text_lex(struct text_lexer *l)
     if (is_digit(c) || (c == '.' && is_digit(next)))
         return lex_number(l);
     switch (c) {
-    case '%':
-        return lex_name(l, TEXT_VALUE);
-    case '@':
-        return lex_name(l, TEXT_GRAPH);
-    case '"':
-        return lex_string(l);
-    case '<':
-        return next == '=' ? token(l, TEXT_MARK, at + 2) : bad(at, "expected '<='");
+    case '%': return lex_name(l, TEXT_VALUE);
+    case '@': return lex_name(l, TEXT_GRAPH);
+    case '"': return lex_string(l);
+    case '<': return next == '=' ? token(l, TEXT_MARK, at + 2) : bad(at, "expected '<='");
     case '.':
         if (next == '.' && char_at(l, at + 2) == '.')
             return bad(at, "'...' stands for values that were left out: this text was shortened "
                            "for reading");
         return bad(at, "a '.' stands here, but no digit follows");
-    case 0:
-        return bad(at, "the text holds a NUL byte");
-    default:
-        break;
+    case 0: return bad(at, "the text holds a NUL byte");
+    default: break;
     }
     if (strchr("(){}[],:=+-*/?", c))
         return token(l, TEXT_MARK, at + 1);

@@ -40,25 +40,18 @@ struct drawing {
 static int colour_of(const struct ir_node *n)
 {
     switch (n->op) {
-    case RLX_OP_input:
-        return INPUT;
-    case RLX_OP_param:
-        return PARAM;
-    case RLX_OP_state:
-        return STATE;
-    case RLX_OP_const:
-        return CONST;
-    default:
-        break;
+    case RLX_OP_input: return INPUT;
+    case RLX_OP_param: return PARAM;
+    case RLX_OP_state: return STATE;
+    case RLX_OP_const: return CONST;
+    default: break;
     }
     switch (op_info(n->op)->category) {
     case CATEGORY_CONTRACTION:
     case CATEGORY_WINDOW:
     case CATEGORY_SEQUENCE:
-    case CATEGORY_FUSED:
-        return HEAVY;
-    default:
-        return PLAIN;
+    case CATEGORY_FUSED: return HEAVY;
+    default: return PLAIN;
     }
 }
 
@@ -241,17 +234,10 @@ static void add_escaped(struct text *out, const char *text)
         bool shown = step > 1 || (step == 1 && (unsigned char)*s.ptr >= 0x20);
         step = step ? step : 1;
         switch (*s.ptr) {
-        case '&':
-            text_add(out, STR("&amp;"));
-            break;
-        case '<':
-            text_add(out, STR("&lt;"));
-            break;
-        case '>':
-            text_add(out, STR("&gt;"));
-            break;
-        default:
-            text_add(out, shown ? (rlx_str){s.ptr, step} : STR("?"));
+        case '&': text_add(out, STR("&amp;")); break;
+        case '<': text_add(out, STR("&lt;")); break;
+        case '>': text_add(out, STR("&gt;")); break;
+        default: text_add(out, shown ? (rlx_str){s.ptr, step} : STR("?"));
         }
         s = (rlx_str){s.ptr + step, s.len - step};
     }

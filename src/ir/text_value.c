@@ -139,19 +139,15 @@ static int escaped(rlx_str s, size_t *len)
         return -1;
     switch (s.ptr[0]) {
     case '"':
-    case '\\':
-        return s.ptr[0];
-    case 'n':
-        return '\n';
-    case 't':
-        return '\t';
+    case '\\': return s.ptr[0];
+    case 'n': return '\n';
+    case 't': return '\t';
     case 'x':
         *len = 3;
         if (s.len < 3 || hex_digit(s.ptr[1]) < 0 || hex_digit(s.ptr[2]) < 0)
             return -1;
         return hex_digit(s.ptr[1]) * 16 + hex_digit(s.ptr[2]);
-    default:
-        return -1;
+    default: return -1;
     }
 }
 

@@ -15,8 +15,8 @@ struct ir_type {
 };
 
 enum dtype_class { CLASS_F = 1, CLASS_I = 2, CLASS_U = 4, CLASS_B = 8, CLASS_C = 16 };
-#define CLASS_INT (CLASS_I | CLASS_U)              /* what the manual calls I */
-#define CLASS_REAL (CLASS_F | CLASS_I | CLASS_U)   /* R */
+#define CLASS_INT (CLASS_I | CLASS_U)            /* what the manual calls I */
+#define CLASS_REAL (CLASS_F | CLASS_I | CLASS_U) /* R */
 #define CLASS_ANY (CLASS_REAL | CLASS_B | CLASS_C)
 
 enum dtype_class dtype_class(rlx_dtype d);

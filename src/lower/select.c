@@ -110,8 +110,8 @@ rlx_status select_step(struct select_call *c, const char *name, void *work)
 
     if (!vec_room(s->mem, &s->step))
         return diag_no_memory(c->diag, sizeof(struct step));
-    s->step.at[s->step.len++] = (struct step){
-        .name = name, .node = c->id, .first = (uint32_t)s->operand.len, .work = work};
+    s->step.at[s->step.len++] =
+        (struct step){.name = name, .node = c->id, .first = (uint32_t)s->operand.len, .work = work};
     return RLX_OK;
 }
 
@@ -205,7 +205,8 @@ static rlx_status make_values(const struct ir_graph *g, const uint64_t *leaf_off
         return diag_no_memory(d, g->node.len * sizeof(struct value));
     for (size_t i = 0; i < g->node.len; i++) {
         const struct ir_node *n = &g->node.at[i];
-        struct value v = {.node = (int32_t)i, .root = (int32_t)i, .region = REGION_ACTS, .shares = -1};
+        struct value v = {
+            .node = (int32_t)i, .root = (int32_t)i, .region = REGION_ACTS, .shares = -1};
 
         if (!type_bytes(&n->type, &v.bytes))
             return diag_fail(d, RLX_ERROR_UNBOUND_DIM, "%s: node %zu still has a symbolic size",
@@ -230,8 +231,7 @@ static rlx_status select_nodes(const struct ir_graph *g, struct backend *b, stru
         c->node = &g->node.at[i];
         c->id = (ir_value)i;
         diag_at(c->diag, op_info(c->node->op)->name, (int32_t)i, c->node->label);
-        bool writes = op_is(c->node->op, OP_WRITES) &&
-                      ir_written_state(g, c->node) != RLX_NO_VALUE;
+        bool writes = op_is(c->node->op, OP_WRITES) && ir_written_state(g, c->node) != RLX_NO_VALUE;
         /* A view and an empty result need no work, unless the op has an effect besides. */
         if (op_is(c->node->op, OP_LEAF) || (!writes && (v->root != c->id || v->bytes == 0)))
             continue;
@@ -240,14 +240,14 @@ static rlx_status select_nodes(const struct ir_graph *g, struct backend *b, stru
     return RLX_OK;
 }
 
-#define COPY_OUT(field)                                                                          \
-    do {                                                                                         \
-        out->field = arena_alloc_array(arena, s->field.len, sizeof *s->field.at, 16);            \
-        if (!out->field)                                                                         \
-            return diag_no_memory(d, s->field.len * sizeof *s->field.at);                        \
-        if (s->field.len)                                                                        \
-            memcpy(out->field, s->field.at, s->field.len * sizeof *s->field.at);                 \
-        out->field##_count = s->field.len;                                                       \
+#define COPY_OUT(field)                                                               \
+    do {                                                                              \
+        out->field = arena_alloc_array(arena, s->field.len, sizeof *s->field.at, 16); \
+        if (!out->field)                                                              \
+            return diag_no_memory(d, s->field.len * sizeof *s->field.at);             \
+        if (s->field.len)                                                             \
+            memcpy(out->field, s->field.at, s->field.len * sizeof *s->field.at);      \
+        out->field##_count = s->field.len;                                            \
     } while (0)
 
 static rlx_status finish(const struct step_builder *s, struct arena *arena, struct steps *out,
@@ -264,8 +264,7 @@ rlx_status lower_select(const struct ir_graph *g, struct backend *b,
                         struct arena *arena, struct steps **out, struct diag *d)
 {
     struct step_builder s = {.mem = g->mod->mem};
-    struct select_call c = {
-        .graph = g, .options = options, .arena = arena, .diag = d, .steps = &s};
+    struct select_call c = {.graph = g, .options = options, .arena = arena, .diag = d, .steps = &s};
     struct steps *steps = arena_new(arena, struct steps);
     rlx_status status = RLX_OK;
 

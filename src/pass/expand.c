@@ -229,7 +229,8 @@ expander expander_of(enum op_family f)
 
 bool pass_expands(enum op_family f)
 {
-    return expander_of(f) || f == FAMILY_custom_fn || f == FAMILY_reshape || f == FAMILY_stop_gradient;
+    return expander_of(f) || f == FAMILY_custom_fn || f == FAMILY_reshape ||
+           f == FAMILY_stop_gradient;
 }
 
 static bool must_expand(const struct pass_run *p, const struct ir_node *n)

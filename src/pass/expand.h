@@ -16,12 +16,14 @@ static inline const struct ir_type *expand_type(const struct rebuild *r, ir_valu
 }
 rlx_status expand_1(struct rebuild *r, rlx_op op, ir_value a, ir_value *out);
 rlx_status expand_2(struct rebuild *r, rlx_op op, ir_value a, ir_value b, ir_value *out);
-rlx_status expand_3(struct rebuild *r, rlx_op op, ir_value a, ir_value b, ir_value c, ir_value *out);
+rlx_status expand_3(struct rebuild *r, rlx_op op, ir_value a, ir_value b, ir_value c,
+                    ir_value *out);
 rlx_status expand_narrow(struct rebuild *r, ir_value x, int64_t axis, ir_dim start, ir_dim len,
                          ir_value *out);
 rlx_status expand_reshape(struct rebuild *r, ir_value x, rlx_list shape, ir_value *out);
 rlx_status expand_transpose(struct rebuild *r, ir_value x, rlx_list perm, ir_value *out);
-rlx_status expand_cast(struct rebuild *r, ir_value x, rlx_dtype to, ir_value *out); /* or x itself */
+rlx_status expand_cast(struct rebuild *r, ir_value x, rlx_dtype to,
+                       ir_value *out); /* or x itself */
 /* x unchanged when there is no activation. */
 rlx_status expand_activation(struct rebuild *r, rlx_op activation, ir_value x, ir_value *out);
 

@@ -40,7 +40,8 @@ rlx_status expand_region(struct rebuild *r, const struct ir_node *n, const ir_va
     for (int32_t i = 0; i < n->in_count; i++)
         operand[i] = in[i];
     if (a->prologue == RLX_REGION_PROLOGUE_resize_nearest_2x)
-        TRY(expand_1(r, RLX_OP_resize_nearest_2x, in[a->prologue_input], &operand[a->prologue_input]));
+        TRY(expand_1(r, RLX_OP_resize_nearest_2x, in[a->prologue_input],
+                     &operand[a->prologue_input]));
     return unfuse(r, &a->chain, operand, out);
 }
 

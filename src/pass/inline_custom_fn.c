@@ -2,8 +2,8 @@
  *
  *     %y = custom_fn %x fwd_graph=@f      =>      the nodes of @f, with %x for its input
  *
- * Needs:  nothing.      Keeps: types, order, labels. Runs before differentiation has any use for the
- * node, or after it; a plain compile never differentiates. */
+ * Needs:  nothing.      Keeps: types, order, labels. Runs before differentiation has any use for
+ * the node, or after it; a plain compile never differentiates. */
 #include "pass/pass.h"
 #include "pass/rebuild.h"
 
@@ -84,4 +84,5 @@ static rlx_status run(struct pass_run *p, struct ir_module *m)
     return RLX_OK;
 }
 
-const struct pass pass_inline_custom_fn = {"inline-custom-fn", "inline functions of the graph", run};
+const struct pass pass_inline_custom_fn = {"inline-custom-fn", "inline functions of the graph",
+                                           run};

@@ -49,8 +49,11 @@ rlx_status rebuild_add(struct rebuild *r, rlx_op op, const ir_value *in, int32_t
 
 rlx_status rebuild_keep(struct rebuild *r, const struct ir_node *n)
 {
-    struct ir_new_node copy = {
-        .op = n->op, .in_count = n->in_count, .attr = n->attr, .label = n->label, .borrow_data = true};
+    struct ir_new_node copy = {.op = n->op,
+                               .in_count = n->in_count,
+                               .attr = n->attr,
+                               .label = n->label,
+                               .borrow_data = true};
     ir_value *in = arena_array(&r->old->mod->arena, ir_value, (size_t)n->in_count), v;
 
     if (!in)

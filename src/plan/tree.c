@@ -425,18 +425,10 @@ rlx_status tree_solve(struct tree *t, struct tree_part part, enum tree_answer *o
     TRY(enter(t, part, 0, UINT32_MAX, &e, d));
     while (t->depth > 0 && t->effort < t->effort_limit && t->nodes < t->node_limit) {
         switch (e) {
-        case CHOOSE:
-            TRY(choose(t, &e, d));
-            break;
-        case ENTER:
-            TRY(enter_next(t, &e, d));
-            break;
-        case FAILED:
-            TRY(refuse(t, &e, d));
-            break;
-        case SOLVED:
-            e = after_part(t);
-            break;
+        case CHOOSE: TRY(choose(t, &e, d)); break;
+        case ENTER: TRY(enter_next(t, &e, d)); break;
+        case FAILED: TRY(refuse(t, &e, d)); break;
+        case SOLVED: e = after_part(t); break;
         }
     }
     *out = t->depth > 0 ? TREE_LIMIT : e == SOLVED ? TREE_SOLVED : TREE_NONE;

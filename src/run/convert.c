@@ -6,19 +6,20 @@
 
 #include "base/half.h"
 
-/* An element on its way: floats as double (f32, f16, bf16 and f64 fit exactly), integers as bits. */
+/* An element on its way: floats as double (f32, f16, bf16 and f64 fit exactly), integers as bits.
+ */
 struct element {
     double f, im;
     uint64_t bits; /* two's complement, sign-extended for signed types */
     enum dtype_class cls;
 };
 
-#define LOAD_AS(T, field, kind)           \
-    do {                                  \
-        T v_;                             \
-        memcpy(&v_, src, sizeof v_);      \
-        e.field = v_;                     \
-        e.cls = kind;                     \
+#define LOAD_AS(T, field, kind)      \
+    do {                             \
+        T v_;                        \
+        memcpy(&v_, src, sizeof v_); \
+        e.field = v_;                \
+        e.cls = kind;                \
     } while (0)
 
 static struct element load(rlx_dtype t, const uint8_t *src)
@@ -81,12 +82,14 @@ static struct element load(rlx_dtype t, const uint8_t *src)
 
 static float as_f32(const struct element *e) /* one rounding, also from 64-bit integers */
 {
-    return e->cls == CLASS_I ? (float)(int64_t)e->bits : e->cls == CLASS_U ? (float)e->bits : (float)e->f;
+    return e->cls == CLASS_I   ? (float)(int64_t)e->bits
+           : e->cls == CLASS_U ? (float)e->bits
+                               : (float)e->f;
 }
 
 static double as_f64(const struct element *e)
 {
-    return e->cls == CLASS_I ? (double)(int64_t)e->bits
+    return e->cls == CLASS_I   ? (double)(int64_t)e->bits
            : e->cls == CLASS_U ? (double)e->bits
                                : e->f;
 }
@@ -132,10 +135,10 @@ static uint64_t as_unsigned(const struct element *e, int bits)
     return as_bits(e, 0, ldexp(1, bits), 0, UINT64_MAX >> (64 - bits));
 }
 
-#define STORE(T, value)               \
-    do {                              \
-        T v_ = (T)(value);            \
-        memcpy(dst, &v_, sizeof v_);  \
+#define STORE(T, value)              \
+    do {                             \
+        T v_ = (T)(value);           \
+        memcpy(dst, &v_, sizeof v_); \
     } while (0)
 
 static void store(rlx_dtype t, uint8_t *dst, const struct element *e)

@@ -29,9 +29,9 @@ static rlx_status check_limits(const struct program *p, struct diag *d)
     for (size_t i = 0; t.max_buffer && i < p->steps->value_count; i++) {
         const struct value *v = &p->steps->value[i];
         if (v->bytes > t.max_buffer)
-            return diag_fail(d, RLX_ERROR_LIMIT, "node %d takes %llu bytes; %s allocates at most %llu",
-                             v->node, (unsigned long long)v->bytes, t.backend,
-                             (unsigned long long)t.max_buffer);
+            return diag_fail(
+                d, RLX_ERROR_LIMIT, "node %d takes %llu bytes; %s allocates at most %llu", v->node,
+                (unsigned long long)v->bytes, t.backend, (unsigned long long)t.max_buffer);
     }
     return RLX_OK;
 }
@@ -115,7 +115,8 @@ static rlx_status build(const struct program_desc *desc, struct program *p,
     uint64_t *offsets = NULL;
 
     TRY(leaf_offsets(desc, p, &offsets, d));
-    TRY(lower_select(ir_entry(p->mod), p->backend, &desc->select, offsets, &p->arena, &p->steps, d));
+    TRY(lower_select(ir_entry(p->mod), p->backend, &desc->select, offsets, &p->arena, &p->steps,
+                     d));
     TRY(plan_build(p->steps, &desc->plan, &p->arena, &p->plan, d));
     TRY(allocate(desc, p, d));
     TRY(upload_consts(p, d));
@@ -229,8 +230,8 @@ rlx_status program_write(struct program *p, const struct program_slot *slot, rlx
 {
     if (slot->value < 0)
         return RLX_OK; /* nothing reads it */
-    return span_write(p->backend, program_span(p, slot->value), slot->type.dtype, dtype, data, count,
-                      d);
+    return span_write(p->backend, program_span(p, slot->value), slot->type.dtype, dtype, data,
+                      count, d);
 }
 
 rlx_status program_read(struct program *p, const struct program_slot *slot, rlx_dtype dtype,

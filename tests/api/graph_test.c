@@ -1,4 +1,5 @@
-/* graph_test.c: building graphs by hand: failures are kept, objects stay usable, sub-graphs work. */
+/* graph_test.c: building graphs by hand: failures are kept, objects stay usable, sub-graphs work.
+ */
 #include <math.h>
 
 #include "../test.h"
@@ -163,10 +164,11 @@ TEST(graph, control_flow_by_hand)
 
 TEST(graph, an_unbounded_loop_can_be_limited)
 {
-    static const char text[] = "rlx 1\n"
-                               "graph @main (input %x: f32[]) { %y = while %x cond_graph=@c body_graph=@b return %y }\n"
-                               "graph @c (input %x: f32[]) { %t = const bool[] {true} return %t }\n"
-                               "graph @b (input %x: f32[]) { %y = neg %x return %y }\n";
+    static const char text[] =
+        "rlx 1\n"
+        "graph @main (input %x: f32[]) { %y = while %x cond_graph=@c body_graph=@b return %y }\n"
+        "graph @c (input %x: f32[]) { %t = const bool[] {true} return %t }\n"
+        "graph @b (input %x: f32[]) { %y = neg %x return %y }\n";
     rlx_context *ctx = open_context(t);
     rlx_device *dev = NULL;
     rlx_model *m = NULL;
@@ -178,7 +180,8 @@ TEST(graph, an_unbounded_loop_can_be_limited)
     require_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
     require_ok(t, rlx_session_create(m, dev, &(rlx_session_desc){.loop_limit = 100}, &s, &err));
     rlx_binding in = {"x", {RLX_DTYPE_f32, 0, {0}, &x, sizeof x}};
-    expect_status(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, &err), RLX_ERROR_LIMIT);
+    expect_status(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, &err),
+                  RLX_ERROR_LIMIT);
     expect_contains(t, err.message, "100");
     rlx_session_destroy(s);
     rlx_model_destroy(m);
@@ -204,7 +207,8 @@ TEST(graph, out_of_range_indices_are_reported_when_asked)
     require_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
     for (int checked = 0; checked < 2; checked++) {
         rlx_session *s;
-        require_ok(t, rlx_session_create(m, dev, &(rlx_session_desc){.check_indices = checked}, &s, &err));
+        require_ok(
+            t, rlx_session_create(m, dev, &(rlx_session_desc){.check_indices = checked}, &s, &err));
         expect_status(t, rlx_session_run(s, &run, &err), checked ? RLX_ERROR_INDEX : RLX_OK);
         if (checked)
             expect_contains(t, err.message, "9");

@@ -12,22 +12,28 @@
 static const char *const graphs[] = {
     "graph (input %a: f32[130,300], input %b: f32[300,170], input %c: f32[170]) {"
     " %m = matmul %a, %b %s = add %m, %c %g = gelu %s %y = softmax %g return %y }",
-    "graph (input %a: f16[70,130], input %b: f16[130,65]) { %m = matmul %a, %b %y = relu %m return %y }",
+    "graph (input %a: f16[70,130], input %b: f16[130,65]) { %m = matmul %a, %b %y = relu %m return "
+    "%y }",
     "graph (input %x: f32[300000]) { %y = reduce_sum %x axes=[0] return %y }",
-    "graph (input %x: f32[700,500]) { %s = reduce_sum %x axes=[0] %m = reduce_max %x axes=[1] return %s, %m }",
+    "graph (input %x: f32[700,500]) { %s = reduce_sum %x axes=[0] %m = reduce_max %x axes=[1] "
+    "return %s, %m }",
     "graph (input %x: f32[40,6000]) { %c = cumsum %x %s = sort %c %y = exp %x return %s, %y }",
     "graph (input %x: f32[2,16,30,30], input %w: f32[24,16,3,3]) {"
     " %c = conv %x, %w padding=[1,1] %p = pool %c kind=mean kernel_size=[3,3] stride=[2,2]"
     " %g = conv_backward_weight %x, %c kernel_size=[3,3] padding=[1,1] return %p, %g }",
     "graph (input %q: f32[2,4,150,32], input %k: f32[2,4,220,32], input %v: f32[2,4,220,32]) {"
     " %y = attention %q, %k, %v num_heads=4 head_dim=32 mask_kind=causal"
-    " %g = attention_backward %q, %k, %v, %y num_heads=4 head_dim=32 mask_kind=causal wrt=key return %y, %g }",
+    " %g = attention_backward %q, %k, %v, %y num_heads=4 head_dim=32 mask_kind=causal wrt=key "
+    "return %y, %g }",
     "graph (input %x: f32[500,256], input %g: f32[256], input %b: f32[256]) {"
-    " %n = layer_norm %x, %g, %b %d = layer_norm_backward_gamma %x, %n %i = layer_norm_backward_input %x, %g, %n"
+    " %n = layer_norm %x, %g, %b %d = layer_norm_backward_gamma %x, %n %i = "
+    "layer_norm_backward_input %x, %g, %n"
     " return %n, %d, %i }",
-    "graph (input %x: f32[4000,8], input %t: f32[4000]) { %i = cast %t to=i32 %y = scatter_add %x, %i out_dim=2"
+    "graph (input %x: f32[4000,8], input %t: f32[4000]) { %i = cast %t to=i32 %y = scatter_add %x, "
+    "%i out_dim=2"
     " %z = transpose %x perm=[1,0] return %y, %z }",
-    "graph (input %x: f32[64,1000]) { %s = sample %x seed=3 top_k=50 top_p=0.9 %r = rng_normal shape=[70000]"
+    "graph (input %x: f32[64,1000]) { %s = sample %x seed=3 top_k=50 top_p=0.9 %r = rng_normal "
+    "shape=[70000]"
     " return %s, %r }",
 };
 #define GRAPH_COUNT (sizeof graphs / sizeof graphs[0])
@@ -79,7 +85,8 @@ static bool run(struct test *t, const char *device, int threads, const rlx_sessi
 
     *out = (struct results){0};
     snprintf(text, sizeof text, "rlx 1\n%s", graph);
-    bool ok = rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = threads}, &ctx, &err) == RLX_OK &&
+    bool ok = rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = threads}, &ctx,
+                                 &err) == RLX_OK &&
               rlx_device_open(ctx, rlx_cstr(device), &dev, &err) == RLX_OK &&
               rlx_model_parse(ctx, rlx_cstr(text), &m, &err) == RLX_OK &&
               rlx_session_create(m, dev, desc, &s, &err) == RLX_OK;
@@ -95,7 +102,8 @@ static bool run(struct test *t, const char *device, int threads, const rlx_sessi
         out->dtype[i] = o[i].tensor.dtype;
         out->data[i] = o[i].tensor.data = calloc(1, out->bytes[i] + 1);
     }
-    ok = ok && rlx_session_run(s, &(rlx_run_desc){in, inputs, o, out->count, NULL, 0}, &err) == RLX_OK;
+    ok = ok &&
+         rlx_session_run(s, &(rlx_run_desc){in, inputs, o, out->count, NULL, 0}, &err) == RLX_OK;
     if (!ok)
         fail(t, "%s in %s", err.message, graph);
     for (size_t i = 0; i < inputs; i++)

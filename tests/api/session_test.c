@@ -43,9 +43,9 @@ static rlx_tensor vector(float *data, int64_t n)
     return (rlx_tensor){RLX_DTYPE_f32, 1, {n}, data, (size_t)n * sizeof *data};
 }
 
-#define SCALE                                            \
-    "rlx 1\n"                                            \
-    "graph (input %x: f32[3], param %w: f32[3]) {\n"     \
+#define SCALE                                        \
+    "rlx 1\n"                                        \
+    "graph (input %x: f32[3], param %w: f32[3]) {\n" \
     "    %y = mul %x, %w\n    %z = neg %y\n    return %y, %z\n}\n"
 
 TEST(session, runs_and_selects_outputs)
@@ -153,10 +153,10 @@ TEST(session, params_are_typed_and_shared)
     close_world(&w);
 }
 
-#define CACHE                                                                                 \
-    "rlx 1\n"                                                                                 \
-    "graph (state %cache: f32[4,2], input %row: f32[1,2], input %at: i32[]) {\n"              \
-    "    %all = cache_append %cache, %row, %at axis=0\n"                                      \
+#define CACHE                                                                    \
+    "rlx 1\n"                                                                    \
+    "graph (state %cache: f32[4,2], input %row: f32[1,2], input %at: i32[]) {\n" \
+    "    %all = cache_append %cache, %row, %at axis=0\n"                         \
     "    %sum = reduce_sum %all axes=[0]\n    return %sum\n}\n"
 
 TEST(session, states_survive_runs)
@@ -189,9 +189,9 @@ TEST(session, states_survive_runs)
     close_world(&w);
 }
 
-#define ANY_SIZE                                                                      \
-    "rlx 1\ndim n\n"                                                                  \
-    "graph (input %a: f32[n,2], input %b: f32[2*n]) {\n"                              \
+#define ANY_SIZE                                         \
+    "rlx 1\ndim n\n"                                     \
+    "graph (input %a: f32[n,2], input %b: f32[2*n]) {\n" \
     "    %f = reshape %a shape=[2*n]\n    %y = add %f, %b\n    return %y\n}\n"
 
 TEST(session, binds_sizes_from_inputs)
@@ -243,7 +243,8 @@ TEST(session, submit_and_wait_are_separate)
     expect_ok(t, rlx_session_wait(w.session, ticket, &run, &w.err));
     expect_near(t, y[0], 1, 0);
     expect_status(t, rlx_session_wait(w.session, ticket, &run, &w.err), RLX_ERROR_STATE);
-    expect_ok(t, rlx_session_submit(w.session, &run, &ticket, &w.err)); /* destroyed while running */
+    expect_ok(t,
+              rlx_session_submit(w.session, &run, &ticket, &w.err)); /* destroyed while running */
     close_world(&w);
 }
 
@@ -313,8 +314,8 @@ static rlx_status whole_life(const rlx_allocator *mem, const char *text)
     if (s == RLX_OK)
         s = rlx_model_transform(model, "expand,dce", dev, &other, &err);
     if (s == RLX_OK)
-        s = rlx_session_create(model, dev, &(rlx_session_desc){.params_default_zero = true}, &session,
-                               &err);
+        s = rlx_session_create(model, dev, &(rlx_session_desc){.params_default_zero = true},
+                               &session, &err);
     if (s == RLX_OK)
         s = rlx_session_run(session, &(rlx_run_desc){0}, &err);
     rlx_session_destroy(session);
@@ -408,7 +409,8 @@ TEST(session, null_device_runs_everything)
     expect_ok(t, rlx_session_create(w.model, null, &(rlx_session_desc){.params_default_zero = true},
                                     &w.session, &w.err));
     rlx_binding out = {"y", vector(y, 4)};
-    expect_ok(t, rlx_session_run(w.session, &(rlx_run_desc){.outputs = &out, .output_count = 1}, &w.err));
+    expect_ok(
+        t, rlx_session_run(w.session, &(rlx_run_desc){.outputs = &out, .output_count = 1}, &w.err));
     expect_near(t, y[3], 0, 0);
     rlx_session_destroy(w.session);
     w.session = NULL;

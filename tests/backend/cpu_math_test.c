@@ -53,13 +53,13 @@ static const struct {
     rlx_op op;
     double (*meaning)(double);
 } functions[] = {
-    {RLX_OP_exp, exp},           {RLX_OP_log, log},         {RLX_OP_tanh, tanh},
-    {RLX_OP_sigmoid, sigmoid},   {RLX_OP_erf, erf},         {RLX_OP_gelu, gelu},
-    {RLX_OP_silu, silu},         {RLX_OP_elu, elu},         {RLX_OP_gelu_approx, gelu_approx},
-    {RLX_OP_softplus, softplus}, {RLX_OP_mish, mish},       {RLX_OP_log_sigmoid, log_sigmoid},
-    {RLX_OP_rsqrt, rsqrt},       {RLX_OP_sqrt, sqrt},       {RLX_OP_round, rint},
-    {RLX_OP_floor, floor},       {RLX_OP_ceil, ceil},       {RLX_OP_sin, sin},
-    {RLX_OP_cos, cos},           {RLX_OP_tan, tan},         {RLX_OP_atan, atan},
+    {RLX_OP_exp, exp},           {RLX_OP_log, log},   {RLX_OP_tanh, tanh},
+    {RLX_OP_sigmoid, sigmoid},   {RLX_OP_erf, erf},   {RLX_OP_gelu, gelu},
+    {RLX_OP_silu, silu},         {RLX_OP_elu, elu},   {RLX_OP_gelu_approx, gelu_approx},
+    {RLX_OP_softplus, softplus}, {RLX_OP_mish, mish}, {RLX_OP_log_sigmoid, log_sigmoid},
+    {RLX_OP_rsqrt, rsqrt},       {RLX_OP_sqrt, sqrt}, {RLX_OP_round, rint},
+    {RLX_OP_floor, floor},       {RLX_OP_ceil, ceil}, {RLX_OP_sin, sin},
+    {RLX_OP_cos, cos},           {RLX_OP_tan, tan},   {RLX_OP_atan, atan},
 };
 
 /* NaN and infinities where they belong, else within the tolerance of ops-core 22. */
@@ -91,8 +91,8 @@ TEST(cpu_math, functions_keep_their_tolerance_over_all_of_f32)
             for (int i = 0; i < n; i++) {
                 bool ok = agrees(functions[f].op, x[i], y[i], functions[f].meaning((double)x[i]));
                 if (!ok && wrong++ == 0)
-                    test_note(t, "%s of %.9g is %.9g", op_info(functions[f].op)->name,
-                              (double)x[i], (double)y[i]);
+                    test_note(t, "%s of %.9g is %.9g", op_info(functions[f].op)->name, (double)x[i],
+                              (double)y[i]);
             }
         }
         expect_eq(t, wrong, 0);

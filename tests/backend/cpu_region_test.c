@@ -10,8 +10,8 @@ extern const struct cpu_kernel CPU_NAME(cpu_elementwise_region);
 
 static struct cpu_tensor tensor(rlx_dtype dtype, const void *data, rlx_list shape)
 {
-    struct cpu_tensor t = {.dtype = dtype, .data = (void *)(uintptr_t)data, .rank = shape.count,
-                           .count = 1};
+    struct cpu_tensor t = {
+        .dtype = dtype, .data = (void *)(uintptr_t)data, .rank = shape.count, .count = 1};
 
     for (int32_t a = 0; a < shape.count; a++) {
         t.dim[a] = shape.at[a];
@@ -26,8 +26,8 @@ static void run(struct test *t, const rlx_chain_step *chain, size_t len, int32_t
 {
     const struct cpu_kernel *k = &CPU_NAME(cpu_elementwise_region);
     union ir_attr attr = {.elementwise_region = {.chain = {chain, len}, .prologue = prologue}};
-    struct cpu_call c = {.op = RLX_OP_elementwise_region, .attr = &attr, .in_count = in_count,
-                         .in = in, .out = out};
+    struct cpu_call c = {
+        .op = RLX_OP_elementwise_region, .attr = &attr, .in_count = in_count, .in = in, .out = out};
 
     require_ok(t, pool_create(&c.pool, threads, mem_default(), NULL));
     size_t bytes = (size_t)k->scratch(&c);
@@ -102,8 +102,8 @@ TEST(cpu_region, a_long_chain_gives_the_same_for_any_number_of_threads)
     int32_t add = 1;
 
     for (int32_t k = 0; k < STEPS; k++)
-        chain[k] = (rlx_chain_step){
-            .op = RLX_OP_add, .in = {k ? k / 2 : RLX_CHAIN_INPUT(0), RLX_CHAIN_INPUT(1)}};
+        chain[k] = (rlx_chain_step){.op = RLX_OP_add,
+                                    .in = {k ? k / 2 : RLX_CHAIN_INPUT(0), RLX_CHAIN_INPUT(1)}};
     chain[1].in[0] = 0;
     for (int32_t k = STEPS - 1; k > 0; k /= 2)
         add++;

@@ -147,8 +147,7 @@ TEST(diag, cuts_between_characters)
             diag_at(&d, text, 1, (rlx_str){text, len});
             diag_fail(&d, RLX_ERROR_IO, "%s", text);
             const char *each[] = {d.first.message, d.first.label, d.first.op};
-            const size_t room[] = {sizeof d.first.message, sizeof d.first.label,
-                                   sizeof d.first.op};
+            const size_t room[] = {sizeof d.first.message, sizeof d.first.label, sizeof d.first.op};
             for (int i = 0; i < 3; i++) {
                 expect(t, str_is_utf8(rlx_cstr(each[i])));
                 expect(t, str_ends(rlx_cstr(each[i]), STR("...")));

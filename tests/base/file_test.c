@@ -142,7 +142,7 @@ static const char *plant(struct test *t)
 TEST(file, beside_opens_what_is_beside)
 {
     static const char *const rows[][2] = {
-        {"part", "part"},     {"./part", "part"},      {"sub/deep", "deep"},
+        {"part", "part"},      {"./part", "part"},     {"sub/deep", "deep"},
         {"sub//deep", "deep"}, {"sub/./deep", "deep"}, {"..odd", "odd"},
     };
     const char *model = plant(t);
@@ -154,8 +154,8 @@ TEST(file, beside_opens_what_is_beside)
             struct file f;
             test_note(t, "\"%s\"", rows[i][0]);
             diag_init(&d, "test");
-            require_ok(t, file_open_beside(&f, model, rlx_cstr(rows[i][0]),
-                                           (enum file_mode)mode, mem_default(), &d));
+            require_ok(t, file_open_beside(&f, model, rlx_cstr(rows[i][0]), (enum file_mode)mode,
+                                           mem_default(), &d));
             expect(t, str_eq((rlx_str){(const char *)f.data, f.size}, rlx_cstr(rows[i][1])));
             file_close(&f);
         }
@@ -168,8 +168,8 @@ TEST(file, beside_takes_a_view_and_a_linked_folder)
     struct file f;
     require(t, model != NULL);
 
-    require_ok(t, file_open_beside(&f, model, (rlx_str){"partXYZ", 4}, FILE_READ,
-                                   mem_default(), NULL));
+    require_ok(
+        t, file_open_beside(&f, model, (rlx_str){"partXYZ", 4}, FILE_READ, mem_default(), NULL));
     file_close(&f);
     /* The caller's own path may go through links: only the stranger's name may not. */
     model = test_temp(t, "root/in/side/../model");
@@ -221,8 +221,7 @@ TEST(file, beside_refuses_hostile_names)
         struct file f = {.size = 77};
         test_note(t, "row %zu, \"%.*s\"", i, STR_ARG(rows[i].name));
         diag_init(&d, "test");
-        expect_status(t, file_open_beside(&f, model, rows[i].name, FILE_MAP, mem_default(),
-                                          &d),
+        expect_status(t, file_open_beside(&f, model, rows[i].name, FILE_MAP, mem_default(), &d),
                       RLX_ERROR_IO);
         expect_error(t, RLX_ERROR_IO, rows[i].why, &d.first);
         expect_eq(t, f.size, 77);
@@ -240,23 +239,23 @@ TEST(file, beside_refuses_long_components)
     for (size_t len = 255; len < sizeof name; len += 23248) {
         memset(name, 'n', len);
         diag_init(&d, "test");
-        expect_status(t, file_open_beside(&f, model, (rlx_str){name, len}, FILE_MAP,
-                                          mem_default(), &d),
-                      RLX_ERROR_IO);
+        expect_status(
+            t, file_open_beside(&f, model, (rlx_str){name, len}, FILE_MAP, mem_default(), &d),
+            RLX_ERROR_IO);
         expect_contains(t, d.first.message, len > 255 ? "File name too long" : "No such file");
     }
     for (size_t i = 0; i < sizeof name; i++) /* "./././" without end, and then a file */
         name[i] = i % 2 ? '/' : '.';
     memcpy(name + sizeof name - 4, "part", 4);
-    require_ok(t, file_open_beside(&f, model, (rlx_str){name, sizeof name}, FILE_MAP,
-                                   mem_default(), NULL));
+    require_ok(t, file_open_beside(&f, model, (rlx_str){name, sizeof name}, FILE_MAP, mem_default(),
+                                   NULL));
     file_close(&f);
 }
 
 TEST(file, beside_leaves_no_descriptor_open)
 {
-    static const char *const names[] = {"part", "sub/deep", "side/deep", "sub/missing", "pipe",
-                                        "../secret", "sub"};
+    static const char *const names[] = {"part", "sub/deep",  "side/deep", "sub/missing",
+                                        "pipe", "../secret", "sub"};
     const char *model = plant(t);
     require(t, model != NULL);
     int before = dup(0);

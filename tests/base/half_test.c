@@ -138,10 +138,32 @@ static bool agrees(struct test *t, float f)
 TEST(half, special_floats)
 {
     static const float rows[] = {
-        0.0f, -0.0f, 1.0f, -1.0f, 65504.0f, 65519.996f, 65520.0f, -65520.0f, 65536.0f, 1e30f,
-        FLT_MAX, -FLT_MAX, FLT_MIN, 0x1p-149f, -0x1p-149f, 0x1p-14f, 0x1.fffffep-15f,
-        0x1p-24f, 0x1p-25f, 0x1.000002p-25f, 0x1.fffffep-26f, 0x1.8p-24f, INFINITY, -INFINITY,
-        NAN, -NAN,
+        0.0f,
+        -0.0f,
+        1.0f,
+        -1.0f,
+        65504.0f,
+        65519.996f,
+        65520.0f,
+        -65520.0f,
+        65536.0f,
+        1e30f,
+        FLT_MAX,
+        -FLT_MAX,
+        FLT_MIN,
+        0x1p-149f,
+        -0x1p-149f,
+        0x1p-14f,
+        0x1.fffffep-15f,
+        0x1p-24f,
+        0x1p-25f,
+        0x1.000002p-25f,
+        0x1.fffffep-26f,
+        0x1.8p-24f,
+        INFINITY,
+        -INFINITY,
+        NAN,
+        -NAN,
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -259,8 +281,9 @@ __attribute__((target("f16c"))) static float cpu_f16_to_f32(uint16_t h)
 
 TEST(half, like_the_cpu)
 {
-    if (!__builtin_cpu_supports("f16c"))
-        skip(t, "this CPU has no f16c");
+    if (!__builtin_cpu_supports(
+            "avx2")) /* every CPU with it has f16c; clang has no word for that */
+        skip(t, "this CPU has no f16c that we know of");
     for (uint32_t h = 0; h < 65536; h++) {
         if (!same_float(f16_to_f32((uint16_t)h), cpu_f16_to_f32((uint16_t)h)))
             fail(t, "f16 %04x differs", h);

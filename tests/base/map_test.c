@@ -161,16 +161,11 @@ TEST(hash, known_answers)
         size_t len;
         uint64_t hash;
     } rows[] = {
-        {0, UINT64_C(0xabac0158050fc4dc)},
-        {1, UINT64_C(0xc9f49bf37d57ca93)},
-        {7, UINT64_C(0xd3927d989bb11140)},
-        {8, UINT64_C(0x369095118d299a8e)},
-        {9, UINT64_C(0x25a48eb36c063de4)},
-        {15, UINT64_C(0xd320d86d2a519956)},
-        {16, UINT64_C(0xcc4fdd1a7d908b66)},
-        {31, UINT64_C(0x2370dd1f8c21d1bc)},
-        {63, UINT64_C(0x9d199062b7bbb3a8)},
-        {64, UINT64_C(0xf17997ec4b4a6065)},
+        {0, UINT64_C(0xabac0158050fc4dc)},  {1, UINT64_C(0xc9f49bf37d57ca93)},
+        {7, UINT64_C(0xd3927d989bb11140)},  {8, UINT64_C(0x369095118d299a8e)},
+        {9, UINT64_C(0x25a48eb36c063de4)},  {15, UINT64_C(0xd320d86d2a519956)},
+        {16, UINT64_C(0xcc4fdd1a7d908b66)}, {31, UINT64_C(0x2370dd1f8c21d1bc)},
+        {63, UINT64_C(0x9d199062b7bbb3a8)}, {64, UINT64_C(0xf17997ec4b4a6065)},
     };
     const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
     unsigned char data[64];

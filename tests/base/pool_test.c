@@ -267,8 +267,8 @@ TEST(pool, one_pool_may_use_another)
 struct caller {
     struct pool *pool;
     int id, runs;
-    int64_t part[16]; /* plain: only the blocks of one run touch it at a time */
-    atomic_int *active;         /* [2]: blocks under way, by caller */
+    int64_t part[16];            /* plain: only the blocks of one run touch it at a time */
+    atomic_int *active;          /* [2]: blocks under way, by caller */
     pthread_barrier_t *together; /* so that both begin at once */
     atomic_int wrong;
 };

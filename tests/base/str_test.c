@@ -35,8 +35,8 @@ static int sign(int x)
 
 TEST(str, order_is_by_bytes_then_length)
 {
-    const rlx_str sorted[] = {none, STR("A"), STR("a"), STR("a\0"), STR("aa"), STR("b"),
-                              STR("\xc3\xa4")};
+    const rlx_str sorted[] = {none,      STR("A"), STR("a"),       STR("a\0"),
+                              STR("aa"), STR("b"), STR("\xc3\xa4")};
     const int n = (int)(sizeof sorted / sizeof *sorted);
 
     for (int i = 0; i < n; i++) {
@@ -56,25 +56,25 @@ TEST(str, utf8_table)
         {{"", 0}, true},
         {{"a\0b", 3}, true},
         {{"\x7f", 1}, true},
-        {{"\x80", 1}, false},             /* continuation alone */
+        {{"\x80", 1}, false}, /* continuation alone */
         {{"\xbf", 1}, false},
-        {{"\xc0\x80", 2}, false},         /* overlong NUL */
-        {{"\xc1\xbf", 2}, false},         /* overlong U+007F */
-        {{"\xc2\x80", 2}, true},          /* U+0080 */
-        {{"\xdf\xbf", 2}, true},          /* U+07FF */
-        {{"\xc2", 1}, false},             /* cut */
+        {{"\xc0\x80", 2}, false}, /* overlong NUL */
+        {{"\xc1\xbf", 2}, false}, /* overlong U+007F */
+        {{"\xc2\x80", 2}, true},  /* U+0080 */
+        {{"\xdf\xbf", 2}, true},  /* U+07FF */
+        {{"\xc2", 1}, false},     /* cut */
         {{"\xc2\x41", 2}, false},
         {{"\xc2\xc0", 2}, false},
-        {{"\xe0\x80\x80", 3}, false},     /* overlong */
-        {{"\xe0\x9f\xbf", 3}, false},     /* overlong U+07FF */
-        {{"\xe0\xa0\x80", 3}, true},      /* U+0800 */
-        {{"\xe0\xa0", 2}, false},         /* cut */
+        {{"\xe0\x80\x80", 3}, false}, /* overlong */
+        {{"\xe0\x9f\xbf", 3}, false}, /* overlong U+07FF */
+        {{"\xe0\xa0\x80", 3}, true},  /* U+0800 */
+        {{"\xe0\xa0", 2}, false},     /* cut */
         {{"\xec\xbf\xbf", 3}, true},
-        {{"\xed\x9f\xbf", 3}, true},      /* U+D7FF */
-        {{"\xed\xa0\x80", 3}, false},     /* U+D800 */
-        {{"\xed\xbf\xbf", 3}, false},     /* U+DFFF */
-        {{"\xee\x80\x80", 3}, true},      /* U+E000 */
-        {{"\xef\xbf\xbf", 3}, true},      /* U+FFFF */
+        {{"\xed\x9f\xbf", 3}, true},  /* U+D7FF */
+        {{"\xed\xa0\x80", 3}, false}, /* U+D800 */
+        {{"\xed\xbf\xbf", 3}, false}, /* U+DFFF */
+        {{"\xee\x80\x80", 3}, true},  /* U+E000 */
+        {{"\xef\xbf\xbf", 3}, true},  /* U+FFFF */
         {{"\xef\xbf\x7f", 3}, false},
         {{"\xf0\x80\x80\x80", 4}, false}, /* overlong */
         {{"\xf0\x8f\xbf\xbf", 4}, false}, /* overlong U+FFFF */

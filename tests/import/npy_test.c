@@ -540,20 +540,14 @@ static void damage(struct file_text *f, uint64_t *state)
     const char *word = words[draw(state, sizeof words / sizeof words[0])];
 
     switch (f->len ? draw(state, 6) : 5) {
-    case 0:
-        f->at[at] ^= (uint8_t)(1u << draw(state, 8));
-        break;
-    case 1:
-        f->at[at] = (uint8_t)draw(state, 256);
-        break;
+    case 0: f->at[at] ^= (uint8_t)(1u << draw(state, 8)); break;
+    case 1: f->at[at] = (uint8_t)draw(state, 256); break;
     case 2: /* cut out */
         n = n < rest ? n : rest;
         memmove(f->at + at, f->at + at + n, rest - n);
         f->len -= n;
         break;
-    case 3:
-        f->len = at;
-        break;
+    case 3: f->len = at; break;
     case 4: /* written over */
         n = strlen(word) < rest ? strlen(word) : rest;
         memcpy(f->at + at, word, n);

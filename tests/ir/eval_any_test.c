@@ -56,50 +56,25 @@ static void random_attr(struct dice *d, const struct attr_info *a, void *at, str
     static const float reals[] = {0, 1, 0.5f, 1e-5f, -1, 0.9f};
 
     switch (a->kind) {
-    case ATTR_BOOL:
-        *(bool *)at = roll(d, 2);
-        break;
-    case ATTR_I64:
-        *(int64_t *)at = (int64_t)roll(d, 9) - 3;
-        break;
-    case ATTR_U64:
-        *(uint64_t *)at = roll(d, 1000);
-        break;
-    case ATTR_F32:
-        *(float *)at = reals[roll(d, 6)];
-        break;
-    case ATTR_F64:
-        *(double *)at = nasty(d);
-        break;
-    case ATTR_ENUM:
-        *(int32_t *)at = (int32_t)roll(d, 5);
-        break;
-    case ATTR_DTYPE:
-        *(rlx_dtype *)at = (rlx_dtype)roll(d, RLX_DTYPE_count);
-        break;
-    case ATTR_DIM:
-        *(ir_dim *)at = (ir_dim)roll(d, 4);
-        break;
+    case ATTR_BOOL: *(bool *)at = roll(d, 2); break;
+    case ATTR_I64: *(int64_t *)at = (int64_t)roll(d, 9) - 3; break;
+    case ATTR_U64: *(uint64_t *)at = roll(d, 1000); break;
+    case ATTR_F32: *(float *)at = reals[roll(d, 6)]; break;
+    case ATTR_F64: *(double *)at = nasty(d); break;
+    case ATTR_ENUM: *(int32_t *)at = (int32_t)roll(d, 5); break;
+    case ATTR_DTYPE: *(rlx_dtype *)at = (rlx_dtype)roll(d, RLX_DTYPE_count); break;
+    case ATTR_DIM: *(ir_dim *)at = (ir_dim)roll(d, 4); break;
     case ATTR_AXES:
-    case ATTR_INTS:
-        *(rlx_list *)at = random_list(d, -1, 4);
-        break;
-    case ATTR_DIMS:
-        *(rlx_list *)at = random_list(d, 0, 4);
-        break;
+    case ATTR_INTS: *(rlx_list *)at = random_list(d, -1, 4); break;
+    case ATTR_DIMS: *(rlx_list *)at = random_list(d, 0, 4); break;
     case ATTR_FLOATS:
         for (int i = 0; i < 4; i++)
             b->number[i] = reals[roll(d, 6)];
         *(struct ir_blob *)at = (struct ir_blob){b->number, roll(d, 4)};
         break;
-    case ATTR_CHAIN:
-        *(struct ir_blob *)at = random_chain(d, b);
-        break;
-    case ATTR_UNARY:
-        *(rlx_op *)at = (rlx_op)(RLX_OP_relu + roll(d, 30));
-        break;
-    default:
-        break;
+    case ATTR_CHAIN: *(struct ir_blob *)at = random_chain(d, b); break;
+    case ATTR_UNARY: *(rlx_op *)at = (rlx_op)(RLX_OP_relu + roll(d, 30)); break;
+    default: break;
     }
 }
 

@@ -16,7 +16,7 @@ static struct eval_tensor leaf_value(struct run *r, ir_value v, const double *x)
     return out;
 }
 
-#define CACHE_GRAPH \
+#define CACHE_GRAPH                                                            \
     "rlx 1 graph (state %s: f32[4,2], input %x: f32[2,2], input %p: i32[]) { " \
     "%before = neg %s %c = cache_append %s, %x, %p %after = neg %s return %before, %c, %after }"
 

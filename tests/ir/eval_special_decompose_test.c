@@ -59,17 +59,10 @@ static void fill_matrix(struct eval_tensor *a, enum kind kind, uint64_t seed)
     for (int64_t k = 0; k < a->count; k++) {
         double i = (double)(k / n), j = (double)(k % n);
         switch (kind) {
-        case LOW_RANK:
-            a->at[k].f = (i + 1) * (j - 2) + (i - 1);
-            break;
-        case GRADED:
-            a->at[k].f = real_between(&state, -1, 1) * pow(10, -3 * j);
-            break;
-        case REPEATED:
-            a->at[k].f = k / n == k % n ? 2 : 0;
-            break;
-        default:
-            a->at[k].f = real_between(&state, -1, 1);
+        case LOW_RANK: a->at[k].f = (i + 1) * (j - 2) + (i - 1); break;
+        case GRADED: a->at[k].f = real_between(&state, -1, 1) * pow(10, -3 * j); break;
+        case REPEATED: a->at[k].f = k / n == k % n ? 2 : 0; break;
+        default: a->at[k].f = real_between(&state, -1, 1);
         }
     }
     eval_round(a);

@@ -251,17 +251,13 @@ static void check_default(struct test *t, const struct attr_info *a, const void 
         expect_eq(t, *(const int32_t *)at, word);
         break;
     case ATTR_DTYPE:
-    case ATTR_UNARY:
-        expect_eq(t, *(const int32_t *)at, w->word);
-        break;
+    case ATTR_UNARY: expect_eq(t, *(const int32_t *)at, w->word); break;
     case ATTR_DIM:
         expect_eq(t, *(const ir_dim *)at, w->marker ? RLX_DIM_FAILED : (int64_t)w->number);
         break;
     case ATTR_AXES:
     case ATTR_INTS:
-    case ATTR_DIMS:
-        expect_eq(t, ((const rlx_list *)at)->count, 0);
-        break;
+    case ATTR_DIMS: expect_eq(t, ((const rlx_list *)at)->count, 0); break;
     case ATTR_FLOATS:
     case ATTR_BYTES:
     case ATTR_STRING:
@@ -269,9 +265,7 @@ static void check_default(struct test *t, const struct attr_info *a, const void 
         expect(t, ((const struct ir_blob *)at)->ptr == NULL);
         expect_eq_u64(t, ((const struct ir_blob *)at)->len, 0);
         break;
-    case ATTR_GRAPH:
-        expect_eq(t, *(const int32_t *)at, -1);
-        break;
+    case ATTR_GRAPH: expect_eq(t, *(const int32_t *)at, -1); break;
     }
 }
 
@@ -308,51 +302,27 @@ static void change(const struct attr_info *a, union ir_attr *attr, bool again)
     void *at = (char *)attr + a->offset;
 
     switch (a->kind) {
-    case ATTR_BOOL:
-        *(bool *)at = !*(bool *)at;
-        break;
-    case ATTR_I64:
-        *(int64_t *)at = again ? 98765 : 54321;
-        break;
-    case ATTR_U64:
-        *(uint64_t *)at = again ? UINT64_MAX : UINT64_C(1) << 63;
-        break;
-    case ATTR_F32:
-        *(float *)at = again ? -0.0f : 123.5f;
-        break;
-    case ATTR_F64:
-        *(double *)at = again ? -0.0 : 123.5;
-        break;
-    case ATTR_ENUM:
-        *(int32_t *)at = again ? 78 : 77;
-        break;
-    case ATTR_DTYPE:
-        *(rlx_dtype *)at = again ? RLX_DTYPE_c64 : RLX_DTYPE_u16;
-        break;
-    case ATTR_DIM:
-        *(ir_dim *)at = again ? 12 : 11;
-        break;
+    case ATTR_BOOL: *(bool *)at = !*(bool *)at; break;
+    case ATTR_I64: *(int64_t *)at = again ? 98765 : 54321; break;
+    case ATTR_U64: *(uint64_t *)at = again ? UINT64_MAX : UINT64_C(1) << 63; break;
+    case ATTR_F32: *(float *)at = again ? -0.0f : 123.5f; break;
+    case ATTR_F64: *(double *)at = again ? -0.0 : 123.5; break;
+    case ATTR_ENUM: *(int32_t *)at = again ? 78 : 77; break;
+    case ATTR_DTYPE: *(rlx_dtype *)at = again ? RLX_DTYPE_c64 : RLX_DTYPE_u16; break;
+    case ATTR_DIM: *(ir_dim *)at = again ? 12 : 11; break;
     case ATTR_AXES:
     case ATTR_INTS:
-    case ATTR_DIMS:
-        *(rlx_list *)at = again ? RLX_LIST(0, 0) : RLX_LIST(0);
-        break;
+    case ATTR_DIMS: *(rlx_list *)at = again ? RLX_LIST(0, 0) : RLX_LIST(0); break;
     case ATTR_FLOATS:
         *(struct ir_blob *)at = (struct ir_blob){again ? other_floats : some_floats, 2};
         break;
     case ATTR_BYTES:
-    case ATTR_STRING:
-        *(struct ir_blob *)at = (struct ir_blob){again ? "ac" : "ab", 2};
-        break;
+    case ATTR_STRING: *(struct ir_blob *)at = (struct ir_blob){again ? "ac" : "ab", 2}; break;
     case ATTR_CHAIN:
         *(struct ir_blob *)at = (struct ir_blob){again ? other_steps : some_steps, 2};
         break;
-    case ATTR_GRAPH:
-        *(int32_t *)at = again ? 3 : 2;
-        break;
-    case ATTR_UNARY:
-        *(rlx_op *)at = again ? RLX_OP_exp : RLX_OP_relu;
-        break;
+    case ATTR_GRAPH: *(int32_t *)at = again ? 3 : 2; break;
+    case ATTR_UNARY: *(rlx_op *)at = again ? RLX_OP_exp : RLX_OP_relu; break;
     }
 }
 

@@ -288,14 +288,10 @@ static ir_dim random_dim(struct dim_table *dims, uint64_t *rng, int depth)
         return pick % 3 ? dim_symbol(dims, rlx_cstr(names[pick % 4])) : (ir_dim)(pick % 9);
     ir_dim x = random_dim(dims, rng, depth - 1), y = random_dim(dims, rng, depth - 1);
     switch (pick % 5) {
-    case 0:
-        return dim_add(dims, x, y);
-    case 1:
-        return dim_sub(dims, x, y);
-    case 2:
-        return dim_mul(dims, x, y);
-    default:
-        return dim_floor_div(dims, x, 1 + pick % 7);
+    case 0: return dim_add(dims, x, y);
+    case 1: return dim_sub(dims, x, y);
+    case 2: return dim_mul(dims, x, y);
+    default: return dim_floor_div(dims, x, 1 + pick % 7);
     }
 }
 

@@ -352,28 +352,16 @@ TEST(verify, random_damage_is_survived)
             struct ir_node *n = &g->node.at[(r / 3) % g->node.len];
             int32_t v = nasty[(r >> 12) % (sizeof nasty / sizeof nasty[0])];
             switch ((r >> 20) % 8) {
-            case 0:
-                n->op = v < 9 ? RLX_OP_none : (rlx_op)(RLX_OP_count + v % 9);
-                break;
-            case 1:
-                n->in_count = n->in_count > v ? v : n->in_count;
-                break;
+            case 0: n->op = v < 9 ? RLX_OP_none : (rlx_op)(RLX_OP_count + v % 9); break;
+            case 1: n->in_count = n->in_count > v ? v : n->in_count; break;
             case 2:
                 if (n->in_count)
                     n->in[0] = v;
                 break;
-            case 3:
-                n->type.rank = v;
-                break;
-            case 4:
-                n->type.dtype = (rlx_dtype)v;
-                break;
-            case 5:
-                n->type.dim[r & 7] = v;
-                break;
-            case 6:
-                g->output.at[0] = v;
-                break;
+            case 3: n->type.rank = v; break;
+            case 4: n->type.dtype = (rlx_dtype)v; break;
+            case 5: n->type.dim[r & 7] = v; break;
+            case 6: g->output.at[0] = v; break;
             default:
                 if (op_info(n->op)->family == FAMILY_if_)
                     n->attr.if_.then_graph = v;

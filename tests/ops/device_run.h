@@ -46,7 +46,8 @@ static inline long device_numbers(struct test *t, struct device_run *r, const ch
     sprintf(text, strncmp(body, "rlx", 3) == 0 ? "%s" : "rlx 1\ngraph () {\n%s\n}\n", body);
     snprintf(name, sizeof name, "out%zu", i);
     if (rlx_model_parse(r->ctx, rlx_cstr(text), &m, &err) == RLX_OK &&
-        rlx_session_create(m, r->dev, &(rlx_session_desc){.check_plan = true}, &s, &err) == RLX_OK &&
+        rlx_session_create(m, r->dev, &(rlx_session_desc){.check_plan = true}, &s, &err) ==
+            RLX_OK &&
         rlx_session_output_shape(s, i, &shape, &err) == RLX_OK) {
         size_t elements = shape.bytes / rlx_dtype_size(shape.dtype);
         bool wide = shape.dtype == RLX_DTYPE_f64;

@@ -81,14 +81,10 @@ static double float_at(const rlx_tensor *t, size_t i)
     const uint16_t *half = t->data;
 
     switch (t->dtype) {
-    case RLX_DTYPE_f64:
-        return ((const double *)t->data)[i];
-    case RLX_DTYPE_f16:
-        return (double)f16_to_f32(half[i]);
-    case RLX_DTYPE_bf16:
-        return (double)bf16_to_f32(half[i]);
-    default:
-        return (double)((const float *)t->data)[i]; /* f32, and the parts of c64 */
+    case RLX_DTYPE_f64: return ((const double *)t->data)[i];
+    case RLX_DTYPE_f16: return (double)f16_to_f32(half[i]);
+    case RLX_DTYPE_bf16: return (double)bf16_to_f32(half[i]);
+    default: return (double)((const float *)t->data)[i]; /* f32, and the parts of c64 */
     }
 }
 

@@ -33,11 +33,14 @@ TEST(worked, activations)
 {
 #define XS "%x = const f32[5] {-3 -1 0.5 1 3} "
     static const struct example list[] = {
-        {XS "%y = gelu %x return %y", "-0.004049694 -0.158655254 0.345731231 0.841344746 2.995950306", 1e-6},
+        {XS "%y = gelu %x return %y",
+         "-0.004049694 -0.158655254 0.345731231 0.841344746 2.995950306", 1e-6},
         {XS "%y = gelu_approx %x return %y",
          "-0.003637392 -0.158808009 0.345714010 0.841191991 2.996362608", 1e-6},
-        {XS "%y = silu %x return %y", "-0.142277620 -0.268941421 0.311229666 0.731058579 2.857722380", 1e-6},
-        {"%x = const f32[1] {1} %y = activation_backward %x, %x kind=gelu return %y", "1.083315471", 1e-6},
+        {XS "%y = silu %x return %y",
+         "-0.142277620 -0.268941421 0.311229666 0.731058579 2.857722380", 1e-6},
+        {"%x = const f32[1] {1} %y = activation_backward %x, %x kind=gelu return %y", "1.083315471",
+         1e-6},
         {"%x = const f32[1] {1} %y = activation_backward %x, %x kind=gelu_approx return %y",
          "1.082964084", 1e-6},
     };
@@ -50,7 +53,8 @@ TEST(worked, movement)
     static const struct example list[] = {
         {"%x = const f32[10] {0 1 2 3 4 5 6 7 8 9} %y = narrow %x axis=0 start=3 len=4 return %y",
          "3 4 5 6", 0},
-        {"%x = const f32[2,3] {0 1 2 3 4 5} %y = transpose %x perm=[1,0] return %y", "0 3 1 4 2 5", 0},
+        {"%x = const f32[2,3] {0 1 2 3 4 5} %y = transpose %x perm=[1,0] return %y", "0 3 1 4 2 5",
+         0},
         {"%x = const f32[3,1] {7 8 9} %y = expand %x shape=[2,3,4] return %y",
          "7 7 7 7 8 8 8 8 9 9 9 9 7 7 7 7 8 8 8 8 9 9 9 9", 0},
         {"%x = const f32[0,3] {} %y = reshape %x shape=[-1,3] return %y", "", 0},
@@ -81,7 +85,8 @@ TEST(worked, reductions)
         {"%x = const f32[2,2] {1 2 3 4} %y = reduce_prod %x axes=[0,1] return %y", "24", 0},
         {"%x = const f32[3] {2 0 5} %y = reduce_prod %x axes=[0] return %y", "0", 0},
         {"%x = const f32[3] {3 1 3} %y = reduce_max %x axes=[0] return %y", "3", 0},
-        {"%x = const f32[3] {1 2 3} %y = softmax %x return %y", "0.09003057 0.24472847 0.66524096", 2e-7},
+        {"%x = const f32[3] {1 2 3} %y = softmax %x return %y", "0.09003057 0.24472847 0.66524096",
+         2e-7},
         {"%x = const f32[2] {-inf -inf} %y = softmax %x return %y", "0 0", 0},
         {"%x = const f32[3] {1 2 3} %y = cumsum %x exclusive=true return %y", "0 1 3", 0},
         {"%x = const f32[3] {1 2 3} %y = cumsum_backward %x exclusive=true return %y", "5 3 0", 0},
@@ -95,9 +100,12 @@ TEST(worked, reductions)
 TEST(worked, sampling)
 {
     static const struct example list[] = {
-        {"%x = const f32[2,4] {0 0 0 0 0 0 0 0} %y = sample %x top_k=4 seed=42 return %y", "3 2", 0},
-        {"%x = const f32[2,4] {9 9 9 9 1 2 3 4} %y = sample %x top_k=4 seed=42 return %y", "3 2", 0},
-        {"%x = const f32[4] {0 0 0 0} %o = const i32[] {7} %y = sample %x, %o top_k=4 seed=42 return %y",
+        {"%x = const f32[2,4] {0 0 0 0 0 0 0 0} %y = sample %x top_k=4 seed=42 return %y", "3 2",
+         0},
+        {"%x = const f32[2,4] {9 9 9 9 1 2 3 4} %y = sample %x top_k=4 seed=42 return %y", "3 2",
+         0},
+        {"%x = const f32[4] {0 0 0 0} %o = const i32[] {7} %y = sample %x, %o top_k=4 seed=42 "
+         "return %y",
          "0", 0},
     };
     RUN(list);
@@ -127,12 +135,15 @@ TEST(worked, windows)
         {"%x = const f32[1,1,5] {1 2 3 4 5} %w = const f32[1,1,3] {1 0 -1} "
          "%y = conv %x, %w stride=[2] padding=[1] return %y",
          "-2 -2 4", 0},
-        {"%x = const f32[1,1,4] {1 2 3 4} %y = pool %x kind=mean kernel_size=[3] stride=[2] padding=[1] return %y",
+        {"%x = const f32[1,1,4] {1 2 3 4} %y = pool %x kind=mean kernel_size=[3] stride=[2] "
+         "padding=[1] return %y",
          "1 3", 1e-7},
         {"%x = const f32[1,1,4] {1 2 3 4} "
-         "%y = pool %x kind=mean kernel_size=[3] stride=[2] padding=[1] count_include_pad=false return %y",
+         "%y = pool %x kind=mean kernel_size=[3] stride=[2] padding=[1] count_include_pad=false "
+         "return %y",
          "1.5 3", 1e-7},
-        {"%x = const f32[1,1,4] {1 2 3 4} %y = pool %x kind=max kernel_size=[3] stride=[2] padding=[1] return %y",
+        {"%x = const f32[1,1,4] {1 2 3 4} %y = pool %x kind=max kernel_size=[3] stride=[2] "
+         "padding=[1] return %y",
          "2 4", 0},
         {"%x = const f32[1,1,2,2] {1 2 3 4} %c = im2col %x kernel_size=[2,2] padding=[1,1] "
          "%y = narrow %c axis=0 start=0 len=1 return %y",
@@ -146,16 +157,18 @@ TEST(worked, windows)
 
 TEST(worked, attention)
 {
-#define QKV                                                                       \
-    "%q = const f32[1,1,2,1] {1 2} %k = const f32[1,1,3,1] {0 1 -1} "             \
+#define QKV                                                           \
+    "%q = const f32[1,1,2,1] {1 2} %k = const f32[1,1,3,1] {0 1 -1} " \
     "%v = const f32[1,1,3,1] {10 20 30} "
 #define HEAD "num_heads=1 head_dim=1 score_scale=1 "
     static const struct example list[] = {
         {QKV "%y = attention %q, %k, %v " HEAD "return %y", "18.453021 18.985658", 1e-6},
-        {QKV "%y = attention %q, %k, %v " HEAD "mask_kind=causal return %y", "17.310586 18.985658", 1e-6},
+        {QKV "%y = attention %q, %k, %v " HEAD "mask_kind=causal return %y", "17.310586 18.985658",
+         1e-6},
         {QKV "%y = attention %q, %k, %v " HEAD "mask_kind=sliding_window window=1 return %y",
          "17.310586 20.179862", 1e-6},
-        {QKV "%y = attention %q, %k, %v " HEAD "logit_softcap=1 return %y", "18.522759 18.454772", 1e-6},
+        {QKV "%y = attention %q, %k, %v " HEAD "logit_softcap=1 return %y", "18.522759 18.454772",
+         1e-6},
         {QKV "%m = const f32[1,3] {0 0 0} %y = attention %q, %k, %v, %m " HEAD
              "mask_kind=custom return %y",
          "0 0", 0},
@@ -167,11 +180,12 @@ TEST(worked, attention)
 
 TEST(worked, rope)
 {
-#define TABLES                                                           \
+#define TABLES                                                                   \
     "%x = const f32[1,4] {1 2 3 4} %c = const f32[1,2] {0.54030231 0.99995000} " \
     "%s = const f32[1,2] {0.84147098 0.00999983} "
     static const struct example list[] = {
-        {TABLES "%y = rope %x, %c, %s head_dim=4 return %y", "-1.9841106 1.9599007 2.4623779 4.0197997", 1e-6},
+        {TABLES "%y = rope %x, %c, %s head_dim=4 return %y",
+         "-1.9841106 1.9599007 2.4623779 4.0197997", 1e-6},
         {TABLES "%y = rope %x, %c, %s head_dim=4 style=interleaved return %y",
          "-1.1426397 1.9220756 2.9598507 4.0297995", 1e-6},
     };
@@ -207,22 +221,28 @@ TEST(worked, region)
 
 TEST(worked, scan)
 {
-#define BODY "graph @body (input %c: f32[], input %x: f32[]) { %two = const f32[] {2} " \
-             "%d = mul %c, %two %y = add %d, %x return %y }\n"
-#define VJP "graph @vjp (input %c: f32[], input %x: f32[], input %d: f32[]) { %two = const f32[] {2} " \
-            "%dc = mul %d, %two return %dc, %d }\n"
+#define BODY                                                                   \
+    "graph @body (input %c: f32[], input %x: f32[]) { %two = const f32[] {2} " \
+    "%d = mul %c, %two %y = add %d, %x return %y }\n"
+#define VJP                                                                                    \
+    "graph @vjp (input %c: f32[], input %x: f32[], input %d: f32[]) { %two = const f32[] {2} " \
+    "%dc = mul %d, %two return %dc, %d }\n"
 #define INIT "rlx 1\ngraph @main () { %i = const f32[] {1} %xs = const f32[3] {1 2 3} "
     static const struct example list[] = {
-        {INIT "%y = scan %i, %xs body=@body length=3 num_xs=1 save_trajectory=true return %y }\n" BODY,
+        {INIT
+         "%y = scan %i, %xs body=@body length=3 num_xs=1 save_trajectory=true return %y }\n" BODY,
          "3 8 19", 0},
         {INIT "%t = const f32[3] {3 8 19} %g = const f32[] {1} "
-              "%y = scan_backward %i, %t, %g, %xs body=@body body_vjp=@vjp length=3 num_xs=1 return %y }\n" BODY VJP,
+              "%y = scan_backward %i, %t, %g, %xs body=@body body_vjp=@vjp length=3 num_xs=1 "
+              "return %y }\n" BODY VJP,
          "8", 0},
         {INIT "%t = const f32[3] {3 8 19} %g = const f32[] {1} "
-              "%y = scan_backward_xs %i, %t, %g, %xs body=@body body_vjp=@vjp length=3 num_xs=1 return %y }\n" BODY VJP,
+              "%y = scan_backward_xs %i, %t, %g, %xs body=@body body_vjp=@vjp length=3 num_xs=1 "
+              "return %y }\n" BODY VJP,
          "4 2 1", 0},
         {"rlx 1\ngraph @main () { %i = const f32[] {0} %xs = const f32[10] {1 1 1 1 1 1 1 1 1 1} "
-         "%y = scan %i, %xs body=@sum length=10 num_xs=1 save_trajectory=true num_checkpoints=3 return %y }\n"
+         "%y = scan %i, %xs body=@sum length=10 num_xs=1 save_trajectory=true num_checkpoints=3 "
+         "return %y }\n"
          "graph @sum (input %c: f32[], input %x: f32[]) { %y = add %c, %x return %y }\n",
          "4 7 10", 0},
     };

@@ -1,4 +1,5 @@
-/* case_test.c: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after. */
+/* case_test.c: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after.
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,14 +23,10 @@ struct format {
 static struct format format_of(rlx_dtype t)
 {
     switch (t) {
-    case RLX_DTYPE_f16:
-        return (struct format){2, 10, 15};
-    case RLX_DTYPE_bf16:
-        return (struct format){2, 7, 127};
-    case RLX_DTYPE_f64:
-        return (struct format){8, 52, 1023};
-    default:
-        return (struct format){4, 23, 127};
+    case RLX_DTYPE_f16: return (struct format){2, 10, 15};
+    case RLX_DTYPE_bf16: return (struct format){2, 7, 127};
+    case RLX_DTYPE_f64: return (struct format){8, 52, 1023};
+    default: return (struct format){4, 23, 127};
     }
 }
 

@@ -4,7 +4,8 @@
  *     while   [ carried values ][ cond, body ]
  *     scan    [ carried value  ][ body       ]
  *
- * Values move between the parts by copying: sub-programs keep their inputs in slots of their own. */
+ * Values move between the parts by copying: sub-programs keep their inputs in slots of their own.
+ */
 #include "backend/cpu/cpu.h"
 
 #include <string.h>
@@ -17,8 +18,8 @@
 struct cpu_control {
     struct cpu_sub_program *sub[2]; /* then, else; cond, body; body; body, its gradient */
     int64_t loop_limit;
-    int64_t length;    /* of a scan */
-    uint64_t sub_at;   /* where the sub-programs' memory begins in the scratch */
+    int64_t length;     /* of a scan */
+    uint64_t sub_at;    /* where the sub-programs' memory begins in the scratch */
     uint64_t *carry_at; /* where each carried value lies in the scratch */
     size_t carry_count;
 };
@@ -253,7 +254,8 @@ static rlx_status run_scan_backward(struct cpu_work *w, struct diag *d)
     for (int64_t t = length - 1; t >= 0; t--) {
         int64_t row = a->save_trajectory ? row_of_step(t, w->in[2].dim[0], length) : -1;
         if (row >= 0)
-            add_into(carried(w, 0), upstream + (uint64_t)row * bytes, w->in[0].dtype, w->in[0].count);
+            add_into(carried(w, 0), upstream + (uint64_t)row * bytes, w->in[0].dtype,
+                     w->in[0].count);
         TRY(restore_carry(w, t, d));
         copy(vjp->in[0].data, carried(w, 1), bytes);
         feed_slices(vjp, w, 1, 3, (size_t)a->num_xs, t);

@@ -1,10 +1,10 @@
 /* kernel.h: what a CPU kernel is given and how it shares its work.
  *
  * Files in kernels/ are compiled once per ISA level; CPU_NAME(x) gives each level's copy a name of
- * its own, and everything else in them is static. A kernel takes dense row-major tensors of any rank
- * up to 8, empty ones included, and cuts its work into blocks by the shapes alone, never by the
- * number of threads, so that results are the same for any number. Kernels allocate nothing: what
- * they need besides is scratch that they ask for beforehand. */
+ * its own, and everything else in them is static. A kernel takes dense row-major tensors of any
+ * rank up to 8, empty ones included, and cuts its work into blocks by the shapes alone, never by
+ * the number of threads, so that results are the same for any number. Kernels allocate nothing:
+ * what they need besides is scratch that they ask for beforehand. */
 #ifndef CPU_KERNEL_H
 #define CPU_KERNEL_H
 

@@ -55,7 +55,8 @@ static rlx_status run_custom(struct cpu_work *w, struct diag *d)
 
     for (int32_t i = 0; i < w->call.in_count; i++)
         in[i] = tensor_view(&w->in[i]);
-    rlx_status s = w->custom->cpu(w->custom->user, in, w->call.in_count, attrs->ptr, attrs->len, &out);
+    rlx_status s =
+        w->custom->cpu(w->custom->user, in, w->call.in_count, attrs->ptr, attrs->len, &out);
     if (s != RLX_OK)
         return diag_fail(d, s, "custom op \"%s\" failed: %s", w->custom->name, rlx_status_text(s));
     return RLX_OK;
@@ -135,8 +136,9 @@ static rlx_status select_custom(struct cpu_device *dev, struct select_call *c)
                          "custom op \"%.*s\" has no CPU function; give one to rlx_custom_op.cpu",
                          STR_ARG(name));
     if (c->node->in_count > FEW_INPUTS)
-        return diag_fail(c->diag, RLX_ERROR_LIMIT, "custom op \"%.*s\" has %d inputs, at most %d fit",
-                         STR_ARG(name), c->node->in_count, FEW_INPUTS);
+        return diag_fail(c->diag, RLX_ERROR_LIMIT,
+                         "custom op \"%.*s\" has %d inputs, at most %d fit", STR_ARG(name),
+                         c->node->in_count, FEW_INPUTS);
     TRY(cpu_new_work(dev, c, &w));
     w->run = run_custom;
     w->custom = op;

@@ -27,7 +27,8 @@ rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t 
                          struct cpu_sub_program **out);
 uint64_t cpu_sub_bytes(const struct cpu_sub_program *p); /* of memory it needs */
 void cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory);
-/* Inputs have been written, outputs can be read afterwards. Bad indices go to the parent's fault. */
+/* Inputs have been written, outputs can be read afterwards. Bad indices go to the parent's fault.
+ */
 rlx_status cpu_sub_run(struct cpu_sub_program *p, struct cpu_fault *fault, struct diag *d);
 
 #endif

@@ -1,8 +1,8 @@
 /* null.c: a device that computes nothing, and checks everything it is told.
  *
- * Every op becomes one step with the node's operands; memory is real, so what is written can be read
- * back, and results are zeros. It makes all that stands above a backend testable anywhere: spans must
- * lie in their buffers, buffers must be released, tickets must exist. */
+ * Every op becomes one step with the node's operands; memory is real, so what is written can be
+ * read back, and results are zeros. It makes all that stands above a backend testable anywhere:
+ * spans must lie in their buffers, buffers must be released, tickets must exist. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -128,7 +128,8 @@ static rlx_status null_fill(struct backend *b, struct span dst, uint8_t byte, st
 
 static rlx_status null_select(struct backend *b, struct select_call *c)
 {
-    ir_value state = op_is(c->node->op, OP_WRITES) ? ir_written_state(c->graph, c->node) : RLX_NO_VALUE;
+    ir_value state =
+        op_is(c->node->op, OP_WRITES) ? ir_written_state(c->graph, c->node) : RLX_NO_VALUE;
 
     (void)b;
     TRY(select_step(c, op_info(c->node->op)->name, NULL));

@@ -9,14 +9,14 @@
 
 /* ---- f32 ----------------------------------------------------------------------------------- */
 
-#define EACH(value)                             \
-    do {                                        \
-        CPU_INDEPENDENT                         \
-        for (int64_t i = 0; i < n; i++) {       \
-            float x = px[i], dy = pdy[i];       \
-            (void)x;                            \
-            out[i] = (value);                   \
-        }                                       \
+#define EACH(value)                       \
+    do {                                  \
+        CPU_INDEPENDENT                   \
+        for (int64_t i = 0; i < n; i++) { \
+            float x = px[i], dy = pdy[i]; \
+            (void)x;                      \
+            out[i] = (value);             \
+        }                                 \
     } while (0)
 
 /* dy e^x. 2^k is multiplied on in four parts, so that it may lie far outside of f32. */
@@ -170,13 +170,13 @@ static void grad_finite(rlx_op op, const float *px, const float *pdy, float *out
 
 /* ---- f64 ----------------------------------------------------------------------------------- */
 
-#define FACTOR(value)                           \
-    do {                                        \
-        for (int64_t i = 0; i < n; i++) {       \
-            double x = px[i];                   \
-            (void)x;                            \
-            factor[i] = (value);                \
-        }                                       \
+#define FACTOR(value)                     \
+    do {                                  \
+        for (int64_t i = 0; i < n; i++) { \
+            double x = px[i];             \
+            (void)x;                      \
+            factor[i] = (value);          \
+        }                                 \
     } while (0)
 
 static inline double clamp_f64(double x, double low, double high)
@@ -221,8 +221,7 @@ static inline double gelu_approx_slope_f64(double x)
     double c = clamp_f64(x, -64.0, 64.0);
     double u = 1.59576912160573071176 * (c + 0.044715 * c * c * c);
     return sigmoid_f64(u) +
-           c * sigmoid_slope_f64(u) * 1.59576912160573071176 * (1.0 + 0.134145 * c * c) +
-           (x - x);
+           c * sigmoid_slope_f64(u) * 1.59576912160573071176 * (1.0 + 0.134145 * c * c) + (x - x);
 }
 
 static inline double silu_slope_f64(double x)

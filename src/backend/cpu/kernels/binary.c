@@ -4,53 +4,53 @@
  * only full rows: a single element is spread over a tile first. */
 #include "backend/cpu/kernels/row.h"
 
-#define PAIR_LOOP(type, a_at, b_at, value)    \
-    CPU_INDEPENDENT                           \
-    for (int64_t i = 0; i < n; i++) {         \
-        type a = a_at, b = b_at;              \
-        q_[i] = (value);                      \
+#define PAIR_LOOP(type, a_at, b_at, value) \
+    CPU_INDEPENDENT                        \
+    for (int64_t i = 0; i < n; i++) {      \
+        type a = a_at, b = b_at;           \
+        q_[i] = (type)(value);             \
     }
 
 /* Both operands are rows. */
-#define PAIR(type, value)                            \
-    do {                                             \
-        const type *pa_ = va, *pb_ = vb;             \
-        type *q_ = vout;                             \
-        PAIR_LOOP(type, pa_[i], pb_[i], value)       \
+#define PAIR(type, value)                      \
+    do {                                       \
+        const type *pa_ = va, *pb_ = vb;       \
+        type *q_ = vout;                       \
+        PAIR_LOOP(type, pa_[i], pb_[i], value) \
     } while (0)
 
 /* Either may be a single element. */
-#define STEPPED(type, value)                                  \
-    do {                                                      \
-        const type *pa_ = va, *pb_ = vb;                      \
-        const type a0_ = pa_[0], b0_ = pb_[0];                \
-        type *q_ = vout;                                      \
-        if (as && bs) {                                       \
-            PAIR_LOOP(type, pa_[i], pb_[i], value)            \
-        } else if (as) {                                      \
-            PAIR_LOOP(type, pa_[i], b0_, value)               \
-        } else {                                              \
-            PAIR_LOOP(type, a0_, pb_[i], value)               \
-        }                                                     \
+#define STEPPED(type, value)                       \
+    do {                                           \
+        const type *pa_ = va, *pb_ = vb;           \
+        const type a0_ = pa_[0], b0_ = pb_[0];     \
+        type *q_ = vout;                           \
+        if (as && bs) {                            \
+            PAIR_LOOP(type, pa_[i], pb_[i], value) \
+        } else if (as) {                           \
+            PAIR_LOOP(type, pa_[i], b0_, value)    \
+        } else {                                   \
+            PAIR_LOOP(type, a0_, pb_[i], value)    \
+        }                                          \
     } while (0)
 
 /* ---- floats -------------------------------------------------------------------------------- */
 
 /* Powers that need no pow; each keeps every special case of C's. */
-#define POWER_BY(type, sqrt_, inf)                                                       \
-    do {                                                                                 \
-        const type e_ = ((const type *)vb)[0];                                           \
-        if (e_ == 2)                                                                     \
-            STEPPED(type, ((void)b, a * a));                                             \
-        else if (e_ == 1)                                                                \
-            STEPPED(type, ((void)b, a));                                                 \
-        else if (e_ == -1)                                                               \
-            STEPPED(type, ((void)b, 1 / a));                                             \
-        else if (e_ == (type)0.5)                                                        \
-            STEPPED(type, ((void)b, a == -(inf) ? (inf) : sqrt_(a + 0)));                \
-        else                                                                             \
-            return false;                                                                \
-        return true;                                                                     \
+#define POWER_BY(type, sqrt_, inf)                                        \
+    do {                                                                  \
+        const type e_ = ((const type *)vb)[0];                            \
+        if (e_ == 2)                                                      \
+            STEPPED(type, ((void)b, a * a));                              \
+        else if (e_ == 1)                                                 \
+            STEPPED(type, ((void)b, a));                                  \
+        else if (e_ == -1)                                                \
+            STEPPED(type, ((void)b, 1 / a));                              \
+        else if (e_ == (type)0.5)                                         \
+            STEPPED(type, ((void)b, a == -(inf) ? (inf) : sqrt_(a + 0))); \
+        else                                                              \
+            return false;                                                 \
+        return true;                                                      \
     } while (0)
 
 static bool power_f32(const void *va, int as, const void *vb, int bs, void *vout, int64_t n)
@@ -64,29 +64,29 @@ static bool power_f64(const void *va, int as, const void *vb, int bs, void *vout
 }
 
 /* Calls into the C library: the steps cost nothing beside them. */
-#define CALLED(type, call)                              \
-    do {                                                \
-        const type *pa_ = va, *pb_ = vb;                \
-        type *q_ = vout;                                \
-        for (int64_t i = 0; i < n; i++)                 \
-            q_[i] = call(pa_[i * as], pb_[i * bs]);     \
+#define CALLED(type, call)                          \
+    do {                                            \
+        const type *pa_ = va, *pb_ = vb;            \
+        type *q_ = vout;                            \
+        for (int64_t i = 0; i < n; i++)             \
+            q_[i] = call(pa_[i * as], pb_[i * bs]); \
     } while (0)
 
-#define FLOAT_CASES(type, max, min, pow_short, pow, mod, atan2)                   \
-    switch ((int)op) {                                                            \
-    case RLX_OP_add: STEPPED(type, a + b); break;                                 \
-    case RLX_OP_sub: STEPPED(type, a - b); break;                                 \
-    case RLX_OP_mul: STEPPED(type, a * b); break;                                 \
-    case RLX_OP_div: STEPPED(type, a / b); break;                                 \
-    case RLX_OP_max: STEPPED(type, max(a, b)); break;                             \
-    case RLX_OP_min: STEPPED(type, min(a, b)); break;                             \
-    case RLX_OP_pow:                                                              \
-        if (bs || !pow_short(va, as, vb, bs, vout, n))                            \
-            CALLED(type, pow);                                                    \
-        break;                                                                    \
-    case RLX_OP_mod: CALLED(type, mod); break;                                    \
-    case RLX_OP_atan2: CALLED(type, atan2); break;                                \
-    default: break;                                                               \
+#define FLOAT_CASES(type, max, min, pow_short, pow, mod, atan2) \
+    switch ((int)op) {                                          \
+    case RLX_OP_add: STEPPED(type, a + b); break;               \
+    case RLX_OP_sub: STEPPED(type, a - b); break;               \
+    case RLX_OP_mul: STEPPED(type, a *b); break;                \
+    case RLX_OP_div: STEPPED(type, a / b); break;               \
+    case RLX_OP_max: STEPPED(type, max(a, b)); break;           \
+    case RLX_OP_min: STEPPED(type, min(a, b)); break;           \
+    case RLX_OP_pow:                                            \
+        if (bs || !pow_short(va, as, vb, bs, vout, n))          \
+            CALLED(type, pow);                                  \
+        break;                                                  \
+    case RLX_OP_mod: CALLED(type, mod); break;                  \
+    case RLX_OP_atan2: CALLED(type, atan2); break;              \
+    default: break;                                             \
     }
 
 static void binary_f32(rlx_op op, const void *va, int as, const void *vb, int bs, void *vout,
@@ -125,15 +125,15 @@ static void binary_half(rlx_op op, rlx_dtype dtype, const void *va, int as, cons
 
 /* Sums and products wrap alike in signed and unsigned types. uint32_t at least, or the product of
  * two uint16_t would be one of ints, and overflow. */
-#define BITS_CASES(type, wide)                                               \
-    switch ((int)op) {                                                       \
-    case RLX_OP_add: PAIR(type, (type)((wide)a + (wide)b)); return true;     \
-    case RLX_OP_sub: PAIR(type, (type)((wide)a - (wide)b)); return true;     \
-    case RLX_OP_mul: PAIR(type, (type)((wide)a * (wide)b)); return true;     \
-    case RLX_OP_bit_and: PAIR(type, a & b); return true;                     \
-    case RLX_OP_bit_or: PAIR(type, a | b); return true;                      \
-    case RLX_OP_bit_xor: PAIR(type, a ^ b); return true;                     \
-    default: return false;                                                   \
+#define BITS_CASES(type, wide)                                           \
+    switch ((int)op) {                                                   \
+    case RLX_OP_add: PAIR(type, (type)((wide)a + (wide)b)); return true; \
+    case RLX_OP_sub: PAIR(type, (type)((wide)a - (wide)b)); return true; \
+    case RLX_OP_mul: PAIR(type, (type)((wide)a * (wide)b)); return true; \
+    case RLX_OP_bit_and: PAIR(type, a &b); return true;                  \
+    case RLX_OP_bit_or: PAIR(type, a | b); return true;                  \
+    case RLX_OP_bit_xor: PAIR(type, a ^ b); return true;                 \
+    default: return false;                                               \
     }
 
 static bool binary_bits(rlx_op op, size_t size, const void *va, const void *vb, void *vout,
@@ -154,30 +154,27 @@ static bool binary_bits(rlx_op op, size_t size, const void *va, const void *vb, 
 #define WIDTH(type) ((type)(8 * sizeof(type)))
 #define IN_WIDTH(type) (b >= 0 && b < WIDTH(type))
 
-#define SIGNED_CASES(type, utype, wide)                                                       \
-    switch ((int)op) {                                                                        \
-    case RLX_OP_div: PAIR(type, DIVIDE(type, utype, wide)); break;                            \
-    case RLX_OP_mod: PAIR(type, b == 0 || b == -1 ? 0 : (type)(a % b)); break;                \
-    case RLX_OP_max: PAIR(type, a > b ? a : b); break;                                        \
-    case RLX_OP_min: PAIR(type, a < b ? a : b); break;                                        \
-    case RLX_OP_shl:                                                                          \
-        PAIR(type, IN_WIDTH(type) ? (type)(utype)((wide)(utype)a << b) : 0);                  \
-        break;                                                                                \
-    case RLX_OP_shr:                                                                          \
-        PAIR(type, (type)(a >> (IN_WIDTH(type) ? b : (type)(WIDTH(type) - 1))));              \
-        break;                                                                                \
-    default: break;                                                                           \
+#define SIGNED_CASES(type, utype, wide)                                                          \
+    switch ((int)op) {                                                                           \
+    case RLX_OP_div: PAIR(type, DIVIDE(type, utype, wide)); break;                               \
+    case RLX_OP_mod: PAIR(type, b == 0 || b == -1 ? 0 : (type)(a % b)); break;                   \
+    case RLX_OP_max: PAIR(type, a > b ? a : b); break;                                           \
+    case RLX_OP_min: PAIR(type, a < b ? a : b); break;                                           \
+    case RLX_OP_shl: PAIR(type, IN_WIDTH(type) ? (type)(utype)((wide)(utype)a << b) : 0); break; \
+    case RLX_OP_shr: PAIR(type, (type)(a >> (IN_WIDTH(type) ? b : (type)(WIDTH(type) - 1))));    \
+        break;                                                                                   \
+    default: break;                                                                              \
     }
 
-#define UNSIGNED_CASES(type, wide)                                                            \
-    switch ((int)op) {                                                                        \
-    case RLX_OP_div: PAIR(type, b == 0 ? 0 : (type)(a / b)); break;                           \
-    case RLX_OP_mod: PAIR(type, b == 0 ? 0 : (type)(a % b)); break;                           \
-    case RLX_OP_max: PAIR(type, a > b ? a : b); break;                                        \
-    case RLX_OP_min: PAIR(type, a < b ? a : b); break;                                        \
-    case RLX_OP_shl: PAIR(type, b < WIDTH(type) ? (type)((wide)a << b) : 0); break;           \
-    case RLX_OP_shr: PAIR(type, b < WIDTH(type) ? (type)(a >> b) : 0); break;                 \
-    default: break;                                                                           \
+#define UNSIGNED_CASES(type, wide)                                                  \
+    switch ((int)op) {                                                              \
+    case RLX_OP_div: PAIR(type, b == 0 ? 0 : (type)(a / b)); break;                 \
+    case RLX_OP_mod: PAIR(type, b == 0 ? 0 : (type)(a % b)); break;                 \
+    case RLX_OP_max: PAIR(type, a > b ? a : b); break;                              \
+    case RLX_OP_min: PAIR(type, a < b ? a : b); break;                              \
+    case RLX_OP_shl: PAIR(type, b < WIDTH(type) ? (type)((wide)a << b) : 0); break; \
+    case RLX_OP_shr: PAIR(type, b < WIDTH(type) ? (type)(a >> b) : 0); break;       \
+    default: break;                                                                 \
     }
 
 static void binary_bool(rlx_op op, const void *va, const void *vb, void *vout, int64_t n)

@@ -11,8 +11,8 @@
 enum { BOX = 32768, PARTS_MOST = 256 };
 
 struct cut {
-    int64_t parts;              /* partial results per channel */
-    int64_t group;              /* channels per box */
+    int64_t parts; /* partial results per channel */
+    int64_t group; /* channels per box */
     int64_t groups;
     int64_t outer_len, inner_len; /* of a part */
 };
@@ -125,8 +125,8 @@ static void box_range(void *ctx, int64_t begin, int64_t end, int worker)
 void cpu_channel_reduce(struct pool *pool, const struct cpu_channels *g, enum cpu_channel_op op,
                         cpu_channel_fn term, void *ctx, double *scratch, double *result)
 {
-    struct job j = {.g = g, .cut = cut_of(g), .op = op, .term = term, .ctx = ctx,
-                    .partial = scratch};
+    struct job j = {
+        .g = g, .cut = cut_of(g), .op = op, .term = term, .ctx = ctx, .partial = scratch};
     bool none = g->inner == 0 || g->outer == 0;
 
     if (!none)

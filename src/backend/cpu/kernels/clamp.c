@@ -2,19 +2,19 @@
  * first gives what rounding the result would, since rounding keeps order. */
 #include "backend/cpu/kernels/row.h"
 
-#define CLAMP(type)                                 \
-    do {                                            \
-        const type *p_ = x;                         \
-        type *q_ = out;                             \
-        type low_, high_;                           \
-        memcpy(&low_, low, sizeof low_);            \
-        memcpy(&high_, high, sizeof high_);         \
-        CPU_INDEPENDENT                             \
-        for (int64_t i = 0; i < n; i++) {           \
-            type v = p_[i];                         \
-            v = v < low_ ? low_ : v;                \
-            q_[i] = v > high_ ? high_ : v;          \
-        }                                           \
+#define CLAMP(type)                         \
+    do {                                    \
+        const type *p_ = x;                 \
+        type *q_ = out;                     \
+        type low_, high_;                   \
+        memcpy(&low_, low, sizeof low_);    \
+        memcpy(&high_, high, sizeof high_); \
+        CPU_INDEPENDENT                     \
+        for (int64_t i = 0; i < n; i++) {   \
+            type v = p_[i];                 \
+            v = v < low_ ? low_ : v;        \
+            q_[i] = v > high_ ? high_ : v;  \
+        }                                   \
     } while (0)
 
 static void clamp_half(rlx_dtype dtype, const uint16_t *x, uint16_t *out, int64_t count,
@@ -52,8 +52,8 @@ static void clamp_span(const struct cpu_call *c, const struct cpu_span *s)
     case RLX_DTYPE_bf16: clamp_half(dtype, x, out, n, low, high); break;
 #define X(name, type) \
     case RLX_DTYPE_##name: CLAMP(type); break;
-    CPU_EACH_WIDE_FLOAT(X)
-    CPU_EACH_INT(X)
+        CPU_EACH_WIDE_FLOAT(X)
+        CPU_EACH_INT(X)
 #undef X
     default: break;
     }

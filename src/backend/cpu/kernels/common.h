@@ -181,13 +181,15 @@ static inline int64_t cpu_index(const struct cpu_tensor *t, int64_t k)
     switch (t->dtype) {
 #define X(name, type) \
     case RLX_DTYPE_##name: return (int64_t)((const type *)t->data)[k];
-    CPU_EACH_SIGNED(X)
-    X(u8, uint8_t) X(u16, uint16_t) X(u32, uint32_t)
+        CPU_EACH_SIGNED(X)
+        X(u8, uint8_t)
+        X(u16, uint16_t) X(u32, uint32_t)
 #undef X
-    case RLX_DTYPE_u64: {
-        uint64_t v = ((const uint64_t *)t->data)[k];
-        return v > INT64_MAX ? INT64_MAX : (int64_t)v;
-    }
+            case RLX_DTYPE_u64:
+        {
+            uint64_t v = ((const uint64_t *)t->data)[k];
+            return v > INT64_MAX ? INT64_MAX : (int64_t)v;
+        }
     case RLX_DTYPE_f32: {
         float v = ((const float *)t->data)[k];
         return v != v ? INT64_MIN : cpu_trunc_i64((double)v);

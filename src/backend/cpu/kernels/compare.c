@@ -2,30 +2,30 @@
  * so that four comparisons are left. */
 #include "backend/cpu/kernels/row.h"
 
-#define PAIR(type, value)                       \
-    do {                                        \
-        const type *pa_ = va, *pb_ = vb;        \
-        CPU_INDEPENDENT                         \
-        for (int64_t i = 0; i < n; i++) {       \
-            type a = pa_[i], b = pb_[i];        \
-            out[i] = (uint8_t)(value);          \
-        }                                       \
+#define PAIR(type, value)                 \
+    do {                                  \
+        const type *pa_ = va, *pb_ = vb;  \
+        CPU_INDEPENDENT                   \
+        for (int64_t i = 0; i < n; i++) { \
+            type a = pa_[i], b = pb_[i];  \
+            out[i] = (uint8_t)(value);    \
+        }                                 \
     } while (0)
 
-#define EQUAL_CASES(type, equal)                                       \
-    do {                                                               \
-        if (op == RLX_OP_eq)                                           \
-            PAIR(type, equal);                                         \
-        else                                                           \
-            PAIR(type, !(equal));                                      \
+#define EQUAL_CASES(type, equal)  \
+    do {                          \
+        if (op == RLX_OP_eq)      \
+            PAIR(type, equal);    \
+        else                      \
+            PAIR(type, !(equal)); \
     } while (0)
 
-#define ORDER_CASES(type)                       \
-    do {                                        \
-        if (op == RLX_OP_lt)                    \
-            PAIR(type, a < b);                  \
-        else                                    \
-            PAIR(type, a <= b);                 \
+#define ORDER_CASES(type)       \
+    do {                        \
+        if (op == RLX_OP_lt)    \
+            PAIR(type, a < b);  \
+        else                    \
+            PAIR(type, a <= b); \
     } while (0)
 
 static void equal_complex(rlx_op op, const float *a, const float *b, uint8_t *out, int64_t n)
@@ -62,8 +62,8 @@ static void order_rows(rlx_op op, rlx_dtype dtype, const void *va, const void *v
     switch (dtype) {
 #define X(name, type) \
     case RLX_DTYPE_##name: ORDER_CASES(type); break;
-    CPU_EACH_WIDE_FLOAT(X)
-    CPU_EACH_INT(X)
+        CPU_EACH_WIDE_FLOAT(X)
+        CPU_EACH_INT(X)
 #undef X
     default: break;
     }

@@ -381,18 +381,10 @@ static void search(void *ctx, int64_t begin, int64_t end, int worker)
     if (atomic_load_explicit(&s->found, memory_order_relaxed))
         return;
     switch (s->t->dtype) {
-    case RLX_DTYPE_f64:
-        SEARCH(uint64_t, (uint64_t)0x7ff << 52);
-        break;
-    case RLX_DTYPE_f16:
-        SEARCH(uint16_t, 0x7c00);
-        break;
-    case RLX_DTYPE_bf16:
-        SEARCH(uint16_t, 0x7f80);
-        break;
-    default:
-        SEARCH(uint32_t, 0x7f800000u);
-        break;
+    case RLX_DTYPE_f64: SEARCH(uint64_t, (uint64_t)0x7ff << 52); break;
+    case RLX_DTYPE_f16: SEARCH(uint16_t, 0x7c00); break;
+    case RLX_DTYPE_bf16: SEARCH(uint16_t, 0x7f80); break;
+    default: SEARCH(uint32_t, 0x7f800000u); break;
     }
     if (found)
         atomic_store_explicit(&s->found, true, memory_order_relaxed);

@@ -62,31 +62,19 @@ static void store(const struct scan_job *j, int64_t at, union value *v, int64_t 
     } while (0)
 
 /* LOOP(C type, field, operation) for the kind of scan. */
-#define SCAN_KINDS(j, LOOP)                 \
-    if ((j)->floats) {                      \
-        switch ((j)->kind) {                \
-        case REDUCE_SUM:                    \
-            LOOP(double, f, REDUCE_ADD_F);  \
-            break;                          \
-        case REDUCE_PROD:                   \
-            LOOP(double, f, REDUCE_MUL_F);  \
-            break;                          \
-        default:                            \
-            LOOP(double, f, REDUCE_MAX_F);  \
-            break;                          \
-        }                                   \
-    } else {                                \
-        switch ((j)->kind) {                \
-        case REDUCE_SUM:                    \
-            LOOP(int64_t, i, REDUCE_ADD_I); \
-            break;                          \
-        case REDUCE_PROD:                   \
-            LOOP(int64_t, i, REDUCE_MUL_I); \
-            break;                          \
-        default:                            \
-            LOOP(int64_t, i, REDUCE_MAX_I); \
-            break;                          \
-        }                                   \
+#define SCAN_KINDS(j, LOOP)                                      \
+    if ((j)->floats) {                                           \
+        switch ((j)->kind) {                                     \
+        case REDUCE_SUM: LOOP(double, f, REDUCE_ADD_F); break;   \
+        case REDUCE_PROD: LOOP(double, f, REDUCE_MUL_F); break;  \
+        default: LOOP(double, f, REDUCE_MAX_F); break;           \
+        }                                                        \
+    } else {                                                     \
+        switch ((j)->kind) {                                     \
+        case REDUCE_SUM: LOOP(int64_t, i, REDUCE_ADD_I); break;  \
+        case REDUCE_PROD: LOOP(int64_t, i, REDUCE_MUL_I); break; \
+        default: LOOP(int64_t, i, REDUCE_MAX_I); break;          \
+        }                                                        \
     }
 
 /* v becomes the scan of itself; returns the running value at the end. */

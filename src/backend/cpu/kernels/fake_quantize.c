@@ -273,8 +273,7 @@ extern const struct cpu_kernel CPU_NAME(cpu_fake_quantize);
 const struct cpu_kernel CPU_NAME(cpu_fake_quantize) = {.run = run_fake, .scratch = scratch_fake};
 
 extern const struct cpu_kernel CPU_NAME(cpu_fake_quantize_lsq);
-const struct cpu_kernel CPU_NAME(cpu_fake_quantize_lsq) = {.run = run_lsq,
-                                                           .scratch = scratch_lsq};
+const struct cpu_kernel CPU_NAME(cpu_fake_quantize_lsq) = {.run = run_lsq, .scratch = scratch_lsq};
 
 extern const struct cpu_kernel CPU_NAME(cpu_fake_quantize_backward);
 const struct cpu_kernel CPU_NAME(cpu_fake_quantize_backward) = {.run = run_backward,

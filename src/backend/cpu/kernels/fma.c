@@ -34,13 +34,13 @@ static void fma_half(rlx_dtype dtype, const void *a, const void *b, const void *
     cpu_store_f64(dtype, z, out, n);
 }
 
-#define EACH(type, fma_)                                    \
-    do {                                                    \
-        const type *a_ = a, *b_ = b, *c_ = c;               \
-        type *q_ = out;                                     \
-        CPU_INDEPENDENT                                     \
-        for (int64_t i = 0; i < n; i++)                     \
-            q_[i] = fma_(a_[i], b_[i], c_[i]);              \
+#define EACH(type, fma_)                       \
+    do {                                       \
+        const type *a_ = a, *b_ = b, *c_ = c;  \
+        type *q_ = out;                        \
+        CPU_INDEPENDENT                        \
+        for (int64_t i = 0; i < n; i++)        \
+            q_[i] = fma_(a_[i], b_[i], c_[i]); \
     } while (0)
 
 /* n <= CPU_TILE */

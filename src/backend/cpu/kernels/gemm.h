@@ -143,14 +143,10 @@ static inline int gemm_workers(const struct pool *pool)
 static inline enum gemm_kind gemm_kind_of(rlx_dtype d)
 {
     switch (d) {
-    case RLX_DTYPE_f64:
-        return GEMM_F64;
-    case RLX_DTYPE_i32:
-        return GEMM_I32;
-    case RLX_DTYPE_i64:
-        return GEMM_I64;
-    default:
-        return GEMM_F32;
+    case RLX_DTYPE_f64: return GEMM_F64;
+    case RLX_DTYPE_i32: return GEMM_I32;
+    case RLX_DTYPE_i64: return GEMM_I64;
+    default: return GEMM_F32;
     }
 }
 

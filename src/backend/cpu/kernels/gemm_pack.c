@@ -44,9 +44,7 @@ static void copy_rows_4(const struct panel *p, const word *src, word *dst)
         COPY_ROWS(12)
         COPY_ROWS(8)
         COPY_ROWS(6)
-    default:
-        EACH_LANE(p, dst, src[j * p->k + l]);
-        break;
+    default: EACH_LANE(p, dst, src[j * p->k + l]); break;
     }
 }
 
@@ -58,9 +56,7 @@ static void copy_rows_8(const struct panel *p, const pair *src, pair *dst)
         COPY_ROWS(8)
         COPY_ROWS(6)
         COPY_ROWS(4)
-    default:
-        EACH_LANE(p, dst, src[j * p->k + l]);
-        break;
+    default: EACH_LANE(p, dst, src[j * p->k + l]); break;
     }
 }
 
@@ -160,15 +156,9 @@ static void pack_half(const struct panel *p, rlx_dtype dtype, const half_bits *s
 static void pack_panel(const struct panel *p, rlx_dtype dtype, const void *src, void *dst)
 {
     switch (cpu_size(dtype)) {
-    case 2:
-        pack_half(p, dtype, src, dst);
-        break;
-    case 4:
-        pack_4(p, src, dst);
-        break;
-    default:
-        pack_8(p, src, dst);
-        break;
+    case 2: pack_half(p, dtype, src, dst); break;
+    case 4: pack_4(p, src, dst); break;
+    default: pack_8(p, src, dst); break;
     }
 }
 

@@ -41,15 +41,9 @@ static void run_windows(void *ctx, int64_t begin, int64_t end, int worker)
         int64_t top = at / w->pos[2] % w->pos[1] * w->step[1] + w->base[1];
         int64_t left = at % w->pos[2] * w->step[2] + w->base[2];
         switch (cpu_size(g->out->dtype)) {
-        case 2:
-            FILL_WINDOW(uint16_t);
-            break;
-        case 4:
-            FILL_WINDOW(float);
-            break;
-        default:
-            FILL_WINDOW(double);
-            break;
+        case 2: FILL_WINDOW(uint16_t); break;
+        case 4: FILL_WINDOW(float); break;
+        default: FILL_WINDOW(double); break;
         }
     }
 }

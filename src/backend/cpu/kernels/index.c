@@ -10,9 +10,7 @@ void index_load(const struct cpu_tensor *t, int64_t k, int64_t n, int64_t *dst)
         for (int64_t i = 0; i < n; i++)
             dst[i] = cpu_index(t, k + i);
         break;
-    default:
-        cpu_load_i64(t->dtype, cpu_at(t, k), dst, n);
-        break;
+    default: cpu_load_i64(t->dtype, cpu_at(t, k), dst, n); break;
     }
 }
 

@@ -142,18 +142,10 @@ PIECE_FUNCTIONS(64)
 static void piece(int32_t size, void *dst, const void *src, const struct piece *p)
 {
     switch (size) {
-    case 1:
-        piece_8(dst, src, p);
-        break;
-    case 2:
-        piece_16(dst, src, p);
-        break;
-    case 4:
-        piece_32(dst, src, p);
-        break;
-    default:
-        piece_64(dst, src, p);
-        break;
+    case 1: piece_8(dst, src, p); break;
+    case 2: piece_16(dst, src, p); break;
+    case 4: piece_32(dst, src, p); break;
+    default: piece_64(dst, src, p); break;
     }
 }
 

@@ -263,13 +263,10 @@ static enum what wanted(rlx_op op)
     switch (op) {
     case RLX_OP_layer_norm_backward_gamma:
     case RLX_OP_rms_norm_backward_gamma:
-    case RLX_OP_group_norm_backward_gamma:
-        return WANT_DGAMMA;
+    case RLX_OP_group_norm_backward_gamma: return WANT_DGAMMA;
     case RLX_OP_rms_norm_backward_beta:
-    case RLX_OP_group_norm_backward_beta:
-        return WANT_DBETA;
-    default:
-        return WANT_DX;
+    case RLX_OP_group_norm_backward_beta: return WANT_DBETA;
+    default: return WANT_DX;
     }
 }
 

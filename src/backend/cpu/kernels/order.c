@@ -39,38 +39,17 @@ void order_keys32(rlx_dtype d, enum order o, const void *src, int64_t n, int32_t
     int32_t flip = o == ORDER_DOWN ? -1 : 0, nan = o == ORDER_UP ? INT32_MAX : INT32_MIN;
 
     switch (d) {
-    case RLX_DTYPE_f32:
-        KEYS(float, key_f32(half_f32_bits(v), flip, nan));
-        break;
-    case RLX_DTYPE_f16:
-        KEYS(uint16_t, key_f32(half_f32_bits(f16_to_f32(v)), flip, nan));
-        break;
-    case RLX_DTYPE_bf16:
-        KEYS(uint16_t, key_f32((uint32_t)v << 16, flip, nan));
-        break;
-    case RLX_DTYPE_i8:
-        KEYS(int8_t, v ^ flip);
-        break;
-    case RLX_DTYPE_u8:
-        KEYS(uint8_t, v ^ flip);
-        break;
-    case RLX_DTYPE_i16:
-        KEYS(int16_t, v ^ flip);
-        break;
-    case RLX_DTYPE_u16:
-        KEYS(uint16_t, v ^ flip);
-        break;
-    case RLX_DTYPE_i32:
-        KEYS(int32_t, v ^ flip);
-        break;
-    case RLX_DTYPE_u32:
-        KEYS(uint32_t, (int32_t)(v ^ 0x80000000u) ^ flip);
-        break;
-    case RLX_DTYPE_bool:
-        KEYS(uint8_t, (v != 0) ^ flip);
-        break;
-    default:
-        break;
+    case RLX_DTYPE_f32: KEYS(float, key_f32(half_f32_bits(v), flip, nan)); break;
+    case RLX_DTYPE_f16: KEYS(uint16_t, key_f32(half_f32_bits(f16_to_f32(v)), flip, nan)); break;
+    case RLX_DTYPE_bf16: KEYS(uint16_t, key_f32((uint32_t)v << 16, flip, nan)); break;
+    case RLX_DTYPE_i8: KEYS(int8_t, v ^ flip); break;
+    case RLX_DTYPE_u8: KEYS(uint8_t, v ^ flip); break;
+    case RLX_DTYPE_i16: KEYS(int16_t, v ^ flip); break;
+    case RLX_DTYPE_u16: KEYS(uint16_t, v ^ flip); break;
+    case RLX_DTYPE_i32: KEYS(int32_t, v ^ flip); break;
+    case RLX_DTYPE_u32: KEYS(uint32_t, (int32_t)(v ^ 0x80000000u) ^ flip); break;
+    case RLX_DTYPE_bool: KEYS(uint8_t, (v != 0) ^ flip); break;
+    default: break;
     }
 }
 
@@ -81,15 +60,9 @@ void order_keys64(rlx_dtype d, enum order o, const void *src, int64_t n, int64_t
     CPU_TILE_OF(int32_t, narrow);
 
     switch (d) {
-    case RLX_DTYPE_f64:
-        KEYS(double, (memcpy(&bits, &v, 8), key_f64(bits, flip, nan)));
-        break;
-    case RLX_DTYPE_i64:
-        KEYS(int64_t, v ^ flip);
-        break;
-    case RLX_DTYPE_u64:
-        KEYS(uint64_t, (int64_t)(v ^ (uint64_t)INT64_MIN) ^ flip);
-        break;
+    case RLX_DTYPE_f64: KEYS(double, (memcpy(&bits, &v, 8), key_f64(bits, flip, nan))); break;
+    case RLX_DTYPE_i64: KEYS(int64_t, v ^ flip); break;
+    case RLX_DTYPE_u64: KEYS(uint64_t, (int64_t)(v ^ (uint64_t)INT64_MIN) ^ flip); break;
     default:
         for (int64_t done = 0; done < n; done += CPU_TILE) {
             int64_t part = cpu_min_i64(n - done, CPU_TILE);

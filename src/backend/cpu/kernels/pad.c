@@ -26,14 +26,10 @@ static inline int64_t map_index(int32_t mode, const struct pad_axis *a, int64_t 
     if (i >= 0 && i < a->n)
         return i;
     switch (mode) {
-    case RLX_PAD_MODE_reflect:
-        return i < 0 ? -i : 2 * a->n - 2 - i;
-    case RLX_PAD_MODE_replicate:
-        return i < 0 ? 0 : a->n - 1;
-    case RLX_PAD_MODE_circular:
-        return i < 0 ? i + a->n : i - a->n;
-    default:
-        return -1;
+    case RLX_PAD_MODE_reflect: return i < 0 ? -i : 2 * a->n - 2 - i;
+    case RLX_PAD_MODE_replicate: return i < 0 ? 0 : a->n - 1;
+    case RLX_PAD_MODE_circular: return i < 0 ? i + a->n : i - a->n;
+    default: return -1;
     }
 }
 

@@ -30,42 +30,22 @@ struct pooling {
 static void set_extreme(struct pooling *p, bool max)
 {
     switch (p->dtype) {
-    case RLX_DTYPE_f32:
-        SET_IDENTITY(float, max ? -INFINITY : INFINITY);
-        break;
-    case RLX_DTYPE_f64:
-        SET_IDENTITY(double, (double)(max ? -INFINITY : INFINITY));
-        break;
-    case RLX_DTYPE_i8:
-        SET_IDENTITY(int8_t, max ? INT8_MIN : INT8_MAX);
-        break;
-    case RLX_DTYPE_i16:
-        SET_IDENTITY(int16_t, max ? INT16_MIN : INT16_MAX);
-        break;
-    case RLX_DTYPE_i32:
-        SET_IDENTITY(int32_t, max ? INT32_MIN : INT32_MAX);
-        break;
-    case RLX_DTYPE_i64:
-        SET_IDENTITY(int64_t, max ? INT64_MIN : INT64_MAX);
-        break;
-    default:
-        memset(p->identity, max ? 0 : 0xff, sizeof p->identity);
-        break; /* unsigned */
+    case RLX_DTYPE_f32: SET_IDENTITY(float, max ? -INFINITY : INFINITY); break;
+    case RLX_DTYPE_f64: SET_IDENTITY(double, (double)(max ? -INFINITY : INFINITY)); break;
+    case RLX_DTYPE_i8: SET_IDENTITY(int8_t, max ? INT8_MIN : INT8_MAX); break;
+    case RLX_DTYPE_i16: SET_IDENTITY(int16_t, max ? INT16_MIN : INT16_MAX); break;
+    case RLX_DTYPE_i32: SET_IDENTITY(int32_t, max ? INT32_MIN : INT32_MAX); break;
+    case RLX_DTYPE_i64: SET_IDENTITY(int64_t, max ? INT64_MIN : INT64_MAX); break;
+    default: memset(p->identity, max ? 0 : 0xff, sizeof p->identity); break; /* unsigned */
     }
 }
 
 static void set_one(struct pooling *p)
 {
     switch (p->size) {
-    case 1:
-        SET_IDENTITY(uint8_t, 1);
-        break;
-    case 2:
-        SET_IDENTITY(uint16_t, 1);
-        break;
-    case 4:
-        SET_IDENTITY(uint32_t, 1);
-        break;
+    case 1: SET_IDENTITY(uint8_t, 1); break;
+    case 2: SET_IDENTITY(uint16_t, 1); break;
+    case 4: SET_IDENTITY(uint32_t, 1); break;
     default:
         if (p->dtype == RLX_DTYPE_f64)
             SET_IDENTITY(double, 1);
@@ -96,9 +76,7 @@ static void describe(const struct cpu_call *c, struct pooling *p)
         p->op = RLX_OP_mul;
         set_one(p);
         break;
-    default:
-        p->op = RLX_OP_add;
-        break; /* identity: zeros */
+    default: p->op = RLX_OP_add; break; /* identity: zeros */
     }
 }
 

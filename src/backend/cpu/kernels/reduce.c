@@ -99,14 +99,10 @@ static void choose_chunks(struct reduce *r)
 static enum reduce_kind kind_of(rlx_op op)
 {
     switch (op) {
-    case RLX_OP_reduce_max:
-        return REDUCE_MAX;
-    case RLX_OP_reduce_min:
-        return REDUCE_MIN;
-    case RLX_OP_reduce_prod:
-        return REDUCE_PROD;
-    default:
-        return REDUCE_SUM;
+    case RLX_OP_reduce_max: return REDUCE_MAX;
+    case RLX_OP_reduce_min: return REDUCE_MIN;
+    case RLX_OP_reduce_prod: return REDUCE_PROD;
+    default: return REDUCE_SUM;
     }
 }
 

@@ -72,32 +72,20 @@ REDUCE_LOOPS(low_f32, float, float, 32, INFINITY, REDUCE_MIN_F)
     static inline ACC reduce_row_##name(enum reduce_kind kind, const T *x, int64_t n)             \
     {                                                                                             \
         switch (kind) {                                                                           \
-        case REDUCE_SUM:                                                                          \
-            return reduce_row_sum_##name(x, n);                                                   \
-        case REDUCE_PROD:                                                                         \
-            return reduce_row_prod_##name(x, n);                                                  \
-        case REDUCE_MAX:                                                                          \
-            return (ACC)reduce_row_##top(x, n);                                                   \
-        default:                                                                                  \
-            return (ACC)reduce_row_##low(x, n);                                                   \
+        case REDUCE_SUM: return reduce_row_sum_##name(x, n);                                      \
+        case REDUCE_PROD: return reduce_row_prod_##name(x, n);                                    \
+        case REDUCE_MAX: return (ACC)reduce_row_##top(x, n);                                      \
+        default: return (ACC)reduce_row_##low(x, n);                                              \
         }                                                                                         \
     }                                                                                             \
                                                                                                   \
     static inline void reduce_onto_##name(enum reduce_kind kind, ACC *acc, const T *x, int64_t n) \
     {                                                                                             \
         switch (kind) {                                                                           \
-        case REDUCE_SUM:                                                                          \
-            reduce_onto_sum_##name(acc, x, n);                                                    \
-            break;                                                                                \
-        case REDUCE_PROD:                                                                         \
-            reduce_onto_prod_##name(acc, x, n);                                                   \
-            break;                                                                                \
-        case REDUCE_MAX:                                                                          \
-            reduce_onto_max_##name(acc, x, n);                                                    \
-            break;                                                                                \
-        default:                                                                                  \
-            reduce_onto_min_##name(acc, x, n);                                                    \
-            break;                                                                                \
+        case REDUCE_SUM: reduce_onto_sum_##name(acc, x, n); break;                                \
+        case REDUCE_PROD: reduce_onto_prod_##name(acc, x, n); break;                              \
+        case REDUCE_MAX: reduce_onto_max_##name(acc, x, n); break;                                \
+        default: reduce_onto_min_##name(acc, x, n); break;                                        \
         }                                                                                         \
     }
 

@@ -132,8 +132,11 @@ static int threads_of(const struct cpu_call *c)
 static void region_init(struct region *r, const struct cpu_call *c, const struct ir_blob *chain,
                         int32_t inputs)
 {
-    *r = (struct region){.chain = chain->ptr, .len = (int32_t)chain->len, .inputs = inputs,
-                         .in = c->in, .out = c->out};
+    *r = (struct region){.chain = chain->ptr,
+                         .len = (int32_t)chain->len,
+                         .inputs = inputs,
+                         .in = c->in,
+                         .out = c->out};
     r->tiles = tiles_needed(r->chain, r->len);
 }
 

@@ -39,32 +39,22 @@ static inline void scatter_store_i64(rlx_dtype d, int32_t reduction, int64_t *sr
 
 /* LOOP(C type, expression) for the reduction; in it `a` is what there is and `u` the update. Not
  * for none. */
-#define SCATTER_F64(reduction, LOOP)           \
-    switch (reduction) {                       \
-    case RLX_SCATTER_REDUCTION_add:            \
-        LOOP(double, a + u) break;             \
-    case RLX_SCATTER_REDUCTION_mul:            \
-        LOOP(double, (a * u)) break;           \
-    case RLX_SCATTER_REDUCTION_max:            \
-        LOOP(double, cpu_max_f64(a, u)) break; \
-    case RLX_SCATTER_REDUCTION_min:            \
-        LOOP(double, cpu_min_f64(a, u)) break; \
-    default:                                   \
-        break;                                 \
+#define SCATTER_F64(reduction, LOOP)                                       \
+    switch (reduction) {                                                   \
+    case RLX_SCATTER_REDUCTION_add: LOOP(double, a + u) break;             \
+    case RLX_SCATTER_REDUCTION_mul: LOOP(double, (a * u)) break;           \
+    case RLX_SCATTER_REDUCTION_max: LOOP(double, cpu_max_f64(a, u)) break; \
+    case RLX_SCATTER_REDUCTION_min: LOOP(double, cpu_min_f64(a, u)) break; \
+    default: break;                                                        \
     }
 
-#define SCATTER_I64(reduction, LOOP)                               \
-    switch (reduction) {                                           \
-    case RLX_SCATTER_REDUCTION_add:                                \
-        LOOP(int64_t, (int64_t)((uint64_t)a + (uint64_t)u)) break; \
-    case RLX_SCATTER_REDUCTION_mul:                                \
-        LOOP(int64_t, (int64_t)((uint64_t)a * (uint64_t)u)) break; \
-    case RLX_SCATTER_REDUCTION_max:                                \
-        LOOP(int64_t, a > u ? a : u) break;                        \
-    case RLX_SCATTER_REDUCTION_min:                                \
-        LOOP(int64_t, a < u ? a : u) break;                        \
-    default:                                                       \
-        break;                                                     \
+#define SCATTER_I64(reduction, LOOP)                                                           \
+    switch (reduction) {                                                                       \
+    case RLX_SCATTER_REDUCTION_add: LOOP(int64_t, (int64_t)((uint64_t)a + (uint64_t)u)) break; \
+    case RLX_SCATTER_REDUCTION_mul: LOOP(int64_t, (int64_t)((uint64_t)a * (uint64_t)u)) break; \
+    case RLX_SCATTER_REDUCTION_max: LOOP(int64_t, a > u ? a : u) break;                        \
+    case RLX_SCATTER_REDUCTION_min: LOOP(int64_t, a < u ? a : u) break;                        \
+    default: break;                                                                            \
     }
 
 /* a *= b, complex. */

@@ -32,14 +32,14 @@ static void f32_to_f16_row(const float *src, uint16_t *dst, int64_t n)
 
 /* ---- loading ------------------------------------------------------------------------------- */
 
-#define LOAD(from_type, to_type, value)         \
-    do {                                        \
-        const from_type *restrict p_ = src;     \
-        to_type *restrict q_ = dst;             \
-        for (int64_t i = 0; i < n; i++) {       \
-            from_type v = p_[i];                \
-            q_[i] = (value);                    \
-        }                                       \
+#define LOAD(from_type, to_type, value)     \
+    do {                                    \
+        const from_type *restrict p_ = src; \
+        to_type *restrict q_ = dst;         \
+        for (int64_t i = 0; i < n; i++) {   \
+            from_type v = p_[i];            \
+            q_[i] = (value);                \
+        }                                   \
     } while (0)
 
 static void same_type(void *dst, const void *src, int64_t n, size_t size)
@@ -60,7 +60,7 @@ void cpu_load_f32(rlx_dtype from, const void *src, float *dst, int64_t n)
     case RLX_DTYPE_bool: LOAD(uint8_t, float, v != 0 ? 1.0f : 0.0f); break;
 #define X(name, type) \
     case RLX_DTYPE_##name: LOAD(type, float, (float)v); break;
-    CPU_EACH_INT(X)
+        CPU_EACH_INT(X)
 #undef X
     default: break;
     }
@@ -78,7 +78,7 @@ void cpu_load_f64(rlx_dtype from, const void *src, double *dst, int64_t n)
     case RLX_DTYPE_bool: LOAD(uint8_t, double, v != 0 ? 1.0 : 0.0); break;
 #define X(name, type) \
     case RLX_DTYPE_##name: LOAD(type, double, (double)v); break;
-    CPU_EACH_INT(X)
+        CPU_EACH_INT(X)
 #undef X
     default: break;
     }
@@ -98,9 +98,10 @@ void cpu_load_i64(rlx_dtype from, const void *src, int64_t *dst, int64_t n)
     case RLX_DTYPE_bool: LOAD(uint8_t, int64_t, v != 0 ? 1 : 0); break;
 #define X(name, type) \
     case RLX_DTYPE_##name: LOAD(type, int64_t, (int64_t)v); break;
-    X(i8, int8_t) X(i16, int16_t) X(i32, int32_t) X(u8, uint8_t) X(u16, uint16_t) X(u32, uint32_t)
+        X(i8, int8_t)
+        X(i16, int16_t) X(i32, int32_t) X(u8, uint8_t) X(u16, uint16_t) X(u32, uint32_t)
 #undef X
-    default: break;
+            default : break;
     }
 }
 
@@ -110,52 +111,38 @@ void cpu_load_i64(rlx_dtype from, const void *src, int64_t *dst, int64_t n)
  * limit is 2^bits; where top is the type's largest value itself, limit is never reached by what top
  * lets through. The conversion works on a value inside the range whatever v is, so that it needs no
  * branch. */
-#define SATURATE(from_type, via, low, top, limit, most)               \
-    from_type c = v > (from_type)(low) ? v : (from_type)(low);        \
-    c = c < (from_type)(top) ? c : (from_type)(top);                  \
-    via r = (via)c;                                                   \
-    r = v >= (from_type)(limit) ? (via)(most) : r;                    \
+#define SATURATE(from_type, via, low, top, limit, most)        \
+    from_type c = v > (from_type)(low) ? v : (from_type)(low); \
+    c = c < (from_type)(top) ? c : (from_type)(top);           \
+    via r = (via)c;                                            \
+    r = v >= (from_type)(limit) ? (via)(most) : r;             \
     r = v != v ? 0 : r
 
-#define STORE_INT(from_type, to_type, via, low, top, limit, most)     \
-    do {                                                              \
-        const from_type *restrict p_ = src;                           \
-        to_type *restrict q_ = dst;                                   \
-        for (int64_t i = 0; i < n; i++) {                             \
-            from_type v = p_[i];                                      \
-            SATURATE(from_type, via, low, top, limit, most);          \
-            q_[i] = (to_type)r;                                       \
-        }                                                             \
+#define STORE_INT(from_type, to_type, via, low, top, limit, most) \
+    do {                                                          \
+        const from_type *restrict p_ = src;                       \
+        to_type *restrict q_ = dst;                               \
+        for (int64_t i = 0; i < n; i++) {                         \
+            from_type v = p_[i];                                  \
+            SATURATE(from_type, via, low, top, limit, most);      \
+            q_[i] = (to_type)r;                                   \
+        }                                                         \
     } while (0)
 
 #define STORE(from_type, to_type, value) LOAD(from_type, to_type, value)
 
 /* Cases of the integers. top_: the largest value of F below the limit. */
-#define STORE_INT_CASES(F, top_i32, top_u32, top_i64, top_u64)                             \
-    case RLX_DTYPE_i8:                                                                     \
-        STORE_INT(F, int8_t, int32_t, -128, 127, 127, 127);                                \
-        break;                                                                             \
-    case RLX_DTYPE_u8:                                                                     \
-        STORE_INT(F, uint8_t, int32_t, 0, 255, 255, 255);                                  \
-        break;                                                                             \
-    case RLX_DTYPE_i16:                                                                    \
-        STORE_INT(F, int16_t, int32_t, -32768, 32767, 32767, 32767);                       \
-        break;                                                                             \
-    case RLX_DTYPE_u16:                                                                    \
-        STORE_INT(F, uint16_t, int32_t, 0, 65535, 65535, 65535);                           \
-        break;                                                                             \
-    case RLX_DTYPE_i32:                                                                    \
-        STORE_INT(F, int32_t, int32_t, -0x1p31, top_i32, 0x1p31, INT32_MAX);               \
-        break;                                                                             \
-    case RLX_DTYPE_u32:                                                                    \
-        STORE_INT(F, uint32_t, uint32_t, 0, top_u32, 0x1p32, UINT32_MAX);                  \
-        break;                                                                             \
-    case RLX_DTYPE_i64:                                                                    \
-        STORE_INT(F, int64_t, int64_t, -0x1p63, top_i64, 0x1p63, INT64_MAX);               \
-        break;                                                                             \
-    case RLX_DTYPE_u64:                                                                    \
-        STORE_INT(F, uint64_t, uint64_t, 0, top_u64, 0x1p64, UINT64_MAX);                  \
-        break
+#define STORE_INT_CASES(F, top_i32, top_u32, top_i64, top_u64)                                   \
+    case RLX_DTYPE_i8: STORE_INT(F, int8_t, int32_t, -128, 127, 127, 127); break;                \
+    case RLX_DTYPE_u8: STORE_INT(F, uint8_t, int32_t, 0, 255, 255, 255); break;                  \
+    case RLX_DTYPE_i16: STORE_INT(F, int16_t, int32_t, -32768, 32767, 32767, 32767); break;      \
+    case RLX_DTYPE_u16: STORE_INT(F, uint16_t, int32_t, 0, 65535, 65535, 65535); break;          \
+    case RLX_DTYPE_i32: STORE_INT(F, int32_t, int32_t, -0x1p31, top_i32, 0x1p31, INT32_MAX);     \
+        break;                                                                                   \
+    case RLX_DTYPE_u32: STORE_INT(F, uint32_t, uint32_t, 0, top_u32, 0x1p32, UINT32_MAX); break; \
+    case RLX_DTYPE_i64: STORE_INT(F, int64_t, int64_t, -0x1p63, top_i64, 0x1p63, INT64_MAX);     \
+        break;                                                                                   \
+    case RLX_DTYPE_u64: STORE_INT(F, uint64_t, uint64_t, 0, top_u64, 0x1p64, UINT64_MAX); break
 
 void cpu_store_f32(rlx_dtype to, const float *src, void *dst, int64_t n)
 {
@@ -166,8 +153,10 @@ void cpu_store_f32(rlx_dtype to, const float *src, void *dst, int64_t n)
     case RLX_DTYPE_f16: f32_to_f16_row(src, dst, n); break;
     case RLX_DTYPE_bf16: STORE(float, uint16_t, f32_to_bf16(v)); break;
     case RLX_DTYPE_f64: STORE(float, double, (double)v); break;
-    case RLX_DTYPE_bool: STORE(float, uint8_t, v != 0); break;
-    STORE_INT_CASES(float, 0x1.fffffep30, 0x1.fffffep31, 0x1.fffffep62, 0x1.fffffep63);
+    case RLX_DTYPE_bool:
+        STORE(float, uint8_t, v != 0);
+        break;
+        STORE_INT_CASES(float, 0x1.fffffep30, 0x1.fffffep31, 0x1.fffffep62, 0x1.fffffep63);
     default: break;
     }
 }
@@ -181,9 +170,11 @@ void cpu_store_f64(rlx_dtype to, const double *src, void *dst, int64_t n)
     case RLX_DTYPE_f32: STORE(double, float, (float)v); break;
     case RLX_DTYPE_f16: STORE(double, uint16_t, f64_to_f16(v)); break;
     case RLX_DTYPE_bf16: STORE(double, uint16_t, f64_to_bf16(v)); break;
-    case RLX_DTYPE_bool: STORE(double, uint8_t, v != 0); break;
-    STORE_INT_CASES(double, 2147483647.0, 4294967295.0, 0x1.fffffffffffffp62,
-                    0x1.fffffffffffffp63);
+    case RLX_DTYPE_bool:
+        STORE(double, uint8_t, v != 0);
+        break;
+        STORE_INT_CASES(double, 2147483647.0, 4294967295.0, 0x1.fffffffffffffp62,
+                        0x1.fffffffffffffp63);
     default: break;
     }
 }

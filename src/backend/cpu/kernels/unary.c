@@ -2,15 +2,15 @@
 #include "backend/cpu/kernels/math.h"
 #include "backend/cpu/kernels/row.h"
 
-#define EACH(type, value)                      \
-    do {                                       \
-        const type *p_ = px;                   \
-        type *q_ = pout;                       \
-        CPU_INDEPENDENT                        \
-        for (int64_t i = 0; i < n; i++) {      \
-            type x = p_[i];                    \
-            q_[i] = (value);                   \
-        }                                      \
+#define EACH(type, value)                 \
+    do {                                  \
+        const type *p_ = px;              \
+        type *q_ = pout;                  \
+        CPU_INDEPENDENT                   \
+        for (int64_t i = 0; i < n; i++) { \
+            type x = p_[i];               \
+            q_[i] = (value);              \
+        }                                 \
     } while (0)
 
 /* ---- f32 ----------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static bool plain_f32(rlx_op op, const void *px, void *pout, int64_t n)
     case RLX_OP_floor: EACH(float, math_floor(x)); return true;
     case RLX_OP_ceil: EACH(float, math_ceil(x)); return true;
     case RLX_OP_sign: EACH(float, x > 0 ? 1.0f : x < 0 ? -1.0f : x); return true;
-    case RLX_OP_hard_swish: EACH(float, x * (math_clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f)); return true;
+    case RLX_OP_hard_swish: EACH(float, x *(math_clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f)); return true;
     case RLX_OP_hard_sigmoid: EACH(float, math_clamp(x / 6.0f + 0.5f, 0.0f, 1.0f)); return true;
     case RLX_OP_softsign: EACH(float, x / (1.0f + math_abs(x))); return true;
     default: return false;
@@ -166,7 +166,7 @@ static void unary_f64(rlx_op op, const void *px, void *pout, int64_t n)
     case RLX_OP_softplus: EACH(double, (x < 0 ? 0.0 : x) + log1p_exp_neg_f64(x)); break;
     case RLX_OP_elu: EACH(double, x > 0 ? x : expm1(x)); break;
     case RLX_OP_erf: EACH(double, erf(x)); break;
-    case RLX_OP_hard_swish: EACH(double, x * (clamp_f64(x + 3.0, 0.0, 6.0) / 6.0)); break;
+    case RLX_OP_hard_swish: EACH(double, x *(clamp_f64(x + 3.0, 0.0, 6.0) / 6.0)); break;
     case RLX_OP_hard_sigmoid: EACH(double, clamp_f64(x / 6.0 + 0.5, 0.0, 1.0)); break;
     case RLX_OP_mish: EACH(double, mish_f64(x)); break;
     case RLX_OP_softsign: EACH(double, x / (1.0 + fabs(x))); break;
@@ -178,21 +178,21 @@ static void unary_f64(rlx_op op, const void *px, void *pout, int64_t n)
 /* ---- other types --------------------------------------------------------------------------- */
 
 /* Negation goes through the unsigned type: the smallest value stays as it is. */
-#define SIGNED_CASES(type, utype)                                                    \
-    switch ((int)op) {                                                               \
-    case RLX_OP_relu: EACH(type, x < 0 ? 0 : x); break;                              \
-    case RLX_OP_neg: EACH(utype, (utype)(0u - x)); break;                            \
-    case RLX_OP_abs: EACH(type, x < 0 ? (type)(utype)(0u - (utype)x) : x); break;    \
-    case RLX_OP_sign: EACH(type, (type)((x > 0) - (x < 0))); break;                  \
-    default: break;                                                                  \
+#define SIGNED_CASES(type, utype)                                                 \
+    switch ((int)op) {                                                            \
+    case RLX_OP_relu: EACH(type, x < 0 ? 0 : x); break;                           \
+    case RLX_OP_neg: EACH(utype, (utype)(0u - x)); break;                         \
+    case RLX_OP_abs: EACH(type, x < 0 ? (type)(utype)(0u - (utype)x) : x); break; \
+    case RLX_OP_sign: EACH(type, (type)((x > 0) - (x < 0))); break;               \
+    default: break;                                                               \
     }
 
-#define UNSIGNED_CASES(type)                                    \
-    switch ((int)op) {                                          \
-    case RLX_OP_relu:                                           \
-    case RLX_OP_abs: EACH(type, x); break;                      \
-    case RLX_OP_sign: EACH(type, (type)(x != 0)); break;        \
-    default: break;                                             \
+#define UNSIGNED_CASES(type)                             \
+    switch ((int)op) {                                   \
+    case RLX_OP_relu:                                    \
+    case RLX_OP_abs: EACH(type, x); break;               \
+    case RLX_OP_sign: EACH(type, (type)(x != 0)); break; \
+    default: break;                                      \
     }
 
 static void unary_half(rlx_op op, rlx_dtype dtype, const void *px, void *pout, int64_t n)
@@ -223,7 +223,7 @@ void cpu_row_unary(rlx_op op, rlx_dtype dtype, const void *px, void *pout, int64
     case RLX_DTYPE_u32: UNSIGNED_CASES(uint32_t) break;
     case RLX_DTYPE_u64: UNSIGNED_CASES(uint64_t) break;
     case RLX_DTYPE_bool: EACH(uint8_t, x == 0); break; /* not */
-    case RLX_DTYPE_c64: /* neg */
+    case RLX_DTYPE_c64:                                /* neg */
         n *= 2;
         EACH(float, -x);
         break;
@@ -234,14 +234,24 @@ void cpu_row_unary(rlx_op op, rlx_dtype dtype, const void *px, void *pout, int64
 bool cpu_row_is_costly(rlx_op op)
 {
     switch ((int)op) {
-    case RLX_OP_relu: case RLX_OP_sqrt: case RLX_OP_rsqrt: case RLX_OP_neg: case RLX_OP_abs:
-    case RLX_OP_round: case RLX_OP_recip: case RLX_OP_floor: case RLX_OP_ceil: case RLX_OP_sign:
-    case RLX_OP_hard_swish: case RLX_OP_hard_sigmoid: case RLX_OP_softsign: case RLX_OP_not:
-        return false;
-    case RLX_OP_pow: case RLX_OP_mod: case RLX_OP_atan2:
-        return true;
-    default:
-        return op_info(op)->family == FAMILY_unary;
+    case RLX_OP_relu:
+    case RLX_OP_sqrt:
+    case RLX_OP_rsqrt:
+    case RLX_OP_neg:
+    case RLX_OP_abs:
+    case RLX_OP_round:
+    case RLX_OP_recip:
+    case RLX_OP_floor:
+    case RLX_OP_ceil:
+    case RLX_OP_sign:
+    case RLX_OP_hard_swish:
+    case RLX_OP_hard_sigmoid:
+    case RLX_OP_softsign:
+    case RLX_OP_not: return false;
+    case RLX_OP_pow:
+    case RLX_OP_mod:
+    case RLX_OP_atan2: return true;
+    default: return op_info(op)->family == FAMILY_unary;
     }
 }
 

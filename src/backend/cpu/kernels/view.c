@@ -47,9 +47,9 @@ void cpu_view_broadcast(struct cpu_view *v, const struct cpu_tensor *t,
 }
 
 /* Elements are moved as bytes, whatever their type. */
-#define COPY_LOOP(bytes)                                                             \
-    for (int64_t i = 0; i < n; i++)                                                  \
-        memcpy((char *)dst + i * (bytes), (const char *)src + i * stride * (bytes), bytes)
+#define COPY_LOOP(bytes)            \
+    for (int64_t i = 0; i < n; i++) \
+    memcpy((char *)dst + i * (bytes), (const char *)src + i * stride * (bytes), bytes)
 
 void cpu_copy_strided(void *dst, const void *src, int32_t size, int64_t n, int64_t stride)
 {
@@ -93,13 +93,13 @@ static int64_t next_row(const struct cpu_view *v, int64_t *index, int64_t at)
 }
 
 /* Rows of a few elements, one element after another: a call per row would cost more. */
-#define GATHER_SHORT(bytes)                                                                  \
-    for (int64_t i = 0; i < n; i++) {                                                        \
-        memcpy(buffer + i * (bytes), v->data + (at + from * stride) * (bytes), bytes);       \
-        if (++from == width) {                                                               \
-            from = 0;                                                                        \
-            at = next_row(v, index, at);                                                     \
-        }                                                                                    \
+#define GATHER_SHORT(bytes)                                                            \
+    for (int64_t i = 0; i < n; i++) {                                                  \
+        memcpy(buffer + i * (bytes), v->data + (at + from * stride) * (bytes), bytes); \
+        if (++from == width) {                                                         \
+            from = 0;                                                                  \
+            at = next_row(v, index, at);                                               \
+        }                                                                              \
     }
 
 static void gather_short(const struct cpu_view *v, int64_t *index, int64_t at, int64_t n,
@@ -140,8 +140,8 @@ static void gather(const struct cpu_view *v, int64_t *index, int64_t at, int64_t
             continue;
         }
         int64_t run = cpu_min_i64(n - done, width - from);
-        cpu_copy_strided(buffer + done * v->size, v->data + (at + from * stride) * v->size,
-                         v->size, run, stride);
+        cpu_copy_strided(buffer + done * v->size, v->data + (at + from * stride) * v->size, v->size,
+                         run, stride);
         done += run;
         from = 0;
         if (done < n)
@@ -149,8 +149,7 @@ static void gather(const struct cpu_view *v, int64_t *index, int64_t at, int64_t
     }
 }
 
-const void *cpu_view_read(const struct cpu_view *v, int64_t pos, int64_t n, void *buffer,
-                          int *step)
+const void *cpu_view_read(const struct cpu_view *v, int64_t pos, int64_t n, void *buffer, int *step)
 {
     int64_t index[RLX_MAX_RANK];
     int64_t at = locate(v, pos, index);

@@ -2,15 +2,15 @@
  * taken holds never matters. */
 #include "backend/cpu/kernels/row.h"
 
-#define SELECT(type)                                           \
-    do {                                                       \
-        const type *pa_ = a, *pb_ = b;                         \
-        type *q_ = out;                                        \
-        CPU_INDEPENDENT                                        \
-        for (int64_t i = 0; i < n; i++) {                      \
-            type x = pa_[i], y = pb_[i];                       \
-            q_[i] = cond[i] ? x : y;                           \
-        }                                                      \
+#define SELECT(type)                      \
+    do {                                  \
+        const type *pa_ = a, *pb_ = b;    \
+        type *q_ = out;                   \
+        CPU_INDEPENDENT                   \
+        for (int64_t i = 0; i < n; i++) { \
+            type x = pa_[i], y = pb_[i];  \
+            q_[i] = cond[i] ? x : y;      \
+        }                                 \
     } while (0)
 
 /* All are rows. Elements are told apart by their size only. */
@@ -67,9 +67,8 @@ static void where_span(const struct cpu_call *c, const struct cpu_span *s)
             cpu_row_cast(cond_type, RLX_DTYPE_bool,
                          cpu_row_part(s->in[0], s->step[0], cpu_size(cond_type), at), cond,
                          s->step[0] ? part : 1);
-        cpu_row_where(size, cond, s->step[0],
-                      cpu_row_part(s->in[1], s->step[1], (size_t)size, at), s->step[1],
-                      cpu_row_part(s->in[2], s->step[2], (size_t)size, at), s->step[2],
+        cpu_row_where(size, cond, s->step[0], cpu_row_part(s->in[1], s->step[1], (size_t)size, at),
+                      s->step[1], cpu_row_part(s->in[2], s->step[2], (size_t)size, at), s->step[2],
                       (char *)s->out + at * size, part);
     }
 }

@@ -111,23 +111,12 @@ static void fill_run(const struct windows *w, const struct windows_part *p, cons
     const int zero_point = (int)w->zero_point;
 
     switch (w->dtype) {
-    case RLX_DTYPE_f32:
-        FILL_RUN(float, float, SAME);
-        break;
-    case RLX_DTYPE_f64:
-        FILL_RUN(double, double, SAME);
-        break;
-    case RLX_DTYPE_f16:
-        FILL_RUN(uint16_t, float, f16_to_f32);
-        break;
-    case RLX_DTYPE_bf16:
-        FILL_RUN(uint16_t, float, bf16_to_f32);
-        break;
-    case RLX_DTYPE_i8:
-        FILL_RUN(int8_t, int16_t, CENTRED);
-        break;
-    default:
-        break;
+    case RLX_DTYPE_f32: FILL_RUN(float, float, SAME); break;
+    case RLX_DTYPE_f64: FILL_RUN(double, double, SAME); break;
+    case RLX_DTYPE_f16: FILL_RUN(uint16_t, float, f16_to_f32); break;
+    case RLX_DTYPE_bf16: FILL_RUN(uint16_t, float, bf16_to_f32); break;
+    case RLX_DTYPE_i8: FILL_RUN(int8_t, int16_t, CENTRED); break;
+    default: break;
     }
 }
 
