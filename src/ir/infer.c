@@ -154,8 +154,8 @@ rlx_status ir_infer_node(struct ir_graph *g, rlx_op op, union ir_attr *attr, con
         else if (type.dim[i] == RLX_DIM_FAILED)
             return diag_fail(d, RLX_ERROR_LIMIT, "%s: size of axis %d overflows", o->name, i);
     if (type_is_static(&type) && !type_bytes(&type, &size))
-        return diag_fail(d, RLX_ERROR_LIMIT, "%s: the result's byte count overflows 64 bits",
-                         o->name);
+        return diag_fail(d, RLX_ERROR_LIMIT, "%s: the result's byte count overflows 64 bits: %s",
+                         o->name, type_text(&call, &type));
     *out = type;
     return RLX_OK;
 }

@@ -77,6 +77,9 @@ rlx_status shape_result_like(struct shape_call *c, int32_t operand);
 /* Right-aligned broadcasting of dims (ops-core 1.5) into out/rank; SHAPE naming both shapes. */
 rlx_status shape_broadcast_dims(struct shape_call *c, const ir_dim *a, int32_t a_rank,
                                 const ir_dim *b, int32_t b_rank, ir_dim *out, int32_t *rank);
+/* The same for all but the last two dims of matrices. */
+rlx_status shape_broadcast_batch(struct shape_call *c, const struct ir_type *a,
+                                 const struct ir_type *b, ir_dim *out, int32_t *rank);
 /* Does b broadcast to exactly a's shape? */
 rlx_status shape_broadcasts_to(struct shape_call *c, const struct ir_type *b,
                                const struct ir_type *a, const char *what);

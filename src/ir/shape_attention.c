@@ -79,6 +79,20 @@ rlx_status shape_need_rope_tables(struct shape_call *c, int32_t operand, ir_dim 
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
+/* Says what the layouts would be. */
+static rlx_status no_layout(struct shape_call *c, const struct attr_attention *a)
+{
+    int64_t h = a->num_heads, d = a->head_dim;
+
+    return SHAPE_FAIL(c, SHAPE,
+                      "%s: q %s, k %s and v %s fit no layout: q must be bhsd "
+                      "[B,%" PRId64 ",S,%" PRId64 "], bshd [B,S,%" PRId64 ",%" PRId64
+                      "], packed [B,S,%" PRId64 "] or folded [B*%" PRId64 ",S,%" PRId64
+                      "], and k and v the same with %" PRId64 " heads",
+                      c->name, type_text(c, c->in[0]), type_text(c, c->in[1]),
+                      type_text(c, c->in[2]), h, d, h, d, h * d, h, d, a->num_kv_heads);
+}
+
 /* `auto`, rank 4: by the axis that holds the heads; bhsd wins a draw. */
 static rlx_status layout_of_rank_4(struct shape_call *c, struct attr_attention *a)
 {
@@ -91,10 +105,7 @@ static rlx_status layout_of_rank_4(struct shape_call *c, struct attr_attention *
         a->layout = axis == 1 ? RLX_ATTENTION_LAYOUT_bhsd : RLX_ATTENTION_LAYOUT_bshd;
         return RLX_OK;
     }
-    return SHAPE_FAIL(c, SHAPE,
-                      "%s: no axis of q %s, k %s and v %s holds %" PRId64 " and %" PRId64 " heads",
-                      c->name, dims_text(c, q->dim, 4), dims_text(c, k->dim, 4),
-                      dims_text(c, v->dim, 4), a->num_heads, a->num_kv_heads);
+    return no_layout(c, a);
 }
 
 /* `auto`, rank 3: packed if the last axis holds all heads, folded if it holds one. */
@@ -110,9 +121,7 @@ static rlx_status layout_of_rank_3(struct shape_call *c, struct attr_attention *
         a->layout = RLX_ATTENTION_LAYOUT_folded;
         return RLX_OK;
     }
-    return SHAPE_FAIL(c, SHAPE,
-                      "%s: q %s is neither packed nor folded with %" PRId64 " heads of %" PRId64,
-                      c->name, dims_text(c, q->dim, 3), a->num_heads, a->head_dim);
+    return no_layout(c, a);
 }
 
 /* The sizes that attention is about, found in the operands by their layout. */
@@ -172,7 +181,8 @@ static rlx_status settle_layout(struct shape_call *c, struct attr_attention *a, 
 {
     int32_t rank = c->in[0]->rank, want;
 
-    TRY(shape_need_rank(c, 0, 3, 4));
+    if (rank != 3 && rank != 4)
+        return no_layout(c, a);
     TRY(shape_need_rank(c, 1, rank, rank));
     TRY(shape_need_rank(c, 2, rank, rank));
     if (a->layout == RLX_ATTENTION_LAYOUT_auto)

@@ -11,7 +11,7 @@ rlx_status shape_matmul_dims(struct shape_call *c, const struct ir_type *a, cons
            kb = b->dim[b->rank - (transpose_b ? 1 : 2)];
 
     TRY(shape_need_equal(c, k, kb, "inner dimensions"));
-    TRY(shape_broadcast_dims(c, a->dim, a->rank - 2, b->dim, b->rank - 2, out, rank));
+    TRY(shape_broadcast_batch(c, a, b, out, rank));
     out[(*rank)++] = m;
     out[(*rank)++] = n;
     return RLX_OK;

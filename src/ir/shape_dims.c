@@ -79,8 +79,9 @@ static bool broadcast_dim(struct shape_call *c, ir_dim a, ir_dim b, ir_dim *out)
     return shape_agree(c, a, b, "broadcast sizes");
 }
 
-rlx_status shape_broadcast_dims(struct shape_call *c, const ir_dim *a, int32_t a_rank,
-                                const ir_dim *b, int32_t b_rank, ir_dim *out, int32_t *rank)
+/* Of all dims but the last `tail`, which are there for the message only. */
+static rlx_status broadcast(struct shape_call *c, const ir_dim *a, int32_t a_rank, const ir_dim *b,
+                            int32_t b_rank, int32_t tail, ir_dim *out, int32_t *rank)
 {
     int32_t r = a_rank > b_rank ? a_rank : b_rank;
     ir_dim dim[RLX_MAX_RANK]; /* out may be a or b */
@@ -90,13 +91,25 @@ rlx_status shape_broadcast_dims(struct shape_call *c, const ir_dim *a, int32_t a
         ir_dim y = i < r - b_rank ? 1 : b[i - (r - b_rank)];
         if (!broadcast_dim(c, x, y, &dim[i]))
             return SHAPE_FAIL(c, SHAPE, "%s: shapes %s and %s do not broadcast: %s against %s",
-                              c->name, dims_text(c, a, a_rank), dims_text(c, b, b_rank),
-                              dim_text(c, x), dim_text(c, y));
+                              c->name, dims_text(c, a, a_rank + tail),
+                              dims_text(c, b, b_rank + tail), dim_text(c, x), dim_text(c, y));
     }
     for (int32_t i = 0; i < r; i++)
         out[i] = dim[i];
     *rank = r;
     return RLX_OK;
+}
+
+rlx_status shape_broadcast_dims(struct shape_call *c, const ir_dim *a, int32_t a_rank,
+                                const ir_dim *b, int32_t b_rank, ir_dim *out, int32_t *rank)
+{
+    return broadcast(c, a, a_rank, b, b_rank, 0, out, rank);
+}
+
+rlx_status shape_broadcast_batch(struct shape_call *c, const struct ir_type *a,
+                                 const struct ir_type *b, ir_dim *out, int32_t *rank)
+{
+    return broadcast(c, a->dim, a->rank - 2, b->dim, b->rank - 2, 2, out, rank);
 }
 
 rlx_status shape_broadcasts_to(struct shape_call *c, const struct ir_type *b,

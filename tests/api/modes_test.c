@@ -80,7 +80,7 @@ static bool run(struct test *t, const char *device, int threads, const rlx_sessi
     rlx_model *m = NULL;
     rlx_session *s = NULL;
     rlx_error err = {0};
-    char text[2048], name[4][16], outs[4][16];
+    char text[2048], name[4][32], outs[4][32];
     rlx_binding in[4] = {0}, o[4];
 
     *out = (struct results){0};

@@ -652,8 +652,10 @@ def test_bench(_):
     need("2 runs" in text and "gelu" in text, f"bench: {text!r}")
     rlx("bench", "--op", "relu f32[3]", "--ms", "1")
     rlx("bench", MLP, "--ms", "1", "--json").json()
-    for spec in ("nonsense f32[3]", "", "add f32[2] f32[3]", "add f32[2", "relu f32[3] axis=1"):
+    for spec in ("nonsense f32[3]", "add f32[2] f32[3]", "add f32[2", "relu f32[3] axis=1"):
         rlx("bench", "--op", spec, code=FAILED)
+    for spec in ("", "relu"):
+        rlx("bench", "--op", spec, code=MISUSED)
 
 
 def test_selftest(_):
