@@ -25,6 +25,23 @@ static rlx_status take(struct binder *b, size_t symbol, int64_t n, rlx_str sourc
     return RLX_OK;
 }
 
+/* An axis whose symbols all have sizes already, but others than this input's shape asks for. */
+static rlx_status contradiction(struct binder *b, ir_dim want, int64_t value, int64_t got,
+                                int32_t axis, rlx_str name)
+{
+    struct text expr;
+
+    text_init(&expr, &b->s->model->ctx->mem);
+    dim_print(b->dims, want, &expr);
+    rlx_status s = diag_fail(b->diag, RLX_ERROR_BINDING,
+                             "input \"%.*s\": axis %d is %s, which is %lld by what dims or other "
+                             "inputs say, but %lld was given",
+                             STR_ARG(name), axis, expr.at ? expr.at : "symbolic", (long long)value,
+                             (long long)got);
+    text_free(&expr);
+    return s;
+}
+
 static rlx_status match_dim(struct binder *b, ir_dim want, int64_t got, int32_t axis, rlx_str name)
 {
     size_t unbound[2], n;
@@ -47,9 +64,11 @@ static rlx_status match_dim(struct binder *b, ir_dim want, int64_t got, int32_t 
     value = dim_is_static(want) ? want : dim_eval(b->dims, want, b->size, b->count, &why);
     if (value == got)
         return RLX_OK;
-    return diag_fail(b->diag, dim_is_static(want) ? RLX_ERROR_SHAPE : RLX_ERROR_BINDING,
-                     "input \"%.*s\": axis %d is %lld, %lld was given", STR_ARG(name), axis,
-                     (long long)value, (long long)got);
+    if (dim_is_static(want))
+        return diag_fail(b->diag, RLX_ERROR_SHAPE,
+                         "input \"%.*s\": axis %d is %lld, %lld was given", STR_ARG(name), axis,
+                         (long long)value, (long long)got);
+    return contradiction(b, want, value, got, axis, name);
 }
 
 static rlx_status match_input(struct binder *b, const rlx_binding *in)

@@ -72,7 +72,9 @@ rlx_status shape_custom(struct shape_call *c)
     size_t bytes = (size_t)c->in_count * sizeof *in;
 
     if (!op || !op->infer)
-        return SHAPE_FAIL(c, GRAPH, "%s: no op \"%.*s\" is registered", c->name, STR_ARG(name));
+        return SHAPE_FAIL(c, GRAPH,
+                          "%s: no op \"%.*s\" is registered: list it in the context's custom_ops",
+                          c->name, STR_ARG(name));
     if (op->inputs != c->in_count)
         return SHAPE_FAIL(c, GRAPH, "%s: \"%s\" takes %d inputs, got %d", c->name, op->name,
                           op->inputs, c->in_count);

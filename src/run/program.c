@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "run/convert.h"
 
 static rlx_status leaf_offsets(const struct program_desc *desc, struct program *p, uint64_t **out,
@@ -36,6 +37,32 @@ static rlx_status check_limits(const struct program *p, struct diag *d)
     return RLX_OK;
 }
 
+/* When there is no room, the largest value says best what to change. */
+static rlx_status allocate_activations(struct program *p, struct diag *d)
+{
+    const struct value *most = NULL;
+    struct diag own;
+
+    diag_init(&own, "compile");
+    rlx_status status = p->backend->ops->alloc(p->backend, p->plan->size[REGION_ACTS],
+                                               &p->buffer[REGION_ACTS], &own);
+    if (status == RLX_OK)
+        return RLX_OK;
+    for (size_t i = 0; i < p->steps->value_count; i++) {
+        const struct value *v = &p->steps->value[i];
+        if (v->region == REGION_ACTS && v->node >= 0 && (!most || v->bytes > most->bytes))
+            most = v;
+    }
+    if (!most)
+        return diag_fail(d, status, "%s", own.first.message);
+    const struct ir_node *n = ir_node(ir_entry(p->mod), most->node);
+    diag_at(d, op_info(n->op)->name, most->node, n->label);
+    return diag_fail(d, status,
+                     "%s, which the activations take; the largest is %s %%%.*s, %llu bytes",
+                     own.first.message, op_info(n->op)->name, STR_ARG(n->label),
+                     (unsigned long long)most->bytes);
+}
+
 static rlx_status allocate(const struct program_desc *desc, struct program *p, struct diag *d)
 {
     p->buffer[REGION_WEIGHTS] = desc->weights;
@@ -43,8 +70,7 @@ static rlx_status allocate(const struct program_desc *desc, struct program *p, s
     TRY(check_limits(p, d));
     TRY(p->backend->ops->alloc(p->backend, p->plan->size[REGION_CONSTS], &p->buffer[REGION_CONSTS],
                                d));
-    return p->backend->ops->alloc(p->backend, p->plan->size[REGION_ACTS], &p->buffer[REGION_ACTS],
-                                  d);
+    return allocate_activations(p, d);
 }
 
 static rlx_status upload_consts(struct program *p, struct diag *d)

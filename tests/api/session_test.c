@@ -1,5 +1,6 @@
 /* session_test.c: sessions from the outside: runs, params, states, sizes, selection, threads. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,7 +297,26 @@ TEST(session, allocates_nothing_while_running)
     expect_eq_u64(t, a.misused, 0);
 }
 
-/* A whole life: parse, compile, set, run, read, transform, print. */
+/* Zeros for every input; the caller's memory, not the library's. */
+static size_t zero_inputs(const rlx_model *m, rlx_binding *in, char name[][32], size_t max)
+{
+    size_t count = rlx_model_io_count(m, RLX_IO_INPUT);
+
+    for (size_t i = 0; i < count && i < max; i++) {
+        rlx_io_info info;
+        rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL);
+        snprintf(name[i], 32, "%.*s", (int)info.name.len, info.name.ptr);
+        in[i].name = name[i];
+        in[i].tensor = (rlx_tensor){.dtype = info.dtype, .rank = info.rank};
+        in[i].tensor.bytes = rlx_dtype_size(info.dtype);
+        for (int32_t a = 0; a < info.rank; a++)
+            in[i].tensor.bytes *= (size_t)(in[i].tensor.dim[a] = info.dim[a]);
+        in[i].tensor.data = calloc(1, in[i].tensor.bytes + 1);
+    }
+    return count < max ? count : max;
+}
+
+/* A whole life: parse, transform, compile, run. */
 static rlx_status whole_life(const rlx_allocator *mem, const char *text)
 {
     rlx_context *ctx = NULL;
@@ -305,6 +325,10 @@ static rlx_status whole_life(const rlx_allocator *mem, const char *text)
     rlx_session *session = NULL;
     rlx_error err;
     rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    rlx_session_desc options = {.params_default_zero = true};
+    rlx_binding in[4] = {0};
+    char name[4][32];
+    size_t inputs = 0;
     rlx_status s = rlx_context_create(RLX_VERSION, &desc, &ctx, &err);
 
     if (s == RLX_OK)
@@ -314,10 +338,15 @@ static rlx_status whole_life(const rlx_allocator *mem, const char *text)
     if (s == RLX_OK)
         s = rlx_model_transform(model, "expand,dce", dev, &other, &err);
     if (s == RLX_OK)
-        s = rlx_session_create(model, dev, &(rlx_session_desc){.params_default_zero = true},
-                               &session, &err);
-    if (s == RLX_OK)
-        s = rlx_session_run(session, &(rlx_run_desc){0}, &err);
+        s = rlx_session_create(model, dev, &options, &session, &err);
+    if (s == RLX_OK) {
+        inputs = zero_inputs(model, in, name, 4);
+        s = in[0].tensor.data || !inputs
+                ? rlx_session_run(session, &(rlx_run_desc){in, inputs, NULL, 0, NULL, 0}, &err)
+                : RLX_ERROR_MEMORY;
+    }
+    for (size_t i = 0; i < inputs; i++)
+        free(in[i].tensor.data);
     rlx_session_destroy(session);
     rlx_model_destroy(other);
     rlx_model_destroy(model);
@@ -349,6 +378,20 @@ TEST(session, survives_every_allocation_failure)
 {
     for (size_t i = 0; i < sizeof life_texts / sizeof life_texts[0]; i++)
         expect_survives_no_memory(t, life, (void *)life_texts[i]);
+}
+
+TEST_SLOW(session, examples_survive_every_allocation_failure)
+{
+    static const char *const files[] = {"examples/mlp.rlx", "examples/convnet.rlx",
+                                        "examples/transformer_block.rlx"};
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        size_t len;
+        const char *text = test_read(t, test_source(t, files[i]), &len);
+        test_note(t, "%s", files[i]);
+        if (text)
+            expect_survives_no_memory(t, life, (void *)text);
+    }
 }
 
 /* ---- threads ---- */

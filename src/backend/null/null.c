@@ -32,8 +32,12 @@ static struct null_device *device_of(struct backend *b)
 
 static rlx_status null_open(const struct device_desc *desc, struct backend **out, struct diag *d)
 {
-    struct null_device *dev = mem_alloc(desc->mem, sizeof *dev);
+    struct null_device *dev;
 
+    if (desc->variant.len)
+        return diag_fail(d, RLX_ERROR_NO_DEVICE, "there is one null device, no \"null:%.*s\"",
+                         STR_ARG(desc->variant));
+    dev = mem_alloc(desc->mem, sizeof *dev);
     if (!dev)
         return diag_no_memory(d, sizeof *dev);
     dev->base = (struct backend){&null_backend, desc->mem};
