@@ -183,7 +183,8 @@ static inline int64_t cpu_index(const struct cpu_tensor *t, int64_t k)
     case RLX_DTYPE_##name: return (int64_t)((const type *)t->data)[k];
         CPU_EACH_SIGNED(X)
         X(u8, uint8_t)
-        X(u16, uint16_t) X(u32, uint32_t)
+        X(u16, uint16_t)
+        X(u32, uint32_t)
 #undef X
             case RLX_DTYPE_u64:
         {
