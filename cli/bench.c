@@ -176,12 +176,12 @@ static int bench(struct cli *c, struct opened *o, const char *what)
 static int op_model(struct cli *c, const char *spec, rlx_model **out)
 {
     struct buffer text = {0}, node = {0};
-    char *copy = strdup(spec), *save = NULL, piece[512];
+    char *copy, *save = NULL, piece[512];
     size_t operands = 0;
     rlx_error err;
     int code = cli_context(c);
 
-    if (!copy || code != EXIT_DONE)
+    if (code != EXIT_DONE || !(copy = strdup(spec)))
         return EXIT_FAILED;
     buffer_add(&text, "rlx 1\ngraph (", 13);
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {

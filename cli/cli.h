@@ -66,7 +66,7 @@ struct buffer {
     size_t len, cap;
     bool failed;
 };
-void buffer_add(void *b, const char *text, size_t len);
+void buffer_add(void *user, const char *text, size_t len); /* user: a struct buffer */
 void buffer_free(struct buffer *b);
 
 void cli_progress(struct cli *c, const char *what, size_t done, size_t total);

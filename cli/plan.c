@@ -33,7 +33,7 @@ struct source { /* where plans come from: a session, or a CSV file */
 static rlx_status make(struct cli *c, const struct source *s, rlx_plan_format format,
                        rlx_write_fn write, void *user, rlx_plan_summary *sum, rlx_error *err)
 {
-    if (s->session)
+    if (!s->csv)
         return rlx_session_plan(s->session, format, write, user, sum, err);
     return rlx_plan_csv(c->ctx, (rlx_str){s->csv->at, s->csv->len}, (uint64_t)opt.capacity, format,
                         write, user, sum, err);

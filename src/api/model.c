@@ -291,7 +291,7 @@ static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *
                               int64_t *size, rlx_tensor *out, struct diag *d)
 {
     size_t symbols = dim_symbol_count(m->mod->dims), symbol;
-    rlx_io_info info;
+    rlx_io_info info = {0};
     rlx_error err;
     ir_value v = 0;
 

@@ -117,7 +117,7 @@ static void fill_spd(struct eval_tensor *t, uint64_t seed)
 {
     int64_t n = t->type.rank ? t->type.dim[t->type.rank - 1] : 0;
 
-    for (int64_t k = 0; k < t->count; k++) {
+    for (int64_t k = 0; n > 0 && k < t->count; k++) {
         int64_t i = k / n % n, j = k % n, base = k / (n * n) * n * n;
         double v = uniform_at(seed, base + (i < j ? i * n + j : j * n + i), -1, 1);
         t->at[k].f = i == j ? (double)n + fabs(v) : v;
@@ -128,7 +128,7 @@ static void fill_triangle(struct eval_tensor *t, uint64_t seed)
 {
     int64_t n = t->type.rank ? t->type.dim[t->type.rank - 1] : 0;
 
-    for (int64_t k = 0; k < t->count; k++)
+    for (int64_t k = 0; n > 0 && k < t->count; k++)
         t->at[k].f = uniform_at(seed, k, -1, 1) + (k / n % n == k % n ? 3 : 0);
 }
 
@@ -145,12 +145,14 @@ static int64_t distinct_at(int64_t k, int64_t count)
 
 static double number_of_kind(const struct value_spec *s, uint64_t seed, int64_t k, int64_t count)
 {
+    int64_t half = count / 2;
+
     switch (s->kind) {
     case KIND_INDEX: return (double)(bits_at(seed, k, 4) % (uint32_t)(s->n + 2)) - 1;
     case KIND_VALID: return s->n > 0 ? (double)(bits_at(seed, k, 4) % (uint32_t)s->n) : 0;
     case KIND_POSITIVE: return uniform_at(seed, k, 0.1, 2);
     case KIND_UNIT: return uniform_at(seed, k, -1, 1);
-    case KIND_DISTINCT: return (double)(distinct_at(k, count) - count / 2) / 4;
+    case KIND_DISTINCT: return 0.25 * (double)(distinct_at(k, count) - half);
     default: return 0;
     }
 }

@@ -120,7 +120,7 @@ static rlx_status scan_descr(struct scanner *s, struct npy *n)
     if (s->at < s->end && *s->at == '[')
         return bad(s, "structured arrays are not supported");
     TRY(scan_string(s, &text));
-    if (text.len < 2 || !memchr("<>=|", text.ptr[0], 4))
+    if (text.len < 2 || text.ptr[0] == 0 || !strchr("<>=|", text.ptr[0]))
         return bad(s, "descr must begin with one of < > = |");
     rlx_str code = {text.ptr + 1, text.len - 1};
     for (size_t i = 0; i < CODE_COUNT; i++) {

@@ -90,8 +90,9 @@ static size_t size_of_kind(enum attr_kind kind)
     case ATTR_##k: return sizeof(attr_##k);
         SIZE_OF(BOOL)
         SIZE_OF(I64)
-        SIZE_OF(U64) SIZE_OF(F32) SIZE_OF(F64) SIZE_OF(ENUM) SIZE_OF(DTYPE) SIZE_OF(DIM)
-            SIZE_OF(AXES) SIZE_OF(INTS) SIZE_OF(DIMS) SIZE_OF(FLOATS) SIZE_OF(BYTES) SIZE_OF(STRING)
+        SIZE_OF(U64)
+        SIZE_OF(F32) SIZE_OF(F64) SIZE_OF(ENUM) SIZE_OF(DTYPE) SIZE_OF(DIM) SIZE_OF(AXES)
+            SIZE_OF(INTS) SIZE_OF(DIMS) SIZE_OF(FLOATS) SIZE_OF(BYTES) SIZE_OF(STRING)
                 SIZE_OF(GRAPH) SIZE_OF(CHAIN) SIZE_OF(UNARY)
 #undef SIZE_OF
     }
@@ -103,11 +104,11 @@ static bool value_same(enum attr_kind kind, const void *a, const void *b)
     switch (kind) {
     case ATTR_F32: { /* 0 and -0 differ, NaN equals NaN */
         float x = *(const float *)a, y = *(const float *)b;
-        return (isnan(x) && isnan(y)) || memcmp(&x, &y, sizeof x) == 0;
+        return (isnan(x) && isnan(y)) || (x == y && !signbit(x) == !signbit(y));
     }
     case ATTR_F64: {
         double x = *(const double *)a, y = *(const double *)b;
-        return (isnan(x) && isnan(y)) || memcmp(&x, &y, sizeof x) == 0;
+        return (isnan(x) && isnan(y)) || (x == y && !signbit(x) == !signbit(y));
     }
     case ATTR_AXES:
     case ATTR_INTS:

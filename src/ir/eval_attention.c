@@ -79,7 +79,8 @@ static bool is_allowed(const struct geometry *g, int64_t b, int64_t h, int64_t i
     switch (g->mask_kind) {
     case RLX_MASK_KIND_causal: return j <= p;
     case RLX_MASK_KIND_sliding_window: return j <= p && j >= p - g->window;
-    case RLX_MASK_KIND_custom: return eval_real(g->mask, at_mask(g->mask, b, h, i, j)) >= 0.5;
+    case RLX_MASK_KIND_custom:
+        return g->mask && eval_real(g->mask, at_mask(g->mask, b, h, i, j)) >= 0.5;
     default: return true;
     }
 }
@@ -99,8 +100,9 @@ static void probabilities(const struct geometry *g, const struct eval_tensor *q,
             s += q->at[at_query(g, b, h, i, d)].f * k->at[at_key(g, b, h, j, d)].f;
         s *= g->scale;
         capped[j] = s = g->cap > 0 ? g->cap * tanh(s / g->cap) : s;
-        p[j] = s + (g->mask_kind == RLX_MASK_KIND_bias ? g->mask->at[at_mask(g->mask, b, h, i, j)].f
-                                                       : 0);
+        p[j] = s + (g->mask && g->mask_kind == RLX_MASK_KIND_bias
+                        ? g->mask->at[at_mask(g->mask, b, h, i, j)].f
+                        : 0);
     }
     eval_softmax_line(p, p, g->keys);
 }

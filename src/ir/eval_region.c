@@ -58,7 +58,7 @@ static struct eval_cell promoted(rlx_dtype from, rlx_dtype to, struct eval_cell 
 static struct eval_cell run_step(const struct chain *h, size_t at, const struct eval_cell *in)
 {
     rlx_op op = (rlx_op)h->step[at].op;
-    rlx_dtype to = h->dtype[at], da = to, db = to, dc = to, common = to;
+    rlx_dtype to = h->dtype[at], da = to, db = to, dc, common = to;
     struct eval_cell a = read_operand(h, at, 0, in, &da), b, cond;
 
     switch (op_info(op)->family) {

@@ -36,9 +36,10 @@ static double least_on_edge(double a, double b, double c, double dx, double lo, 
 /* Does the footprint meet the rectangle of this tile? */
 static bool meets(const struct splat_footprint *f, const struct splat_scene *s, int64_t tile)
 {
+    int64_t column = tile % s->across, row = tile / s->across;
     double size = (double)s->tile_size;
-    double x0 = (double)(tile % s->across) * size - f->mx, x1 = x0 + size;
-    double y0 = (double)(tile / s->across) * size - f->my, y1 = y0 + size;
+    double x0 = (double)column * size - f->mx, x1 = x0 + size;
+    double y0 = (double)row * size - f->my, y1 = y0 + size;
 
     if (f->whole || (x0 <= 0 && x1 >= 0 && y0 <= 0 && y1 >= 0))
         return true;

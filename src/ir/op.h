@@ -135,7 +135,7 @@ void attr_defaults(rlx_op op, union ir_attr *out);
 bool attr_is_default(const struct attr_info *a,
                      const union ir_attr *v); /* never for required ones */
 /* By value: blobs by content, NaN equal to NaN. */
-bool attr_same(rlx_op op, const union ir_attr *a, const union ir_attr *b);
-uint64_t attr_hash(rlx_op op, const union ir_attr *a);
+bool attr_same(rlx_op op, const union ir_attr *x, const union ir_attr *y);
+uint64_t attr_hash(rlx_op op, const union ir_attr *v);
 
 #endif

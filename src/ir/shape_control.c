@@ -102,7 +102,7 @@ static rlx_status need_type(struct shape_call *c, const char *graph, const char 
 /* Inputs of a sub-graph, one after another; ends with RLX_NO_VALUE. */
 static ir_value next_input(const struct ir_graph *g, ir_value after)
 {
-    for (size_t i = (size_t)(after + 1); i < g->node.len; i++)
+    for (size_t i = (size_t)after + 1; i < g->node.len; i++)
         if (g->node.at[i].op == RLX_OP_input)
             return (ir_value)i;
     return RLX_NO_VALUE;

@@ -111,7 +111,7 @@ const char *shape_operand_name(struct shape_call *c, int32_t operand)
     char *out = next_text(c);
     rlx_str name, last = {NULL, 0};
 
-    while ((name = next_name(&p, &bracketed)).len) {
+    while (next_name(&p, &bracketed).len) {
         total++;
         optional += bracketed;
     }

@@ -50,6 +50,8 @@ bool lower_is_view(const struct ir_graph *g, const struct ir_node *n, uint64_t *
     const struct ir_type *x = n->in_count ? ir_type_of(g, n->in[0]) : NULL;
 
     *offset = 0;
+    if (!x)
+        return false;
     switch (n->op) {
     case RLX_OP_reshape:
     case RLX_OP_stop_gradient: return true;

@@ -237,7 +237,8 @@ static rlx_status search(struct assign *a, struct arena *arena, uint64_t *nodes,
 
     for (uint32_t b = 0; b < a->count; b++)
         grain = common_divisor(a->box[b].size, grain);
-    uint64_t goal = a->goal / grain * grain; /* every height is a multiple of the grain */
+    uint64_t goal =
+        grain ? a->goal / grain * grain : a->goal; /* every height is a multiple of the grain */
     struct search s = {
         .box = a->box,
         .count = a->count,

@@ -41,7 +41,12 @@ static struct element load(rlx_dtype t, const uint8_t *src)
         e.f = (double)bf16_to_f32(half);
         e.cls = CLASS_F;
         break;
-    case RLX_DTYPE_i8: i = *(const int8_t *)src; break;
+    case RLX_DTYPE_i8: {
+        int8_t v;
+        memcpy(&v, src, 1);
+        i = v;
+        break;
+    }
     case RLX_DTYPE_i16: {
         int16_t v;
         memcpy(&v, src, 2);

@@ -58,7 +58,8 @@ static double *read_channels(struct batch_norm *b, const struct cpu_tensor *gamm
         cpu_load_f64(mean->dtype, mean->data, b->shift, n);
     if (beta)
         cpu_load_f64(beta->dtype, beta->data, b->offset, n);
-    cpu_load_f64(var->dtype, var->data, b->factor, n);
+    if (var)
+        cpu_load_f64(var->dtype, var->data, b->factor, n);
     for (int64_t i = 0; i < n; i++) {
         double g = gamma ? cpu_get_f64(gamma->dtype, gamma->data, i) : 1.0;
         b->factor[i] = g * (1.0 / sqrt(b->factor[i] + b->eps));

@@ -186,11 +186,10 @@ static inline int64_t cpu_index(const struct cpu_tensor *t, int64_t k)
         X(u16, uint16_t)
         X(u32, uint32_t)
 #undef X
-            case RLX_DTYPE_u64:
-        {
-            uint64_t v = ((const uint64_t *)t->data)[k];
-            return v > INT64_MAX ? INT64_MAX : (int64_t)v;
-        }
+    case RLX_DTYPE_u64: {
+        uint64_t v = ((const uint64_t *)t->data)[k];
+        return v > INT64_MAX ? INT64_MAX : (int64_t)v;
+    }
     case RLX_DTYPE_f32: {
         float v = ((const float *)t->data)[k];
         return v != v ? INT64_MIN : cpu_trunc_i64((double)v);

@@ -6,7 +6,7 @@ static void expand(const struct cpu_call *c)
 {
     const struct cpu_tensor *x = &c->in[0], *y = c->out;
     int32_t lead = y->rank - x->rank;
-    int64_t to[RLX_MAX_RANK], from[RLX_MAX_RANK];
+    int64_t to[RLX_MAX_RANK] = {0}, from[RLX_MAX_RANK] = {0};
     struct move m = move_between(y, x);
 
     if (y->count == 0)

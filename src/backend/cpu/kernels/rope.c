@@ -227,7 +227,8 @@ static void axial_tables(void *ctx, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         double power = -4.0 * (double)(k % x->quarter) / (double)x->a->head_dim;
-        double angle = (double)(k / x->quarter) * pow((double)x->a->theta, power);
+        int64_t place = k / x->quarter;
+        double angle = (double)place * pow((double)x->a->theta, power);
         cpu_set_f64(x->wide, x->cos, k, cos(angle));
         cpu_set_f64(x->wide, x->sin, k, sin(angle));
     }
