@@ -181,7 +181,7 @@ rlx_status tree_init(struct tree *t, const struct plan_item *box, uint32_t count
     t->low = arena_array(arena, uint64_t, count);
     t->cause = arena_array(arena, uint32_t, count);
     t->refusal = arena_array(arena, uint32_t, count);
-    t->todo = arena_array(arena, uint32_t, count);
+    t->pending = arena_array(arena, uint32_t, count);
     t->seen = arena_array(arena, uint32_t, count);
     t->words = ((size_t)count + 63) / 64;
     t->why = arena_array(arena, uint64_t, t->words);
@@ -192,7 +192,7 @@ rlx_status tree_init(struct tree *t, const struct plan_item *box, uint32_t count
     t->part = arena_array(arena, struct tree_part, 2 * (size_t)count + 2);
     t->failed = arena_array(arena, uint64_t, TREE_FAILED_SLOTS);
     if (!t->id || !t->lo || !t->hi || !t->size || !t->code || !t->twin || !t->rank || !t->floor ||
-        !t->state || !t->stamp || !t->low || !t->cause || !t->refusal || !t->todo || !t->seen ||
+        !t->state || !t->stamp || !t->low || !t->cause || !t->refusal || !t->pending || !t->seen ||
         !t->why || !t->member_at || !t->load || !t->overfull || !t->frame || !t->part || !t->failed)
         return diag_no_memory(d, count * sizeof *t->frame);
     take_entries(t, e);

@@ -118,17 +118,17 @@ static bool raise_waiting(struct tree *t, const struct tree_part *p, uint32_t *l
     for (uint32_t b = p->first; b < p->end; b++) {
         if (t->state[b] != BOX_WAITS)
             continue;
-        t->todo[n++] = b;
+        t->pending[n++] = b;
         t->low[b] = lowest_top_beside(t, p, b);
     }
     while (n > 0) {
         uint32_t at = 0;
         for (uint32_t i = 1; i < n; i++)
-            if (top_if_raised(t, t->todo[i]) < top_if_raised(t, t->todo[at]))
+            if (top_if_raised(t, t->pending[i]) < top_if_raised(t, t->pending[at]))
                 at = i;
         t->effort += n;
-        uint32_t b = t->todo[at];
-        t->todo[at] = t->todo[--n];
+        uint32_t b = t->pending[at];
+        t->pending[at] = t->pending[--n];
         if (top_if_raised(t, b) > p->cap) {
             why_waiting(t, p, b);
             return false;
@@ -141,8 +141,8 @@ static bool raise_waiting(struct tree *t, const struct tree_part *p, uint32_t *l
         }
         uint64_t top = t->floor[b] + t->size[b];
         for (uint32_t i = 0; i < n; i++)
-            if (top < t->low[t->todo[i]] && beside(t, b, t->todo[i]))
-                t->low[t->todo[i]] = top;
+            if (top < t->low[t->pending[i]] && beside(t, b, t->pending[i]))
+                t->low[t->pending[i]] = top;
     }
     return true;
 }

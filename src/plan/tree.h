@@ -86,7 +86,7 @@ struct tree {
     size_t words;           /* of one set */
     uint64_t *why;          /* whose placements the last failure depends on */
     VEC(uint64_t) refusals; /* sets: what the refusal of a waiting box depends on */
-    uint32_t *todo;         /* boxes to be raised, or explained */
+    uint32_t *pending;      /* boxes to be raised, or explained */
     uint32_t *seen;         /* equal to seen_now: it is explained, or on the list */
     uint32_t seen_now;
 

@@ -30,9 +30,9 @@ static void add_floor(struct tree *t, const struct tree_part *p, uint32_t b)
     if (t->seen[b] == t->seen_now)
         return;
     t->seen[b] = t->seen_now;
-    t->todo[n++] = b;
+    t->pending[n++] = b;
     while (n > 0) {
-        b = t->todo[--n];
+        b = t->pending[--n];
         add_chain(t, b);
         if (t->state[b] != BOX_WAITS)
             continue;
@@ -44,7 +44,7 @@ static void add_floor(struct tree *t, const struct tree_part *p, uint32_t b)
             if (t->hi[k] < t->lo[b] || (t->state[k] & BOX_PLACED) || t->seen[k] == t->seen_now)
                 continue;
             t->seen[k] = t->seen_now;
-            t->todo[n++] = k;
+            t->pending[n++] = k;
         }
         t->effort += k - p->first;
     }
