@@ -270,7 +270,6 @@ void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
         note(out, k, got->at[k].f, w.f, error_of(&a, got->at[k].f, w.f, r.f, size));
         if (t == RLX_DTYPE_c64)
             note(out, k, got->at[k].im, w.im,
-                 error_of(&a, got->at[k].im, w.im, r.im,
-                          abs_want ? hypot(abs_want->at[k].f, abs_want->at[k].im) : fabs(w.im)));
+                 error_of(&a, got->at[k].im, w.im, r.im, abs_want ? size : fabs(w.im)));
     }
 }
