@@ -43,6 +43,7 @@ struct trial {
     struct arena arena;
     struct value_spec spec[MAX_OPERANDS];
     enum value_profile profile;
+    bool copies;
     uint64_t seed;
     char message[600];
     double worst;
@@ -90,36 +91,57 @@ static void parse_spec(rlx_str text, struct value_spec *out)
     }
 }
 
-/* "T[2,3] i32[4]:index=2 state:T[5]" becomes a graph with one node. */
-static bool write_graph(struct trial *r, const struct case_row *row, const char *dtype,
+/* One operand of a row: its type behind T, what it holds, and whether it is a state. */
+struct operand_text {
+    rlx_str dtype, shape;
+    bool state;
+};
+
+static struct operand_text read_operand(rlx_str word, const char *dtype, struct value_spec *spec)
+{
+    struct operand_text o = {.state = str_starts(word, STR("state:"))};
+
+    if (o.state)
+        word = (rlx_str){word.ptr + 6, word.len - 6};
+    const char *colon = memchr(word.ptr, ':', word.len), *open = memchr(word.ptr, '[', word.len);
+    const char *end = colon ? colon : word.ptr + word.len;
+    open = open ? open : end;
+    parse_spec(
+        (rlx_str){colon ? colon + 1 : NULL, colon ? (size_t)(word.ptr + word.len - end - 1) : 0},
+        spec);
+    o.dtype = (rlx_str){word.ptr, (size_t)(open - word.ptr)};
+    o.shape = (rlx_str){open, (size_t)(end - open)};
+    if (str_eq(o.dtype, STR("T")))
+        o.dtype = rlx_cstr(dtype);
+    return o;
+}
+
+/* "T[2,3] i32[4]:index=2 state:T[5]" becomes a graph with one node. With copies, the node reads
+ * copies of its operands that die with it, so that it may work in place. */
+static void write_graph(struct trial *r, const struct case_row *row, const char *dtype,
                         struct text *out)
 {
     rlx_str rest = rlx_cstr(row->operands), word;
+    struct operand_text operand[MAX_OPERANDS];
     size_t count = 0;
 
-    text_addf(out, "rlx 1\ngraph (");
     while ((word = next_word(&rest)).len && count < MAX_OPERANDS) {
-        bool state = str_starts(word, STR("state:"));
-        const char *colon;
-        if (state)
-            word = (rlx_str){word.ptr + 6, word.len - 6};
-        colon = memchr(word.ptr, ':', word.len);
-        rlx_str type = {word.ptr, colon ? (size_t)(colon - word.ptr) : word.len};
-        rlx_str spec = {colon ? colon + 1 : NULL, colon ? word.len - type.len - 1 : 0};
-        parse_spec(spec, &r->spec[count]);
-        text_addf(out, "%s%s %%x%zu: ", count ? ", " : "", state ? "state" : "input", count);
-        if (type.ptr[0] == 'T') {
-            text_addf(out, "%s", dtype);
-            type = (rlx_str){type.ptr + 1, type.len - 1};
-        }
-        text_add(out, type);
+        operand[count] = read_operand(word, dtype, &r->spec[count]);
         count++;
     }
-    text_addf(out, ") {\n    %%y = %s", r->op);
+    text_addf(out, "rlx 1\ngraph (");
     for (size_t i = 0; i < count; i++)
-        text_addf(out, "%s %%x%zu", i ? "," : "", i);
+        text_addf(out, "%s%s %%x%zu: %.*s%.*s", i ? ", " : "", operand[i].state ? "state" : "input",
+                  i, STR_ARG(operand[i].dtype), STR_ARG(operand[i].shape));
+    text_addf(out, ") {\n");
+    for (size_t i = 0; r->copies && i < count; i++)
+        if (!operand[i].state)
+            text_addf(out, "    %%c%zu = expand %%x%zu shape=%.*s\n", i, i,
+                      STR_ARG(operand[i].shape));
+    text_addf(out, "    %%y = %s", r->op);
+    for (size_t i = 0; i < count; i++)
+        text_addf(out, "%s %%%c%zu", i ? "," : "", r->copies && !operand[i].state ? 'c' : 'x', i);
     text_addf(out, " %s\n    return %%y\n}\n", row->attrs);
-    return !out->failed;
 }
 
 /* ---- one trial ---- */
@@ -331,31 +353,39 @@ static void try_graph(struct trial *r, rlx_str text)
 
 /* ---- the table ---- */
 
+static void try_values(struct tester *t, const struct case_row *row, const char *op,
+                       const char *dtype, enum value_profile profile, bool copies, uint64_t seed)
+{
+    struct trial r = {.t = t, .op = op, .profile = profile, .copies = copies, .seed = seed};
+    char what[256];
+    struct text text;
+
+    text_init(&text, &t->ctx->mem);
+    if (row->dtypes) {
+        snprintf(what, sizeof what, "%s: %s %s %s%s", dtype, row->operands, row->attrs,
+                 profile_name(profile), copies ? ", copied operands" : "");
+        write_graph(&r, row, dtype, &text);
+    } else {
+        snprintf(what, sizeof what, "graph %s", profile_name(profile));
+        text_addf(&text, "%s", row->operands);
+    }
+    r.what = what;
+    if (!text.failed)
+        try_graph(&r, (rlx_str){text.at, text.len});
+    text_free(&text);
+}
+
 static void try_profiles(struct tester *t, const struct case_row *row, const char *op,
                          const char *dtype, uint64_t number)
 {
     for (int p = 0; p < VALUES_COUNT; p++) {
-        struct trial r = {
-            .t = t, .op = op, .profile = (enum value_profile)p, .verdict = RLX_PASSED};
-        char what[256];
-        struct text text;
+        uint64_t seed = t->desc->seed + number * 64 + (uint64_t)p;
 
-        if (!has_word(row->profiles, profile_name(r.profile)))
+        if (!has_word(row->profiles, profile_name((enum value_profile)p)))
             continue;
-        r.seed = t->desc->seed + number * 64 + (uint64_t)p;
-        text_init(&text, &t->ctx->mem);
-        if (row->dtypes) {
-            snprintf(what, sizeof what, "%s: %s %s %s", dtype, row->operands, row->attrs,
-                     profile_name(r.profile));
-            write_graph(&r, row, dtype, &text);
-        } else {
-            snprintf(what, sizeof what, "graph %s", profile_name(r.profile));
-            text_addf(&text, "%s", row->operands);
-        }
-        r.what = what;
-        if (!text.failed)
-            try_graph(&r, (rlx_str){text.at, text.len});
-        text_free(&text);
+        try_values(t, row, op, dtype, (enum value_profile)p, false, seed);
+        if (row->dtypes && row->operands[0])
+            try_values(t, row, op, dtype, (enum value_profile)p, true, seed);
     }
 }
 
