@@ -5,6 +5,8 @@
  *     select   nodes become steps: kernel, operands, scratch            (lower/select.c)
  *     plan     lifetimes over the steps, an offset for every value      (plan/plan.c)
  *     load     memory, constants, addresses into the steps              (run/program.c) */
+#include <stdio.h>
+
 #include "api/objects.h"
 #include "pass/pass.h"
 
@@ -14,15 +16,11 @@ enum { CHECK_ALWAYS = false };
 enum { CHECK_ALWAYS = true }; /* debug builds verify every plan */
 #endif
 
-struct leaf_places {
-    const struct rlx_session *s;
-};
-
 /* Params lie where the store has them, states where the session has them; both were laid out for
  * the model's own graph, whose leaves keep their names through every pass. */
 static uint64_t leaf_offset(void *user, const struct ir_node *leaf)
 {
-    const struct rlx_session *s = ((const struct leaf_places *)user)->s;
+    const struct rlx_session *s = user;
     const struct rlx_model *m = s->model;
     ir_value v;
 
@@ -58,7 +56,6 @@ static rlx_status lower(struct rlx_session *s, struct ir_module *mod, struct are
 {
     struct target target;
     struct backend *b = s->device->backend;
-    struct leaf_places places = {s};
     struct program_slot *inputs;
     size_t input_count;
 
@@ -74,16 +71,28 @@ static rlx_status lower(struct rlx_session *s, struct ir_module *mod, struct are
         .weights = s->store->buffer,
         .state = s->state,
         .leaf_offset = leaf_offset,
-        .user = &places,
+        .user = s,
     };
     rlx_status status = list_inputs(mod, scratch, &inputs, &input_count, d);
     if (status == RLX_OK)
-        status = pass_all(mod, &target, !s->desc.no_optimize, NULL, NULL, d);
+        status = pass_all(mod, &target, !s->desc.no_optimize, d);
     if (status != RLX_OK) {
         ir_module_destroy(mod);
         return status;
     }
     return program_create(&desc, mod, inputs, input_count, out, d);
+}
+
+static void log_program(const rlx_context *ctx, const struct program *p)
+{
+    char line[160];
+
+    if (!ctx->log)
+        return;
+    snprintf(line, sizeof line, "compiled %zu steps; activations %llu bytes, lower bound %llu",
+             p->steps->step_count, (unsigned long long)p->plan->size[REGION_ACTS],
+             (unsigned long long)p->plan->lower_bound);
+    ctx->log(ctx->log_user, 2, line);
 }
 
 rlx_status compile(struct rlx_session *s, const int64_t *binding, size_t count,
@@ -97,5 +106,7 @@ rlx_status compile(struct rlx_session *s, const int64_t *binding, size_t count,
     arena_init(&scratch, mem);
     rlx_status status = lower(s, mod, &scratch, out, d);
     arena_free(&scratch);
+    if (status == RLX_OK)
+        log_program(s->model->ctx, *out);
     return status;
 }

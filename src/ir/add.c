@@ -89,10 +89,10 @@ static rlx_status own_blobs(struct ir_module *m, rlx_op op, union ir_attr *attr,
 
     for (size_t i = 0; i < count; i++) {
         struct ir_blob *b = (struct ir_blob *)((char *)attr + a[i].offset);
-        size_t element = 1;
+        size_t element = attr_element_size(a[i].kind);
         switch (a[i].kind) {
-        case ATTR_FLOATS: element = sizeof(float); break;
-        case ATTR_CHAIN: element = sizeof(rlx_chain_step); break;
+        case ATTR_FLOATS:
+        case ATTR_CHAIN:
         case ATTR_STRING: break;
         case ATTR_BYTES:
             if (borrow_data)

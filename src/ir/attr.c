@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/str.h"
 
-static size_t blob_element(enum attr_kind kind)
+size_t attr_element_size(enum attr_kind kind)
 {
     switch (kind) {
     case ATTR_FLOATS: return sizeof(float);
@@ -91,9 +91,10 @@ static size_t size_of_kind(enum attr_kind kind)
         SIZE_OF(BOOL)
         SIZE_OF(I64)
         SIZE_OF(U64)
-        SIZE_OF(F32) SIZE_OF(F64) SIZE_OF(ENUM) SIZE_OF(DTYPE) SIZE_OF(DIM) SIZE_OF(AXES)
-            SIZE_OF(INTS) SIZE_OF(DIMS) SIZE_OF(FLOATS) SIZE_OF(BYTES) SIZE_OF(STRING)
-                SIZE_OF(GRAPH) SIZE_OF(CHAIN) SIZE_OF(UNARY)
+        SIZE_OF(F32)
+        SIZE_OF(F64) SIZE_OF(ENUM) SIZE_OF(DTYPE) SIZE_OF(DIM) SIZE_OF(AXES) SIZE_OF(INTS)
+            SIZE_OF(DIMS) SIZE_OF(FLOATS) SIZE_OF(BYTES) SIZE_OF(STRING) SIZE_OF(GRAPH)
+                SIZE_OF(CHAIN) SIZE_OF(UNARY)
 #undef SIZE_OF
     }
     return 0;
@@ -123,7 +124,7 @@ static bool value_same(enum attr_kind kind, const void *a, const void *b)
     case ATTR_CHAIN: {
         const struct ir_blob *x = a, *y = b;
         return x->len == y->len && (x->ptr == y->ptr || x->len == 0 ||
-                                    memcmp(x->ptr, y->ptr, x->len * blob_element(kind)) == 0);
+                                    memcmp(x->ptr, y->ptr, x->len * attr_element_size(kind)) == 0);
     }
     default: return memcmp(a, b, size_of_kind(kind)) == 0;
     }
@@ -145,7 +146,7 @@ static uint64_t value_hash(enum attr_kind kind, const void *a)
     case ATTR_STRING:
     case ATTR_CHAIN: {
         const struct ir_blob *x = a;
-        return hash_bytes(x->ptr, x->len * blob_element(kind));
+        return hash_bytes(x->ptr, x->len * attr_element_size(kind));
     }
     default: return hash_bytes(a, size_of_kind(kind));
     }

@@ -55,23 +55,18 @@ rlx_status ir_graph_add(struct ir_module *m, rlx_str name, struct ir_graph **out
     return RLX_OK;
 }
 
-struct leaf_key {
-    rlx_str name;
-};
-
 static bool leaf_has_name(const void *owner, uint32_t value, const void *key)
 {
     const struct ir_graph *g = owner;
-    const struct leaf_key *k = key;
-    return value < g->node.len && str_eq(ir_leaf_name(&g->node.at[value]), k->name);
+    const rlx_str *name = key;
+    return value < g->node.len && str_eq(ir_leaf_name(&g->node.at[value]), *name);
 }
 
 bool ir_find_leaf(const struct ir_graph *g, rlx_str name, ir_value *out)
 {
-    struct leaf_key key = {name};
     uint32_t value;
 
-    if (!map_find(&g->leaves, hash_bytes(name.ptr, name.len), leaf_has_name, g, &key, &value))
+    if (!map_find(&g->leaves, hash_bytes(name.ptr, name.len), leaf_has_name, g, &name, &value))
         return false;
     *out = (ir_value)value;
     return true;

@@ -130,6 +130,8 @@ static inline bool op_is(rlx_op op, unsigned flag)
 bool enum_from_word(const char *words, rlx_str word, int32_t *out);
 const char *enum_word(const char *words, int32_t value);
 
+/* Bytes of one element of a blob: FLOATS, CHAIN, else 1. */
+size_t attr_element_size(enum attr_kind kind);
 /* Set every attribute of the op to its default; required ones to an empty value. */
 void attr_defaults(rlx_op op, union ir_attr *out);
 bool attr_is_default(const struct attr_info *a,

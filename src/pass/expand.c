@@ -21,12 +21,6 @@ rlx_status expand_2(struct rebuild *r, rlx_op op, ir_value a, ir_value b, ir_val
     return rebuild_add(r, op, in, 2, NULL, out);
 }
 
-rlx_status expand_3(struct rebuild *r, rlx_op op, ir_value a, ir_value b, ir_value c, ir_value *out)
-{
-    const ir_value in[] = {a, b, c};
-    return rebuild_add(r, op, in, 3, NULL, out);
-}
-
 rlx_status expand_narrow(struct rebuild *r, ir_value x, int64_t axis, ir_dim start, ir_dim len,
                          ir_value *out)
 {

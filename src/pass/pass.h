@@ -17,15 +17,11 @@ struct pass {
     rlx_status (*run)(struct pass_run *p, struct ir_module *m);
 };
 
-/* Called after each pass of a pipeline; NULL: nobody listens. */
-typedef void (*pass_listener)(void *user, const char *pass, const struct ir_module *m);
-
 /* Every pass there is, in pipeline order; NULL past the end. */
 const struct pass *pass_at(size_t i);
 const struct pass *pass_find(rlx_str name);
 /* The passes a compile makes. optimize false: only those without which it cannot run. */
-rlx_status pass_all(struct ir_module *m, const struct target *t, bool optimize,
-                    pass_listener listener, void *user, struct diag *d);
+rlx_status pass_all(struct ir_module *m, const struct target *t, bool optimize, struct diag *d);
 /* Is the family rewritten into others where a device has no kernels for it? (Views count.) */
 bool pass_expands(enum op_family f);
 /* One pass; the module is verified afterwards. */

@@ -73,15 +73,12 @@ static rlx_status check_native(const struct ir_module *m, const struct target *t
                      offenders, names);
 }
 
-rlx_status pass_all(struct ir_module *m, const struct target *t, bool optimize,
-                    pass_listener listener, void *user, struct diag *d)
+rlx_status pass_all(struct ir_module *m, const struct target *t, bool optimize, struct diag *d)
 {
     for (size_t i = 0; i < PASS_COUNT; i++) {
         if (!optimize && !passes[i].required)
             continue;
         TRY(pass_one(passes[i].pass, m, t, NULL, d));
-        if (listener)
-            listener(user, passes[i].pass->name, m);
     }
     return t ? check_native(m, t, d) : RLX_OK;
 }

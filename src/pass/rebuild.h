@@ -17,7 +17,6 @@ struct rebuild {
     struct ir_graph made;
     ir_value *map; /* by old id; RLX_NO_VALUE: gone */
     struct diag *diag;
-    rlx_str label; /* of the node being replaced: its last replacement inherits it */
 };
 
 rlx_status rebuild_begin(struct rebuild *r, struct ir_graph *g, struct diag *d);

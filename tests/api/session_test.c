@@ -272,6 +272,23 @@ TEST(session, profiles_every_step)
     close_world(&w);
 }
 
+static void count_lines(void *user, int level, const char *line)
+{
+    if (level == 2 && strstr(line, "2 steps"))
+        ++*(int *)user;
+}
+
+TEST(session, compiling_is_logged)
+{
+    struct world w;
+    int lines = 0;
+
+    if (open_world(t, &w, SCALE, &(rlx_context_desc){.log = count_lines, .log_user = &lines}))
+        expect_ok(t, rlx_session_create(w.model, w.dev, NULL, &w.session, &w.err));
+    expect_eq(t, lines, 1);
+    close_world(&w);
+}
+
 /* ---- memory ---- */
 
 TEST(session, allocates_nothing_while_running)

@@ -2,7 +2,7 @@
  *
  * Every op becomes one step with the node's operands; memory is real, so what is written can be
  * read back, and results are zeros. It makes all that stands above a backend testable anywhere:
- * spans must lie in their buffers, buffers must be released, tickets must exist. */
+ * spans must lie in their buffers, tickets must exist. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,6 @@ struct buffer {
 struct null_device {
     struct backend base;
     _Atomic uint64_t tickets;
-    _Atomic int64_t live_buffers;
 };
 
 extern const struct backend_ops null_backend;
@@ -71,7 +70,6 @@ static rlx_status null_alloc(struct backend *b, uint64_t bytes, struct buffer **
         mem_free(b->mem, buf, sizeof *buf);
         return diag_no_memory(d, (size_t)bytes);
     }
-    atomic_fetch_add(&device_of(b)->live_buffers, 1);
     *out = buf;
     return RLX_OK;
 }
@@ -80,7 +78,6 @@ static void null_release(struct backend *b, struct buffer *buf)
 {
     if (!buf)
         return;
-    atomic_fetch_sub(&device_of(b)->live_buffers, 1);
     mem_free(b->mem, buf->data, (size_t)buf->bytes);
     mem_free(b->mem, buf, sizeof *buf);
 }
