@@ -227,6 +227,27 @@ RLX_API rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx
 
 /* ---- sessions ---------------------------------------------------------------------------- */
 
+/* What floats are computed in. Integers, booleans, complex numbers and packed weights keep their
+ * type; outputs come back in the type they were declared in; sums are always f32 or better. */
+typedef enum rlx_precision {
+    RLX_PRECISION_AS_DECLARED,
+    RLX_PRECISION_F32,
+    RLX_PRECISION_F16,
+    RLX_PRECISION_MIXED_CONSERVATIVE, /* f16, but f32 in norms, softmax and reductions */
+    RLX_PRECISION_MIXED,              /* f16 */
+    RLX_PRECISION_MIXED_BF16,
+    RLX_PRECISION_CUSTOM /* as precision_map says */
+} rlx_precision;
+typedef struct rlx_precision_map { /* f32, f16 or bf16 each; zero is f32 */
+    rlx_dtype compute, reduction, elementwise, movement;
+} rlx_precision_map;
+/* Where an op has both a kernel of its own and a body of simpler ops. */
+typedef enum rlx_dispatch {
+    RLX_DISPATCH_AUTO,
+    RLX_DISPATCH_COMMON,
+    RLX_DISPATCH_NATIVE
+} rlx_dispatch;
+
 typedef struct rlx_session_desc {
     uint64_t alignment; /* of slots; 0: the device's */
     bool no_reuse;      /* every tensor its own bytes: for debugging */
@@ -236,6 +257,14 @@ typedef struct rlx_session_desc {
     bool check_indices;       /* out-of-range indices fail the run with INDEX */
     bool no_optimize;         /* skip rewriting passes */
     int64_t loop_limit;       /* LIMIT after so many iterations of an unbounded while; 0: never */
+    rlx_precision precision;
+    rlx_precision_map precision_map;
+    rlx_dispatch dispatch;
+    bool no_fold, no_cse; /* constants are not computed beforehand; equal nodes stay apart */
+    bool no_fusion;       /* none of the fusions, or not these: */
+    bool no_matmul_fusion, no_residual_fusion, no_weight_concat, no_regions;
+    bool no_static_pack;      /* what depends on params alone is computed in every run */
+    bool assert_fusion_clean; /* GRAPH when a fusion was missed, with the list */
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);

@@ -51,10 +51,30 @@ static rlx_status list_inputs(const struct ir_module *mod, struct arena *arena,
     return RLX_OK;
 }
 
+static void pass_options_of(const rlx_session_desc *desc, struct pass_options *out)
+{
+    *out = (struct pass_options){
+        .no_optimize = desc->no_optimize,
+        .no_fold = desc->no_fold,
+        .no_cse = desc->no_cse,
+        .no_fusion = desc->no_fusion,
+        .no_matmul_fusion = desc->no_matmul_fusion,
+        .no_residual_fusion = desc->no_residual_fusion,
+        .no_weight_concat = desc->no_weight_concat,
+        .no_regions = desc->no_regions,
+        .no_static_pack = desc->no_static_pack,
+        .assert_fusion_clean = desc->assert_fusion_clean,
+        .precision = desc->precision,
+        .precision_map = desc->precision_map,
+        .dispatch = desc->dispatch,
+    };
+}
+
 static rlx_status lower(struct rlx_session *s, struct ir_module *mod, struct arena *scratch,
                         struct program **out, struct diag *d)
 {
     struct target target;
+    struct pass_options options;
     struct backend *b = s->device->backend;
     struct program_slot *inputs;
     size_t input_count;
@@ -73,9 +93,10 @@ static rlx_status lower(struct rlx_session *s, struct ir_module *mod, struct are
         .leaf_offset = leaf_offset,
         .user = s,
     };
+    pass_options_of(&s->desc, &options);
     rlx_status status = list_inputs(mod, scratch, &inputs, &input_count, d);
     if (status == RLX_OK)
-        status = pass_all(mod, &target, !s->desc.no_optimize, d);
+        status = pass_all(mod, &target, &options, d);
     if (status != RLX_OK) {
         ir_module_destroy(mod);
         return status;

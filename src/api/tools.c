@@ -218,7 +218,7 @@ static rlx_status run_named(struct ir_module *mod, rlx_str names, const struct t
         const struct pass *p = pass_find(name);
         if (!p)
             return diag_fail(d, RLX_ERROR_NAME, "there is no pass \"%.*s\"", STR_ARG(name));
-        TRY(pass_one(p, mod, target, NULL, d));
+        TRY(pass_one(p, mod, target, NULL, NULL, d));
         names.ptr += name.len + (comma != NULL);
         names.len -= name.len + (comma != NULL);
     }

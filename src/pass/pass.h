@@ -5,8 +5,38 @@
 #include "ir/graph.h"
 #include "ir/target.h"
 
+struct pass;
+
+/* What a compile was asked for. Zero is the default everywhere. */
+struct pass_options {
+    bool no_optimize; /* only the passes without which the device cannot run the graph */
+    bool no_fold, no_cse;
+    bool no_fusion;           /* none of the fusions below */
+    bool no_matmul_fusion;    /* matmul with bias and activation */
+    bool no_residual_fusion;  /* residual norms */
+    bool no_weight_concat;    /* matmuls of one input as one, and the dual matmul of SwiGLU */
+    bool no_regions;          /* elementwise chains stay single ops */
+    bool no_static_pack;      /* what depends on params alone is computed in every run */
+    bool assert_fusion_clean; /* a missed fusion is an error */
+    bool verify;              /* after every pass, even one that changed nothing */
+    rlx_precision precision;
+    rlx_precision_map precision_map; /* of RLX_PRECISION_CUSTOM */
+    rlx_dispatch dispatch; /* native kernels or their common bodies, where there are both */
+
+    /* The value of a node whose operands are all constants, in the declared dtype, by the kernels
+     * that would run it. in[i]: the bytes of operand i; out: room for the result. NULL: nothing is
+     * folded. */
+    rlx_status (*eval)(void *user, const struct ir_graph *g, const struct ir_node *n,
+                       const void *const *in, void *out, struct diag *d);
+    void *eval_user;
+    /* Called after each pass that was made. */
+    void (*after)(void *user, const struct pass *pass, const struct ir_module *m, uint64_t changes);
+    void *after_user;
+};
+
 struct pass_run {
     const struct target *target; /* NULL: no device in particular, accept everything */
+    const struct pass_options *options;
     struct diag *diag;
     uint64_t changes; /* counted up by the pass */
 };
@@ -20,12 +50,13 @@ struct pass {
 /* Every pass there is, in pipeline order; NULL past the end. */
 const struct pass *pass_at(size_t i);
 const struct pass *pass_find(rlx_str name);
-/* The passes a compile makes. optimize false: only those without which it cannot run. */
-rlx_status pass_all(struct ir_module *m, const struct target *t, bool optimize, struct diag *d);
+/* The passes a compile makes. */
+rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pass_options *o,
+                    struct diag *d);
 /* Is the family rewritten into others where a device has no kernels for it? (Views count.) */
 bool pass_expands(enum op_family f);
 /* One pass; the module is verified afterwards. */
 rlx_status pass_one(const struct pass *pass, struct ir_module *m, const struct target *t,
-                    uint64_t *changes, struct diag *d);
+                    const struct pass_options *o, uint64_t *changes, struct diag *d);
 
 #endif

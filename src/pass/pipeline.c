@@ -33,15 +33,20 @@ const struct pass *pass_find(rlx_str name)
 }
 
 rlx_status pass_one(const struct pass *pass, struct ir_module *m, const struct target *t,
-                    uint64_t *changes, struct diag *d)
+                    const struct pass_options *o, uint64_t *changes, struct diag *d)
 {
-    struct pass_run p = {.target = t, .diag = d};
+    static const struct pass_options defaults;
+    struct pass_run p = {.target = t, .options = o ? o : &defaults, .diag = d};
 
     TRY(pass->run(&p, m));
     if (changes)
         *changes += p.changes;
     /* Verifying costs about as much as inferring; a pass that changed nothing broke nothing. */
-    return p.changes ? ir_verify(m, d) : RLX_OK;
+    if (p.changes || p.options->verify)
+        TRY(ir_verify(m, d));
+    if (p.options->after)
+        p.options->after(p.options->after_user, pass, m, p.changes);
+    return RLX_OK;
 }
 
 /* All that the device has no kernels for, in one message. */
@@ -73,12 +78,13 @@ static rlx_status check_native(const struct ir_module *m, const struct target *t
                      offenders, names);
 }
 
-rlx_status pass_all(struct ir_module *m, const struct target *t, bool optimize, struct diag *d)
+rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pass_options *o,
+                    struct diag *d)
 {
     for (size_t i = 0; i < PASS_COUNT; i++) {
-        if (!optimize && !passes[i].required)
+        if (o->no_optimize && !passes[i].required)
             continue;
-        TRY(pass_one(passes[i].pass, m, t, NULL, d));
+        TRY(pass_one(passes[i].pass, m, t, o, NULL, d));
     }
     return t ? check_native(m, t, d) : RLX_OK;
 }

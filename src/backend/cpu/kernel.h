@@ -16,7 +16,8 @@ struct cpu_tensor {
     rlx_dtype dtype;
     int32_t rank;
     int64_t dim[RLX_MAX_RANK];
-    int64_t count; /* elements; 0: empty, and data may be NULL */
+    int64_t count;      /* elements; 0: empty, and data may be NULL */
+    const void *packed; /* the copy that the kernel's pack made of it; NULL: there is none */
 };
 
 /* Where a kernel reports an index that must not be out of range. The smallest position wins. */
@@ -37,6 +38,12 @@ struct cpu_call {
     bool check_indices; /* report every out-of-range index, not only where the op always does */
 };
 
+/* How a kernel wants an operand that is the same in every run. */
+struct cpu_pack {
+    uint64_t bytes;  /* 0: as it is */
+    uint64_t layout; /* with the operand's type, says all about the copy: equal ones are shared */
+};
+
 struct cpu_kernel {
     void (*run)(const struct cpu_call *c);
     /* Bytes of scratch for these shapes (data pointers are NULL then); NULL: none. */
@@ -44,6 +51,12 @@ struct cpu_kernel {
     /* Bit i: when input i has exactly the output's shape and element size, the kernel reads its
      * element k before it writes k and no other, so the output may take its place. */
     uint32_t in_place;
+    /* Weights. pack_size: the copy wanted of operand i for these shapes (data pointers are NULL
+     * then). pack: makes it, from c->in[i].data, when the weight is loaded. run then finds it in
+     * c->in[i].packed, or NULL where the operand changes or copies are not wanted. The other sizes
+     * of a later call may be smaller than those that were asked about. */
+    struct cpu_pack (*pack_size)(const struct cpu_call *c, int32_t i);
+    void (*pack)(const struct cpu_call *c, int32_t i, void *to);
 };
 
 #define CPU_PASTE_(a, b) a##_##b
