@@ -248,6 +248,13 @@ typedef enum rlx_dispatch {
     RLX_DISPATCH_NATIVE
 } rlx_dispatch;
 
+/* Is an input uploaded that is, by a hash of its bytes, what its slot holds already? */
+typedef enum rlx_uploads {
+    RLX_UPLOADS_AUTO, /* where hashing is cheaper than uploading: not on the CPU */
+    RLX_UPLOADS_ALWAYS,
+    RLX_UPLOADS_CHANGED
+} rlx_uploads;
+
 typedef struct rlx_session_desc {
     uint64_t alignment; /* of slots; 0: the device's */
     bool no_reuse;      /* every tensor its own bytes: for debugging */
@@ -265,6 +272,12 @@ typedef struct rlx_session_desc {
     bool no_matmul_fusion, no_residual_fusion, no_weight_concat, no_regions;
     bool no_static_pack;      /* what depends on params alone is computed in every run */
     bool assert_fusion_clean; /* GRAPH when a fusion was missed, with the list */
+    bool no_packed_weights;   /* kernels read weights as they are: slower, but no copies */
+    bool strict_extent;       /* EXTENT where a bounded dim would have to be compiled per value */
+    bool reseed_handles;      /* an input given for a fed handle becomes its new value */
+    uint32_t in_flight;       /* runs that may be submitted before one is waited for; 0: 2 */
+    uint32_t programs;        /* kept at most, one per binding of the symbolic dims; 0: 4 */
+    rlx_uploads uploads;
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);
@@ -279,11 +292,69 @@ RLX_API rlx_status rlx_session_get_param(rlx_session *s, const char *name, rlx_t
 /* Raw bytes of a param, exactly as declared. */
 RLX_API rlx_status rlx_session_set_param_bytes(rlx_session *s, const char *name, const void *data,
                                                size_t bytes, rlx_error *err);
+/* The dim is never larger than this: one program is compiled for the bound and runs at any smaller
+ * size, told by the inputs' shapes or rlx_run_desc.dims. Before the first run, else STATE. The text
+ * form says the same with "dim seq <= 512". */
+RLX_API rlx_status rlx_session_set_bound(rlx_session *s, const char *dim, int64_t upper,
+                                         rlx_error *err);
+typedef struct rlx_bound_info {
+    int64_t bound; /* 0: none */
+    bool by_value; /* the graph cannot shrink along it: it is compiled per value (so far known) */
+} rlx_bound_info;
+RLX_API rlx_status rlx_session_bound(rlx_session *s, const char *dim, rlx_bound_info *out,
+                                     rlx_error *err);
+
 /* Resident tensors: zero until set, kept between runs. */
 RLX_API rlx_status rlx_session_set_state(rlx_session *s, const char *name, const rlx_tensor *value,
                                          rlx_error *err);
 RLX_API rlx_status rlx_session_get_state(rlx_session *s, const char *name, rlx_tensor *value,
                                          rlx_error *err);
+
+/* ---- handles: inputs that stay on the device between runs ---- */
+
+/* Inputs and states. Runs need no input of that name any more; one given replaces the value. The
+ * value has the input's shape, or fewer rows along a bounded dim (the rest is zero). Best before
+ * the first run: binding one that was not bound before compiles anew. */
+RLX_API rlx_status rlx_session_bind_handle(rlx_session *s, const char *name,
+                                           const rlx_tensor *value, rlx_error *err);
+RLX_API bool rlx_session_has_handle(rlx_session *s, const char *name);
+/* What the next run would read. value->data has value->bytes of room; dims are filled in. */
+RLX_API rlx_status rlx_session_read_handle(rlx_session *s, const char *name, rlx_tensor *value,
+                                           rlx_error *err);
+RLX_API rlx_status rlx_session_unbind_handle(rlx_session *s, const char *name, rlx_error *err);
+/* The value of another session's handle of that name, device to device; what does not fit is cut,
+ * what is not there is zero. Both sessions are on one device. */
+RLX_API rlx_status rlx_session_copy_handle(rlx_session *to, rlx_session *from, const char *name,
+                                           rlx_error *err);
+
+/* After each run, part of an output becomes part of the handle, on the device. */
+typedef enum rlx_feed_mode {
+    RLX_FEED_WHOLE,  /* all of the output is the handle's new value */
+    RLX_FEED_PREFIX, /* the first `rows` rows of the output become the handle's first */
+    RLX_FEED_ROW,    /* `rows` rows from src_row on go to dst_row on; rows NULL: 1 */
+    RLX_FEED_BATCH   /* the same along the second axis, for every index of the first */
+} rlx_feed_mode;
+typedef struct rlx_feed {
+    rlx_feed_mode mode;
+    size_t output;                        /* its number */
+    const char *src_row, *dst_row, *rows; /* expressions over dims, "past+1"; NULL: 0 */
+} rlx_feed;
+RLX_API rlx_status rlx_session_set_feed(rlx_session *s, const char *name, const rlx_feed *feed,
+                                        rlx_error *err);
+RLX_API rlx_status rlx_session_clear_feed(rlx_session *s, const char *name, rlx_error *err);
+
+/* ---- clones ---- */
+
+#define RLX_CLONE_OWN_WEIGHTS 1u /* params set on one are not seen by the other */
+/* An independent session, for another thread: the same model, bounds, states, handles and feeds. */
+RLX_API rlx_status rlx_session_clone(rlx_session *s, unsigned flags, rlx_session **out,
+                                     rlx_error *err);
+
+/* ---- runs ---- */
+
+/* As an input's data: it is what it was in the last run. */
+RLX_API extern const char rlx_unchanged;
+#define RLX_UNCHANGED ((void *)&rlx_unchanged)
 
 /* One input, or one output that you want, by name. Outputs are written to tensor.data in
  * tensor.dtype; tensor.bytes is the room there; rank and dims are filled in. */
@@ -305,7 +376,8 @@ RLX_API rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_
  * first run costs what later ones do, or to look at its memory beforehand. */
 RLX_API rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *run, rlx_error *err);
 
-/* The same in two steps: inputs are copied by submit; wait fills the outputs. */
+/* The same in two steps: inputs are copied by submit; wait fills the outputs and ends the run. Up
+ * to rlx_session_desc.in_flight runs may wait at a time, in any order. */
 RLX_API rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
                                       rlx_error *err);
 RLX_API rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_error *err);
@@ -329,6 +401,7 @@ RLX_API void rlx_session_set_profile(rlx_session *s, rlx_profile_fn fn, void *us
 
 typedef struct rlx_memory_info {
     uint64_t weights, constants, activations, state; /* bytes */
+    uint64_t weight_copies;                          /* packed and combined weights */
     uint64_t lower_bound, unshared;                  /* of the activations */
     uint32_t steps, in_place;
 } rlx_memory_info;

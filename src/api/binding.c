@@ -1,4 +1,6 @@
-/* binding.c: from the shapes of a run's inputs to a size for every symbolic dim (ops-core 3.3). */
+/* binding.c: from the shapes of a run's inputs to a size for every symbolic dim (ops-core 3.3).
+ *
+ * What the run says in dims comes first, then inputs, then handles that no input replaces. */
 #include "api/objects.h"
 #include "base/str.h"
 
@@ -71,6 +73,31 @@ static rlx_status match_dim(struct binder *b, ir_dim want, int64_t got, int32_t 
     return contradiction(b, want, value, got, axis, name);
 }
 
+int64_t upper_dim(rlx_session *s, ir_dim dim)
+{
+    for (size_t i = 0; i < s->symbol_count; i++)
+        s->upper[i] = s->bound[i] ? s->bound[i] : s->binding[i];
+    return dim_is_static(dim) ? dim
+                              : dim_eval(s->model->mod->dims, dim, s->upper, s->symbol_count, NULL);
+}
+
+/* All of an input's room at the bounds, where dims say how much of it counts. */
+static bool is_upper_shape(struct binder *b, const struct ir_type *t, const rlx_tensor *in)
+{
+    bool some = false;
+
+    for (int32_t i = 0; i < t->rank; i++) {
+        size_t open;
+        if (in->dim[i] != upper_dim(b->s, t->dim[i]))
+            return false;
+        some |= !dim_is_static(t->dim[i]);
+        if (!dim_is_static(t->dim[i]) &&
+            dim_unbound(b->dims, t->dim[i], b->size, b->count, &open, 1))
+            return false; /* it is what tells the size */
+    }
+    return some;
+}
+
 static rlx_status match_input(struct binder *b, const rlx_binding *in)
 {
     const struct ir_graph *g = ir_entry(b->s->model->mod);
@@ -83,8 +110,32 @@ static rlx_status match_input(struct binder *b, const rlx_binding *in)
     if (in->tensor.rank != t->rank)
         return diag_fail(b->diag, RLX_ERROR_SHAPE, "input \"%.*s\" has rank %d, rank %d was given",
                          STR_ARG(name), t->rank, in->tensor.rank);
+    if (is_upper_shape(b, t, &in->tensor))
+        return RLX_OK;
     for (int32_t i = 0; i < t->rank; i++)
         TRY(match_dim(b, t->dim[i], in->tensor.dim[i], i, name));
+    return RLX_OK;
+}
+
+/* A handle tells what nothing else did: how much of it holds data. */
+static rlx_status match_handles(struct binder *b, const rlx_run_desc *run)
+{
+    const struct ir_graph *g = ir_entry(b->s->model->mod);
+
+    for (size_t i = 0; i < b->s->handle_count && !b->progress; i++) {
+        const struct handle *h = &b->s->handle[i];
+        const struct ir_type *t = ir_type_of(g, h->leaf);
+        rlx_str name = ir_leaf_name(ir_node(g, h->leaf));
+        bool given = !h->buffer;
+        for (size_t k = 0; k < run->input_count; k++)
+            given |= str_eq(rlx_cstr(run->inputs[k].name), name);
+        for (int32_t a = 0; a < t->rank && !given; a++) {
+            size_t open[2];
+            if (!dim_is_static(t->dim[a]) &&
+                dim_unbound(b->dims, t->dim[a], b->size, b->count, open, 2) == 1)
+                TRY(match_dim(b, t->dim[a], h->held.dim[a], a, name));
+        }
+    }
     return RLX_OK;
 }
 
@@ -133,6 +184,8 @@ rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct d
         for (size_t i = 0; i < run->input_count; i++)
             TRY(match_input(&b, &run->inputs[i]));
         TRY(derive_rows(&b));
+        if (!b.progress)
+            TRY(match_handles(&b, run));
     } while (b.progress);
     return RLX_OK;
 }

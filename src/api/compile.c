@@ -1,14 +1,20 @@
 /* compile.c: the compiler, in order. Read this first.
  *
- *     bind     symbols get their sizes; everything is inferred and checked again
- *     passes   rewrite, expand what the device has no kernels for       (pass/pipeline.c)
- *     select   nodes become steps: kernel, operands, scratch            (lower/select.c)
- *     plan     lifetimes over the steps, an offset for every value      (plan/plan.c)
- *     load     memory, constants, addresses into the steps              (run/program.c) */
+ *     bind     symbols get their sizes, those with a bound stay; all is inferred and checked again
+ *     passes   rewrite, fuse, expand what the device has no kernels for  (pass/pipeline.c)
+ *     split    what depends on weights alone is computed apart           (pass/static_pack.c)
+ *     size     a copy with the bounds in place of the symbols that stayed
+ *     select   nodes become steps: kernel, operands, scratch             (lower/select.c)
+ *     plan     lifetimes over the steps, an offset for every value       (plan/plan.c)
+ *     load     memory, constants, addresses into the steps               (run/program.c) */
 #include <stdio.h>
+#include <string.h>
 
 #include "api/objects.h"
+#include "base/map.h"
+#include "base/str.h"
 #include "pass/pass.h"
+#include "pass/static_pack.h"
 
 #ifdef NDEBUG
 enum { CHECK_ALWAYS = false };
@@ -16,37 +22,95 @@ enum { CHECK_ALWAYS = false };
 enum { CHECK_ALWAYS = true }; /* debug builds verify every plan */
 #endif
 
-/* Params lie where the store has them, states where the session has them; both were laid out for
- * the model's own graph, whose leaves keep their names through every pass. */
-static uint64_t leaf_offset(void *user, const struct ir_node *leaf)
-{
-    const struct rlx_session *s = user;
-    const struct rlx_model *m = s->model;
-    ir_value v;
+/* Everything a compile makes on its way. */
+struct making {
+    struct rlx_session *s;
+    struct target target;
+    struct arena scratch;
+    struct ir_module *mod;      /* what becomes the program's */
+    struct ir_module *symbolic; /* NULL: nothing stays symbolic */
+    struct static_part fixed;
+    struct program_slot *inputs;
+    size_t input_count;
+    struct size_probes probes; /* of what stays symbolic */
+    struct session_program *out;
+    struct diag *d;
+};
 
-    if (!ir_find_leaf(ir_entry(m->mod), ir_leaf_name(leaf), &v))
-        return 0;
-    if (leaf->op == RLX_OP_state)
-        return s->state_offset[v];
-    for (size_t i = 0; i < m->param_count; i++)
-        if (m->param[i].node == v)
-            return m->param[i].offset;
-    return 0;
+/* ---- where leaves lie ---- */
+
+static const struct weight_copy *pack_of(const struct making *k, rlx_str name)
+{
+    for (size_t i = 0; i < k->fixed.count; i++)
+        if (str_eq(k->fixed.pack[i].name, name))
+            return k->out->fixed.pack[i];
+    return NULL;
 }
 
-static rlx_status list_inputs(const struct ir_module *mod, struct arena *arena,
-                              struct program_slot **out, size_t *count, struct diag *d)
+/* Params lie where the store has them, states where the session has them; both were laid out for
+ * the model's own graph, whose leaves keep their names through every pass. */
+static void place_leaf(void *user, const struct ir_node *leaf, struct leaf_place *out)
 {
-    const struct ir_graph *g = ir_entry(mod);
+    const struct making *k = user;
+    const struct rlx_model *m = k->s->model;
+    const struct weight_copy *pack = pack_of(k, ir_leaf_name(leaf));
+    ir_value v;
+
+    if (leaf->op == RLX_OP_param && pack) {
+        out->outside = pack->buffer;
+        return;
+    }
+    if (!ir_find_leaf(ir_entry(m->mod), ir_leaf_name(leaf), &v))
+        return;
+    if (leaf->op == RLX_OP_state)
+        out->offset = k->s->state_offset[v];
+    for (size_t i = 0; i < m->param_count && leaf->op == RLX_OP_param; i++)
+        if (m->param[i].node == v)
+            out->offset = m->param[i].offset;
+    const struct handle *h = handle_of(k->s, ir_leaf_name(leaf));
+    if (leaf->op == RLX_OP_input && h && h->direct)
+        out->outside = h->buffer;
+}
+
+/* Copies are told apart by what they are made from and how they are laid out. */
+static rlx_status copy_of(void *user, const struct ir_node *source, uint64_t layout, uint64_t bytes,
+                          struct weight_copy **out, struct diag *d)
+{
+    struct making *k = user;
+    struct rlx_model *m = k->s->model;
+    const struct weight_copy *pack = pack_of(k, ir_leaf_name(source));
+    const struct ir_blob *data = source->op == RLX_OP_const ? &source->attr.const_.data : NULL;
+    rlx_str name = ir_leaf_name(source);
+    uint64_t what = data ? hash_bytes(data->ptr, data->len) : hash_bytes(name.ptr, name.len);
+    bool *needs = arena_array(&k->scratch, bool, m->param_count);
+
+    if (!needs)
+        return diag_no_memory(d, m->param_count);
+    for (size_t i = 0; i < m->param_count; i++)
+        needs[i] = pack ? pack->needs[i] : !data && str_eq(m->param[i].name, name);
+    return store_copy_of(k->s->store, what ^ layout * UINT64_C(0x9e3779b97f4a7c15), bytes, needs,
+                         out, d);
+}
+
+/* ---- stages ---- */
+
+/* All of the model's inputs, in its order, also those that binding dropped. */
+static rlx_status list_inputs(struct making *k)
+{
+    const struct ir_graph *model = ir_entry(k->s->model->mod), *g = ir_entry(k->mod);
     size_t n = 0;
 
-    *count = ir_inputs(g, NULL, 0);
-    *out = arena_array(arena, struct program_slot, *count);
-    if (!*out)
-        return diag_no_memory(d, *count * sizeof **out);
-    IR_EACH(node, g) {
-        if (node->op == RLX_OP_input)
-            (*out)[n++] = (struct program_slot){ir_leaf_name(node), node->type, -1};
+    k->input_count = ir_inputs(model, NULL, 0);
+    k->inputs = arena_array(&k->scratch, struct program_slot, k->input_count);
+    if (!k->inputs)
+        return diag_no_memory(k->d, k->input_count * sizeof *k->inputs);
+    IR_EACH(node, model) {
+        ir_value v;
+        if (node->op != RLX_OP_input)
+            continue;
+        bool there = ir_find_leaf(g, ir_leaf_name(node), &v);
+        k->inputs[n++] =
+            (struct program_slot){ir_leaf_name(node), there ? *ir_type_of(g, v) : node->type, -1};
     }
     return RLX_OK;
 }
@@ -70,38 +134,146 @@ static void pass_options_of(const rlx_session_desc *desc, struct pass_options *o
     };
 }
 
-static rlx_status lower(struct rlx_session *s, struct ir_module *mod, struct arena *scratch,
-                        struct program **out, struct diag *d)
+static rlx_status bind(struct making *k)
 {
-    struct target target;
-    struct pass_options options;
-    struct backend *b = s->device->backend;
-    struct program_slot *inputs;
-    size_t input_count;
+    struct rlx_session *s = k->s;
+    const rlx_allocator *mem = &s->model->ctx->mem;
+    int64_t *size = arena_array(&k->scratch, int64_t, s->symbol_count);
+    bool any = false;
 
-    b->ops->describe(b, &target);
-    struct program_desc desc = {
-        .backend = b,
+    if (!size)
+        return diag_no_memory(k->d, s->symbol_count * sizeof *size);
+    for (size_t i = 0; i < s->symbol_count; i++) {
+        any |= s->key[i] == SYMBOL_KEPT;
+        size[i] = s->key[i] == SYMBOL_KEPT ? -1 : s->key[i];
+    }
+    return ir_bind_some(s->model->mod, size, any ? s->keep : NULL, s->symbol_count, mem, &k->mod,
+                        k->d);
+}
+
+static rlx_status split(struct making *k)
+{
+    const rlx_allocator *mem = &k->s->model->ctx->mem;
+    uint64_t *key;
+
+    if (k->s->desc.no_static_pack || k->s->desc.no_optimize)
+        return RLX_OK;
+    TRY(pass_split_static(k->mod, mem, &k->fixed, k->d));
+    if (!k->fixed.mod)
+        return RLX_OK;
+    key = arena_array(&k->scratch, uint64_t, k->fixed.count);
+    if (!key) {
+        ir_module_destroy(k->fixed.mod);
+        return diag_no_memory(k->d, k->fixed.count * sizeof *key);
+    }
+    for (size_t i = 0; i < k->fixed.count; i++)
+        key[i] = k->fixed.pack[i].key;
+    return copies_register(k->s, k->fixed.mod, key, &k->out->fixed, k->d);
+}
+
+/* A value that grows when a symbol shrinks does not fit where the bound puts it. */
+static rlx_status check_growth(struct making *k)
+{
+    struct rlx_session *s = k->s;
+    const struct ir_module *m = k->mod;
+
+    for (size_t g = 0; g < m->graph.len; g++) {
+        IR_EACH(n, m->graph.at[g]) {
+            for (int32_t i = 0; i < n->type.rank; i++) {
+                if (dim_grows(m->dims, n->type.dim[i]))
+                    continue;
+                for (size_t y = 0; y < s->symbol_count && !s->desc.strict_extent; y++)
+                    s->by_value[y] |= s->keep[y] && dim_uses(m->dims, n->type.dim[i], y);
+                diag_at(k->d, op_info(n->op)->name, ir_id(m->graph.at[g], n), n->label);
+                return diag_fail(k->d, RLX_ERROR_EXTENT,
+                                 "%s: axis %d grows when a bounded dim shrinks",
+                                 op_info(n->op)->name, i);
+            }
+        }
+    }
+    return RLX_OK;
+}
+
+/* Sizes to ask kernels about beforehand, as some need more scratch for less work: 0, 1, 2, 4, ...
+ * for all symbols, and for each alone while the others are at their bounds. */
+static rlx_status choose_probes(struct making *k)
+{
+    const struct rlx_session *s = k->s;
+    size_t n = s->symbol_count, most = 66 * (n + 1);
+    int64_t *size = arena_alloc_array(&k->scratch, most, n * sizeof *size, sizeof *size);
+
+    if (!size)
+        return diag_no_memory(k->d, most * n * sizeof *size);
+    k->probes = (struct size_probes){.size = size, .symbol_count = n};
+    for (size_t alone = 0; alone <= n; alone++) {
+        bool more = alone == n || s->key[alone] == SYMBOL_KEPT;
+        for (int64_t v = 0; more; v = v ? 2 * v : 1) {
+            int64_t *row = size + k->probes.count++ * n;
+            more = false;
+            for (size_t i = 0; i < n; i++) {
+                bool small = s->key[i] == SYMBOL_KEPT && (alone == n || alone == i);
+                row[i] = small && v < s->upper[i] ? v : s->upper[i];
+                more |= small && v < s->upper[i];
+            }
+        }
+    }
+    return RLX_OK;
+}
+
+static rlx_status size_at_bounds(struct making *k)
+{
+    struct rlx_session *s = k->s;
+
+    TRY(check_growth(k));
+    for (size_t i = 0; i < s->symbol_count; i++)
+        s->upper[i] = s->key[i] == SYMBOL_KEPT ? s->bound[i] : s->key[i];
+    TRY(choose_probes(k));
+    k->symbolic = k->mod;
+    k->mod = NULL;
+    return ir_bind(k->symbolic, s->upper, s->symbol_count, &s->model->ctx->mem, &k->mod, k->d);
+}
+
+static rlx_status make_program(struct making *k)
+{
+    struct rlx_session *s = k->s;
+    const struct program_desc desc = {
+        .backend = s->device->backend,
         .mem = &s->model->ctx->mem,
-        .plan = {.align = s->desc.alignment ? s->desc.alignment : target.alignment,
+        .plan = {.align = s->desc.alignment ? s->desc.alignment : k->target.alignment,
                  .no_reuse = s->desc.no_reuse,
                  .no_in_place = s->desc.no_in_place,
                  .check = s->desc.check_plan || CHECK_ALWAYS},
-        .select = {.check_indices = s->desc.check_indices, .loop_limit = s->desc.loop_limit},
+        .select = {.check_indices = s->desc.check_indices,
+                   .pack_weights = !s->desc.no_packed_weights,
+                   .loop_limit = s->desc.loop_limit},
         .weights = s->store->buffer,
         .state = s->state,
-        .leaf_offset = leaf_offset,
-        .user = s,
+        .symbol_count = s->symbol_count,
+        .probes = &k->probes,
+        .place_leaf = place_leaf,
+        .copy_of = copy_of,
+        .user = k,
     };
+    struct ir_module *mod = k->mod, *symbolic = k->symbolic;
+
+    k->mod = k->symbolic = NULL; /* the program's now */
+    return program_create(&desc, mod, symbolic, k->inputs, k->input_count, &k->out->program, k->d);
+}
+
+static rlx_status make(struct making *k)
+{
+    struct rlx_session *s = k->s;
+    struct pass_options options;
+
     pass_options_of(&s->desc, &options);
-    rlx_status status = list_inputs(mod, scratch, &inputs, &input_count, d);
-    if (status == RLX_OK)
-        status = pass_all(mod, &target, &options, d);
-    if (status != RLX_OK) {
-        ir_module_destroy(mod);
-        return status;
-    }
-    return program_create(&desc, mod, inputs, input_count, out, d);
+    s->device->backend->ops->describe(s->device->backend, &k->target);
+    TRY(bind(k));
+    TRY(list_inputs(k));
+    TRY(pass_all(k->mod, &k->target, &options, k->d));
+    TRY(split(k));
+    if (!ir_module_is_static(k->mod))
+        TRY(size_at_bounds(k));
+    return make_program(k);
 }
 
 static void log_program(const rlx_context *ctx, const struct program *p)
@@ -116,18 +288,36 @@ static void log_program(const rlx_context *ctx, const struct program *p)
     ctx->log(ctx->log_user, 2, line);
 }
 
-rlx_status compile(struct rlx_session *s, const int64_t *binding, size_t count,
-                   struct program **out, struct diag *d)
+void session_program_destroy(struct session_program *p)
+{
+    if (!p->program)
+        return;
+    const rlx_allocator *mem = p->program->mem;
+    program_destroy(p->program);
+    ir_module_destroy(p->fixed.mod);
+    mem_free(mem, p->fixed.pack, p->fixed.count * sizeof *p->fixed.pack);
+    p->program = NULL;
+    p->fixed = (struct static_program){0};
+}
+
+rlx_status compile(struct rlx_session *s, struct session_program *out, struct diag *d)
 {
     const rlx_allocator *mem = &s->model->ctx->mem;
-    struct ir_module *mod; /* the model's own stays as it was */
-    struct arena scratch;
+    struct making k = {.s = s, .out = out, .d = d};
 
-    TRY(ir_bind(s->model->mod, binding, count, mem, &mod, d));
-    arena_init(&scratch, mem);
-    rlx_status status = lower(s, mod, &scratch, out, d);
-    arena_free(&scratch);
-    if (status == RLX_OK)
-        log_program(s->model->ctx, *out);
+    out->program = NULL;
+    out->fixed = (struct static_program){0};
+    arena_init(&k.scratch, mem);
+    rlx_status status = make(&k);
+    ir_module_destroy(k.mod);
+    ir_module_destroy(k.symbolic);
+    arena_free(&k.scratch);
+    if (status == RLX_OK) {
+        log_program(s->model->ctx, out->program);
+        return RLX_OK;
+    }
+    ir_module_destroy(out->fixed.mod);
+    mem_free(mem, out->fixed.pack, out->fixed.count * sizeof *out->fixed.pack);
+    out->fixed = (struct static_program){0};
     return status;
 }

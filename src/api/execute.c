@@ -5,59 +5,16 @@
 #include "api/objects.h"
 #include "base/str.h"
 
-/* ---- the program for this run's sizes ---- */
-
-static struct session_program *find_program(rlx_session *s)
-{
-    for (size_t i = 0; i < s->program_count; i++)
-        if (memcmp(s->program[i].binding, s->binding, s->symbol_count * sizeof(int64_t)) == 0)
-            return &s->program[i];
-    return NULL;
-}
-
-/* The least recently used one makes room. */
-static struct session_program *free_place(rlx_session *s)
-{
-    struct session_program *p = &s->program[0];
-
-    if (s->program_count < SESSION_PROGRAMS)
-        return &s->program[s->program_count];
-    for (size_t i = 1; i < SESSION_PROGRAMS; i++)
-        if (s->program[i].last_use < p->last_use)
-            p = &s->program[i];
-    return p;
-}
-
-static rlx_status choose_program(rlx_session *s, const rlx_run_desc *run, struct diag *d)
-{
-    struct session_program *p;
-    struct program *made;
-
-    TRY(bind_symbols(s, run, d));
-    p = find_program(s);
-    if (!p) {
-        TRY(compile(s, s->binding, s->symbol_count, &made, d));
-        p = free_place(s);
-        if (p == &s->program[s->program_count])
-            s->program_count++;
-        else
-            program_destroy(p->program);
-        p->program = made;
-        memcpy(p->binding, s->binding, s->symbol_count * sizeof(int64_t));
-    }
-    p->last_use = ++s->uses;
-    s->current = p->program;
-    return RLX_OK;
-}
-
 /* ---- inputs ---- */
 
-static const struct program_slot *find_input(const struct program *p, rlx_str name)
+/* Its number among the inputs; input_count: there is none. */
+static size_t find_input(const struct program *p, rlx_str name)
 {
-    for (size_t i = 0; i < p->input_count; i++)
-        if (str_eq(p->input[i].name, name))
-            return &p->input[i];
-    return NULL;
+    size_t i = 0;
+
+    while (i < p->input_count && !str_eq(p->input[i].name, name))
+        i++;
+    return i;
 }
 
 static const rlx_binding *find_binding(const rlx_binding *list, size_t count, rlx_str name)
@@ -68,29 +25,49 @@ static const rlx_binding *find_binding(const rlx_binding *list, size_t count, rl
     return NULL;
 }
 
-static rlx_status check_input(const rlx_session *s, const rlx_run_desc *run, size_t i,
-                              struct diag *d)
+/* The shape of this run, or that of the bounds, of which this run's part is taken. */
+static bool has_shape(rlx_session *s, const rlx_tensor *t, const struct program_slot *slot)
+{
+    const struct ir_graph *g = ir_entry(s->model->mod);
+    bool same = t->rank == slot->type.rank, upper = same && s->current->symbolic;
+    ir_value v;
+
+    for (int32_t k = 0; same && k < t->rank; k++)
+        same = t->dim[k] == slot->type.dim[k];
+    if (same || !upper || !ir_find_leaf(g, slot->name, &v))
+        return same;
+    for (int32_t k = 0; upper && k < t->rank; k++)
+        upper = t->dim[k] == upper_dim(s, ir_type_of(g, v)->dim[k]);
+    return upper;
+}
+
+static rlx_status check_input(rlx_session *s, const rlx_run_desc *run, size_t i, struct diag *d)
 {
     const rlx_binding *in = &run->inputs[i];
     rlx_str name = rlx_cstr(in->name);
-    const struct program_slot *slot = find_input(s->current, name);
+    size_t n = find_input(s->current, name);
+    struct ir_type given;
     char known[200];
 
-    if (!slot)
+    if (n == s->current->input_count)
         return diag_fail(d, RLX_ERROR_NAME, "there is no input \"%.*s\"; there are: %s",
                          STR_ARG(name),
                          leaf_names(ir_entry(s->model->mod), RLX_OP_input, known, sizeof known));
+    const struct program_slot *slot = &s->current->input[n];
     if (find_binding(run->inputs, i, name))
         return diag_fail(d, RLX_ERROR_ARGUMENT, "input \"%.*s\" is given twice", STR_ARG(name));
+    if (in->tensor.data == RLX_UNCHANGED)
+        return RLX_OK;
     if (in->tensor.dtype != slot->type.dtype && in->tensor.dtype != RLX_DTYPE_f32)
         return diag_fail(d, RLX_ERROR_DTYPE, "input \"%.*s\" takes %s (or f32), not %s",
                          STR_ARG(name), rlx_dtype_name(slot->type.dtype),
                          rlx_dtype_name(in->tensor.dtype));
-    TRY(tensor_check(&in->tensor, &slot->type, "input", name, d));
-    bool same = in->tensor.rank == slot->type.rank;
-    for (int32_t k = 0; same && k < slot->type.rank; k++)
-        same = in->tensor.dim[k] == slot->type.dim[k];
-    if (!same)
+    given = slot->type;
+    bool fits = has_shape(s, &in->tensor, slot);
+    if (fits)
+        memcpy(given.dim, in->tensor.dim, sizeof given.dim);
+    TRY(tensor_check(&in->tensor, &given, "input", name, d));
+    if (!fits)
         return diag_fail(d, RLX_ERROR_SHAPE,
                          "input \"%.*s\" has rank %d and the right number of elements, but another "
                          "shape than the graph declares (rank %d)",
@@ -98,7 +75,7 @@ static rlx_status check_input(const rlx_session *s, const rlx_run_desc *run, siz
     return RLX_OK;
 }
 
-static rlx_status check_inputs(const rlx_session *s, const rlx_run_desc *run, struct diag *d)
+static rlx_status check_inputs(rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
     const struct program *p = s->current;
 
@@ -107,21 +84,26 @@ static rlx_status check_inputs(const rlx_session *s, const rlx_run_desc *run, st
     for (size_t i = 0; i < p->input_count; i++) {
         if (p->input[i].value < 0 || p->steps->value[p->input[i].value].bytes == 0)
             continue; /* nothing reads it */
-        if (!find_binding(run->inputs, run->input_count, p->input[i].name))
+        if (!s->handle[i].buffer && !find_binding(run->inputs, run->input_count, p->input[i].name))
             return diag_fail(d, RLX_ERROR_MISSING_INPUT, "input \"%.*s\" has no value",
                              STR_ARG(p->input[i].name));
     }
     return RLX_OK;
 }
 
+/* Handles first: an input that replaces one may still find that the handle is fed. */
 static rlx_status upload(rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
     for (size_t i = 0; i < run->input_count; i++) {
-        const rlx_tensor *t = &run->inputs[i].tensor;
-        size_t count = 0;
-        tensor_count(t, &count);
-        TRY(program_write(s->current, find_input(s->current, rlx_cstr(run->inputs[i].name)),
-                          t->dtype, t->data, count, d));
+        size_t n = find_input(s->current, rlx_cstr(run->inputs[i].name));
+        if (s->handle[n].buffer && run->inputs[i].tensor.data != RLX_UNCHANGED)
+            TRY(handle_replace(s, &s->handle[n], &run->inputs[i].tensor, d));
+    }
+    TRY(handles_stage(s, d));
+    for (size_t i = 0; i < run->input_count; i++) {
+        size_t n = find_input(s->current, rlx_cstr(run->inputs[i].name));
+        if (!s->handle[n].buffer)
+            TRY(upload_input(s, n, &run->inputs[i].tensor, d));
     }
     return RLX_OK;
 }
@@ -148,14 +130,15 @@ static rlx_status find_output(const rlx_session *s, const char *name, size_t *ou
                      name ? name : "", m->output_count, STR_ARG(m->output_name[0]));
 }
 
-static rlx_status check_outputs(const rlx_session *s, const rlx_run_desc *run, struct diag *d)
+static rlx_status check_outputs(const rlx_session *s, const struct flight *f,
+                                const rlx_run_desc *run, struct diag *d)
 {
     for (size_t i = 0; i < run->output_count; i++) {
         size_t k;
         uint64_t need;
         const rlx_tensor *t = &run->outputs[i].tensor;
         TRY(find_output(s, run->outputs[i].name, &k, d));
-        const struct ir_type *type = &s->current->output[k].type;
+        const struct ir_type *type = f ? &f->type[k] : &s->current->output[k].type;
         if (t->dtype != type->dtype && !(t->dtype == RLX_DTYPE_f32 && type->dtype != RLX_DTYPE_c64))
             return diag_fail(d, RLX_ERROR_DTYPE, "output \"%s\" is %s, not %s",
                              run->outputs[i].name, rlx_dtype_name(type->dtype),
@@ -173,17 +156,16 @@ static rlx_status check_outputs(const rlx_session *s, const rlx_run_desc *run, s
     return RLX_OK;
 }
 
-static rlx_status download(rlx_session *s, const rlx_run_desc *run, struct diag *d)
+static rlx_status download(rlx_session *s, struct flight *f, const rlx_run_desc *run,
+                           struct diag *d)
 {
     for (size_t i = 0; i < run->output_count; i++) {
-        size_t k, count;
+        size_t k = 0;
         rlx_tensor *t = &run->outputs[i].tensor;
         TRY(find_output(s, run->outputs[i].name, &k, d));
-        const struct program_slot *slot = &s->current->output[k];
-        t->rank = slot->type.rank;
-        memcpy(t->dim, slot->type.dim, sizeof t->dim);
-        tensor_count(t, &count);
-        TRY(program_read(s->current, slot, t->dtype, t->data, count, d));
+        t->rank = f->type[k].rank;
+        memcpy(t->dim, f->type[k].dim, sizeof t->dim);
+        TRY(flight_read(s, f, k, t, d));
     }
     return RLX_OK;
 }
@@ -219,8 +201,6 @@ static rlx_status check_run(const rlx_session *s, const rlx_run_desc *run, struc
 {
     if (!s || !run)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "run" : "s");
-    if (s->ticket)
-        return diag_fail(d, RLX_ERROR_STATE, "the session is running: wait for it first");
     if ((run->input_count && !run->inputs) || (run->output_count && !run->outputs) ||
         (run->dim_count && !run->dims))
         return diag_fail(d, RLX_ERROR_ARGUMENT, "a list of the run is NULL but not empty");
@@ -230,109 +210,141 @@ static rlx_status check_run(const rlx_session *s, const rlx_run_desc *run, struc
     return RLX_OK;
 }
 
-static rlx_status submit(rlx_session *s, const rlx_run_desc *run, uint64_t *ticket, struct diag *d)
+static rlx_status refresh(void *user, struct diag *d)
 {
-    struct backend *b;
-    rlx_status status;
+    rlx_session *s = user;
+
+    return copies_refresh(s, current_program(s), d);
+}
+
+/* What the device does for a run, from its inputs to its feeds. */
+static rlx_status start(rlx_session *s, const rlx_run_desc *run, struct flight *f, struct diag *d)
+{
+    struct backend *b = s->device->backend;
+
+    TRY(upload(s, run, d));
+    s->hooks = (struct run_hooks){profile_step, s};
+    TRY(b->ops->submit(b, s->current->command, s->current->command_count,
+                       s->profile ? &s->hooks : NULL, &f->report, &f->backend_ticket, d));
+    s->has_run = true;
+    return handles_feed(s, d);
+}
+
+static rlx_status submit(rlx_session *s, const rlx_run_desc *run, struct flight **out,
+                         struct diag *d)
+{
+    struct flight *f;
 
     TRY(check_run(s, run, d));
-    b = s->device->backend;
-    if (!s->model->is_static || run->dim_count)
-        TRY(choose_program(s, run, d));
+    if (s->flights == s->desc.in_flight)
+        return diag_fail(d, RLX_ERROR_STATE, "%u runs are in flight: wait for one of them first",
+                         (unsigned)s->desc.in_flight);
+    TRY(choose_program(s, run, d));
     TRY(check_inputs(s, run, d));
-    TRY(check_outputs(s, run, d));
-    TRY(store_begin_run(s->store, s->desc.params_default_zero, d));
-    s->hooks = (struct run_hooks){profile_step, s};
-    status = upload(s, run, d);
-    if (status == RLX_OK)
-        status = b->ops->submit(b, s->current->command, s->current->command_count,
-                                s->profile ? &s->hooks : NULL, &s->report, ticket, d);
+    TRY(check_outputs(s, NULL, run, d));
+    TRY(store_begin_run(s->store, s->desc.params_default_zero, refresh, s, d));
+    rlx_status status = flight_begin(s, &f, d);
+    if (status == RLX_OK) {
+        status = start(s, run, f, d);
+        if (status != RLX_OK && f->backend_ticket)
+            s->device->backend->ops->wait(s->device->backend, f->backend_ticket, NULL);
+        if (status != RLX_OK)
+            flight_end(s, f);
+    }
     if (status != RLX_OK) {
         store_end_run(s->store);
         return status;
     }
-    s->ticket = *ticket;
+    *out = f;
     return RLX_OK;
 }
 
 /* An index in the data that an op could not live with. */
-static rlx_status check_report(const rlx_session *s, struct diag *d)
+static rlx_status check_report(const struct flight *f, struct diag *d)
 {
-    const struct run_report *r = &s->report;
+    const struct run_report *r = &f->report;
 
     if (r->step < 0)
         return RLX_OK;
-    const struct step *st = &s->current->steps->step[r->step];
-    diag_at(d, st->name, st->node, ir_node(ir_entry(s->current->mod), st->node)->label);
+    const struct step *st = &f->program->steps->step[r->step];
+    diag_at(d, st->name, st->node, ir_node(ir_entry(f->program->mod), st->node)->label);
     return diag_fail(d, RLX_ERROR_INDEX, "%s: index %lld at position %lld is out of range",
                      st->name, (long long)r->value, (long long)r->position);
 }
 
-static rlx_status finish(rlx_session *s, uint64_t ticket, const rlx_run_desc *run, struct diag *d)
+static rlx_status finish(rlx_session *s, struct flight *f, const rlx_run_desc *run, struct diag *d)
 {
-    struct backend *b;
+    struct backend *b = s->device->backend;
     rlx_status status;
 
+    if (run)
+        TRY(check_outputs(s, f, run, d));
+    status = b->ops->wait(b, f->backend_ticket, d);
+    store_end_run(s->store);
+    if (status == RLX_OK)
+        status = check_report(f, d);
+    if (status == RLX_OK && run)
+        status = download(s, f, run, d);
+    flight_end(s, f);
+    return status;
+}
+
+static rlx_status find_flight(rlx_session *s, uint64_t ticket, struct flight **out, struct diag *d)
+{
     if (!s)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "s is NULL");
-    if (s->ticket == 0 || s->ticket != ticket)
-        return diag_fail(d, RLX_ERROR_STATE, "ticket %llu is not running",
-                         (unsigned long long)ticket);
-    if (run)
-        TRY(check_outputs(s, run, d));
-    b = s->device->backend;
-    status = b->ops->wait(b, ticket, d);
-    s->ticket = 0;
-    store_end_run(s->store);
-    TRY(status);
-    TRY(check_report(s, d));
-    return run ? download(s, run, d) : RLX_OK;
+    *out = flight_find(s, ticket);
+    return *out ? RLX_OK
+                : diag_fail(d, RLX_ERROR_STATE, "ticket %llu is not running",
+                            (unsigned long long)ticket);
 }
 
 rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
                               rlx_error *err)
 {
     struct diag d;
+    struct flight *f;
 
     diag_init(&d, "run");
     if (!ticket)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "ticket is NULL");
-    else
-        submit(s, run, ticket, &d);
+    else if (submit(s, run, &f, &d) == RLX_OK)
+        *ticket = f->ticket;
     return diag_report(&d, err);
 }
 
 rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_error *err)
 {
     struct diag d;
+    struct flight *f;
 
     diag_init(&d, "run");
-    if (!s || !done)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "done" : "s");
-    else if (s->ticket == 0 || s->ticket != ticket)
-        diag_fail(&d, RLX_ERROR_STATE, "ticket %llu is not running", (unsigned long long)ticket);
-    else
-        s->device->backend->ops->poll(s->device->backend, ticket, done, &d);
+    if (!done)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "done is NULL");
+    else if (find_flight(s, ticket, &f, &d) == RLX_OK)
+        s->device->backend->ops->poll(s->device->backend, f->backend_ticket, done, &d);
     return diag_report(&d, err);
 }
 
 rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *run, rlx_error *err)
 {
     struct diag d;
+    struct flight *f;
 
     diag_init(&d, "run");
-    finish(s, ticket, run, &d);
+    if (find_flight(s, ticket, &f, &d) == RLX_OK)
+        finish(s, f, run, &d);
     return diag_report(&d, err);
 }
 
 rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_error *err)
 {
     struct diag d;
-    uint64_t ticket;
+    struct flight *f;
 
     diag_init(&d, "run");
-    if (submit(s, run, &ticket, &d) == RLX_OK)
-        finish(s, ticket, run, &d);
+    if (submit(s, run, &f, &d) == RLX_OK)
+        finish(s, f, run, &d);
     return diag_report(&d, err);
 }
 
@@ -341,7 +353,7 @@ rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *run, rlx_erro
     struct diag d;
 
     diag_init(&d, "compile");
-    if (check_run(s, run, &d) == RLX_OK && (!s->model->is_static || run->dim_count))
+    if (check_run(s, run, &d) == RLX_OK)
         choose_program(s, run, &d);
     return diag_report(&d, err);
 }

@@ -66,20 +66,64 @@ struct rlx_model {
     struct rlx_model *origin; /* whose constants it shares; NULL: none */
 };
 
-/* The weights of a model on a device, shared by its sessions there. */
+/* The weights of a model on a device, shared by its sessions there. All under the model's lock. */
 struct store {
     struct rlx_model *model; /* not counted: sessions count the model */
     struct rlx_device *device;
     struct buffer *buffer;
-    bool *set;   /* by param */
-    int refs;    /* under the model's lock */
-    int running; /* sessions in the middle of a run; under the model's lock */
+    bool *set;         /* by param */
+    uint64_t *changed; /* by param: the version that brought its value */
+    uint64_t version;  /* counts changes; from 1 */
+    VEC(struct weight_copy *) copy;
+    bool own; /* of one clone: nobody else finds it */
+    int refs;
+    int running; /* runs that have begun and not ended */
+};
+
+/* What is computed from weights alone, as a graph of its own; packs are its outputs. */
+struct static_program {
+    struct ir_module *mod;     /* NULL: there is none */
+    struct weight_copy **pack; /* by output */
+    size_t count;
 };
 
 struct session_program {
     struct program *program;
-    int64_t *binding; /* by symbol, -1: not bound */
+    struct static_program fixed;
+    int64_t *binding; /* by symbol; -1: not bound, -2: it runs at any size up to its bound */
     uint64_t last_use;
+};
+
+/* After each run, part of an output becomes part of a handle. */
+struct feed {
+    bool is_set;
+    size_t output;
+    int32_t axis;          /* that rows are counted along */
+    bool all;              /* rows: as many as the output has */
+    ir_dim from, to, rows; /* in the session's own dim table */
+};
+
+/* An input that stays on the device between runs. */
+struct handle {
+    ir_value leaf;
+    struct buffer *buffer; /* NULL: not bound */
+    uint64_t bytes;
+    struct ir_type layout; /* how the buffer is laid out: bounded dims at their bounds */
+    struct ir_type held;   /* what of it holds data, from the start of each axis */
+    bool direct;           /* programs read the buffer itself; else it is copied before each run */
+    struct feed feed;
+};
+
+/* A run that has begun and whose outputs nobody has taken yet. */
+struct flight {
+    uint64_t ticket; /* 0: free */
+    uint64_t backend_ticket;
+    struct program *program;
+    struct run_report report;
+    struct ir_type *type; /* by output, as of that run */
+    bool kept;            /* the outputs were copied to `outputs`, one after the other */
+    struct buffer *outputs;
+    uint64_t room;
 };
 
 struct rlx_session {
@@ -87,22 +131,36 @@ struct rlx_session {
     struct rlx_device *device;
     struct store *store;
     struct buffer *state;
+    uint64_t state_bytes;
     uint64_t *state_offset; /* by node of the model's entry graph */
     rlx_session_desc desc;
-    struct session_program *program; /* room for SESSION_PROGRAMS */
+    struct session_program *program; /* room for desc.programs of them */
     size_t program_count;
     uint64_t uses;
     struct program *current; /* of the last run, or of a static model */
-    int64_t *binding;        /* scratch of a run, by symbol */
     size_t symbol_count;
+    int64_t *binding; /* by symbol: of this run; -1: not bound */
+    int64_t *key;     /* by symbol: which program that asks for, as session_program.binding */
+    int64_t *upper;   /* by symbol: its bound, or as binding; scratch */
+    int64_t *bound;   /* by symbol; 0: none */
+    bool *by_value;   /* by symbol: it has a bound, but something cannot shrink below it */
+    bool *keep;       /* by symbol: it stays symbolic in programs */
+    bool has_run;
+    struct dim_table *dims; /* the model's, and what feeds name besides */
+    struct handle *handle;  /* one per input of the model */
+    size_t handle_count;
+    struct flight *flight; /* desc.in_flight of them */
+    size_t flights;        /* taken */
+    uint64_t tickets;
+    struct upload_mark *mark; /* by input of the model: what is in its slot */
     rlx_profile_fn profile;
     void *profile_user;
     struct run_hooks hooks;
-    struct run_report report;
-    uint64_t ticket; /* 0: nothing is running */
     struct arena arena;
 };
 #define SESSION_PROGRAMS 4
+#define SESSION_FLIGHTS 2
+#define SYMBOL_KEPT (-2)
 
 void device_retain(struct rlx_device *dev);
 void model_retain(struct rlx_model *m);
@@ -110,9 +168,20 @@ void model_retain(struct rlx_model *m);
 /* store.c */
 rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, struct store **out,
                       struct diag *d);
+/* The same weights, but from now on apart. */
+rlx_status store_clone(struct store *from, struct store **out, struct diag *d);
 void store_close(struct store *s);
-rlx_status store_begin_run(struct store *s, bool params_default_zero, struct diag *d);
+/* The copy of that key, made where there is none; needs: by param, copied. */
+rlx_status store_copy_of(struct store *s, uint64_t key, uint64_t bytes, const bool *needs,
+                         struct weight_copy **out, struct diag *d);
+uint64_t store_copy_bytes(struct store *s);
+/* Until store_end_run no param can be set. refresh, called with the lock held, brings copies up to
+ * date. */
+rlx_status store_begin_run(struct store *s, bool params_default_zero,
+                           rlx_status (*refresh)(void *user, struct diag *d), void *user,
+                           struct diag *d);
 void store_end_run(struct store *s);
+bool store_copy_is_old(const struct store *s, const struct weight_copy *c);
 rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, struct diag *d);
 rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct diag *d);
 
@@ -129,11 +198,52 @@ rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const c
 const char *leaf_names(const struct ir_graph *g, rlx_op op, char *out, size_t size);
 bool tensor_count(const rlx_tensor *t, size_t *count); /* false: a bad tensor */
 
-/* compile.c */
-rlx_status compile(struct rlx_session *s, const int64_t *binding, size_t count,
-                   struct program **out, struct diag *d);
+/* compile.c: the program for s->key. EXTENT: a bounded symbol in it cannot be kept; which ones is
+ * in s->by_value. */
+rlx_status compile(struct rlx_session *s, struct session_program *out, struct diag *d);
+void session_program_destroy(struct session_program *p);
 
-/* binding.c */
+/* copies.c: whatever the program needs of copied and combined weights, made where it is old. */
+rlx_status copies_register(struct rlx_session *s, struct ir_module *fixed, const uint64_t *key,
+                           struct static_program *out, struct diag *d);
+rlx_status copies_refresh(struct rlx_session *s, struct session_program *p, struct diag *d);
+
+/* binding.c: s->binding from the run's inputs, handles and dims. */
 rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+/* A dim of the model's at the symbols' bounds, others as bound in this run; -1: not known. */
+int64_t upper_dim(struct rlx_session *s, ir_dim dim);
+
+/* variants.c: the program for this run's sizes, loaded for them, becomes s->current. */
+rlx_status choose_program(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+rlx_status compile_static(struct rlx_session *s, struct diag *d); /* of a model without symbols */
+void drop_programs(struct rlx_session *s);
+struct session_program *current_program(struct rlx_session *s);
+
+/* handle.c, feed.c */
+struct handle *handle_of(struct rlx_session *s, rlx_str name); /* bound ones only; else NULL */
+rlx_status handles_stage(struct rlx_session *s, struct diag *d);
+rlx_status handles_feed(struct rlx_session *s, struct diag *d);
+/* An explicit input takes the place of what the handle held. */
+rlx_status handle_replace(struct rlx_session *s, struct handle *h, const rlx_tensor *value,
+                          struct diag *d);
+rlx_status handles_copy(struct rlx_session *from, struct rlx_session *to, struct diag *d);
+void handles_release(struct rlx_session *s);
+
+/* upload.c: inputs into their slots, without those that are there already. */
+rlx_status upload_input(struct rlx_session *s, size_t i, const rlx_tensor *value, struct diag *d);
+void upload_forget(struct rlx_session *s);
+size_t upload_mark_size(void);
+
+/* flight.c */
+rlx_status flight_begin(struct rlx_session *s, struct flight **out, struct diag *d);
+struct flight *flight_find(struct rlx_session *s, uint64_t ticket);
+void flight_end(struct rlx_session *s, struct flight *f);
+/* Outputs that still lie in this program's slots move out of the way. */
+rlx_status flight_keep(struct rlx_session *s, const struct program *p, struct diag *d);
+rlx_status flight_read(struct rlx_session *s, struct flight *f, size_t output, rlx_tensor *to,
+                       struct diag *d);
+
+/* session.c */
+rlx_status check_idle(const rlx_session *s, const void *a, const void *b, struct diag *d);
 
 #endif

@@ -23,6 +23,7 @@ static rlx_status make_states(struct rlx_session *s, struct diag *d)
             return diag_fail(d, RLX_ERROR_LIMIT, "the states together overflow 64 bits");
         at += (bytes + 255) / 256 * 256;
     }
+    s->state_bytes = at;
     return b->ops->alloc(b, at, &s->state, d);
 }
 
@@ -34,48 +35,103 @@ static rlx_status check_desc(const rlx_session_desc *desc, struct diag *d)
         return diag_fail(d, RLX_ERROR_ARGUMENT,
                          "alignment must be a power of two from 16 to 65536, not %llu",
                          (unsigned long long)a);
+    if (desc->in_flight > 64 || desc->programs > 1024)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s must be at most %d, not %u",
+                         desc->in_flight > 64 ? "in_flight" : "programs",
+                         desc->in_flight > 64 ? 64 : 1024,
+                         (unsigned)(desc->in_flight > 64 ? desc->in_flight : desc->programs));
     if (desc->loop_limit < 0)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "loop_limit is negative");
     return RLX_OK;
 }
 
-static rlx_status build(struct rlx_session *s, struct diag *d)
+/* Arrays by symbol. */
+static rlx_status make_symbols(struct rlx_session *s, struct diag *d)
 {
-    s->symbol_count = dim_symbol_count(s->model->mod->dims);
-    s->binding = arena_array(&s->arena, int64_t, s->symbol_count);
-    s->program = arena_array(&s->arena, struct session_program, SESSION_PROGRAMS);
-    if (!s->binding || !s->program)
-        return diag_no_memory(d, s->symbol_count * sizeof(int64_t));
-    for (size_t i = 0; i < SESSION_PROGRAMS; i++) {
+    size_t n = s->symbol_count = dim_symbol_count(s->model->mod->dims);
+    struct arena *a = &s->arena;
+
+    s->binding = arena_array(a, int64_t, n);
+    s->key = arena_array(a, int64_t, n);
+    s->upper = arena_array(a, int64_t, n);
+    s->bound = arena_array(a, int64_t, n);
+    s->by_value = arena_array(a, bool, n);
+    s->keep = arena_array(a, bool, n);
+    s->dims = dim_table_copy(s->model->mod->dims, &s->model->ctx->mem);
+    if (!s->binding || !s->key || !s->upper || !s->bound || !s->by_value || !s->keep || !s->dims)
+        return diag_no_memory(d, n * sizeof(int64_t));
+    for (size_t i = 0; i < n; i++) {
+        s->binding[i] = -1;
+        s->bound[i] = dim_symbol_bound(s->dims, i);
+    }
+    return RLX_OK;
+}
+
+static rlx_status make_programs(struct rlx_session *s, struct diag *d)
+{
+    s->desc.programs = s->desc.programs ? s->desc.programs : SESSION_PROGRAMS;
+    s->program = arena_array(&s->arena, struct session_program, s->desc.programs);
+    if (!s->program)
+        return diag_no_memory(d, s->desc.programs * sizeof *s->program);
+    for (size_t i = 0; i < s->desc.programs; i++) {
         s->program[i].binding = arena_array(&s->arena, int64_t, s->symbol_count);
         if (!s->program[i].binding)
             return diag_no_memory(d, s->symbol_count * sizeof(int64_t));
     }
-    TRY(store_open(s->model, s->device, &s->store, d));
-    TRY(make_states(s, d));
-    if (!s->model->is_static)
-        return RLX_OK; /* compiled when a run tells the sizes */
-    for (size_t i = 0; i < s->symbol_count; i++)
-        s->program[0].binding[i] = s->binding[i] = -1;
-    TRY(compile(s, s->binding, s->symbol_count, &s->program[0].program, d));
-    s->current = s->program[0].program;
-    s->program_count = 1;
     return RLX_OK;
 }
 
-static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
-                         rlx_session **out, struct diag *d)
+static rlx_status make_flights(struct rlx_session *s, struct diag *d)
 {
-    static const rlx_session_desc zero;
-    rlx_session *s;
+    s->desc.in_flight = s->desc.in_flight ? s->desc.in_flight : SESSION_FLIGHTS;
+    s->flight = arena_array(&s->arena, struct flight, s->desc.in_flight);
+    if (!s->flight)
+        return diag_no_memory(d, s->desc.in_flight * sizeof *s->flight);
+    for (size_t i = 0; i < s->desc.in_flight; i++) {
+        s->flight[i].type = arena_array(&s->arena, struct ir_type, s->model->output_count);
+        if (!s->flight[i].type)
+            return diag_no_memory(d, s->model->output_count * sizeof(struct ir_type));
+    }
+    return RLX_OK;
+}
 
-    if (!m || !dev || !out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !dev ? "dev" : "out");
-    if (m->ctx != dev->ctx)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "model and device are of different contexts");
-    desc = desc ? desc : &zero;
-    TRY(check_desc(desc, d));
-    s = mem_alloc(&m->ctx->mem, sizeof *s);
+/* One for every input, bound or not. */
+static rlx_status make_handles(struct rlx_session *s, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(s->model->mod);
+    size_t count = ir_inputs(g, NULL, 0), n = 0;
+
+    s->handle = arena_array(&s->arena, struct handle, count);
+    s->mark = arena_alloc_array(&s->arena, count, upload_mark_size(), 16);
+    if (!s->handle || !s->mark)
+        return diag_no_memory(d, count * sizeof *s->handle);
+    memset(s->mark, 0, count * upload_mark_size());
+    IR_EACH(node, g) {
+        if (node->op == RLX_OP_input)
+            s->handle[n++].leaf = ir_id(g, node);
+    }
+    s->handle_count = count;
+    return RLX_OK;
+}
+
+static rlx_status build(struct rlx_session *s, struct store *store, struct diag *d)
+{
+    s->store = store;
+    TRY(make_symbols(s, d));
+    TRY(make_programs(s, d));
+    TRY(make_flights(s, d));
+    TRY(make_handles(s, d));
+    if (!store)
+        TRY(store_open(s->model, s->device, &s->store, d));
+    TRY(make_states(s, d));
+    return s->model->is_static ? compile_static(s, d) : RLX_OK; /* else in the first run */
+}
+
+/* store NULL: the one that the model's sessions on the device share. */
+static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
+                               struct store *store, rlx_session **out, struct diag *d)
+{
+    rlx_session *s = mem_alloc(&m->ctx->mem, sizeof *s);
     if (!s)
         return diag_no_memory(d, sizeof *s);
     s->model = m;
@@ -84,13 +140,27 @@ static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
     device_retain(dev);
-    rlx_status status = build(s, d);
+    rlx_status status = build(s, store, d);
     if (status != RLX_OK) {
         rlx_session_destroy(s);
         return status;
     }
     *out = s;
     return RLX_OK;
+}
+
+static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
+                         rlx_session **out, struct diag *d)
+{
+    static const rlx_session_desc zero;
+
+    if (!m || !dev || !out)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !dev ? "dev" : "out");
+    if (m->ctx != dev->ctx)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "model and device are of different contexts");
+    desc = desc ? desc : &zero;
+    TRY(check_desc(desc, d));
+    return open_session(m, dev, desc, NULL, out, d);
 }
 
 rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
@@ -103,21 +173,36 @@ rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_d
     return diag_report(&d, err);
 }
 
+/* Whatever is still running is waited for. */
+static void end_flights(rlx_session *s)
+{
+    struct backend *b = s->device->backend;
+
+    for (size_t i = 0; s->flight && i < s->desc.in_flight; i++) {
+        struct flight *f = &s->flight[i];
+        if (f->ticket) {
+            b->ops->wait(b, f->backend_ticket, NULL);
+            store_end_run(s->store);
+        }
+        b->ops->release(b, f->outputs);
+    }
+}
+
 void rlx_session_destroy(rlx_session *s)
 {
     if (!s)
         return;
     const rlx_allocator *mem = &s->model->ctx->mem;
     struct backend *b = s->device->backend;
-    if (s->ticket) {
-        b->ops->wait(b, s->ticket, NULL);
-        store_end_run(s->store);
-    }
+    end_flights(s);
     for (size_t i = 0; i < s->program_count; i++)
-        program_destroy(s->program[i].program);
+        session_program_destroy(&s->program[i]);
+    if (s->handle)
+        handles_release(s);
     b->ops->release(b, s->state);
     if (s->store)
         store_close(s->store);
+    dim_table_destroy(s->dims);
     rlx_device_close(s->device);
     arena_free(&s->arena);
     rlx_model *m = s->model;
@@ -125,13 +210,118 @@ void rlx_session_destroy(rlx_session *s)
     rlx_model_destroy(m);
 }
 
+/* ---- clones ---- */
+
+static rlx_status copy_life(rlx_session *from, rlx_session *to, struct diag *d)
+{
+    struct backend *b = from->device->backend;
+
+    for (size_t i = 0; i < from->symbol_count; i++) {
+        to->bound[i] = from->bound[i];
+        to->by_value[i] = from->by_value[i];
+    }
+    dim_table_destroy(to->dims);
+    to->dims = dim_table_copy(from->dims, &from->model->ctx->mem); /* with the feeds' rows */
+    if (!to->dims)
+        return diag_no_memory(d, 0);
+    if (from->state_bytes)
+        TRY(b->ops->copy(b, (struct span){to->state, 0, to->state_bytes},
+                         (struct span){from->state, 0, from->state_bytes}, d));
+    return handles_copy(from, to, d);
+}
+
+static rlx_status clone_session(rlx_session *s, unsigned flags, rlx_session **out, struct diag *d)
+{
+    struct store *own = NULL;
+    rlx_session *made;
+
+    TRY(check_idle(s, out, s, d));
+    if (flags & ~RLX_CLONE_OWN_WEIGHTS)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "there is no flag %#x", flags);
+    if (flags & RLX_CLONE_OWN_WEIGHTS)
+        TRY(store_clone(s->store, &own, d));
+    rlx_status status = open_session(s->model, s->device, &s->desc, own, &made, d);
+    if (status != RLX_OK)
+        return status; /* own went with the session that could not be */
+    status = copy_life(s, made, d);
+    if (status != RLX_OK) {
+        rlx_session_destroy(made);
+        return status;
+    }
+    made->profile = s->profile;
+    made->profile_user = s->profile_user;
+    *out = made;
+    return RLX_OK;
+}
+
+rlx_status rlx_session_clone(rlx_session *s, unsigned flags, rlx_session **out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "clone");
+    clone_session(s, flags, out, &d);
+    return diag_report(&d, err);
+}
+
+/* ---- bounds ---- */
+
+static rlx_status find_symbol(rlx_session *s, const char *dim, const void *other, size_t *out,
+                              struct diag *d)
+{
+    TRY(check_idle(s, dim, other, d));
+    if (dim_find_symbol(s->model->mod->dims, rlx_cstr(dim), out))
+        return RLX_OK;
+    return diag_fail(d, RLX_ERROR_NAME, "there is no dim \"%s\"", dim);
+}
+
+static rlx_status set_bound(rlx_session *s, const char *dim, int64_t upper, struct diag *d)
+{
+    size_t symbol;
+
+    TRY(find_symbol(s, dim, dim, &symbol, d));
+    if (upper < 1)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "the bound of \"%s\" must be at least 1, not %lld",
+                         dim, (long long)upper);
+    if (s->has_run)
+        return diag_fail(d, RLX_ERROR_STATE, "the bound of \"%s\" must be set before the first run",
+                         dim);
+    for (size_t i = 0; i < s->handle_count; i++)
+        if (s->handle[i].buffer)
+            return diag_fail(d, RLX_ERROR_STATE, "set the bound of \"%s\" before handles are bound",
+                             dim);
+    drop_programs(s);
+    s->bound[symbol] = upper;
+    s->by_value[symbol] = false;
+    return RLX_OK;
+}
+
+rlx_status rlx_session_set_bound(rlx_session *s, const char *dim, int64_t upper, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "session");
+    set_bound(s, dim, upper, &d);
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_session_bound(rlx_session *s, const char *dim, rlx_bound_info *out, rlx_error *err)
+{
+    struct diag d;
+    size_t symbol;
+
+    diag_init(&d, "session");
+    if (find_symbol(s, dim, out, &symbol, &d) == RLX_OK)
+        *out = (rlx_bound_info){s->bound[symbol], s->by_value[symbol]};
+    return diag_report(&d, err);
+}
+
 /* ---- params and states ---- */
 
-static rlx_status check_idle(const rlx_session *s, const void *a, const void *b, struct diag *d)
+rlx_status check_idle(const rlx_session *s, const void *a, const void *b, struct diag *d)
 {
     if (!s || !a || !b)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !s ? "s" : !a ? "name" : "value");
-    if (s->ticket)
+    if (s->flights)
         return diag_fail(d, RLX_ERROR_STATE, "the session is running: wait for it first");
     return RLX_OK;
 }
@@ -250,7 +440,7 @@ rlx_status rlx_session_get_state(rlx_session *s, const char *name, rlx_tensor *v
 
 void rlx_session_set_profile(rlx_session *s, rlx_profile_fn fn, void *user)
 {
-    if (!s || s->ticket)
+    if (!s || s->flights)
         return;
     s->profile = fn;
     s->profile_user = user;
@@ -269,6 +459,7 @@ rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *e
         const struct plan *p = s->current->plan;
         *out = (rlx_memory_info){
             .weights = s->model->weight_bytes,
+            .weight_copies = store_copy_bytes(s->store),
             .constants = p->size[REGION_CONSTS],
             .activations = p->size[REGION_ACTS],
             .state = p->size[REGION_STATE],

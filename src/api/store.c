@@ -13,9 +13,18 @@ static void destroy(struct store *s)
 {
     const rlx_allocator *mem = &s->model->ctx->mem;
 
+    size_t params = s->model->param_count;
+
+    for (size_t i = 0; i < s->copy.len; i++) {
+        backend_of(s)->ops->release(backend_of(s), s->copy.at[i]->buffer);
+        mem_free(mem, (void *)s->copy.at[i]->needs, params * sizeof(bool));
+        mem_free(mem, s->copy.at[i], sizeof *s->copy.at[i]);
+    }
+    vec_free(mem, &s->copy);
     backend_of(s)->ops->release(backend_of(s), s->buffer);
     rlx_device_close(s->device);
-    mem_free(mem, s->set, s->model->param_count * sizeof *s->set);
+    mem_free(mem, s->set, params * sizeof *s->set);
+    mem_free(mem, s->changed, params * sizeof *s->changed);
     mem_free(mem, s, sizeof *s);
 }
 
@@ -28,6 +37,7 @@ static rlx_status upload(struct store *s, struct diag *d)
             continue;
         TRY(backend_of(s)->ops->write(backend_of(s), to, p->data, d));
         s->set[i] = true;
+        s->changed[i] = s->version;
     }
     return RLX_OK;
 }
@@ -37,13 +47,18 @@ static rlx_status create(struct rlx_model *m, struct rlx_device *dev, struct sto
 {
     const rlx_allocator *mem = &m->ctx->mem;
     struct store *s = mem_alloc(mem, sizeof *s);
+    rlx_status status = RLX_OK;
 
     if (!s)
         return diag_no_memory(d, sizeof *s);
-    *s = (struct store){.model = m, .device = dev, .refs = 1};
+    *s = (struct store){.model = m, .device = dev, .refs = 1, .version = 1};
     device_retain(dev);
-    s->set = m->param_count ? mem_alloc(mem, m->param_count * sizeof *s->set) : NULL;
-    rlx_status status = m->param_count && !s->set ? diag_no_memory(d, m->param_count) : RLX_OK;
+    if (m->param_count) {
+        s->set = mem_alloc(mem, m->param_count * sizeof *s->set);
+        s->changed = mem_alloc(mem, m->param_count * sizeof *s->changed);
+        if (!s->set || !s->changed)
+            status = diag_no_memory(d, m->param_count * sizeof *s->changed);
+    }
     if (status == RLX_OK)
         status = dev->backend->ops->alloc(dev->backend, m->weight_bytes, &s->buffer, d);
     if (status == RLX_OK)
@@ -64,7 +79,7 @@ rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, struct store 
 
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->store.len && !s; i++)
-        if (m->store.at[i]->device == dev)
+        if (m->store.at[i]->device == dev && !m->store.at[i]->own)
             s = m->store.at[i];
     if (s)
         s->refs++;
@@ -76,6 +91,43 @@ rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, struct store 
         m->has_session = true;
         *out = s;
     }
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static rlx_status copy_weights(struct store *from, struct store *to, struct diag *d)
+{
+    uint64_t bytes = from->model->weight_bytes;
+    struct backend *b = backend_of(to);
+
+    for (size_t i = 0; i < from->model->param_count; i++) {
+        to->set[i] = from->set[i];
+        to->changed[i] = to->version;
+    }
+    return bytes ? b->ops->copy(b, (struct span){to->buffer, 0, bytes},
+                                (struct span){from->buffer, 0, bytes}, d)
+                 : RLX_OK;
+}
+
+rlx_status store_clone(struct store *from, struct store **out, struct diag *d)
+{
+    struct rlx_model *m = from->model;
+    struct store *s = NULL;
+    rlx_status status = RLX_OK;
+
+    pthread_mutex_lock(&m->lock);
+    if (!vec_room(&m->ctx->mem, &m->store))
+        status = diag_no_memory(d, sizeof s);
+    if (status == RLX_OK)
+        status = create(m, from->device, &s, d);
+    if (status == RLX_OK) {
+        s->own = true;
+        status = copy_weights(from, s, d);
+        if (status != RLX_OK)
+            destroy(s);
+    }
+    if (status == RLX_OK)
+        *out = m->store.at[m->store.len++] = s;
     pthread_mutex_unlock(&m->lock);
     return status;
 }
@@ -120,10 +172,82 @@ static rlx_status check_all_set(const struct store *s, struct diag *d)
     return diag_fail(d, RLX_ERROR_MISSING_INPUT, "%zu params have no value: %s", missing, names);
 }
 
-rlx_status store_begin_run(struct store *s, bool params_default_zero, struct diag *d)
+/* ---- copies ---- */
+
+static rlx_status add_copy(struct store *s, uint64_t key, uint64_t bytes, const bool *needs,
+                           struct weight_copy **out, struct diag *d)
+{
+    const rlx_allocator *mem = &s->model->ctx->mem;
+    size_t params = s->model->param_count;
+    struct weight_copy *c = mem_alloc(mem, sizeof *c);
+    bool *own = params ? mem_alloc(mem, params * sizeof *own) : NULL;
+    rlx_status status = RLX_OK;
+
+    if (!c || (params && !own) || !vec_room(mem, &s->copy))
+        status = diag_no_memory(d, sizeof *c + params);
+    if (status == RLX_OK) {
+        *c = (struct weight_copy){.key = key, .bytes = bytes, .needs = own};
+        for (size_t i = 0; i < params; i++)
+            own[i] = needs && needs[i];
+        status = backend_of(s)->ops->alloc(backend_of(s), bytes, &c->buffer, d);
+    }
+    if (status != RLX_OK) {
+        mem_free(mem, own, params * sizeof *own);
+        mem_free(mem, c, sizeof *c);
+        return status;
+    }
+    *out = s->copy.at[s->copy.len++] = c;
+    return RLX_OK;
+}
+
+rlx_status store_copy_of(struct store *s, uint64_t key, uint64_t bytes, const bool *needs,
+                         struct weight_copy **out, struct diag *d)
+{
+    rlx_status status = RLX_OK;
+    struct weight_copy *c = NULL;
+
+    pthread_mutex_lock(&s->model->lock);
+    for (size_t i = 0; i < s->copy.len && !c; i++)
+        if (s->copy.at[i]->key == key && s->copy.at[i]->bytes == bytes)
+            c = s->copy.at[i];
+    if (!c)
+        status = add_copy(s, key, bytes, needs, &c, d);
+    pthread_mutex_unlock(&s->model->lock);
+    if (status == RLX_OK)
+        *out = c;
+    return status;
+}
+
+uint64_t store_copy_bytes(struct store *s)
+{
+    uint64_t sum = 0;
+
+    pthread_mutex_lock(&s->model->lock);
+    for (size_t i = 0; i < s->copy.len; i++)
+        sum += s->copy.at[i]->bytes;
+    pthread_mutex_unlock(&s->model->lock);
+    return sum;
+}
+
+bool store_copy_is_old(const struct store *s, const struct weight_copy *c)
+{
+    bool old = c->made == 0;
+
+    for (size_t i = 0; i < s->model->param_count && !old; i++)
+        old = c->needs[i] && s->changed[i] > c->made;
+    return old;
+}
+
+/* ---- runs ---- */
+
+rlx_status store_begin_run(struct store *s, bool params_default_zero,
+                           rlx_status (*refresh)(void *user, struct diag *d), void *user,
+                           struct diag *d)
 {
     pthread_mutex_lock(&s->model->lock);
     rlx_status status = params_default_zero ? RLX_OK : check_all_set(s, d);
+    if (status == RLX_OK)
+        status = refresh(user, d);
     if (status == RLX_OK)
         s->running++;
     pthread_mutex_unlock(&s->model->lock);
@@ -155,8 +279,10 @@ rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, s
     else
         status = span_write(backend_of(s), (struct span){s->buffer, p->offset, p->bytes},
                             type->dtype, value->dtype, value->data, count, d);
-    if (status == RLX_OK)
+    if (status == RLX_OK) {
         s->set[i] = true;
+        s->changed[i] = ++s->version;
+    }
     pthread_mutex_unlock(&s->model->lock);
     return status;
 }

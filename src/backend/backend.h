@@ -10,7 +10,7 @@
 #include "ir/target.h"
 #include "plan/steps.h"
 
-#define BACKEND_ABI 1 /* raised when this struct changes */
+#define BACKEND_ABI 2 /* raised when this struct changes */
 
 struct backend_ops;
 struct backend { /* a device's own struct begins with this */
@@ -37,6 +37,7 @@ struct command {
     const struct span *operand; /* dispatch: all; copy: [0] to, [1] from */
     uint32_t operand_count;
     int32_t step; /* its number in the program */
+    bool idle;    /* nothing to do for the sizes of this run: what it writes is empty */
 };
 
 /* What a run has to say about its data; filled by the time its ticket is done. */
@@ -71,9 +72,13 @@ struct backend_ops {
     rlx_status (*copy)(struct backend *b, struct span dst, struct span src, struct diag *d);
     rlx_status (*fill)(struct backend *b, struct span dst, uint8_t byte, struct diag *d);
 
-    /* Lowering. select: the steps of one node. load: a command's operands now have addresses. */
+    /* Lowering. select: the steps of one node. load: a command's operands have addresses now, and
+     * its node may have other sizes than before, never larger ones than those selected for; LIMIT
+     * when it cannot work with these. pack: make the copy of an operand that select asked for with
+     * select_packed; NULL in a backend that never does. */
     rlx_status (*select)(struct backend *b, struct select_call *c);
     rlx_status (*load)(struct backend *b, struct command *c, struct diag *d);
+    rlx_status (*pack)(struct backend *b, struct command *c, int32_t operand, struct diag *d);
 
     /* Work. submit may return before the work is done, with a ticket; tickets are done in order.
      * poll never blocks; wait returns when that ticket is done. Commands, report and hooks stay

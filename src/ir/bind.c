@@ -4,11 +4,13 @@
  * cannot be inferred, so it is dropped, and whatever reads it. */
 #include "ir/graph.h"
 #include "ir/infer.h"
+#include "ir/size.h"
 
 struct binding {
     const struct ir_module *from;
     struct ir_module *mod; /* the copy that is being bound */
     const int64_t *size;
+    const bool *keep; /* by symbol: it stays a symbol; NULL: none does */
     size_t count;
     bool *used;      /* by graph: the entry comes to it */
     bool *inferred;  /* by graph */
@@ -37,6 +39,20 @@ static rlx_status no_size(const struct binding *b, ir_dim d, rlx_status s, const
     return s;
 }
 
+/* Does it hold a symbol that has no size and is not to stay? */
+static bool is_open(const struct binding *b, ir_dim d)
+{
+    size_t missing[8];
+
+    if (d >= 0 || d == RLX_DIM_UNKNOWN)
+        return d == RLX_DIM_UNKNOWN;
+    size_t n = dim_unbound(b->from->dims, d, b->size, b->count, missing, 8);
+    for (size_t i = 0; i < n; i++)
+        if (!b->keep || missing[i] >= b->count || !b->keep[missing[i]])
+            return true;
+    return false;
+}
+
 static rlx_status bind_dim(const struct binding *b, ir_dim *d)
 {
     const char *why = NULL;
@@ -44,6 +60,13 @@ static rlx_status bind_dim(const struct binding *b, ir_dim *d)
 
     if (*d >= 0 || *d == RLX_DIM_INFER)
         return RLX_OK;
+    if (b->keep && *d != RLX_DIM_UNKNOWN) {
+        ir_dim with = dim_substitute(b->mod->dims, *d, b->size, b->count);
+        if (!is_open(b, *d) && with != RLX_DIM_FAILED) {
+            *d = with;
+            return RLX_OK;
+        }
+    }
     rlx_status s = dim_size(b->from->dims, *d, b->size, b->count, &n, &why);
     if (s != RLX_OK)
         return no_size(b, *d, s, why);
@@ -68,14 +91,6 @@ static rlx_status bind_attrs(const struct binding *b, struct ir_node *n)
 }
 
 /* ---- what nothing needs ---- */
-
-static bool is_open(const struct binding *b, ir_dim d)
-{
-    size_t missing[1];
-
-    return d == RLX_DIM_UNKNOWN ||
-           (d < 0 && dim_unbound(b->from->dims, d, b->size, b->count, missing, 1) > 0);
-}
 
 static bool has_open_dim(const struct binding *b, const struct ir_node *n)
 {
@@ -208,7 +223,8 @@ static rlx_status infer_graph(const struct binding *b, int32_t id)
         int32_t node = ir_id(g, n);
         TRY(each_graph(n, b, infer_graph));
         diag_at(b->diag, op_info(n->op)->name, node, n->label);
-        TRY(ir_infer_node(g, n->op, &n->attr, n->in, n->in_count, node, false, &n->type, b->diag));
+        TRY(ir_infer_node(g, n->op, &n->attr, n->in, n->in_count, node, b->keep != NULL, &n->type,
+                          b->diag));
     }
     return RLX_OK;
 }
@@ -223,13 +239,7 @@ static rlx_status make_check(const struct binding *b, const struct ir_check *c)
     diag_at(b->diag, op_info(n->op)->name, c->node, n->label);
     TRY(bind_dim(b, &x));
     TRY(bind_dim(b, &y));
-    bool ok = c->kind == CHECK_EQUAL      ? x == y
-              : c->kind == CHECK_AT_LEAST ? x >= y
-                                          : y != 0 && x % y == 0;
-    if (ok)
-        return RLX_OK;
-    return diag_fail(b->diag, c->status, "%s: %s do not fit once dims have sizes: %lld and %lld",
-                     op_info(n->op)->name, c->what, (long long)x, (long long)y);
+    return x < 0 || y < 0 ? RLX_OK : ir_check_fits(c, n, x, y, b->diag);
 }
 
 static rlx_status bind_module(struct binding *b)
@@ -246,18 +256,19 @@ static rlx_status bind_module(struct binding *b)
         return diag_no_memory(b->diag, nodes * sizeof *b->place);
     TRY(drop_unneeded(b));
     TRY(bind_graph(b, 0));
+    b->mod->check.len = 0; /* what still waits is noted again */
     TRY(infer_graph(b, 0));
     for (size_t i = 0; i < b->from->check.len; i++)
         TRY(make_check(b, &b->from->check.at[i]));
-    b->mod->check.len = 0;
     diag_at(b->diag, NULL, -1, (rlx_str){NULL, 0});
     return RLX_OK;
 }
 
-rlx_status ir_bind(const struct ir_module *from, const int64_t *size, size_t count,
-                   const rlx_allocator *mem, struct ir_module **out, struct diag *d)
+rlx_status ir_bind_some(const struct ir_module *from, const int64_t *size, const bool *keep,
+                        size_t count, const rlx_allocator *mem, struct ir_module **out,
+                        struct diag *d)
 {
-    struct binding b = {.from = from, .size = size, .count = count, .diag = d};
+    struct binding b = {.from = from, .size = size, .keep = keep, .count = count, .diag = d};
 
     TRY(ir_module_copy(from, mem, &b.mod, d));
     rlx_status s = bind_module(&b);
@@ -267,4 +278,10 @@ rlx_status ir_bind(const struct ir_module *from, const int64_t *size, size_t cou
     }
     *out = b.mod;
     return RLX_OK;
+}
+
+rlx_status ir_bind(const struct ir_module *from, const int64_t *size, size_t count,
+                   const rlx_allocator *mem, struct ir_module **out, struct diag *d)
+{
+    return ir_bind_some(from, size, NULL, count, mem, out, d);
 }

@@ -63,6 +63,12 @@ size_t dim_unbound(const struct dim_table *t, ir_dim d, const int64_t *size, siz
 bool dim_solve(const struct dim_table *t, ir_dim d, int64_t n, const int64_t *size, size_t count,
                size_t symbol, int64_t *out);
 
+/* The same with sizes in the place of those symbols that have one; RLX_DIM_FAILED: overflow, or no
+ * memory. */
+ir_dim dim_substitute(struct dim_table *t, ir_dim d, const int64_t *size, size_t count);
+/* Does it never fall when a symbol grows? Then its value at the symbols' bounds is its largest. */
+bool dim_grows(const struct dim_table *t, ir_dim d);
+
 /* Canonical text: terms by degree, then by symbol; `?` for unknown, `-1` for infer. */
 void dim_print(const struct dim_table *t, ir_dim d, struct text *out);
 /* The same expression in another table (symbols by name). */

@@ -270,41 +270,60 @@ ir_dim dim_exact_div(struct dim_table *t, ir_dim a, ir_dim b)
     return rest.failed ? RLX_DIM_FAILED : dim_intern(t, &quotient);
 }
 
-/* ---- into another table -------------------------------------------------------------------- */
+/* ---- into another table, with sizes for some symbols --------------------------------------- */
 
-static ir_dim import_poly(struct dim_table *to, const struct dim_table *from,
-                          const struct dim_poly *p);
+/* Where an expression is written again. from may be to itself. */
+struct copying {
+    struct dim_table *to;
+    const struct dim_table *from;
+    const int64_t *size; /* size[symbol], -1: it stays */
+    size_t count;
+};
 
-static ir_dim import_atom(struct dim_table *to, const struct dim_table *from, uint32_t atom)
+static ir_dim copy_poly(const struct copying *c, struct dim_poly p);
+
+static ir_dim copy_atom(const struct copying *c, uint32_t atom)
 {
-    if (!(atom & ATOM_QUOTIENT))
-        return dim_symbol(to, from->symbol.at[atom].name);
-    const struct dim_quotient *q = &from->quotient.at[atom & ~ATOM_QUOTIENT];
-    return dim_floor_div(to, import_poly(to, from, &from->poly.at[q->poly]), q->by);
+    if (atom & ATOM_QUOTIENT) {
+        const struct dim_quotient q = c->from->quotient.at[atom & ~ATOM_QUOTIENT];
+        return dim_floor_div(c->to, copy_poly(c, c->from->poly.at[q.poly]), q.by);
+    }
+    if (atom < c->count && c->size[atom] >= 0)
+        return c->size[atom];
+    return dim_symbol(c->to, c->from->symbol.at[atom].name);
 }
 
-static ir_dim import_poly(struct dim_table *to, const struct dim_table *from,
-                          const struct dim_poly *p)
+/* p by value: the table it came from may grow meanwhile. Its terms stay where they are. */
+static ir_dim copy_poly(const struct copying *c, struct dim_poly p)
 {
     struct dim_sum sum = {0};
 
-    for (uint32_t i = 0; i < p->count; i++) {
-        const struct dim_term *term = &p->term[i];
+    for (uint32_t i = 0; i < p.count; i++) {
+        const struct dim_term *term = &p.term[i];
         ir_dim product = 1;
         for (uint32_t k = 0; k < term->degree; k++)
-            product = dim_mul(to, product, import_atom(to, from, term->atom[k]));
+            product = dim_mul(c->to, product, copy_atom(c, term->atom[k]));
         if (product == RLX_DIM_FAILED)
             return RLX_DIM_FAILED;
-        add_scaled(to, &sum, product, term->coef);
+        add_scaled(c->to, &sum, product, term->coef);
     }
-    return dim_intern(to, &sum);
+    return dim_intern(c->to, &sum);
 }
 
 ir_dim dim_import(struct dim_table *to, const struct dim_table *from, ir_dim d)
 {
+    const struct copying c = {.to = to, .from = from};
     const struct dim_poly *p = dim_poly_of(from, d);
 
     if (p)
-        return import_poly(to, from, p);
+        return copy_poly(&c, *p);
     return d >= 0 || d == RLX_DIM_UNKNOWN || d == RLX_DIM_INFER ? d : RLX_DIM_FAILED;
+}
+
+ir_dim dim_substitute(struct dim_table *t, ir_dim d, const int64_t *size, size_t count)
+{
+    const struct copying c = {.to = t, .from = t, .size = size, .count = count};
+    const struct dim_poly *p = dim_poly_of(t, d);
+
+    return p ? copy_poly(&c, *p) : d;
 }

@@ -142,6 +142,17 @@ bool dim_uses(const struct dim_table *t, ir_dim d, size_t symbol)
     return p && poly_uses(t, p, symbol);
 }
 
+/* Atoms are never negative and never fall, so only coefficients matter. */
+bool dim_grows(const struct dim_table *t, ir_dim d)
+{
+    const struct dim_poly *p = dim_poly_of(t, d);
+
+    for (uint32_t i = 0; p && i < p->count; i++)
+        if (p->term[i].degree && p->term[i].coef < 0)
+            return false;
+    return true;
+}
+
 struct unbound {
     const struct dim_table *t;
     const int64_t *size;

@@ -104,6 +104,19 @@ bool ir_module_is_static(const struct ir_module *m); /* no symbol anywhere */
 rlx_status ir_bind(const struct ir_module *from, const int64_t *size, size_t count,
                    const rlx_allocator *mem, struct ir_module **out, struct diag *d);
 
+/* The same, but symbols with keep[symbol] stay as they are: the module is still symbolic in them. */
+rlx_status ir_bind_some(const struct ir_module *from, const int64_t *size, const bool *keep,
+                        size_t count, const rlx_allocator *mem, struct ir_module **out,
+                        struct diag *d);
+
+/* size.c: a static copy of a symbolic module (by ir_bind, so with the same nodes) for other sizes:
+ * every type and attribute of `sized` becomes what `symbolic` says. Nothing is allocated. */
+rlx_status ir_resize(const struct ir_module *symbolic, struct ir_module *sized, const int64_t *size,
+                     size_t count, struct diag *d);
+/* The checks that had to wait for sizes; those that hold an unbound symbol keep waiting. */
+rlx_status ir_check_sizes(const struct ir_module *m, const int64_t *size, size_t count,
+                          struct diag *d);
+
 /* verify.c: every rule of a well-formed module; all violations go through d->each, the first is
  * returned. */
 rlx_status ir_verify(const struct ir_module *m, struct diag *d);

@@ -12,6 +12,7 @@ struct target {
     uint64_t alignment;        /* of every slot */
     uint64_t max_buffer;       /* bytes of one allocation; 0: no limit known */
     uint64_t memory;           /* bytes in all; 0: not known */
+    bool slow_uploads;         /* uploading costs more than hashing what is uploaded */
     int32_t threads;           /* CPU workers; 0 elsewhere */
 };
 

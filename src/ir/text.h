@@ -33,6 +33,10 @@ rlx_status ir_parse(rlx_str source, const struct text_parse_options *o, const rl
 rlx_status ir_parse_attrs(struct ir_module *m, rlx_op op, rlx_str source, union ir_attr *attr,
                           struct diag *d);
 
+/* A dim alone, "past+1", over the table's symbols; a name that is not among them is NAME. */
+rlx_status ir_parse_dim(struct dim_table *dims, rlx_str source, const rlx_allocator *mem,
+                        ir_dim *out, struct diag *d);
+
 /* One graph as a picture: for Graphviz, or as it is. */
 void ir_draw_dot(const struct ir_graph *g, struct text *out);
 rlx_status ir_draw_svg(const struct ir_graph *g, struct text *out, struct diag *d);

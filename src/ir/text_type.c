@@ -165,3 +165,20 @@ void ir_print_type(const struct ir_module *m, const struct ir_type *t, struct te
     }
     text_add(out, STR("]"));
 }
+
+rlx_status ir_parse_dim(struct dim_table *dims, rlx_str source, const rlx_allocator *mem,
+                        ir_dim *out, struct diag *d)
+{
+    struct ir_module around = {.mem = mem, .dims = dims};
+    struct text_parser p = {.mod = &around, .diag = d};
+    size_t known = dim_symbol_count(dims);
+
+    text_start(&p, source);
+    TRY(text_parse_dim(&p, false, out));
+    if (p.tok.kind != TEXT_END)
+        return text_unexpected(&p, "the end of the expression");
+    if (dim_symbol_count(dims) > known)
+        return diag_fail(d, RLX_ERROR_NAME, "there is no dim \"%.*s\"",
+                         STR_ARG(dim_symbol_name(dims, known)));
+    return RLX_OK;
+}

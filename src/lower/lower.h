@@ -11,11 +11,20 @@ struct step_builder; /* lower/select.c */
 
 struct select_options {
     bool check_indices;
+    bool pack_weights;  /* kernels may have copies of weights in their own layout */
     int64_t loop_limit; /* iterations of a loop without a bound of its own; 0: no limit */
+};
+
+/* Sizes that a program may run at, to ask kernels what they would need then. */
+struct size_probes {
+    const int64_t *size; /* count rows of a size for each symbol */
+    size_t count, symbol_count;
 };
 
 struct select_call {
     const struct ir_graph *graph;
+    const struct ir_graph *symbolic; /* the same nodes while sizes may shrink; NULL: they do not */
+    const struct size_probes *probes;
     const struct ir_node *node;
     ir_value id;
     const struct select_options *options;
@@ -32,12 +41,30 @@ rlx_status select_write(struct select_call *c, ir_value v);
 /* Bytes that live during this step only; they come last among the operands. */
 rlx_status select_scratch(struct select_call *c, uint64_t bytes);
 
+/* A copy of the weight `source`, in that layout, for an operand of the step: it is read like any
+ * other, and made by the backend's pack. */
+rlx_status select_packed(struct select_call *c, ir_value source, int32_t operand, uint64_t bytes,
+                         uint64_t layout);
+
+/* The type that a value has at probe number i; false: it has none (sizes that contradict). */
+bool select_type_at(const struct select_call *c, ir_value v, size_t i, struct ir_type *out);
+
 /* lower/select.c: the steps of a whole graph. leaf_offset[v]: where a param or state lies in its
- * region (other entries unused). Values are numbered like nodes; scratch follows. */
+ * region (other entries unused). Values are numbered like nodes; scratch and copies follow. */
 struct backend;
-rlx_status lower_select(const struct ir_graph *g, struct backend *b,
-                        const struct select_options *options, const uint64_t *leaf_offset,
-                        struct arena *arena, struct steps **out, struct diag *d);
+struct select_graph {
+    const struct ir_graph *graph;    /* static, at the largest sizes */
+    const struct ir_graph *symbolic; /* or NULL, as in select_call */
+    const struct size_probes *probes;
+    const uint64_t *leaf_offset; /* NULL: all 0 */
+    const bool *outside;         /* by node: a leaf with a buffer of its own; NULL: none */
+};
+rlx_status lower_select(const struct select_graph *g, struct backend *b,
+                        const struct select_options *options, struct arena *arena,
+                        struct steps **out, struct diag *d);
+/* The graph's types have changed: bytes of values and places of views follow. LIMIT when something
+ * does not fit where it was planned. */
+rlx_status lower_resize(const struct ir_graph *g, struct steps *s, struct diag *d);
 /* Does the node's value lie inside its first operand's, `offset` bytes in, with no step at all?
  * Only where a state under it is written before it is last read, select gives it bytes and a step
  * of its own. */

@@ -10,6 +10,7 @@ struct step_builder {
     VEC(struct value) value;
     VEC(struct operand) operand;
     VEC(struct step) step;
+    VEC(struct packing) packing;
     int32_t *last_read; /* by node: the last one that reads its bytes, through views too */
 };
 
@@ -117,6 +118,20 @@ rlx_status select_step(struct select_call *c, const char *name, void *work)
     return RLX_OK;
 }
 
+/* A value that is no node's. */
+static rlx_status add_value(struct select_call *c, enum region region, uint32_t flags,
+                            uint64_t bytes, int32_t *out)
+{
+    struct step_builder *s = c->steps;
+
+    if (!vec_room(s->mem, &s->value))
+        return diag_no_memory(c->diag, sizeof(struct value));
+    *out = (int32_t)s->value.len;
+    s->value.at[s->value.len++] = (struct value){
+        .node = -1, .root = *out, .region = region, .flags = flags, .bytes = bytes, .shares = -1};
+    return RLX_OK;
+}
+
 static rlx_status add_operand(struct select_call *c, int32_t value, enum step_role role,
                               bool in_place)
 {
@@ -147,18 +162,41 @@ rlx_status select_write(struct select_call *c, ir_value v)
 
 rlx_status select_scratch(struct select_call *c, uint64_t bytes)
 {
-    struct step_builder *s = c->steps;
-    int32_t id = (int32_t)s->value.len;
+    int32_t id;
 
-    if (!vec_room(s->mem, &s->value))
-        return diag_no_memory(c->diag, sizeof(struct value));
-    s->value.at[s->value.len++] = (struct value){.node = -1,
-                                                 .root = id,
-                                                 .region = REGION_ACTS,
-                                                 .flags = VALUE_SCRATCH,
-                                                 .bytes = bytes,
-                                                 .shares = -1};
+    TRY(add_value(c, REGION_ACTS, VALUE_SCRATCH, bytes, &id));
     return add_operand(c, id, ROLE_WRITE, false);
+}
+
+rlx_status select_packed(struct select_call *c, ir_value source, int32_t operand, uint64_t bytes,
+                         uint64_t layout)
+{
+    struct step_builder *s = c->steps;
+    int32_t id;
+
+    if (!vec_room(s->mem, &s->packing))
+        return diag_no_memory(c->diag, sizeof(struct packing));
+    TRY(add_value(c, REGION_OUTSIDE, VALUE_PINNED | VALUE_FIXED, bytes, &id));
+    s->packing.at[s->packing.len++] = (struct packing){.value = id,
+                                                       .source = source,
+                                                       .step = (uint32_t)s->step.len - 1,
+                                                       .operand = operand,
+                                                       .layout = layout};
+    return add_operand(c, id, ROLE_READ, false);
+}
+
+bool select_type_at(const struct select_call *c, ir_value v, size_t i, struct ir_type *out)
+{
+    const struct size_probes *p = c->probes;
+    const struct dim_table *dims = c->symbolic->mod->dims;
+    int64_t count;
+
+    *out = *ir_type_of(c->symbolic, v);
+    for (int32_t k = 0; k < out->rank; k++)
+        if (!dim_is_static(out->dim[k]))
+            out->dim[k] =
+                dim_eval(dims, out->dim[k], p->size + i * p->symbol_count, p->symbol_count, NULL);
+    return type_count(out, &count);
 }
 
 static void place_leaf(struct value *v, rlx_op op, uint64_t leaf_offset)
@@ -200,9 +238,11 @@ static void place_result(const struct ir_graph *g, size_t i, const struct step_b
     v->view_offset = from->view_offset + offset;
 }
 
-static rlx_status make_values(const struct ir_graph *g, const uint64_t *leaf_offset,
-                              struct step_builder *s, struct diag *d)
+static rlx_status make_values(const struct select_graph *from, struct step_builder *s,
+                              struct diag *d)
 {
+    const struct ir_graph *g = from->graph;
+
     if (!vec_room_for(s->mem, &s->value, g->node.len))
         return diag_no_memory(d, g->node.len * sizeof(struct value));
     for (size_t i = 0; i < g->node.len; i++) {
@@ -214,9 +254,14 @@ static rlx_status make_values(const struct ir_graph *g, const uint64_t *leaf_off
             return diag_fail(d, RLX_ERROR_UNBOUND_DIM, "%s: node %zu still has a symbolic size",
                              op_info(n->op)->name, i);
         if (op_is(n->op, OP_LEAF))
-            place_leaf(&v, n->op, leaf_offset ? leaf_offset[i] : 0);
+            place_leaf(&v, n->op, from->leaf_offset ? from->leaf_offset[i] : 0);
         else
             place_result(g, i, s, &v);
+        if (op_is(n->op, OP_LEAF) && from->outside && from->outside[i]) {
+            v.region = REGION_OUTSIDE;
+            v.flags = VALUE_PINNED | VALUE_FIXED;
+            v.offset = 0;
+        }
         s->value.at[s->value.len++] = v;
     }
     for (size_t i = 0; i < g->output.len; i++) {
@@ -258,15 +303,25 @@ static rlx_status finish(const struct step_builder *s, struct arena *arena, stru
     COPY_OUT(value);
     COPY_OUT(operand);
     COPY_OUT(step);
+    COPY_OUT(packing);
+    for (size_t i = 0; i < out->value_count; i++)
+        out->value[i].room = out->value[i].bytes;
     return RLX_OK;
 }
 
-rlx_status lower_select(const struct ir_graph *g, struct backend *b,
-                        const struct select_options *options, const uint64_t *leaf_offset,
-                        struct arena *arena, struct steps **out, struct diag *d)
+rlx_status lower_select(const struct select_graph *from, struct backend *b,
+                        const struct select_options *options, struct arena *arena,
+                        struct steps **out, struct diag *d)
 {
+    const struct ir_graph *g = from->graph;
     struct step_builder s = {.mem = g->mod->mem};
-    struct select_call c = {.graph = g, .options = options, .arena = arena, .diag = d, .steps = &s};
+    struct select_call c = {.graph = g,
+                            .symbolic = from->symbolic,
+                            .probes = from->probes,
+                            .options = options,
+                            .arena = arena,
+                            .diag = d,
+                            .steps = &s};
     struct steps *steps = arena_new(arena, struct steps);
     rlx_status status = RLX_OK;
 
@@ -275,7 +330,7 @@ rlx_status lower_select(const struct ir_graph *g, struct backend *b,
         status = diag_no_memory(d, g->node.len * sizeof *s.last_read);
     if (status == RLX_OK) {
         find_last_reads(g, s.last_read);
-        status = make_values(g, leaf_offset, &s, d);
+        status = make_values(from, &s, d);
     }
     if (status == RLX_OK)
         status = select_nodes(g, b, &c);
@@ -285,8 +340,41 @@ rlx_status lower_select(const struct ir_graph *g, struct backend *b,
     vec_free(s.mem, &s.value);
     vec_free(s.mem, &s.operand);
     vec_free(s.mem, &s.step);
+    vec_free(s.mem, &s.packing);
     if (status == RLX_OK)
         *out = steps;
     diag_at(d, NULL, -1, (rlx_str){NULL, 0});
     return status;
+}
+
+/* A view is as far into its operand as the sizes of now say. */
+static uint64_t view_offset(const struct ir_graph *g, const struct steps *s, size_t i)
+{
+    const struct ir_node *n = &g->node.at[i];
+    uint64_t offset = 0;
+
+    if (n->op != RLX_OP_cache_append)
+        lower_is_view(g, n, &offset);
+    return s->value[n->in[0]].view_offset + offset;
+}
+
+rlx_status lower_resize(const struct ir_graph *g, struct steps *s, struct diag *d)
+{
+    for (size_t i = 0; i < g->node.len; i++) {
+        struct value *v = &s->value[i];
+        const struct value *root = &s->value[v->root];
+        uint64_t end;
+
+        if (!type_bytes(&g->node.at[i].type, &v->bytes))
+            return diag_fail(d, RLX_ERROR_LIMIT, "node %zu is too large for these sizes", i);
+        if (v->root != (int32_t)i) {
+            v->view_offset = view_offset(g, s, i);
+            v->offset = root->offset + v->view_offset;
+        }
+        if (__builtin_add_overflow(v->view_offset, v->bytes, &end) || end > root->room)
+            return diag_fail(d, RLX_ERROR_LIMIT,
+                             "node %zu needs %llu bytes for these sizes, %llu were planned", i,
+                             (unsigned long long)end, (unsigned long long)root->room);
+    }
+    return RLX_OK;
 }

@@ -121,6 +121,7 @@ static rlx_status build(struct plan *p, struct steps *s, const struct plan_optio
     TRY(lay_out(p, s, REGION_WEIGHTS, d));
     TRY(lay_out(p, s, REGION_CONSTS, d));
     TRY(lay_out(p, s, REGION_STATE, d));
+    TRY(lay_out(p, s, REGION_OUTSIDE, d));
     TRY(sum_roots(p, s, d));
     TRY((o->no_reuse ? share_nothing : share_out)(p, s, root, o, scratch, d));
     for (size_t i = 0; i < s->value_count; i++) {

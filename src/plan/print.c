@@ -70,7 +70,7 @@ void plan_print(const struct plan *p, plan_name name, void *user, struct text *o
               (unsigned long long)saved(p), (unsigned long long)p->lower_bound);
     text_addf(out, "# align=%llu method=%s in_place=%u", (unsigned long long)p->align,
               p->method ? p->method : "none", p->in_place);
-    for (int i = 0; i < REGION_COUNT; i++)
+    for (int i = 0; i < REGION_OUTSIDE; i++)
         if (i != REGION_ACTS)
             text_addf(out, " %s=%llu", report_region[i], (unsigned long long)p->size[i]);
     text_add(out, STR("\n"));
@@ -137,7 +137,7 @@ void plan_print_json(const struct plan *p, plan_name name, void *user, struct te
     json_str(&j, rlx_cstr(p->method));
     json_key(&j, "regions");
     json_open(&j, '{');
-    for (int i = 0; i < REGION_COUNT; i++)
+    for (int i = 0; i < REGION_OUTSIDE; i++)
         json_bytes(&j, report_region[i], p->size[i]);
     json_close(&j, '}');
     json_key(&j, "values");

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const report_region[REGION_COUNT] = {"weights", "consts", "acts", "state"};
+const char *const report_region[REGION_COUNT] = {"weights", "consts", "acts", "state", "outside"};
 
 static int by_offset(const void *a, const void *b)
 {

@@ -4,7 +4,7 @@
 
 #include "plan/plan.h"
 
-extern const char *const report_region[REGION_COUNT]; /* "weights", "consts", "acts", "state" */
+extern const char *const report_region[REGION_COUNT]; /* "weights", "consts", ... */
 
 struct report {
     const struct plan *p;

@@ -15,6 +15,7 @@ enum region {
     REGION_CONSTS,  /* constants of this program */
     REGION_ACTS,    /* inputs, outputs, intermediates, scratch: the planned arena */
     REGION_STATE,   /* resident handles, shared by the programs of a session */
+    REGION_OUTSIDE, /* buffers of their own that live longer: packed weights, fed inputs */
     REGION_COUNT
 };
 
@@ -33,6 +34,7 @@ struct value {
     uint32_t flags;       /* enum value_flags */
     uint64_t view_offset; /* bytes from the start of the root; 0 for a root */
     uint64_t bytes;       /* that hold data; 0: no storage at all */
+    uint64_t room;        /* bytes planned for: of the largest sizes there can be */
     uint64_t offset;      /* in its region; filled by the planner, for views too */
     int32_t birth, death; /* of a root: first and last step that touch it; filled by the planner */
     int32_t shares; /* the root in whose place it lives (in place), or -1; filled by the planner */
@@ -57,6 +59,15 @@ struct step {
     const void *work;      /* the lowering's own: kernel and parameters */
 };
 
+/* A copy of a weight in the layout its kernel likes, made when the weight changes. */
+struct packing {
+    int32_t value;  /* the copy; outside */
+    int32_t source; /* the node whose value it is made from: a param or a constant */
+    uint32_t step;  /* whose operand it is made for */
+    int32_t operand;
+    uint64_t layout; /* copies of equal sources and layouts are equal */
+};
+
 struct steps {
     struct value *value;
     size_t value_count;
@@ -64,6 +75,8 @@ struct steps {
     size_t operand_count;
     struct step *step;
     size_t step_count;
+    struct packing *packing;
+    size_t packing_count;
 };
 
 #endif

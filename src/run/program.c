@@ -6,19 +6,33 @@
 #include "base/str.h"
 #include "run/convert.h"
 
-static rlx_status leaf_offsets(const struct program_desc *desc, struct program *p, uint64_t **out,
-                               struct diag *d)
+/* Where the leaves lie, for the lowering. */
+struct places {
+    uint64_t *offset; /* by node */
+    bool *is_outside;
+    struct buffer **outside;
+};
+
+static rlx_status place_leaves(const struct program_desc *desc, struct program *p,
+                               struct places *out, struct diag *d)
 {
     const struct ir_graph *g = ir_entry(p->mod);
-    uint64_t *at = arena_array(&p->arena, uint64_t, g->node.len);
 
-    if (!at)
-        return diag_no_memory(d, g->node.len * sizeof *at);
+    out->offset = arena_array(&p->arena, uint64_t, g->node.len);
+    out->is_outside = arena_array(&p->arena, bool, g->node.len);
+    out->outside = arena_array(&p->arena, struct buffer *, g->node.len);
+    if (!out->offset || !out->is_outside || !out->outside)
+        return diag_no_memory(d, g->node.len * sizeof *out->offset);
     IR_EACH(n, g) {
-        if (n->op == RLX_OP_param || n->op == RLX_OP_state)
-            at[ir_id(g, n)] = desc->leaf_offset(desc->user, n);
+        struct leaf_place place = {0};
+        ir_value v = ir_id(g, n);
+        if (!op_is(n->op, OP_LEAF) || n->op == RLX_OP_const)
+            continue;
+        desc->place_leaf(desc->user, n, &place);
+        out->offset[v] = place.offset;
+        out->outside[v] = place.outside;
+        out->is_outside[v] = place.outside != NULL;
     }
-    *out = at;
     return RLX_OK;
 }
 
@@ -85,27 +99,100 @@ static rlx_status upload_consts(struct program *p, struct diag *d)
     return RLX_OK;
 }
 
+/* ---- commands ---- */
+
 static rlx_status make_commands(struct program *p, struct diag *d)
 {
     const struct steps *s = p->steps;
-    struct span *spans = arena_array(&p->arena, struct span, s->operand_count);
 
+    p->span = arena_array(&p->arena, struct span, s->operand_count);
     p->command = arena_array(&p->arena, struct command, s->step_count);
-    if (!spans || !p->command)
-        return diag_no_memory(d, s->operand_count * sizeof *spans);
-    for (size_t i = 0; i < s->operand_count; i++)
-        spans[i] = program_span(p, s->operand[i].value);
-    for (size_t i = 0; i < s->step_count; i++) {
+    if (!p->span || !p->command)
+        return diag_no_memory(d, s->operand_count * sizeof *p->span);
+    for (size_t i = 0; i < s->step_count; i++)
         p->command[i] = (struct command){
             .kind = COMMAND_DISPATCH,
             .work = (void *)s->step[i].work,
-            .operand = spans + s->step[i].first,
+            .operand = p->span + s->step[i].first,
             .operand_count = s->step[i].count,
             .step = (int32_t)i,
         };
+    p->command_count = s->step_count;
+    return RLX_OK;
+}
+
+/* Nothing to write, and nothing that it does besides. */
+static bool is_idle(const struct steps *s, const struct step *st)
+{
+    for (uint32_t i = st->first; i < st->first + st->count; i++) {
+        const struct value *v = &s->value[s->operand[i].value];
+        if (s->operand[i].role == ROLE_UPDATE ||
+            (s->operand[i].role == ROLE_WRITE && !(v->flags & VALUE_SCRATCH) && v->bytes))
+            return false;
+    }
+    return true;
+}
+
+static rlx_status load_commands(struct program *p, struct diag *d)
+{
+    const struct steps *s = p->steps;
+    const struct ir_graph *g = ir_entry(p->mod);
+
+    for (size_t i = 0; i < s->operand_count; i++)
+        p->span[i] = program_span(p, s->operand[i].value);
+    for (size_t i = 0; i < s->step_count; i++) {
+        p->command[i].idle = is_idle(s, &s->step[i]);
         TRY(p->backend->ops->load(p->backend, &p->command[i], d));
     }
-    p->command_count = s->step_count;
+    for (size_t i = 0; i < p->input_count; i++)
+        if (p->input[i].value >= 0)
+            p->input[i].type = *ir_type_of(g, p->input[i].value);
+    for (size_t i = 0; i < p->output_count; i++)
+        p->output[i].type = *ir_type_of(g, p->output[i].value);
+    p->loaded = true;
+    return RLX_OK;
+}
+
+rlx_status program_load(struct program *p, const int64_t *size, struct diag *d)
+{
+    size_t bytes = p->symbol_count * sizeof *size;
+    bool same = !p->symbolic || bytes == 0 || memcmp(p->size, size, bytes) == 0;
+
+    if (p->loaded && same)
+        return RLX_OK;
+    p->loaded = false;
+    if (!same) {
+        memset(p->size, 0xff, bytes); /* no size is negative: nothing equals this */
+        TRY(ir_resize(p->symbolic, p->mod, size, p->symbol_count, d));
+        TRY(lower_resize(ir_entry(p->mod), p->steps, d));
+        memcpy(p->size, size, bytes);
+    }
+    return load_commands(p, d);
+}
+
+void program_set_outside(struct program *p, int32_t value, struct buffer *buffer)
+{
+    if (p->outside[value] == buffer)
+        return;
+    p->outside[value] = buffer;
+    p->loaded = false;
+}
+
+/* ---- making one ---- */
+
+static rlx_status find_packed(const struct program_desc *desc, struct program *p, struct diag *d)
+{
+    const struct steps *s = p->steps;
+
+    p->packed = arena_array(&p->arena, struct weight_copy *, s->packing_count);
+    if (!p->packed)
+        return diag_no_memory(d, s->packing_count * sizeof *p->packed);
+    for (size_t i = 0; i < s->packing_count; i++) {
+        const struct packing *k = &s->packing[i];
+        TRY(desc->copy_of(desc->user, ir_node(ir_entry(p->mod), k->source), k->layout,
+                          s->value[k->value].bytes, &p->packed[i], d));
+        p->outside[k->value] = p->packed[i]->buffer;
+    }
     return RLX_OK;
 }
 
@@ -138,31 +225,47 @@ static rlx_status note_ends(struct program *p, const struct program_slot *inputs
 static rlx_status build(const struct program_desc *desc, struct program *p,
                         const struct program_slot *inputs, size_t input_count, struct diag *d)
 {
-    uint64_t *offsets = NULL;
+    struct places places;
+    const struct ir_graph *g = ir_entry(p->mod);
 
-    TRY(leaf_offsets(desc, p, &offsets, d));
-    TRY(lower_select(ir_entry(p->mod), p->backend, &desc->select, offsets, &p->arena, &p->steps,
-                     d));
+    TRY(place_leaves(desc, p, &places, d));
+    const struct select_graph from = {.graph = g,
+                                      .symbolic = p->symbolic ? ir_entry(p->symbolic) : NULL,
+                                      .probes = desc->probes,
+                                      .leaf_offset = places.offset,
+                                      .outside = places.is_outside};
+    TRY(lower_select(&from, p->backend, &desc->select, &p->arena, &p->steps, d));
     TRY(plan_build(p->steps, &desc->plan, &p->arena, &p->plan, d));
     TRY(allocate(desc, p, d));
     TRY(upload_consts(p, d));
+    p->outside = arena_array(&p->arena, struct buffer *, p->steps->value_count);
+    p->size = arena_array(&p->arena, int64_t, desc->symbol_count);
+    if (!p->outside || !p->size)
+        return diag_no_memory(d, p->steps->value_count * sizeof *p->outside);
+    memset(p->size, 0xff, desc->symbol_count * sizeof *p->size);
+    p->symbol_count = desc->symbol_count;
+    memcpy(p->outside, places.outside, g->node.len * sizeof *p->outside);
+    TRY(find_packed(desc, p, d));
     TRY(make_commands(p, d));
-    return note_ends(p, inputs, input_count, d);
+    TRY(note_ends(p, inputs, input_count, d));
+    return p->symbolic ? RLX_OK : load_commands(p, d);
 }
 
 rlx_status program_create(const struct program_desc *desc, struct ir_module *mod,
-                          const struct program_slot *inputs, size_t input_count,
-                          struct program **out, struct diag *d)
+                          struct ir_module *symbolic, const struct program_slot *inputs,
+                          size_t input_count, struct program **out, struct diag *d)
 {
     struct program *p = mem_alloc(desc->mem, sizeof *p);
 
     if (!p) {
         ir_module_destroy(mod);
+        ir_module_destroy(symbolic);
         return diag_no_memory(d, sizeof *p);
     }
     p->mem = desc->mem;
     p->backend = desc->backend;
     p->mod = mod;
+    p->symbolic = symbolic;
     arena_init(&p->arena, desc->mem);
     rlx_status s = build(desc, p, inputs, input_count, d);
     if (s != RLX_OK) {
@@ -180,6 +283,7 @@ void program_destroy(struct program *p)
     p->backend->ops->release(p->backend, p->buffer[REGION_CONSTS]);
     p->backend->ops->release(p->backend, p->buffer[REGION_ACTS]);
     ir_module_destroy(p->mod);
+    ir_module_destroy(p->symbolic);
     arena_free(&p->arena);
     mem_free(p->mem, p, sizeof *p);
 }
@@ -188,6 +292,8 @@ struct span program_span(const struct program *p, int32_t value)
 {
     const struct value *v = &p->steps->value[value];
 
+    if (v->region == REGION_OUTSIDE)
+        return (struct span){p->outside[v->root], v->offset, v->bytes};
     return (struct span){p->buffer[v->region], v->offset, v->bytes};
 }
 

@@ -1,4 +1,9 @@
-/* program.h: a graph compiled for one device: its steps, its plan, its memory, its commands. */
+/* program.h: a graph compiled for one device: its steps, its plan, its memory, its commands.
+ *
+ * A program may be compiled for symbols at their bounds and run at any smaller sizes. Its slots are
+ * as large as the bounds make them; in each run values lie in them densely, in their shapes of that
+ * run, so that kernels see ordinary tensors and a run does exactly what a program compiled for its
+ * sizes would do. */
 #ifndef RUN_PROGRAM_H
 #define RUN_PROGRAM_H
 
@@ -13,18 +18,41 @@ struct program_slot {
     int32_t value;       /* in steps; -1: removed as unused */
 };
 
+/* A weight in another form, or several made into one: computed when they change, kept in a buffer
+ * of its own by whoever keeps the weights. */
+struct weight_copy {
+    uint64_t key; /* of equal content */
+    uint64_t bytes;
+    struct buffer *buffer;
+    uint64_t made;     /* which version of the weights it was made from; 0: not yet */
+    const bool *needs; /* by param */
+};
+
 struct program {
     const rlx_allocator *mem;
     struct backend *backend;
-    struct ir_module *mod; /* optimised; the works point into it */
+    struct ir_module *mod;      /* optimised, static; the works point into it */
+    struct ir_module *symbolic; /* the same nodes with symbols; NULL: sizes never change */
     struct arena arena;
     struct steps *steps;
     struct plan *plan;
-    struct buffer *buffer[REGION_COUNT]; /* weights and state are borrowed */
+    struct buffer *buffer[REGION_COUNT]; /* weights and state are borrowed; outside: none */
+    struct buffer **outside;             /* by value: the buffer of one that lies outside */
+    struct span *span;                   /* of every operand */
     struct command *command;
     size_t command_count;
     struct program_slot *input, *output;
     size_t input_count, output_count;
+    struct weight_copy **packed; /* by packing of the steps */
+    int64_t *size;               /* by symbol: what it is loaded for */
+    size_t symbol_count;
+    bool loaded; /* the commands are as size, outside and buffers say */
+};
+
+/* Where a leaf that is no constant lies: in its region, or in a buffer of its own. */
+struct leaf_place {
+    uint64_t offset;
+    struct buffer *outside;
 };
 
 struct program_desc {
@@ -33,17 +61,27 @@ struct program_desc {
     struct plan_options plan;
     struct select_options select;
     struct buffer *weights, *state;
-    /* Where a param or state of that name lies in its region. */
-    uint64_t (*leaf_offset)(void *user, const struct ir_node *leaf);
+    size_t symbol_count;
+    const struct size_probes *probes; /* of a symbolic module; else NULL */
+    void (*place_leaf)(void *user, const struct ir_node *leaf, struct leaf_place *out);
+    /* The copy of a param or constant that a kernel asked for. */
+    rlx_status (*copy_of)(void *user, const struct ir_node *source, uint64_t layout, uint64_t bytes,
+                          struct weight_copy **out, struct diag *d);
     void *user;
 };
 
-/* The module must be static and optimised, and becomes the program's, also when this fails. names:
- * the entry's inputs before optimisation, so that unused ones are still known. */
+/* mod: static and optimised; symbolic: the same with symbols, or NULL. Both become the program's,
+ * also when this fails. inputs: the entry's before optimisation, so that unused ones are known. */
 rlx_status program_create(const struct program_desc *desc, struct ir_module *mod,
-                          const struct program_slot *inputs, size_t input_count,
-                          struct program **out, struct diag *d);
+                          struct ir_module *symbolic, const struct program_slot *inputs,
+                          size_t input_count, struct program **out, struct diag *d);
 void program_destroy(struct program *p);
+
+/* Everything as it is for these sizes; at once if it is so already. Nothing is allocated. After a
+ * failure it is loaded for nothing. */
+rlx_status program_load(struct program *p, const int64_t *size, struct diag *d);
+/* That value is in this buffer from the next load on. */
+void program_set_outside(struct program *p, int32_t value, struct buffer *buffer);
 
 /* The bytes of a value. */
 struct span program_span(const struct program *p, int32_t value);

@@ -238,7 +238,6 @@ TEST(session, submit_and_wait_are_separate)
     rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
     expect_ok(t, rlx_session_submit(w.session, &run, &ticket, &w.err));
     x[0] = 77; /* inputs were copied */
-    expect_status(t, rlx_session_submit(w.session, &run, &ticket, &w.err), RLX_ERROR_STATE);
     expect_status(t, rlx_session_set_param(w.session, "w", &weight, &w.err), RLX_ERROR_STATE);
     expect_ok(t, rlx_session_poll(w.session, ticket, &done, &w.err));
     expect_ok(t, rlx_session_wait(w.session, ticket, &run, &w.err));

@@ -136,7 +136,8 @@ static struct selected select_text(struct test *t, const char *device, const cha
     if (!s.mod || !expect_ok(t, backend_find(rlx_cstr(device))->open(&desc, &s.backend, &s.diag)))
         return s;
     s.g = ir_entry(s.mod);
-    s.status = lower_select(s.g, s.backend, &none, leaf_offset, &s.arena, &s.steps, &s.diag);
+    s.status = lower_select(&(struct select_graph){.graph = s.g, .leaf_offset = leaf_offset},
+                            s.backend, &none, &s.arena, &s.steps, &s.diag);
     return s;
 }
 
@@ -416,7 +417,8 @@ static rlx_status select_once(struct test *t, const rlx_allocator *mem, void *ct
     arena_init(&arena, mem);
     rlx_status s = backend_find(STR("null"))->open(&desc, &b, &d);
     if (s == RLX_OK)
-        s = lower_select(ir_entry(m), b, &none, NULL, &arena, &steps, &d);
+        s = lower_select(&(struct select_graph){.graph = ir_entry(m)}, b, &none, &arena, &steps,
+                         &d);
     expect_eq(t, s == RLX_OK, steps != NULL);
     arena_free(&arena);
     if (b)

@@ -18,7 +18,6 @@
 struct cpu_control {
     struct cpu_sub_program *sub[2]; /* then, else; cond, body; body; body, its gradient */
     int64_t loop_limit;
-    int64_t length;     /* of a scan */
     uint64_t sub_at;    /* where the sub-programs' memory begins in the scratch */
     uint64_t *carry_at; /* where each carried value lies in the scratch */
     size_t carry_count;
@@ -94,13 +93,17 @@ static rlx_status lay_out(struct select_call *c, struct cpu_control *k, const st
     return RLX_OK;
 }
 
-static void load_control(struct cpu_work *w, void *const *operand)
+static rlx_status load_control(struct cpu_work *w, void *const *operand, struct diag *d)
 {
+    struct cpu_control *k = w->control;
+    uint8_t *memory;
+
     cpu_load_tensors(w, operand);
+    memory = w->scratch_bytes ? (uint8_t *)w->call.scratch + k->sub_at : NULL;
     for (int i = 0; i < 2; i++)
-        if (w->control->sub[i])
-            cpu_sub_load(w->control->sub[i],
-                         w->has_scratch ? (uint8_t *)w->call.scratch + w->control->sub_at : NULL);
+        if (k->sub[i])
+            TRY(cpu_sub_load(k->sub[i], memory, d));
+    return RLX_OK;
 }
 
 /* ---- if ---- */
@@ -176,7 +179,7 @@ static rlx_status run_scan(struct cpu_work *w, struct diag *d)
     struct cpu_sub_program *body = w->control->sub[0];
     uint64_t bytes = tensor_bytes(&w->in[0]);
     size_t bcasts = (size_t)a->num_bcast, xs = (size_t)a->num_xs;
-    int64_t length = w->control->length, rows = a->save_trajectory ? w->out.dim[0] : 0;
+    int64_t length = a->length, rows = a->save_trajectory ? w->out.dim[0] : 0;
 
     copy(carried(w, 0), w->in[0].data, bytes);
     for (size_t i = 0; i < bcasts; i++)
@@ -227,7 +230,7 @@ static rlx_status restore_carry(struct cpu_work *w, int64_t t, struct diag *d)
     int64_t rows = w->in[1].dim[0], from = t, row = -1;
     const uint8_t *trajectory = w->in[1].data;
 
-    while (from > 0 && (row = row_of_step(from - 1, rows, w->control->length)) < 0)
+    while (from > 0 && (row = row_of_step(from - 1, rows, w->call.attr->scan_backward.length)) < 0)
         from--;
     copy(carried(w, 1), from == 0 ? w->in[0].data : trajectory + (uint64_t)row * bytes, bytes);
     for (; from < t; from++) {
@@ -244,7 +247,7 @@ static rlx_status run_scan_backward(struct cpu_work *w, struct diag *d)
     const struct attr_scan_backward *a = &w->call.attr->scan_backward;
     struct cpu_sub_program *vjp = w->control->sub[1];
     uint64_t bytes = tensor_bytes(&w->in[0]);
-    int64_t length = w->control->length;
+    int64_t length = a->length;
     const uint8_t *upstream = w->in[2].data;
 
     if (a->save_trajectory)
@@ -295,12 +298,10 @@ static rlx_status build(struct cpu_device *dev, struct select_call *c, struct cp
         return lay_out(c, k, w->in, (size_t)c->node->in_count, scratch);
     case FAMILY_scan:
         w->run = run_scan;
-        k->length = a->scan.length;
         TRY(cpu_sub_build(dev, c, a->scan.body, &k->sub[0]));
         return lay_out(c, k, w->in, 1, scratch);
     default: /* its carried values: the gradient, and the carry it is taken at */
         w->run = run_scan_backward;
-        k->length = a->scan_backward.length;
         TRY(cpu_sub_build(dev, c, a->scan_backward.body, &k->sub[0]));
         TRY(cpu_sub_build(dev, c, a->scan_backward.body_vjp, &k->sub[1]));
         return lay_out(c, k, twice, 2, scratch);

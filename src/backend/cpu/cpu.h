@@ -17,16 +17,22 @@ struct cpu_device {
     _Atomic uint64_t tickets;
 };
 
+#define CPU_MAX_PACKED 4
+
 /* One step, ready to run once its operands have addresses. Operands: the inputs, then the output,
- * then scratch. */
+ * then scratch, then packed copies. */
 struct cpu_work {
     rlx_status (*run)(struct cpu_work *w, struct diag *d);
-    void (*load)(struct cpu_work *w, void *const *operand); /* called once */
+    /* Sizes, from the node, and addresses. */
+    rlx_status (*load)(struct cpu_work *w, void *const *operand, struct diag *d);
+    const struct ir_graph *graph;
+    ir_value node;
     struct cpu_call call;
     struct cpu_tensor *in; /* what call.in points to */
     struct cpu_tensor out;
     struct cpu_fault fault;
-    bool has_scratch;
+    uint64_t scratch_bytes;
+    int32_t packed_count, packed[CPU_MAX_PACKED]; /* inputs that have packed copies */
     const struct cpu_kernel *kernel;
     const rlx_custom_op *custom;
     struct cpu_control *control;
@@ -41,6 +47,7 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
 /* The step of that work: its reads, its write and its scratch, in the order load expects. */
 rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place, uint64_t scratch);
 void cpu_load_tensors(struct cpu_work *w, void *const *operand);
+rlx_status cpu_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d);
 
 /* control.c: if, while, scan and their gradients. */
 rlx_status cpu_select_control(struct cpu_device *dev, struct select_call *c);

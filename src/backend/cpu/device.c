@@ -171,7 +171,7 @@ static rlx_status cpu_load(struct backend *b, struct command *c, struct diag *d)
             s = RLX_ERROR_INTERNAL;
     }
     if (s == RLX_OK)
-        w->load(w, at);
+        s = w->load(w, at, d);
     if (at != few)
         mem_free(b->mem, at, bytes);
     return s;
@@ -205,7 +205,7 @@ static rlx_status cpu_submit(struct backend *b, const struct command *list, size
         struct cpu_work *w = list[i].work;
         uint64_t start = hooks ? now_ns() : 0;
 
-        if (list[i].kind != COMMAND_DISPATCH)
+        if (list[i].kind != COMMAND_DISPATCH || list[i].idle)
             continue; /* works run in order: barriers are free */
         atomic_store_explicit(&w->fault.position, INT64_MAX, memory_order_relaxed);
         TRY(w->run(w, d));
@@ -247,6 +247,7 @@ const struct backend_ops cpu_backend = {
     .fill = cpu_fill,
     .select = cpu_select,
     .load = cpu_load,
+    .pack = cpu_pack,
     .submit = cpu_submit,
     .poll = cpu_poll,
     .wait = cpu_wait,

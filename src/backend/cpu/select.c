@@ -1,6 +1,9 @@
 /* select.c: a node becomes one step that calls one kernel. */
 #include "backend/cpu/cpu.h"
 
+#include <string.h>
+
+#include "base/map.h"
 #include "base/str.h"
 #include "ir/custom.h"
 
@@ -12,21 +15,50 @@ void cpu_tensor_of(const struct ir_type *t, struct cpu_tensor *out)
     type_count(t, &out->count);
 }
 
-/* Operand pointers in the order of the step: inputs, output, scratch. The output of an op whose
- * result is its state's own memory has no operand. */
+static void take_sizes(struct cpu_work *w)
+{
+    const struct ir_node *n = ir_node(w->graph, w->node);
+
+    for (int32_t i = 0; i < n->in_count; i++)
+        cpu_tensor_of(ir_type_of(w->graph, n->in[i]), &w->in[i]);
+    cpu_tensor_of(&n->type, &w->out);
+}
+
+/* Operand pointers in the order of the step. The output of an op whose result is its state's own
+ * memory has no operand. */
 void cpu_load_tensors(struct cpu_work *w, void *const *operand)
 {
-    int32_t n = w->call.in_count;
+    int32_t n = w->call.in_count, at = n;
 
+    take_sizes(w);
     for (int32_t i = 0; i < n; i++)
         w->in[i].data = operand[i];
-    if (w->call.op == RLX_OP_cache_append) {
-        w->out.data = operand[0];
-        return;
-    }
-    w->out.data = operand[n];
-    if (w->has_scratch)
-        w->call.scratch = operand[n + 1];
+    w->out.data = operand[w->call.op == RLX_OP_cache_append ? 0 : at++];
+    if (w->scratch_bytes)
+        w->call.scratch = operand[at++];
+    for (int32_t i = 0; i < w->packed_count; i++)
+        w->in[w->packed[i]].packed = operand[at++];
+}
+
+static rlx_status load_kernel(struct cpu_work *w, void *const *operand, struct diag *d)
+{
+    uint64_t scratch;
+
+    cpu_load_tensors(w, operand);
+    scratch = w->kernel->scratch ? w->kernel->scratch(&w->call) : 0;
+    if (scratch <= w->scratch_bytes)
+        return RLX_OK;
+    return diag_fail(d, RLX_ERROR_LIMIT,
+                     "%s needs %llu bytes of scratch for these sizes, %llu were planned",
+                     op_info(w->call.op)->name, (unsigned long long)scratch,
+                     (unsigned long long)w->scratch_bytes);
+}
+
+static rlx_status load_custom(struct cpu_work *w, void *const *operand, struct diag *d)
+{
+    (void)d;
+    cpu_load_tensors(w, operand);
+    return RLX_OK;
 }
 
 static rlx_status run_kernel(struct cpu_work *w, struct diag *d)
@@ -70,11 +102,10 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
 
     if (!w || !in)
         return diag_no_memory(c->diag, sizeof *w);
-    for (int32_t i = 0; i < n->in_count; i++)
-        cpu_tensor_of(ir_type_of(c->graph, n->in[i]), &in[i]);
-    cpu_tensor_of(&n->type, &w->out);
+    w->graph = c->graph;
+    w->node = c->id;
     w->in = in;
-    w->load = cpu_load_tensors;
+    take_sizes(w);
     w->call = (struct cpu_call){
         .op = n->op,
         .attr = &n->attr,
@@ -89,19 +120,27 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
     return RLX_OK;
 }
 
-/* Overwriting an input is safe only if it has the output's exact shape: a broadcast one is read
- * more than once. */
-static bool may_overwrite(const struct cpu_work *w, int32_t i, uint32_t in_place)
+static bool same_shape(const struct ir_graph *g, ir_value x, ir_value y)
 {
-    const struct cpu_tensor *a = &w->in[i], *b = &w->out;
+    const struct ir_type *a = ir_type_of(g, x), *b = ir_type_of(g, y);
 
-    if (i >= 32 || !(in_place >> i & 1) || a->rank != b->rank ||
-        rlx_dtype_size(a->dtype) != rlx_dtype_size(b->dtype))
-        return false;
-    for (int32_t k = 0; k < a->rank; k++)
+    for (int32_t k = 0; k < a->rank && a->rank == b->rank; k++)
         if (a->dim[k] != b->dim[k])
             return false;
-    return true;
+    return a->rank == b->rank;
+}
+
+/* Overwriting an input is safe only if it has the output's exact shape, and has it for all sizes:
+ * a broadcast one is read more than once. */
+static bool may_overwrite(const struct select_call *c, const struct cpu_work *w, int32_t i,
+                          uint32_t in_place)
+{
+    ir_value from = c->node->in[i];
+
+    return i < 32 && (in_place >> i & 1) &&
+           rlx_dtype_size(w->in[i].dtype) == rlx_dtype_size(w->out.dtype) &&
+           same_shape(c->graph, from, c->id) &&
+           (!c->symbolic || same_shape(c->symbolic, from, c->id));
 }
 
 rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place, uint64_t scratch)
@@ -114,12 +153,12 @@ rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place
         if (n->in[i] == state)
             TRY(select_update(c, n->in[i]));
         else
-            TRY(select_read(c, n->in[i], may_overwrite(w, i, in_place)));
+            TRY(select_read(c, n->in[i], may_overwrite(c, w, i, in_place)));
     }
     if (n->op != RLX_OP_cache_append)
         TRY(select_write(c, c->id));
     if (scratch) {
-        w->has_scratch = true;
+        w->scratch_bytes = scratch;
         TRY(select_scratch(c, scratch));
     }
     return RLX_OK;
@@ -141,8 +180,95 @@ static rlx_status select_custom(struct cpu_device *dev, struct select_call *c)
                          c->node->in_count, FEW_INPUTS);
     TRY(cpu_new_work(dev, c, &w));
     w->run = run_custom;
+    w->load = load_custom;
     w->custom = op;
     return cpu_emit(c, w, 0, 0);
+}
+
+/* ---- packed weights ---- */
+
+/* The same in every run, and of one size: a symbolic weight would need a copy per size. */
+static bool is_weight(const struct select_call *c, ir_value v)
+{
+    rlx_op op = ir_node(c->graph, v)->op;
+
+    return (op == RLX_OP_param || op == RLX_OP_const) &&
+           (!c->symbolic || type_is_static(ir_type_of(c->symbolic, v)));
+}
+
+/* Which inputs the kernel wants copies of. While it is asked about scratch, such an input has
+ * something that is not NULL in `packed`. */
+static int32_t choose_packed(struct select_call *c, struct cpu_work *w, struct cpu_pack *out)
+{
+    int32_t count = 0;
+
+    if (!c->options->pack_weights || !w->kernel->pack_size)
+        return 0;
+    for (int32_t i = 0; i < c->node->in_count && count < CPU_MAX_PACKED; i++) {
+        if (!is_weight(c, c->node->in[i]))
+            continue;
+        struct cpu_pack p = w->kernel->pack_size(&w->call, i);
+        if (p.bytes == 0)
+            continue;
+        w->in[i].packed = w;
+        w->packed[count] = i;
+        out[count++] = p;
+    }
+    return count;
+}
+
+/* A copy is for the kernels of one level and one element type. */
+static uint64_t layout_of(const struct cpu_device *dev, const struct cpu_work *w, int32_t i,
+                          uint64_t layout)
+{
+    return hash_bytes(dev->kernels->isa, strlen(dev->kernels->isa)) ^
+           (layout * 1000003 + (uint64_t)op_info(w->call.op)->family * 64 +
+            (uint64_t)w->in[i].dtype);
+}
+
+rlx_status cpu_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d)
+{
+    struct cpu_work *w = c->work;
+
+    (void)b;
+    (void)d;
+    w->kernel->pack(&w->call, operand, (void *)w->in[operand].packed);
+    return RLX_OK;
+}
+
+/* ---- scratch ---- */
+
+/* The kernel's scratch at one probe; the packed marks stay. */
+static uint64_t scratch_at(struct select_call *c, struct cpu_work *w, size_t probe)
+{
+    struct ir_type t;
+
+    for (int32_t i = 0; i < w->call.in_count; i++) {
+        const void *packed = w->in[i].packed;
+        if (!select_type_at(c, c->node->in[i], probe, &t))
+            return 0;
+        cpu_tensor_of(&t, &w->in[i]);
+        w->in[i].packed = packed;
+    }
+    if (!select_type_at(c, c->id, probe, &t))
+        return 0;
+    cpu_tensor_of(&t, &w->out);
+    return w->kernel->scratch(&w->call);
+}
+
+/* The most it may need, whatever the sizes of a run turn out to be. */
+static uint64_t most_scratch(struct select_call *c, struct cpu_work *w)
+{
+    uint64_t most = w->kernel->scratch ? w->kernel->scratch(&w->call) : 0;
+
+    if (!w->kernel->scratch || !c->symbolic || !c->probes)
+        return most;
+    for (size_t i = 0; i < c->probes->count; i++) {
+        uint64_t need = scratch_at(c, w, i);
+        most = need > most ? need : most;
+    }
+    take_sizes(w);
+    return most;
 }
 
 rlx_status cpu_select(struct backend *b, struct select_call *c)
@@ -150,6 +276,7 @@ rlx_status cpu_select(struct backend *b, struct select_call *c)
     struct cpu_device *dev = cpu_device_of(b);
     enum op_family family = op_info(c->node->op)->family;
     const struct cpu_kernel *k = dev->kernels->family[family];
+    struct cpu_pack pack[CPU_MAX_PACKED];
     struct cpu_work *w;
 
     if (family == FAMILY_custom)
@@ -162,6 +289,12 @@ rlx_status cpu_select(struct backend *b, struct select_call *c)
                          op_info(c->node->op)->name, c->id);
     TRY(cpu_new_work(dev, c, &w));
     w->run = run_kernel;
+    w->load = load_kernel;
     w->kernel = k;
-    return cpu_emit(c, w, k->in_place, k->scratch ? k->scratch(&w->call) : 0);
+    w->packed_count = choose_packed(c, w, pack);
+    TRY(cpu_emit(c, w, k->in_place, most_scratch(c, w)));
+    for (int32_t i = 0; i < w->packed_count; i++)
+        TRY(select_packed(c, c->node->in[w->packed[i]], w->packed[i], pack[i].bytes,
+                          layout_of(dev, w, w->packed[i], pack[i].layout)));
+    return RLX_OK;
 }

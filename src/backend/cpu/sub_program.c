@@ -22,13 +22,6 @@ static rlx_status fill_consts(const struct ir_graph *g, struct cpu_sub_program *
     return RLX_OK;
 }
 
-static void note_value(const struct ir_graph *g, const struct cpu_sub_program *p, ir_value v,
-                       struct cpu_sub_value *out)
-{
-    *out = (struct cpu_sub_value){
-        .value = v, .bytes = p->steps->value[v].bytes, .type = *ir_type_of(g, v)};
-}
-
 static rlx_status note_ends(const struct ir_graph *g, struct cpu_sub_program *p,
                             struct arena *arena, struct diag *d)
 {
@@ -45,10 +38,10 @@ static rlx_status note_ends(const struct ir_graph *g, struct cpu_sub_program *p,
         return diag_no_memory(d, most * sizeof(void *));
     IR_EACH(n, g) {
         if (n->op == RLX_OP_input)
-            note_value(g, p, ir_id(g, n), &p->in[k++]);
+            p->in[k++].value = ir_id(g, n);
     }
     for (size_t i = 0; i < p->out_count; i++)
-        note_value(g, p, g->output.at[i], &p->out[i]);
+        p->out[i].value = g->output.at[i];
     return RLX_OK;
 }
 
@@ -57,11 +50,16 @@ rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t 
 {
     const struct ir_graph *g = c->graph->mod->graph.at[graph];
     struct cpu_sub_program *p = arena_new(c->arena, struct cpu_sub_program);
+    const struct ir_graph *symbolic = c->symbolic ? c->symbolic->mod->graph.at[graph] : NULL;
+    const struct select_graph from = {.graph = g, .symbolic = symbolic, .probes = c->probes};
     const struct plan_options options = {.align = ALIGNMENT};
+    struct select_options select = *c->options;
 
     if (!p)
         return diag_no_memory(c->diag, sizeof *p);
-    TRY(lower_select(g, &dev->base, c->options, NULL, c->arena, &p->steps, c->diag));
+    p->graph = g;
+    select.pack_weights = false; /* copies belong to programs */
+    TRY(lower_select(&from, &dev->base, &select, c->arena, &p->steps, c->diag));
     TRY(plan_build(p->steps, &options, c->arena, &p->plan, c->diag));
     TRY(fill_consts(g, p, c->arena, c->diag));
     TRY(note_ends(g, p, c->arena, c->diag));
@@ -83,19 +81,28 @@ static uint8_t *address(const struct cpu_sub_program *p, uint8_t *memory, int32_
     return (v->region == REGION_CONSTS ? p->consts : memory) + v->offset;
 }
 
-void cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory)
+static void load_value(struct cpu_sub_program *p, uint8_t *memory, struct cpu_sub_value *v)
 {
+    v->type = *ir_type_of(p->graph, v->value);
+    v->bytes = p->steps->value[v->value].bytes;
+    v->data = address(p, memory, v->value);
+}
+
+rlx_status cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory, struct diag *d)
+{
+    TRY(lower_resize(p->graph, p->steps, d));
     for (size_t i = 0; i < p->steps->step_count; i++) {
         const struct step *s = &p->steps->step[i];
         struct cpu_work *w = (struct cpu_work *)s->work;
         for (uint32_t k = 0; k < s->count; k++)
             p->pointers[k] = address(p, memory, p->steps->operand[s->first + k].value);
-        w->load(w, p->pointers);
+        TRY(w->load(w, p->pointers, d));
     }
     for (size_t i = 0; i < p->in_count; i++)
-        p->in[i].data = address(p, memory, p->in[i].value);
+        load_value(p, memory, &p->in[i]);
     for (size_t i = 0; i < p->out_count; i++)
-        p->out[i].data = address(p, memory, p->out[i].value);
+        load_value(p, memory, &p->out[i]);
+    return RLX_OK;
 }
 
 static void pass_on(const struct cpu_fault *from, struct cpu_fault *to)
@@ -114,6 +121,8 @@ rlx_status cpu_sub_run(struct cpu_sub_program *p, struct cpu_fault *fault, struc
 {
     for (size_t i = 0; i < p->steps->step_count; i++) {
         struct cpu_work *w = (struct cpu_work *)p->steps->step[i].work;
+        if (w->out.count == 0)
+            continue; /* for the sizes of this run; writers are not allowed here */
         atomic_store_explicit(&w->fault.position, INT64_MAX, memory_order_relaxed);
         TRY(w->run(w, d));
         pass_on(&w->fault, fault);

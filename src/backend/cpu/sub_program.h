@@ -8,13 +8,14 @@
 #include "plan/plan.h"
 
 struct cpu_sub_value {
-    uint8_t *data; /* set by load */
+    int32_t value; /* in steps; the rest is set by load */
+    uint8_t *data;
     uint64_t bytes;
-    int32_t value; /* in steps */
     struct ir_type type;
 };
 
 struct cpu_sub_program {
+    const struct ir_graph *graph;
     struct steps *steps;
     struct plan *plan;
     uint8_t *consts;
@@ -26,7 +27,7 @@ struct cpu_sub_program {
 rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t graph,
                          struct cpu_sub_program **out);
 uint64_t cpu_sub_bytes(const struct cpu_sub_program *p); /* of memory it needs */
-void cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory);
+rlx_status cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory, struct diag *d);
 /* Inputs have been written, outputs can be read afterwards. Bad indices go to the parent's fault.
  */
 rlx_status cpu_sub_run(struct cpu_sub_program *p, struct cpu_fault *fault, struct diag *d);

@@ -1,0 +1,133 @@
+/* copies.c: weights in other forms, kept up to date.
+ *
+ *     static part   what a graph computes from params alone: a graph of its own, run when they
+ * change packed        a weight in the layout that a kernel reads best: made by the backend
+ *
+ * Both live in the store, under a key of their content, so that the programs of a model share them.
+ * The static part comes first: what it computes may be packed in turn. */
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/str.h"
+
+/* Which of the model's params the module reads. */
+static void mark_needs(const struct rlx_model *m, const struct ir_module *mod, bool *needs)
+{
+    IR_EACH(n, ir_entry(mod)) {
+        for (size_t i = 0; i < m->param_count && n->op == RLX_OP_param; i++)
+            if (str_eq(m->param[i].name, ir_leaf_name(n)))
+                needs[i] = true;
+    }
+}
+
+static rlx_status register_packs(struct rlx_session *s, const bool *needs, const uint64_t *key,
+                                 struct static_program *out, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(out->mod);
+    const rlx_allocator *mem = &s->model->ctx->mem;
+
+    out->count = g->output.len;
+    out->pack = mem_alloc(mem, out->count * sizeof *out->pack);
+    if (!out->pack)
+        return diag_no_memory(d, out->count * sizeof *out->pack);
+    for (size_t i = 0; i < out->count; i++) {
+        uint64_t bytes = 0;
+        type_bytes(ir_type_of(g, g->output.at[i]), &bytes);
+        TRY(store_copy_of(s->store, key[i], bytes, needs, &out->pack[i], d));
+    }
+    return RLX_OK;
+}
+
+rlx_status copies_register(struct rlx_session *s, struct ir_module *fixed, const uint64_t *key,
+                           struct static_program *out, struct diag *d)
+{
+    const rlx_allocator *mem = &s->model->ctx->mem;
+    size_t params = s->model->param_count;
+    bool *needs = mem_alloc(mem, params * sizeof *needs + 1);
+
+    out->mod = fixed;
+    if (!needs)
+        return diag_no_memory(d, params);
+    memset(needs, 0, params * sizeof *needs + 1);
+    mark_needs(s->model, fixed, needs);
+    rlx_status status = register_packs(s, needs, key, out, d);
+    mem_free(mem, needs, params * sizeof *needs + 1);
+    return status;
+}
+
+/* ---- making them ---- */
+
+static void place_param(void *user, const struct ir_node *leaf, struct leaf_place *out)
+{
+    const struct rlx_model *m = ((const struct rlx_session *)user)->model;
+
+    for (size_t i = 0; i < m->param_count; i++)
+        if (str_eq(m->param[i].name, ir_leaf_name(leaf)))
+            out->offset = m->param[i].offset;
+}
+
+static rlx_status run_to_packs(struct rlx_session *s, const struct static_program *f,
+                               struct program *p, struct diag *d)
+{
+    struct backend *b = s->device->backend;
+    struct run_report report;
+    uint64_t ticket;
+
+    TRY(program_load(p, p->size, d));
+    TRY(b->ops->submit(b, p->command, p->command_count, NULL, &report, &ticket, d));
+    TRY(b->ops->wait(b, ticket, d));
+    for (size_t i = 0; i < f->count; i++) {
+        struct span from = program_span(p, p->output[i].value);
+        struct span to = {f->pack[i]->buffer, 0, from.bytes};
+        if (from.bytes)
+            TRY(b->ops->copy(b, to, from, d));
+        f->pack[i]->made = s->store->version;
+    }
+    return RLX_OK;
+}
+
+/* Its memory is needed for this moment only, so its program is made for this moment. */
+static rlx_status run_static(struct rlx_session *s, const struct static_program *f, struct diag *d)
+{
+    struct backend *b = s->device->backend;
+    const rlx_allocator *mem = &s->model->ctx->mem;
+    struct ir_module *mod;
+    struct target target;
+    struct program *p;
+
+    b->ops->describe(b, &target);
+    const struct program_desc desc = {
+        .backend = b,
+        .mem = mem,
+        .plan = {.align = target.alignment},
+        .weights = s->store->buffer,
+        .state = s->state,
+        .place_leaf = place_param,
+        .user = s,
+    };
+    TRY(ir_module_copy(f->mod, mem, &mod, d));
+    TRY(program_create(&desc, mod, NULL, NULL, 0, &p, d));
+    rlx_status status = run_to_packs(s, f, p, d);
+    program_destroy(p);
+    return status;
+}
+
+rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, struct diag *d)
+{
+    struct backend *b = s->device->backend;
+    struct program *p = sp->program;
+    bool old = false;
+
+    for (size_t i = 0; i < sp->fixed.count; i++)
+        old |= store_copy_is_old(s->store, sp->fixed.pack[i]);
+    if (old)
+        TRY(run_static(s, &sp->fixed, d));
+    for (size_t i = 0; i < p->steps->packing_count; i++) {
+        const struct packing *k = &p->steps->packing[i];
+        if (!store_copy_is_old(s->store, p->packed[i]))
+            continue;
+        TRY(b->ops->pack(b, &p->command[k->step], k->operand, d));
+        p->packed[i]->made = s->store->version;
+    }
+    return RLX_OK;
+}

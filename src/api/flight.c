@@ -1,0 +1,112 @@
+/* flight.c: runs that were submitted and not yet waited for.
+ *
+ * Outputs of a run stay in their slots until the next run of the same program needs these. Only
+ * then, if nobody has taken them, are they copied to a buffer of the flight's own: a session that
+ * waits for each run before the next one copies nothing. */
+#include "api/objects.h"
+
+rlx_status flight_begin(rlx_session *s, struct flight **out, struct diag *d)
+{
+    for (size_t i = 0; i < s->desc.in_flight; i++) {
+        struct flight *f = &s->flight[i];
+        if (f->ticket)
+            continue;
+        f->ticket = ++s->tickets;
+        f->program = s->current;
+        f->backend_ticket = 0;
+        f->kept = false;
+        for (size_t k = 0; k < s->current->output_count; k++)
+            f->type[k] = s->current->output[k].type;
+        s->flights++;
+        *out = f;
+        return RLX_OK;
+    }
+    return diag_fail(d, RLX_ERROR_STATE, "%u runs are in flight: wait for one of them first",
+                     (unsigned)s->desc.in_flight);
+}
+
+struct flight *flight_find(rlx_session *s, uint64_t ticket)
+{
+    for (size_t i = 0; i < s->desc.in_flight && ticket; i++)
+        if (s->flight[i].ticket == ticket)
+            return &s->flight[i];
+    return NULL;
+}
+
+void flight_end(rlx_session *s, struct flight *f)
+{
+    f->ticket = 0;
+    s->flights--;
+}
+
+#define OUTPUT_ALIGNMENT 256
+
+static uint64_t padded(const struct ir_type *t)
+{
+    uint64_t bytes = 0;
+
+    type_bytes(t, &bytes);
+    return (bytes + OUTPUT_ALIGNMENT - 1) / OUTPUT_ALIGNMENT * OUTPUT_ALIGNMENT;
+}
+
+static rlx_status make_room(rlx_session *s, struct flight *f, struct diag *d)
+{
+    struct backend *b = s->device->backend;
+    struct buffer *made;
+    uint64_t need = 0;
+
+    for (size_t i = 0; i < f->program->output_count; i++)
+        need += padded(&f->type[i]);
+    if (f->outputs && f->room >= need)
+        return RLX_OK;
+    TRY(b->ops->alloc(b, need, &made, d));
+    b->ops->release(b, f->outputs);
+    f->outputs = made;
+    f->room = need;
+    return RLX_OK;
+}
+
+static rlx_status keep(rlx_session *s, struct flight *f, struct diag *d)
+{
+    struct backend *b = s->device->backend;
+    uint64_t at = 0;
+
+    TRY(make_room(s, f, d));
+    for (size_t i = 0; i < f->program->output_count; i++) {
+        struct span from = program_span(f->program, f->program->output[i].value);
+        struct span to = {f->outputs, at, from.bytes};
+        if (from.bytes)
+            TRY(b->ops->copy(b, to, from, d));
+        at += padded(&f->type[i]);
+    }
+    f->kept = true;
+    return RLX_OK;
+}
+
+rlx_status flight_keep(rlx_session *s, const struct program *p, struct diag *d)
+{
+    for (size_t i = 0; i < s->desc.in_flight; i++) {
+        struct flight *f = &s->flight[i];
+        if (f->ticket && f->program == p && !f->kept)
+            TRY(keep(s, f, d));
+    }
+    return RLX_OK;
+}
+
+rlx_status flight_read(rlx_session *s, struct flight *f, size_t output, rlx_tensor *to,
+                       struct diag *d)
+{
+    const struct ir_type *t = &f->type[output];
+    struct span span = {f->outputs, 0, 0};
+    int64_t count = 0;
+
+    type_count(t, &count);
+    if (f->kept) {
+        for (size_t i = 0; i < output; i++)
+            span.offset += padded(&f->type[i]);
+        type_bytes(t, &span.bytes);
+    } else {
+        span = program_span(f->program, f->program->output[output].value);
+    }
+    return span_read(s->device->backend, span, t->dtype, to->dtype, to->data, (size_t)count, d);
+}
