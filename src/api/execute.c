@@ -99,6 +99,8 @@ static rlx_status upload(rlx_session *s, const rlx_run_desc *run, struct diag *d
         if (s->handle[n].buffer && run->inputs[i].tensor.data != RLX_UNCHANGED)
             TRY(handle_replace(s, &s->handle[n], &run->inputs[i].tensor, d));
     }
+    TRY(handles_attach(s, d)); /* those just replaced */
+    TRY(program_load(s->current, s->binding, d));
     TRY(handles_stage(s, d));
     for (size_t i = 0; i < run->input_count; i++) {
         size_t n = find_input(s->current, rlx_cstr(run->inputs[i].name));

@@ -387,14 +387,24 @@ rlx_status handle_fit(rlx_session *s, struct handle *h, const struct ir_type *wa
     return RLX_OK;
 }
 
+rlx_status handles_attach(rlx_session *s, struct diag *d)
+{
+    for (size_t i = 0; i < s->handle_count; i++) {
+        struct handle *h = &s->handle[i];
+        const struct program_slot *slot = &s->current->input[i];
+        if (!h->buffer || slot->value < 0)
+            continue;
+        TRY(handle_fit(s, h, &slot->type, d));
+        if (h->direct)
+            program_set_outside(s->current, slot->value, h->buffer);
+    }
+    return RLX_OK;
+}
+
+/* The part that counts in this run, into the input's slot. */
 static rlx_status stage(rlx_session *s, struct handle *h, const struct program_slot *slot,
                         struct diag *d)
 {
-    TRY(handle_fit(s, h, &slot->type, d));
-    if (h->direct) {
-        program_set_outside(s->current, slot->value, h->buffer);
-        return RLX_OK;
-    }
     struct span to = program_span(s->current, slot->value);
     struct handle_mover m = {.backend = s->device->backend,
                              .to = to.buffer,
@@ -412,7 +422,7 @@ static rlx_status stage(rlx_session *s, struct handle *h, const struct program_s
 rlx_status handles_stage(rlx_session *s, struct diag *d)
 {
     for (size_t i = 0; i < s->handle_count; i++)
-        if (s->handle[i].buffer && s->current->input[i].value >= 0)
+        if (s->handle[i].buffer && !s->handle[i].direct && s->current->input[i].value >= 0)
             TRY(stage(s, &s->handle[i], &s->current->input[i], d));
-    return program_load(s->current, s->binding, d);
+    return RLX_OK;
 }

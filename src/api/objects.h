@@ -221,6 +221,9 @@ struct session_program *current_program(struct rlx_session *s);
 
 /* handle.c, feed.c */
 struct handle *handle_of(struct rlx_session *s, rlx_str name); /* bound ones only; else NULL */
+/* Before the current program is loaded: it reads handles where they lie. */
+rlx_status handles_attach(struct rlx_session *s, struct diag *d);
+/* Before it runs: what it cannot read there is copied to where it can. */
 rlx_status handles_stage(struct rlx_session *s, struct diag *d);
 rlx_status handles_feed(struct rlx_session *s, struct diag *d);
 /* An explicit input takes the place of what the handle held. */

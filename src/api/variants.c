@@ -135,6 +135,14 @@ static bool is_about_sizes(rlx_status s)
            s == RLX_ERROR_BINDING || s == RLX_ERROR_LIMIT;
 }
 
+/* Outputs of the run before lie where this one's will, and are taken away first. */
+static rlx_status load_current(rlx_session *s, struct diag *d)
+{
+    TRY(flight_keep(s, s->current, d));
+    TRY(handles_attach(s, d));
+    return program_load(s->current, s->binding, d);
+}
+
 static rlx_status try_program(rlx_session *s, struct diag *d)
 {
     for (size_t i = 0; i < s->symbol_count; i++) {
@@ -149,8 +157,7 @@ static rlx_status try_program(rlx_session *s, struct diag *d)
                 "dim \"%.*s\" has no size: no input's shape tells it, and it is not in "
                 "rlx_run_desc.dims",
                 STR_ARG(dim_symbol_name(s->dims, i)));
-    TRY(flight_keep(s, s->current, d)); /* this run's outputs go where the last one's are */
-    return program_load(s->current, s->binding, d);
+    return load_current(s, d);
 }
 
 rlx_status compile_static(rlx_session *s, struct diag *d)
@@ -158,8 +165,7 @@ rlx_status compile_static(rlx_session *s, struct diag *d)
     for (size_t i = 0; i < s->symbol_count; i++)
         s->key[i] = s->binding[i] = -1;
     TRY(find_or_compile(s, d));
-    TRY(flight_keep(s, s->current, d));
-    return program_load(s->current, s->binding, d);
+    return load_current(s, d);
 }
 
 static rlx_status fail_again(const rlx_error *e, rlx_status status, struct diag *d)

@@ -247,8 +247,7 @@ static rlx_status build(const struct program_desc *desc, struct program *p,
     memcpy(p->outside, places.outside, g->node.len * sizeof *p->outside);
     TRY(find_packed(desc, p, d));
     TRY(make_commands(p, d));
-    TRY(note_ends(p, inputs, input_count, d));
-    return p->symbolic ? RLX_OK : load_commands(p, d);
+    return note_ends(p, inputs, input_count, d);
 }
 
 rlx_status program_create(const struct program_desc *desc, struct ir_module *mod,

@@ -71,7 +71,7 @@ struct program_desc {
 };
 
 /* mod: static and optimised; symbolic: the same with symbols, or NULL. Both become the program's,
- * also when this fails. inputs: the entry's before optimisation, so that unused ones are known. */
+ * also when this fails. It is to be loaded before it runs. inputs: the entry's before optimisation, so that unused ones are known. */
 rlx_status program_create(const struct program_desc *desc, struct ir_module *mod,
                           struct ir_module *symbolic, const struct program_slot *inputs,
                           size_t input_count, struct program **out, struct diag *d);
