@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/fold_eval.h"
 #include "api/objects.h"
 #include "base/map.h"
 #include "base/str.h"
@@ -264,12 +265,18 @@ static rlx_status make(struct making *k)
 {
     struct rlx_session *s = k->s;
     struct pass_options options;
+    struct fold_eval fold;
 
     pass_options_of(&s->desc, &options);
+    fold_eval_init(&fold, &s->model->ctx->mem, s->device->backend);
+    options.eval = fold_eval_node;
+    options.eval_user = &fold;
     s->device->backend->ops->describe(s->device->backend, &k->target);
     TRY(bind(k));
     TRY(list_inputs(k));
-    TRY(pass_all(k->mod, &k->target, &options, k->d));
+    rlx_status status = pass_all(k->mod, &k->target, &options, k->d);
+    fold_eval_free(&fold);
+    TRY(status);
     TRY(split(k));
     if (!ir_module_is_static(k->mod))
         TRY(size_at_bounds(k));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/fold_eval.h"
 #include "api/objects.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -210,7 +211,7 @@ bool rlx_pass_list(size_t i, const char **name, const char **summary)
 }
 
 static rlx_status run_named(struct ir_module *mod, rlx_str names, const struct target *target,
-                            struct diag *d)
+                            const struct pass_options *options, struct diag *d)
 {
     while (names.len) {
         const char *comma = memchr(names.ptr, ',', names.len);
@@ -218,7 +219,7 @@ static rlx_status run_named(struct ir_module *mod, rlx_str names, const struct t
         const struct pass *p = pass_find(name);
         if (!p)
             return diag_fail(d, RLX_ERROR_NAME, "there is no pass \"%.*s\"", STR_ARG(name));
-        TRY(pass_one(p, mod, target, NULL, NULL, d));
+        TRY(pass_one(p, mod, target, options, NULL, d));
         names.ptr += name.len + (comma != NULL);
         names.len -= name.len + (comma != NULL);
     }
@@ -239,9 +240,13 @@ rlx_status rlx_model_transform(const rlx_model *m, const char *passes, rlx_devic
     }
     if (dev)
         dev->backend->ops->describe(dev->backend, &target);
+    struct fold_eval fold;
+    const struct pass_options options = {.eval = fold_eval_node, .eval_user = &fold};
+    fold_eval_init(&fold, &m->ctx->mem, dev ? dev->backend : NULL);
     rlx_status s = ir_module_copy(m->mod, &m->ctx->mem, &mod, &d);
     if (s == RLX_OK)
-        s = run_named(mod, rlx_cstr(passes), dev ? &target : NULL, &d);
+        s = run_named(mod, rlx_cstr(passes), dev ? &target : NULL, &options, &d);
+    fold_eval_free(&fold);
     if (s == RLX_OK)
         s = model_from_copy(m, mod, out, &d);
     if (s != RLX_OK)

@@ -5,23 +5,49 @@
 
 #include "base/str.h"
 
-extern const struct pass pass_inline_custom_fn, pass_expand, pass_dce;
+extern const struct pass pass_inline_custom_fn, pass_simplify, pass_fold, pass_cse, pass_dce,
+    pass_expand;
 
-/* In the order of a compile. Those that `required` marks run even when nothing is to be optimised:
- * without them a device may meet ops that it has no kernels for. */
+enum when {
+    OPTIONAL, /* not when nothing is to be optimised */
+    REQUIRED, /* without it a device may meet ops that it has no kernels for */
+    CLEANUP   /* optional; neighbours are made again and again until nothing changes */
+};
+
+/* In the order of a compile. A pass may stand here twice. */
 static const struct {
     const struct pass *pass;
-    bool required;
+    enum when when;
 } passes[] = {
-    {&pass_inline_custom_fn, true},
-    {&pass_expand, true},
-    {&pass_dce, true},
+    {&pass_inline_custom_fn, REQUIRED},
+    {&pass_simplify, CLEANUP},
+    {&pass_fold, CLEANUP},
+    {&pass_cse, CLEANUP},
+    {&pass_dce, CLEANUP},
+    /* Fusions: targeted patterns first, regions last. */
+    {&pass_expand, REQUIRED},
+    /* Precision comes behind the fusions, so that its casts break no pattern. */
+    {&pass_fold, OPTIONAL},
+    {&pass_cse, OPTIONAL},
+    {&pass_dce, REQUIRED},
 };
 #define PASS_COUNT (sizeof passes / sizeof passes[0])
+#define MAX_ROUNDS 8 /* of a clean-up */
+
+static bool stands_before(size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (passes[k].pass == passes[i].pass)
+            return true;
+    return false;
+}
 
 const struct pass *pass_at(size_t i)
 {
-    return i < PASS_COUNT ? passes[i].pass : NULL;
+    for (size_t k = 0; k < PASS_COUNT; k++)
+        if (!stands_before(k) && i-- == 0)
+            return passes[k].pass;
+    return NULL;
 }
 
 const struct pass *pass_find(rlx_str name)
@@ -78,13 +104,33 @@ static rlx_status check_native(const struct ir_module *m, const struct target *t
                      offenders, names);
 }
 
+/* passes[from .. to) in turn, up to MAX_ROUNDS times, until a round changes nothing. */
+static rlx_status clean_up(size_t from, size_t to, struct ir_module *m, const struct target *t,
+                           const struct pass_options *o, struct diag *d)
+{
+    uint64_t changes = 1;
+
+    for (int round = 0; changes && round < MAX_ROUNDS; round++) {
+        changes = 0;
+        for (size_t i = from; i < to; i++)
+            TRY(pass_one(passes[i].pass, m, t, o, &changes, d));
+    }
+    return RLX_OK;
+}
+
 rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pass_options *o,
                     struct diag *d)
 {
-    for (size_t i = 0; i < PASS_COUNT; i++) {
-        if (o->no_optimize && !passes[i].required)
+    for (size_t i = 0, next; i < PASS_COUNT; i = next) {
+        next = i + 1;
+        while (passes[i].when == CLEANUP && next < PASS_COUNT && passes[next].when == CLEANUP)
+            next++;
+        if (o->no_optimize && passes[i].when != REQUIRED)
             continue;
-        TRY(pass_one(passes[i].pass, m, t, o, NULL, d));
+        if (passes[i].when == CLEANUP)
+            TRY(clean_up(i, next, m, t, o, d));
+        else
+            TRY(pass_one(passes[i].pass, m, t, o, NULL, d));
     }
     return t ? check_native(m, t, d) : RLX_OK;
 }

@@ -7,7 +7,7 @@
 
 rlx_status rebuild_begin(struct rebuild *r, struct ir_graph *g, struct diag *d)
 {
-    *r = (struct rebuild){.old = g, .diag = d};
+    *r = (struct rebuild){.old = g, .checks = g->mod->check.len, .diag = d};
     r->made = (struct ir_graph){.mod = g->mod, .id = g->id, .name = g->name};
     map_init(&r->made.leaves, g->mod->mem);
     r->map = mem_alloc(g->mod->mem, (g->node.len + 1) * sizeof *r->map);
@@ -31,6 +31,7 @@ void rebuild_drop(struct rebuild *r)
     if (!r->old)
         return;
     free_graph(&r->made);
+    r->old->mod->check.len = r->checks;
     mem_free(r->old->mod->mem, r->map, (r->old->node.len + 1) * sizeof *r->map);
     r->old = NULL;
 }
@@ -75,12 +76,25 @@ void rebuild_replace(struct rebuild *r, const struct ir_node *n, ir_value by)
         to->label = n->label;
 }
 
+/* The new nodes noted their own checks; those of the nodes they replace go. */
+static void drop_old_checks(const struct rebuild *r)
+{
+    struct ir_module *m = r->old->mod;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < m->check.len; i++)
+        if (i >= r->checks || m->check.at[i].graph != r->old->id)
+            m->check.at[kept++] = m->check.at[i];
+    m->check.len = kept;
+}
+
 rlx_status rebuild_finish(struct rebuild *r)
 {
     struct ir_graph *g = r->old;
 
     for (size_t i = 0; i < g->output.len; i++)
         TRY(ir_add_output(&r->made, r->map[g->output.at[i]], r->diag));
+    drop_old_checks(r);
     mem_free(g->mod->mem, r->map, (g->node.len + 1) * sizeof *r->map);
     free_graph(g);
     *g = r->made;
@@ -88,27 +102,58 @@ rlx_status rebuild_finish(struct rebuild *r)
     return RLX_OK;
 }
 
-rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, int64_t count, double value,
-                        ir_value *out)
+static void one_element(rlx_dtype dtype, double value, uint8_t out[8])
+{
+    int64_t whole = (int64_t)value; /* little-endian: narrower integers are its first bytes */
+
+    memset(out, 0, 8);
+    switch (dtype) {
+    case RLX_DTYPE_f64: memcpy(out, &value, 8); break;
+    case RLX_DTYPE_f32:
+    case RLX_DTYPE_c64: memcpy(out, &(float){(float)value}, 4); break;
+    case RLX_DTYPE_f16: memcpy(out, &(uint16_t){f64_to_f16(value)}, 2); break;
+    case RLX_DTYPE_bf16: memcpy(out, &(uint16_t){f64_to_bf16(value)}, 2); break;
+    case RLX_DTYPE_bool: out[0] = whole != 0; break;
+    default: memcpy(out, &whole, 8); break;
+    }
+}
+
+static rlx_status repeat(struct rebuild *r, rlx_dtype dtype, const rlx_list *shape, double value,
+                         ir_value *out)
 {
     union ir_attr attr;
-    size_t size = rlx_dtype_size(dtype);
-    uint8_t *data = arena_alloc_array(&r->old->mod->arena, (size_t)count, size, 16);
-    uint8_t one[8] = {0};
+    size_t size = rlx_dtype_size(dtype), count = shape->count ? (size_t)shape->at[0] : 1;
+    uint8_t *data = arena_alloc_array(&r->old->mod->arena, count, size, 16);
+    uint8_t one[8];
 
     if (!data)
-        return diag_no_memory(r->diag, (size_t)count * size);
-    switch (dtype) {
-    case RLX_DTYPE_f64: memcpy(one, &value, 8); break;
-    case RLX_DTYPE_f16: memcpy(one, &(uint16_t){f64_to_f16(value)}, 2); break;
-    case RLX_DTYPE_bf16: memcpy(one, &(uint16_t){f64_to_bf16(value)}, 2); break;
-    default: memcpy(one, &(float){(float)value}, 4); break;
-    }
-    for (int64_t i = 0; i < count; i++)
-        memcpy(data + (size_t)i * size, one, size);
+        return diag_no_memory(r->diag, count);
+    one_element(dtype, value, one);
+    for (size_t i = 0; i < count; i++)
+        memcpy(data + i * size, one, size);
     attr_defaults(RLX_OP_const, &attr);
     attr.const_.dtype = dtype;
-    attr.const_.shape = rlx_list_of(1, &count);
-    attr.const_.data = (struct ir_blob){data, (size_t)count * size};
+    attr.const_.shape = *shape;
+    attr.const_.data = (struct ir_blob){data, count * size};
     return rebuild_add(r, RLX_OP_const, NULL, 0, &attr, out);
+}
+
+rlx_status rebuild_scalar(struct rebuild *r, rlx_dtype dtype, double value, ir_value *out)
+{
+    return repeat(r, dtype, &(rlx_list){.count = 0}, value, out);
+}
+
+rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, ir_dim count, double value,
+                        ir_value *out)
+{
+    const rlx_list shape = rlx_list_of(1, &count);
+    union ir_attr attr;
+    ir_value one;
+
+    if (dim_is_static(count))
+        return repeat(r, dtype, &shape, value, out);
+    TRY(rebuild_scalar(r, dtype, value, &one));
+    attr_defaults(RLX_OP_expand, &attr);
+    attr.expand.shape = shape;
+    return rebuild_add(r, RLX_OP_expand, &one, 1, &attr, out);
 }

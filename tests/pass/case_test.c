@@ -1,5 +1,5 @@
 /* case_test.c: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after.
- */
+ * A line of "===" begins another case in the same file. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,8 +83,13 @@ TEST(pass, cases)
         test_note(t, "%s", path);
         const char *text = test_read(t, test_source(t, path), &len);
         char *copy = text ? strdup(text) : NULL;
-        if (copy)
-            run_case(t, ctx, copy);
+        for (char *at = copy, *next; at; at = next) {
+            next = strstr(at, "\n===\n");
+            if (next)
+                *next = 0, next += 5;
+            test_note(t, "%s: %.*s", path, (int)strcspn(at, "\n"), at);
+            run_case(t, ctx, at);
+        }
         free(copy);
         count++;
     }

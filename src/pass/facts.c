@@ -1,0 +1,111 @@
+/* facts.c: see facts.h. */
+#include "pass/facts.h"
+
+#define MAX_NESTING 64 /* graphs do not recurse; a chain this deep is taken for impure */
+
+static bool graph_is_pure(const struct ir_module *m, int32_t id, int depth);
+
+static bool is_pure(const struct ir_module *m, const struct ir_node *n, int depth)
+{
+    size_t count;
+    const struct attr_info *a = family_attrs(op_info(n->op)->family, &count);
+
+    if (op_is(n->op, OP_LEAF | OP_WRITES | OP_RANDOM) || n->op == RLX_OP_custom)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (a[i].kind == ATTR_GRAPH &&
+            !graph_is_pure(m, *(const attr_GRAPH *)((const char *)&n->attr + a[i].offset), depth))
+            return false;
+    return true;
+}
+
+static bool graph_is_pure(const struct ir_module *m, int32_t id, int depth)
+{
+    if (id < 0)
+        return true;
+    if (depth >= MAX_NESTING || (size_t)id >= m->graph.len)
+        return false;
+    IR_EACH(n, m->graph.at[id]) {
+        if (!op_is(n->op, OP_LEAF) && !is_pure(m, n, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+bool node_is_pure(const struct ir_module *m, const struct ir_node *n)
+{
+    return is_pure(m, n, 0);
+}
+
+bool node_attrs_are_static(const struct ir_node *n)
+{
+    size_t count;
+    const struct attr_info *a = family_attrs(op_info(n->op)->family, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const void *at = (const char *)&n->attr + a[i].offset;
+        const rlx_list *l = at;
+        if (a[i].kind == ATTR_DIM && !dim_is_static(*(const ir_dim *)at))
+            return false;
+        for (int32_t k = 0; a[i].kind == ATTR_DIMS && k < l->count; k++)
+            if (!dim_is_static(l->at[k]))
+                return false;
+    }
+    return true;
+}
+
+bool node_has_graphs(const struct ir_node *n)
+{
+    size_t count;
+    const struct attr_info *a = family_attrs(op_info(n->op)->family, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (a[i].kind == ATTR_GRAPH)
+            return true;
+    return false;
+}
+
+bool value_is_written_state(const struct ir_graph *g, ir_value v)
+{
+    for (size_t i = 0; i < g->written.len; i++)
+        if (g->written.at[i] == v)
+            return true;
+    return false;
+}
+
+rlx_status forward_begin(struct forward *f, struct ir_graph *g, struct diag *d)
+{
+    size_t bytes = (g->node.len + 1) * sizeof *f->to;
+
+    *f = (struct forward){.g = g, .to = mem_alloc(g->mod->mem, bytes)};
+    if (!f->to)
+        return diag_no_memory(d, bytes);
+    for (size_t i = 0; i < g->node.len; i++)
+        f->to[i] = (ir_value)i;
+    return RLX_OK;
+}
+
+void forward_operands(const struct forward *f, struct ir_node *n)
+{
+    for (int32_t k = 0; k < n->in_count; k++)
+        n->in[k] = f->to[n->in[k]];
+}
+
+void forward_to(const struct forward *f, const struct ir_node *n, ir_value by)
+{
+    struct ir_node *to = ir_node(f->g, by);
+
+    f->to[ir_id(f->g, n)] = f->to[by];
+    if (to->label.len == 0 && !op_is(to->op, OP_LEAF))
+        to->label = n->label;
+}
+
+void forward_end(struct forward *f)
+{
+    if (!f->to)
+        return;
+    for (size_t i = 0; i < f->g->output.len; i++)
+        f->g->output.at[i] = f->to[f->g->output.at[i]];
+    mem_free(f->g->mod->mem, f->to, (f->g->node.len + 1) * sizeof *f->to);
+    f->to = NULL;
+}
