@@ -7,13 +7,14 @@
 struct target {
     const char *backend; /* "cpu" */
     char description[128];
-    char features[256];        /* words */
-    bool native[FAMILY_count]; /* families it has kernels for; others must be expanded */
-    uint64_t alignment;        /* of every slot */
-    uint64_t max_buffer;       /* bytes of one allocation; 0: no limit known */
-    uint64_t memory;           /* bytes in all; 0: not known */
-    bool slow_uploads;         /* uploading costs more than hashing what is uploaded */
-    int32_t threads;           /* CPU workers; 0 elsewhere */
+    char features[256];         /* words */
+    bool native[FAMILY_count];  /* families it has kernels for; others must be expanded */
+    bool reduce_last_axis_only; /* its reductions take one axis, the last */
+    bool slow_uploads;          /* uploading costs more than hashing what is uploaded */
+    uint64_t alignment;         /* of every slot */
+    uint64_t max_buffer;        /* bytes of one allocation; 0: no limit known */
+    uint64_t memory;            /* bytes in all; 0: not known */
+    int32_t threads;            /* CPU workers; 0 elsewhere */
 };
 
 #endif

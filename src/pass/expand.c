@@ -1,14 +1,6 @@
-/* expand.c: put simpler ops in the place of those the device has no kernels for.
- *
- *     %y = gated_residual %x, %h, %gate     =>     %t = mul %gate, %h
- *                                                  %y = add %x, %t
- *
- * Needs:  nothing.      Keeps: types, order, labels.
- * Each expansion is the op's definition (ops-core 11.3, 15, 16); it is made of simpler ops only, so
- * expanding again comes to an end. */
+/* expand.c: the expansions that take a few lines each, and what all of them are written with. Each
+ * is the op's definition (ops-core 10.4, 11.3, 15). */
 #include "pass/expand.h"
-
-#include "pass/pass.h"
 
 rlx_status expand_1(struct rebuild *r, rlx_op op, ir_value a, ir_value *out)
 {
@@ -69,23 +61,47 @@ rlx_status expand_activation(struct rebuild *r, rlx_op activation, ir_value x, i
     return activation == RLX_OP_none ? RLX_OK : expand_1(r, activation, x, out);
 }
 
-/* ---- one op each ---- */
-
-static rlx_status lora_matmul(struct rebuild *r, const struct ir_node *n, const ir_value *in,
-                              ir_value *out)
+rlx_status expand_reshape_to(struct rebuild *r, ir_value x, rlx_list shape, ir_value *out)
 {
-    ir_value base, low, update, scale;
-    double factor = (double)n->attr.lora_matmul.scale;
+    const struct ir_type *t = expand_type(r, x);
+    bool same = t->rank == shape.count;
 
-    TRY(expand_2(r, RLX_OP_matmul, in[0], in[1], &base));
-    TRY(expand_2(r, RLX_OP_matmul, in[0], in[2], &low));
-    TRY(expand_2(r, RLX_OP_matmul, low, in[3], &update));
-    TRY(rebuild_fill(r, n->type.dtype, 1, factor, &scale));
-    TRY(expand_2(r, RLX_OP_mul, update, scale, &update));
-    return expand_2(r, RLX_OP_add, base, update, out);
+    for (int32_t i = 0; same && i < shape.count; i++)
+        same = t->dim[i] == shape.at[i];
+    *out = x;
+    return same ? RLX_OK : expand_reshape(r, x, shape, out);
 }
 
-static rlx_status matmul_bias_act(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+rlx_status expand_to_shape(struct rebuild *r, ir_value x, rlx_list shape, ir_value *out)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_expand, &attr);
+    attr.expand.shape = shape;
+    return rebuild_add(r, RLX_OP_expand, &x, 1, &attr, out);
+}
+
+/* ---- one op each ---- */
+
+rlx_status expand_lora_matmul(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                              ir_value *out)
+{
+    const struct ir_type t = *expand_type(r, in[0]);
+    double factor = (double)n->attr.lora_matmul.scale;
+    ir_value x = in[0], base, low, update, scale;
+
+    if (t.rank == 1) /* one row */
+        TRY(expand_reshape(r, x, rlx_list_of(2, (const int64_t[]){1, t.dim[0]}), &x));
+    TRY(expand_2(r, RLX_OP_matmul, x, in[1], &base));
+    TRY(expand_2(r, RLX_OP_matmul, x, in[2], &low));
+    TRY(expand_2(r, RLX_OP_matmul, low, in[3], &update));
+    TRY(rebuild_scalar(r, n->type.dtype, factor, &scale));
+    TRY(expand_2(r, RLX_OP_mul, update, scale, &update));
+    TRY(expand_2(r, RLX_OP_add, base, update, out));
+    return expand_reshape_to(r, *out, rlx_list_of(n->type.rank, n->type.dim), out);
+}
+
+rlx_status expand_matmul_bias_act(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                   ir_value *out)
 {
     ir_value y;
@@ -95,7 +111,7 @@ static rlx_status matmul_bias_act(struct rebuild *r, const struct ir_node *n, co
     return expand_activation(r, n->attr.fused_matmul_bias_act.activation, y, out);
 }
 
-static rlx_status conv_bias_act(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+rlx_status expand_conv_bias_act(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                 ir_value *out)
 {
     const struct attr_fused_conv_bias_act *a = &n->attr.fused_conv_bias_act;
@@ -117,7 +133,7 @@ static rlx_status conv_bias_act(struct rebuild *r, const struct ir_node *n, cons
     return expand_activation(r, a->activation, y, out);
 }
 
-static rlx_status residual_norm(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+rlx_status expand_residual_norm(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                 ir_value *out)
 {
     const struct attr_fused_residual_norm *a = &n->attr.fused_residual_norm;
@@ -137,7 +153,7 @@ static rlx_status residual_norm(struct rebuild *r, const struct ir_node *n, cons
     return rebuild_add(r, op, (const ir_value[]){sum, affine[0], affine[1]}, 3, &attr, out);
 }
 
-static rlx_status swiglu(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+rlx_status expand_swiglu(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                          ir_value *out)
 {
     const struct ir_type *x = expand_type(r, in[0]);
@@ -153,7 +169,7 @@ static rlx_status swiglu(struct rebuild *r, const struct ir_node *n, const ir_va
     return expand_cast(r, y, n->type.dtype, out);
 }
 
-static rlx_status layer_norm_2d(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+rlx_status expand_layer_norm_2d(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                 ir_value *out)
 {
     union ir_attr attr;
@@ -165,12 +181,12 @@ static rlx_status layer_norm_2d(struct rebuild *r, const struct ir_node *n, cons
 }
 
 /* norm(x) (1 + scale) + shift; the plain norm has gamma 1 and beta 0. */
-static rlx_status ada_layer_norm(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+rlx_status expand_ada_layer_norm(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                  ir_value *out)
 {
     const struct attr_ada_layer_norm *a = &n->attr.ada_layer_norm;
     rlx_op op = a->norm == RLX_NORM_KIND_rms ? RLX_OP_rms_norm : RLX_OP_layer_norm;
-    int64_t width = n->type.dim[n->type.rank - 1];
+    ir_dim width = n->type.dim[n->type.rank - 1];
     ir_value one, gamma, beta, normal, factor;
     union ir_attr attr;
 
@@ -188,7 +204,7 @@ static rlx_status ada_layer_norm(struct rebuild *r, const struct ir_node *n, con
     return expand_2(r, RLX_OP_add, normal, in[2], out);
 }
 
-static rlx_status gated_residual(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+rlx_status expand_gated_residual(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                  ir_value *out)
 {
     ir_value gated;
@@ -197,88 +213,3 @@ static rlx_status gated_residual(struct rebuild *r, const struct ir_node *n, con
     TRY(expand_2(r, RLX_OP_mul, in[2], in[1], &gated));
     return expand_2(r, RLX_OP_add, in[0], gated, out);
 }
-
-/* ---- the table and the walk ---- */
-
-expander expander_of(enum op_family f)
-{
-    switch (f) {
-    case FAMILY_lora_matmul: return lora_matmul;
-    case FAMILY_dot_general: return expand_dot_general;
-    case FAMILY_fused_matmul_bias_act: return matmul_bias_act;
-    case FAMILY_fused_conv_bias_act: return conv_bias_act;
-    case FAMILY_fused_residual_norm: return residual_norm;
-    case FAMILY_fused_swiglu: return swiglu;
-    case FAMILY_fused_attention_block: return expand_attention_block;
-    case FAMILY_fused_transformer_layer: return expand_transformer_layer;
-    case FAMILY_elementwise_region: return expand_region;
-    case FAMILY_batch_elementwise_region: return expand_batch_region;
-    case FAMILY_transform_region: return expand_transform;
-    case FAMILY_layer_norm_2d: return layer_norm_2d;
-    case FAMILY_ada_layer_norm: return ada_layer_norm;
-    case FAMILY_gated_residual: return gated_residual;
-    default: return NULL;
-    }
-}
-
-bool pass_expands(enum op_family f)
-{
-    return expander_of(f) || f == FAMILY_custom_fn || f == FAMILY_reshape ||
-           f == FAMILY_stop_gradient;
-}
-
-static bool must_expand(const struct pass_run *p, const struct ir_node *n)
-{
-    enum op_family f = op_info(n->op)->family;
-
-    return expander_of(f) && (!p->target || !p->target->native[f]);
-}
-
-static rlx_status replace(struct rebuild *r, const struct ir_node *n)
-{
-    ir_value *in = arena_array(&r->old->mod->arena, ir_value, (size_t)n->in_count), out;
-
-    if (!in)
-        return diag_no_memory(r->diag, (size_t)n->in_count * sizeof *in);
-    for (int32_t i = 0; i < n->in_count; i++)
-        in[i] = rebuild_map(r, n->in[i]);
-    TRY(expander_of(op_info(n->op)->family)(r, n, in, &out));
-    rebuild_replace(r, n, out);
-    return RLX_OK;
-}
-
-static rlx_status expand_graph(struct pass_run *p, struct ir_graph *g, bool *changed)
-{
-    struct rebuild r;
-    rlx_status s;
-
-    *changed = false;
-    IR_EACH(n, g)
-        *changed = *changed || must_expand(p, n);
-    if (!*changed)
-        return RLX_OK;
-    s = rebuild_begin(&r, g, p->diag);
-    for (size_t i = 0; s == RLX_OK && i < g->node.len; i++) {
-        const struct ir_node *n = &g->node.at[i];
-        bool expand = must_expand(p, n);
-        p->changes += expand;
-        s = expand ? replace(&r, n) : rebuild_keep(&r, n);
-    }
-    if (s == RLX_OK)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK)
-        rebuild_drop(&r);
-    return s;
-}
-
-static rlx_status run(struct pass_run *p, struct ir_module *m)
-{
-    for (size_t i = 0; i < m->graph.len; i++) {
-        bool changed = true;
-        while (changed) /* an expansion may use ops that are expanded in turn */
-            TRY(expand_graph(p, m->graph.at[i], &changed));
-    }
-    return RLX_OK;
-}
-
-const struct pass pass_expand = {"expand", "write ops without kernels as simpler ones", run};

@@ -2,8 +2,8 @@
  *
  *     a [batch, free, contract] x b [batch, contract, free]  ->  [batch, free a, free b]
  *
- * Both operands are permuted to that order and each group is flattened into one axis; axes that are
- * in place already cost nothing, and neither does flattening. */
+ * Both operands are permuted to that order and each group is flattened into one axis. Without a
+ * batch group it is a plain product of matrices; what is in place already is left alone. */
 #include "pass/expand.h"
 
 struct groups {
@@ -64,7 +64,7 @@ static rlx_status arrange(struct rebuild *r, ir_value x, const struct groups *g,
         shape.at[shape.count++] = product(r, &t, &g->batch);
     shape.at[shape.count++] = product(r, &t, first);
     shape.at[shape.count++] = product(r, &t, second);
-    return expand_reshape(r, *out, shape, out);
+    return expand_reshape_to(r, *out, shape, out);
 }
 
 rlx_status expand_dot_general(struct rebuild *r, const struct ir_node *n, const ir_value *in,
@@ -78,5 +78,5 @@ rlx_status expand_dot_general(struct rebuild *r, const struct ir_node *n, const 
     TRY(arrange(r, in[0], &l, &l.free, &l.contract, &x));
     TRY(arrange(r, in[1], &h, &h.contract, &h.free, &y));
     TRY(expand_2(r, RLX_OP_matmul, x, y, &z));
-    return expand_reshape(r, z, rlx_list_of(n->type.rank, n->type.dim), out);
+    return expand_reshape_to(r, z, rlx_list_of(n->type.rank, n->type.dim), out);
 }

@@ -55,6 +55,9 @@ rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pa
                     struct diag *d);
 /* Is the family rewritten into others where a device has no kernels for it? (Views count.) */
 bool pass_expands(enum op_family f);
+/* Is this node of g, for that device and policy? Control flow is not counted. */
+bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct ir_graph *g,
+                   const struct ir_node *n);
 /* One pass; the module is verified afterwards. */
 rlx_status pass_one(const struct pass *pass, struct ir_module *m, const struct target *t,
                     const struct pass_options *o, uint64_t *changes, struct diag *d);

@@ -143,17 +143,10 @@ rlx_status rebuild_scalar(struct rebuild *r, rlx_dtype dtype, double value, ir_v
     return repeat(r, dtype, &(rlx_list){.count = 0}, value, out);
 }
 
-rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, ir_dim count, double value,
+rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, int64_t count, double value,
                         ir_value *out)
 {
     const rlx_list shape = rlx_list_of(1, &count);
-    union ir_attr attr;
-    ir_value one;
 
-    if (dim_is_static(count))
-        return repeat(r, dtype, &shape, value, out);
-    TRY(rebuild_scalar(r, dtype, value, &one));
-    attr_defaults(RLX_OP_expand, &attr);
-    attr.expand.shape = shape;
-    return rebuild_add(r, RLX_OP_expand, &one, 1, &attr, out);
+    return repeat(r, dtype, &shape, value, out);
 }

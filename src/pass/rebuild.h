@@ -33,9 +33,9 @@ static inline ir_value rebuild_map(const struct rebuild *r, ir_value old)
 /* A new node; attr NULL: defaults. */
 rlx_status rebuild_add(struct rebuild *r, rlx_op op, const ir_value *in, int32_t count,
                        const union ir_attr *attr, ir_value *out);
-/* The same number in every element of a vector; a symbolic count takes an expand. Integers and
- * booleans take what the number truncates to. */
-rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, ir_dim count, double value,
+/* A constant: the same number in every element of a vector, or a scalar. Integers and booleans take
+ * what the number truncates to. */
+rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, int64_t count, double value,
                         ir_value *out);
 rlx_status rebuild_scalar(struct rebuild *r, rlx_dtype dtype, double value, ir_value *out);
 

@@ -1,0 +1,195 @@
+/* legalise.c: put simpler ops in the place of those the device has no kernels for.
+ *
+ *     %y = gated_residual %x, %h, %gate     =>     %t = mul %gate, %h
+ *                                                  %y = add %x, %t
+ *
+ * Needs:  nothing.      Keeps: types, order, labels.
+ * A row of the table says what a kind may become. From that each kind has a depth: 0 where nothing
+ * rewrites it, else one more than the deepest of what it may become. A round rewrites everything
+ * that needs it, so the largest depth among what is left falls from round to round; that is why
+ * this comes to an end. */
+#include "pass/expand.h"
+#include "pass/pass.h"
+
+#define MAX_ROUNDS 16
+#define F(name) FAMILY_##name
+
+/* clang-format off */
+static const struct rewriter rewriters[] = {
+    {F(lora_matmul), REWRITE_COMPOSITE, "unfuse", expand_lora_matmul,
+     {F(reshape), F(matmul), F(binary), F(const_)}},
+    {F(dot_general), REWRITE_COMPOSITE, "dot-general", expand_dot_general,
+     {F(transpose), F(reshape), F(matmul)}},
+    {F(fused_matmul_bias_act), REWRITE_COMPOSITE, "unfuse", expand_matmul_bias_act,
+     {F(matmul), F(binary), F(unary)}},
+    {F(fused_conv_bias_act), REWRITE_COMPOSITE, "unfuse", expand_conv_bias_act,
+     {F(conv), F(reshape), F(binary), F(unary)}},
+    {F(fused_residual_norm), REWRITE_COMPOSITE, "unfuse", expand_residual_norm,
+     {F(binary), F(layer_norm), F(rms_norm)}},
+    {F(fused_swiglu), REWRITE_COMPOSITE, "unfuse", expand_swiglu,
+     {F(narrow), F(unary), F(binary), F(cast)}},
+    {F(fused_attention_block), REWRITE_COMPOSITE, "unfuse", expand_attention_block,
+     {F(matmul), F(binary), F(narrow), F(rope), F(attention)}},
+    {F(fused_transformer_layer), REWRITE_COMPOSITE, "unfuse", expand_transformer_layer,
+     {F(matmul), F(binary), F(narrow), F(attention), F(layer_norm), F(unary), F(const_)}},
+    {F(elementwise_region), REWRITE_COMPOSITE, "region", expand_region,
+     {F(unary), F(cast), F(binary), F(compare), F(where), F(resize_nearest_2x)}},
+    {F(batch_elementwise_region), REWRITE_COMPOSITE, "region", expand_batch_region,
+     {F(elementwise_region), F(concat)}},
+    {F(transform_region), REWRITE_COMPOSITE, "region", expand_transform,
+     {F(resize_nearest_2x)}},
+    {F(layer_norm_2d), REWRITE_COMPOSITE, "norm", expand_layer_norm_2d,
+     {F(layer_norm)}},
+    {F(ada_layer_norm), REWRITE_COMPOSITE, "norm", expand_ada_layer_norm,
+     {F(layer_norm), F(rms_norm), F(binary), F(const_)}},
+    {F(gated_residual), REWRITE_COMPOSITE, "norm", expand_gated_residual,
+     {F(binary)}},
+    {F(group_norm), REWRITE_LOGICAL, "group-norm", expand_group_norm,
+     {F(cast), F(reshape), F(reduce), F(binary), F(unary), F(const_)}},
+    {F(resize_nearest_2x), REWRITE_LOGICAL, "resize", expand_resize_nearest_2x,
+     {F(reshape), F(expand)}},
+    {F(relu_backward), REWRITE_LACKING, "activation-gradient", expand_activation_backward,
+     {F(compare), F(cast), F(binary), F(const_)}},
+    {F(activation_backward), REWRITE_LACKING, "activation-gradient", expand_activation_backward,
+     {F(unary), F(binary), F(compare), F(where), F(cast), F(const_)}},
+    {F(reduce), REWRITE_PARTLY, "last-axis-reduce", expand_reduce,
+     {F(transpose), F(reshape), F(reduce)}},
+};
+/* clang-format on */
+#define REWRITER_COUNT (sizeof rewriters / sizeof rewriters[0])
+
+const struct rewriter *rewriter_at(size_t i)
+{
+    return i < REWRITER_COUNT ? &rewriters[i] : NULL;
+}
+
+const struct rewriter *rewriter_of(enum op_family f)
+{
+    for (size_t i = 0; i < REWRITER_COUNT; i++)
+        if (rewriters[i].kind == f)
+            return &rewriters[i];
+    return NULL;
+}
+
+/* Past MAX_ROUNDS the table goes in a circle. A kind that makes itself makes a form of itself that
+ * needs no rewriting. */
+static int depth_of(enum op_family f, int level)
+{
+    const struct rewriter *w = rewriter_of(f);
+    int deepest = 0;
+
+    if (!w || level > MAX_ROUNDS)
+        return 0;
+    for (size_t i = 0; i < sizeof w->makes / sizeof w->makes[0] && w->makes[i]; i++) {
+        int depth = w->makes[i] == f ? 0 : depth_of(w->makes[i], level + 1);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest + 1;
+}
+
+int rewriter_depth(enum op_family f)
+{
+    return depth_of(f, 0);
+}
+
+bool pass_expands(enum op_family f)
+{
+    const struct rewriter *w = rewriter_of(f);
+
+    return (w && w->when != REWRITE_PARTLY) || f == FAMILY_custom_fn || f == FAMILY_reshape ||
+           f == FAMILY_stop_gradient;
+}
+
+static bool reduces_last_axis(const struct ir_graph *g, const struct ir_node *n)
+{
+    const rlx_list *axes = &n->attr.reduce.axes;
+
+    return axes->count == 1 && axes->at[0] == ir_type_of(g, n->in[0])->rank - 1;
+}
+
+bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct ir_graph *g,
+                   const struct ir_node *n)
+{
+    enum op_family f = op_info(n->op)->family;
+    const struct rewriter *w = rewriter_of(f);
+
+    if (!w)
+        return false;
+    switch (w->when) {
+    case REWRITE_COMPOSITE: return !t || !t->native[f];
+    case REWRITE_LACKING: return t && !t->native[f];
+    case REWRITE_LOGICAL:
+        return dispatch == RLX_DISPATCH_COMMON ||
+               (dispatch == RLX_DISPATCH_AUTO && t && !t->native[f]);
+    case REWRITE_PARTLY: return t && t->reduce_last_axis_only && !reduces_last_axis(g, n);
+    }
+    return false;
+}
+
+static bool needs_rewrite(const struct pass_run *p, const struct ir_graph *g,
+                          const struct ir_node *n)
+{
+    return pass_rewrites(p->target, p->options->dispatch, g, n);
+}
+
+static rlx_status replace(struct rebuild *r, const struct ir_node *n)
+{
+    ir_value *in = arena_array(&r->old->mod->arena, ir_value, (size_t)n->in_count), out;
+
+    if (!in)
+        return diag_no_memory(r->diag, (size_t)n->in_count * sizeof *in);
+    for (int32_t i = 0; i < n->in_count; i++)
+        in[i] = rebuild_map(r, n->in[i]);
+    diag_at(r->diag, op_info(n->op)->name, ir_id(r->old, n), n->label);
+    TRY(rewriter_of(op_info(n->op)->family)->expand(r, n, in, &out));
+    rebuild_replace(r, n, out);
+    return RLX_OK;
+}
+
+static rlx_status rewrite_graph(struct pass_run *p, struct ir_graph *g)
+{
+    struct rebuild r;
+    rlx_status s = rebuild_begin(&r, g, p->diag);
+
+    for (size_t i = 0; s == RLX_OK && i < g->node.len; i++) {
+        const struct ir_node *n = &g->node.at[i];
+        bool rewrite = needs_rewrite(p, g, n);
+        p->changes += rewrite;
+        s = rewrite ? replace(&r, n) : rebuild_keep(&r, n);
+    }
+    if (s == RLX_OK)
+        s = rebuild_finish(&r);
+    if (s != RLX_OK)
+        rebuild_drop(&r);
+    return s;
+}
+
+/* The largest depth of what still needs rewriting; 0: nothing does. */
+static int deepest_in(const struct pass_run *p, const struct ir_graph *g)
+{
+    int deepest = 0;
+
+    IR_EACH(n, g) {
+        int depth = needs_rewrite(p, g, n) ? rewriter_depth(op_info(n->op)->family) : 0;
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
+static rlx_status run(struct pass_run *p, struct ir_module *m)
+{
+    for (size_t i = 0; i < m->graph.len; i++) {
+        struct ir_graph *g = m->graph.at[i];
+        int before = MAX_ROUNDS + 1, depth;
+        while ((depth = deepest_in(p, g)) > 0) {
+            if (depth >= before)
+                return diag_fail(p->diag, RLX_ERROR_INTERNAL,
+                                 "rewriting goes in a circle at depth %d", depth);
+            TRY(rewrite_graph(p, g));
+            before = depth;
+        }
+    }
+    return RLX_OK;
+}
+
+const struct pass pass_expand = {"expand", "write ops without kernels as simpler ones", run};
