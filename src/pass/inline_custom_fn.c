@@ -4,33 +4,22 @@
  *
  * Needs:  nothing.      Keeps: types, order, labels. Runs before differentiation has any use for
  * the node, or after it; a plain compile never differentiates. */
+#include "pass/inline.h"
 #include "pass/pass.h"
-#include "pass/rebuild.h"
 
-/* Copies the nodes of a sub-graph into the graph being made; out[i] is its i-th output. */
-static rlx_status inline_graph(struct rebuild *r, const struct ir_graph *sub, const ir_value *in,
-                               ir_value *out)
+static rlx_status replace(struct rebuild *r, const struct ir_node *n)
 {
+    const struct ir_graph *sub = r->old->mod->graph.at[n->attr.custom_fn.fwd_graph];
     struct arena *arena = &r->old->mod->arena;
-    ir_value *map = arena_array(arena, ir_value, sub->node.len);
-    size_t taken = 0;
+    ir_value *in = arena_array(arena, ir_value, (size_t)n->in_count);
+    ir_value *out = arena_array(arena, ir_value, sub->output.len);
 
-    if (!map)
-        return diag_no_memory(r->diag, sub->node.len * sizeof *map);
-    for (size_t i = 0; i < sub->node.len; i++) {
-        const struct ir_node *n = &sub->node.at[i];
-        ir_value *operand = arena_array(arena, ir_value, (size_t)n->in_count);
-        if (!operand)
-            return diag_no_memory(r->diag, (size_t)n->in_count * sizeof *operand);
-        if (n->op == RLX_OP_input) {
-            map[i] = in[taken++];
-            continue;
-        }
-        for (int32_t k = 0; k < n->in_count; k++)
-            operand[k] = map[n->in[k]];
-        TRY(rebuild_add(r, n->op, operand, n->in_count, &n->attr, &map[i]));
-    }
-    *out = map[sub->output.at[0]];
+    if (!in || !out)
+        return diag_no_memory(r->diag, (size_t)n->in_count * sizeof *in);
+    for (int32_t k = 0; k < n->in_count; k++)
+        in[k] = rebuild_map(r, n->in[k]);
+    TRY(inline_graph(r, sub, in, out));
+    rebuild_replace(r, n, out[0]);
     return RLX_OK;
 }
 
@@ -41,23 +30,10 @@ static rlx_status rewrite(struct pass_run *p, struct ir_graph *g)
 
     for (size_t i = 0; s == RLX_OK && i < g->node.len; i++) {
         const struct ir_node *n = &g->node.at[i];
-        ir_value *in, out = RLX_NO_VALUE;
+        bool is_call = n->op == RLX_OP_custom_fn;
 
-        if (n->op != RLX_OP_custom_fn) {
-            s = rebuild_keep(&r, n);
-            continue;
-        }
-        in = arena_array(&g->mod->arena, ir_value, (size_t)n->in_count);
-        if (!in) {
-            s = diag_no_memory(p->diag, (size_t)n->in_count * sizeof *in);
-            break;
-        }
-        for (int32_t k = 0; k < n->in_count; k++)
-            in[k] = rebuild_map(&r, n->in[k]);
-        s = inline_graph(&r, g->mod->graph.at[n->attr.custom_fn.fwd_graph], in, &out);
-        if (s == RLX_OK)
-            rebuild_replace(&r, n, out);
-        p->changes++;
+        s = is_call ? replace(&r, n) : rebuild_keep(&r, n);
+        p->changes += is_call;
     }
     if (s == RLX_OK)
         s = rebuild_finish(&r);

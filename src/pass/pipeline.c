@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 
-extern const struct pass pass_inline_custom_fn, pass_simplify, pass_fold, pass_cse, pass_dce,
-    pass_expand;
+extern const struct pass pass_inline_custom_fn, pass_lower_control_flow, pass_simplify, pass_fold,
+    pass_cse, pass_dce, pass_expand;
 
 enum when {
     OPTIONAL, /* not when nothing is to be optimised */
@@ -20,6 +20,7 @@ static const struct {
     enum when when;
 } passes[] = {
     {&pass_inline_custom_fn, REQUIRED},
+    {&pass_lower_control_flow, REQUIRED},
     {&pass_simplify, CLEANUP},
     {&pass_fold, CLEANUP},
     {&pass_cse, CLEANUP},
