@@ -7,11 +7,13 @@
 
 void cli_help(const struct command *cmd, FILE *out)
 {
+    const struct flag *f = cmd->flags ? cmd->flags() : NULL; /* may complete the details */
+
     fprintf(out, "usage: %s\n\n%s.\n", cmd->usage, cmd->summary);
     if (cmd->details)
         fprintf(out, "\n%s\n", cmd->details);
     fputs("\nflags:\n", out);
-    for (const struct flag *f = cmd->flags ? cmd->flags() : NULL; f && f->name; f++) {
+    for (; f && f->name; f++) {
         char head[64];
         snprintf(head, sizeof head, "%s%s%s", f->name, f->value ? " " : "",
                  f->value ? f->value : "");

@@ -1,10 +1,29 @@
 /* print.c: `rlx print`, a graph as text or as a picture. */
+#include <string.h>
+
 #include "cli.h"
 
 static struct {
     bool types, full;
-    const char *svg, *dot;
+    const char *svg, *dot, *after, *device;
 } opt;
+
+static char details[2048];
+
+/* The passes there are, in lines that fit. */
+static void list_passes(void)
+{
+    size_t len = (size_t)snprintf(details, sizeof details, "The passes of --after:"), width = len;
+    const char *pass;
+
+    for (size_t i = 0; len < sizeof details && rlx_pass_list(i, &pass, NULL); i++) {
+        bool full = width + strlen(pass) > 90;
+        int added = snprintf(details + len, sizeof details - len, "%s%s%s", i ? "," : "",
+                             full ? "\n" : " ", pass);
+        width = full ? strlen(pass) : width + (size_t)added;
+        len += (size_t)added;
+    }
+}
 
 static const struct flag *flags(void)
 {
@@ -12,9 +31,13 @@ static const struct flag *flags(void)
         {"--types", FLAG_SWITCH, &opt.types, NULL, "the type behind every node"},
         {"--full", FLAG_SWITCH, &opt.full, NULL,
          "large constants in full, so that it parses again"},
+        {"--after", FLAG_TEXT, &opt.after, "PASS", "as it is after this pass of a compile"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "the device of --after (cpu)"},
         {"--svg", FLAG_TEXT, &opt.svg, "OUT", "draw the graph to an SVG file instead"},
         {"--dot", FLAG_TEXT, &opt.dot, "OUT", "write it for Graphviz instead"},
         {0}};
+
+    list_passes();
     return list;
 }
 
@@ -32,6 +55,22 @@ static int draw(struct cli *c, const rlx_model *m, rlx_picture kind, const char 
     return code;
 }
 
+static int print_after(struct cli *c, const rlx_model *m, const char *path)
+{
+    const char *name = opt.device ? opt.device : "cpu";
+    rlx_device *dev;
+    rlx_error err;
+    int code = EXIT_DONE;
+
+    if (rlx_device_open(c->ctx, rlx_cstr(name), &dev, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot open", name);
+    if (rlx_model_print_after(m, opt.after, dev, !opt.full, opt.types, cli_write, stdout, &err) !=
+        RLX_OK)
+        code = cli_fail(c, &err, "cannot compile", path);
+    rlx_device_close(dev);
+    return code;
+}
+
 static int run(struct cli *c, int argc, char **argv)
 {
     struct texts args;
@@ -43,13 +82,19 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
+    if (opt.after && (opt.svg || opt.dot))
+        return cli_misuse(c, "--after prints text; it draws nothing");
+    if (opt.device && !opt.after)
+        return cli_misuse(c, "--device belongs to --after");
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
+    if (opt.after)
+        code = print_after(c, m, args.at[0]);
     if (opt.svg)
         code = draw(c, m, RLX_PICTURE_SVG, opt.svg);
     if (opt.dot && code == EXIT_DONE)
         code = draw(c, m, RLX_PICTURE_DOT, opt.dot);
-    if (!opt.svg && !opt.dot &&
+    if (!opt.svg && !opt.dot && !opt.after &&
         rlx_model_print(m, !opt.full, opt.types, cli_write, stdout, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot print", args.at[0]);
     rlx_model_destroy(m);
@@ -59,7 +104,9 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_print = {
     .name = "print",
     .summary = "Print a graph in its canonical text form, or draw it",
-    .usage = "rlx print [--types] [--full] [--svg OUT] [--dot OUT] FILE",
+    .usage =
+        "rlx print [--types] [--full] [--after PASS [--device D]] [--svg OUT] [--dot OUT] FILE",
+    .details = details,
     .run = run,
     .flags = flags,
 };

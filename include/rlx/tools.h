@@ -42,6 +42,20 @@ RLX_API rlx_status rlx_model_transform(const rlx_model *m, const char *passes, r
 /* Pass number i of those there are; false: there are no more. */
 RLX_API bool rlx_pass_list(size_t i, const char **name, const char **summary);
 
+/* The graph as it is after that pass of a compile for dev (NULL: for none in particular); of a pass
+ * that is made several times, after the last time. */
+RLX_API rlx_status rlx_model_print_after(const rlx_model *m, const char *pass, rlx_device *dev,
+                                         bool elide, bool types, rlx_write_fn write, void *user,
+                                         rlx_error *err);
+/* Who runs what on dev: for each op in the model whether the device has a kernel, simpler ops stand
+ * in for it, or nothing does: a table, or JSON. */
+RLX_API rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json,
+                                      rlx_write_fn write, void *user, rlx_error *err);
+/* A new model in which those params are inputs, of the same names and types; NAME where there is no
+ * such param. What the others were set to stays. */
+RLX_API rlx_status rlx_model_promote_params(const rlx_model *m, const char *const *names,
+                                            size_t count, rlx_model **out, rlx_error *err);
+
 /* ---- memory plans ---- */
 
 typedef enum rlx_plan_format { RLX_PLAN_TEXT, RLX_PLAN_JSON, RLX_PLAN_SVG } rlx_plan_format;

@@ -12,6 +12,7 @@
 
 #include "api/fold_eval.h"
 #include "api/objects.h"
+#include "api/stages.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "pass/pass.h"
@@ -276,6 +277,8 @@ static rlx_status make(struct making *k)
     TRY(list_inputs(k));
     rlx_status status = pass_all(k->mod, &k->target, &options, k->d);
     fold_eval_free(&fold);
+    if (status == RLX_ERROR_UNSUPPORTED)
+        stages_log_dispatch(s->model, &k->target, s->desc.dispatch);
     TRY(status);
     TRY(split(k));
     if (!ir_module_is_static(k->mod))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/fold_eval.h"
+#include "api/hand_out.h"
 #include "api/objects.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -12,16 +13,6 @@
 #include "ir/shape.h"
 #include "ir/text.h"
 #include "pass/pass.h"
-
-/* Text made in memory goes out in one piece, unless memory ran out on the way. */
-static void hand_out(struct text *t, rlx_write_fn write, void *user, struct diag *d)
-{
-    if (d->first.status == RLX_OK && t->failed)
-        diag_no_memory(d, t->len);
-    if (d->first.status == RLX_OK && t->len)
-        write(user, t->at, t->len);
-    text_free(t);
-}
 
 static bool arguments_hold(const rlx_model *m, rlx_write_fn write, struct diag *d)
 {

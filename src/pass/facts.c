@@ -65,6 +65,25 @@ bool node_has_graphs(const struct ir_node *n)
     return false;
 }
 
+static void mark_graph(const struct ir_module *m, int32_t id, bool *used)
+{
+    if (id < 0 || (size_t)id >= m->graph.len || used[id])
+        return;
+    used[id] = true;
+    IR_EACH(n, m->graph.at[id]) {
+        size_t count;
+        const struct attr_info *a = family_attrs(op_info(n->op)->family, &count);
+        for (size_t i = 0; i < count; i++)
+            if (a[i].kind == ATTR_GRAPH)
+                mark_graph(m, *(const attr_GRAPH *)((const char *)&n->attr + a[i].offset), used);
+    }
+}
+
+void graphs_in_use(const struct ir_module *m, bool *used)
+{
+    mark_graph(m, 0, used);
+}
+
 bool value_is_written_state(const struct ir_graph *g, ir_value v)
 {
     for (size_t i = 0; i < g->written.len; i++)

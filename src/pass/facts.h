@@ -10,6 +10,9 @@ bool node_is_pure(const struct ir_module *m, const struct ir_node *n);
 /* No attribute holds a symbolic dim. */
 bool node_attrs_are_static(const struct ir_node *n);
 bool node_has_graphs(const struct ir_node *n); /* control flow */
+/* used[i]: graph i is the entry, or the entry comes to it. used: all false, as many as there are.
+ */
+void graphs_in_use(const struct ir_module *m, bool *used);
 /* A state that some node of the graph writes: where it is read decides what is read. */
 bool value_is_written_state(const struct ir_graph *g, ir_value v);
 

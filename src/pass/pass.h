@@ -61,5 +61,9 @@ bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct i
 /* One pass; the module is verified afterwards. */
 rlx_status pass_one(const struct pass *pass, struct ir_module *m, const struct target *t,
                     const struct pass_options *o, uint64_t *changes, struct diag *d);
+/* promote_params.c: those params of the entry become inputs; NAME where there is none of that name.
+ */
+rlx_status pass_promote_params(struct ir_module *m, const char *const *names, size_t count,
+                               struct diag *d);
 
 #endif

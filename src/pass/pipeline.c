@@ -1,9 +1,8 @@
 /* pipeline.c: the passes there are and the order a compile makes them in. */
 #include "pass/pass.h"
 
-#include <string.h>
-
 #include "base/str.h"
+#include "pass/dispatch.h"
 
 extern const struct pass pass_inline_custom_fn, pass_lower_control_flow, pass_simplify, pass_fold,
     pass_cse, pass_dce, pass_expand;
@@ -76,35 +75,6 @@ rlx_status pass_one(const struct pass *pass, struct ir_module *m, const struct t
     return RLX_OK;
 }
 
-/* All that the device has no kernels for, in one message. */
-static rlx_status check_native(const struct ir_module *m, const struct target *t, struct diag *d)
-{
-    char names[320] = "";
-    size_t len = 0, offenders = 0;
-
-    for (size_t i = 0; i < m->graph.len; i++) {
-        IR_EACH(n, m->graph.at[i]) {
-            const struct op_info *o = op_info(n->op);
-            size_t need = strlen(o->name);
-            if (op_is(n->op, OP_LEAF) || t->native[o->family] || n->op == RLX_OP_reshape ||
-                n->op == RLX_OP_stop_gradient)
-                continue;
-            offenders++;
-            if (strstr(names, o->name) || len + need + 3 > sizeof names)
-                continue;
-            if (len)
-                memcpy(names + len, ", ", 3);
-            len += len ? 2 : 0;
-            memcpy(names + len, o->name, need + 1);
-            len += need;
-        }
-    }
-    if (offenders == 0)
-        return RLX_OK;
-    return diag_fail(d, RLX_ERROR_UNSUPPORTED, "%s has no kernel for %zu nodes of: %s", t->backend,
-                     offenders, names);
-}
-
 /* passes[from .. to) in turn, up to MAX_ROUNDS times, until a round changes nothing. */
 static rlx_status clean_up(size_t from, size_t to, struct ir_module *m, const struct target *t,
                            const struct pass_options *o, struct diag *d)
@@ -133,5 +103,5 @@ rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pa
         else
             TRY(pass_one(passes[i].pass, m, t, o, NULL, d));
     }
-    return t ? check_native(m, t, d) : RLX_OK;
+    return t ? dispatch_check(m, t, d) : RLX_OK;
 }

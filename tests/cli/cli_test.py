@@ -337,6 +337,43 @@ def test_info(_):
     need(from_pipe.json() == about, "info of standard input differs")
 
 
+def test_info_dispatch(t):
+    for example in EXAMPLES:
+        r = rlx("info", "--dispatch", "--json", example).json()
+        need(r["backend"] == "cpu" and r["compile_ready"] and not r["offenders"], f"{example}: {r}")
+        need({op["path"] for op in r["ops"]} <= {"native", "rewritten"}, f"{example}: {r['ops']}")
+        text = rlx("info", "--dispatch", "--device", "cpu", example).out
+        need("everything runs" in text, f"{example.name}: {text!r}")
+        for op in r["ops"]:
+            need(re.search(rf"^{op['op']} +{op['count']}  {op['path']}", text, re.M),
+                 f"{example.name}: {op} is not in the table")
+    dot = t.write("dot.rlx", "rlx 1\ngraph (input %a: f32[2,3], input %b: f32[2,4]) {\n"
+                             "%y = dot_general %a, %b lhs_contracting=[0] rhs_contracting=[0]\n"
+                             "return %y }")
+    op = rlx("info", "--dispatch", "--json", dot).json()["ops"][0]
+    need(op["path"] == "rewritten" and op["rewriter"] == "dot-general", f"dot_general: {op}")
+    rlx("info", "--dispatch", "--device", "nonsense", MLP, code=FAILED)
+    rlx("info", "--device", "cpu", MLP, code=MISUSED)
+
+
+def test_print_after(t):
+    graph = t.write("g.rlx", "rlx 1\ngraph (input %x: f32[2]) {\n%a = const f32[2] {1 4}\n"
+                             "%b = sqrt %a\n%c = sqrt %a\n%d = mul %x, %b\n%e = cast %d to=f32\n"
+                             "%y = add %e, %c\nreturn %y }")
+    early = rlx("print", "--after=inline-custom-fn", graph).out
+    need("sqrt" in early and "cast" in early, f"nothing is folded yet: {early!r}")
+    late = rlx("print", "--after", "dce", "--device", "cpu", "--types", graph).out
+    need("sqrt" not in late and "cast" not in late, f"folded and simplified: {late!r}")
+    need(late.count("const f32[2] {1 2}") == 1, f"equal constants are merged: {late!r}")
+    r = rlx("print", "--after=nonsense", graph, code=FAILED)
+    need("nonsense" in r.err, f"{r.what}: {r.err!r}")
+    rlx("print", "--after=dce", "--svg", t.path / "x.svg", graph, code=MISUSED)
+    rlx("print", "--device", "cpu", graph, code=MISUSED)
+    shown = rlx("help", "print").out
+    for name in re.findall(r"^([\w-]+) +\w", rlx("opt", "--list").out, re.M):
+        need(name in shown, f"help print does not name {name}")
+
+
 def test_print_is_a_fixed_point(t):
     corpus = (ROOT / "fuzz" / "corpus" / "ir_text").glob("*.rlx")
     # custom.rlx has an op that only the program that registered it knows.
@@ -383,7 +420,8 @@ def test_pictures(t):
 def test_opt(t):
     r = rlx("opt", "--list")
     passes = re.findall(r"^([\w-]+) +\w", r.out, re.M)
-    need({"expand", "dce"} <= set(passes), f"opt --list: {r.out!r}")
+    need({"expand", "dce", "fold", "cse", "simplify"} <= set(passes), f"opt --list: {r.out!r}")
+    need(len(passes) == len(set(passes)), f"opt --list names a pass twice: {r.out!r}")
     for example in EXAMPLES:
         once = rlx("opt", "--pass=expand,dce", example).out
         again = rlx("opt", "--pass=expand,dce", t.write("once.rlx", once)).out

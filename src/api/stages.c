@@ -1,0 +1,184 @@
+/* stages.c: what the compiler makes of a model on the way to a device: who runs which op, the graph
+ * after a pass; and params turned into inputs: rlx/tools.h. */
+#include "api/stages.h"
+
+#include <string.h>
+
+#include "api/fold_eval.h"
+#include "api/hand_out.h"
+#include "ir/text.h"
+#include "pass/dispatch.h"
+#include "pass/pass.h"
+
+/* ---- dispatch ---- */
+
+rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json, rlx_write_fn write,
+                              void *user, rlx_error *err)
+{
+    struct diag d;
+    struct dispatch_report r;
+    struct target target;
+    struct text t;
+
+    diag_init(&d, "dispatch");
+    if (!m || !dev || !write) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !dev ? "dev" : "write");
+        return diag_report(&d, err);
+    }
+    dev->backend->ops->describe(dev->backend, &target);
+    if (dispatch_inspect(m->mod, &target, RLX_DISPATCH_AUTO, true, &r, &d) == RLX_OK) {
+        text_init(&t, &m->ctx->mem);
+        if (json)
+            dispatch_print_json(&r, &t);
+        else
+            dispatch_print(&r, &t);
+        hand_out(&t, write, user, &d);
+        dispatch_free(&r);
+    }
+    return diag_report(&d, err);
+}
+
+static void log_lines(const rlx_context *ctx, char *text)
+{
+    for (char *end; *text; text = end + 1) {
+        end = strchr(text, '\n');
+        if (!end)
+            break;
+        *end = 0;
+        if (end != text)
+            ctx->log(ctx->log_user, 2, text);
+    }
+}
+
+void stages_log_dispatch(const struct rlx_model *m, const struct target *t, rlx_dispatch policy)
+{
+    struct dispatch_report r;
+    struct text text;
+    struct diag d; /* its own: the report is an extra */
+
+    diag_init(&d, "dispatch");
+    if (!m->ctx->log || dispatch_inspect(m->mod, t, policy, true, &r, &d) != RLX_OK)
+        return;
+    text_init(&text, &m->ctx->mem);
+    dispatch_print(&r, &text);
+    if (!text.failed)
+        log_lines(m->ctx, text.at);
+    text_free(&text);
+    dispatch_free(&r);
+}
+
+/* ---- the graph after a pass ---- */
+
+struct watch {
+    const struct pass *pass;
+    const struct text_print_options *print;
+    struct text text; /* the module when the pass was made last */
+    struct diag *diag;
+};
+
+static void look(void *user, const struct pass *pass, const struct ir_module *m, uint64_t changes)
+{
+    struct watch *w = user;
+
+    (void)changes;
+    if (pass != w->pass)
+        return;
+    text_free(&w->text);
+    text_init(&w->text, m->mem);
+    ir_print(m, w->print, &w->text, w->diag);
+}
+
+/* What was seen is handed out even where a later pass fails: that may be why somebody looks. */
+static rlx_status print_after(const rlx_model *m, rlx_device *dev, struct watch *w,
+                              rlx_write_fn write, void *user, struct diag *d)
+{
+    struct fold_eval fold;
+    const struct pass_options options = {
+        .eval = fold_eval_node, .eval_user = &fold, .after = look, .after_user = w};
+    struct ir_module *mod;
+    struct target target;
+
+    TRY(ir_module_copy(m->mod, &m->ctx->mem, &mod, d));
+    if (dev)
+        dev->backend->ops->describe(dev->backend, &target);
+    fold_eval_init(&fold, &m->ctx->mem, dev ? dev->backend : NULL);
+    rlx_status s = pass_all(mod, dev ? &target : NULL, &options, d);
+    fold_eval_free(&fold);
+    ir_module_destroy(mod);
+    if (w->text.failed)
+        return diag_no_memory(d, w->text.len);
+    if (w->text.len)
+        write(user, w->text.at, w->text.len);
+    return s;
+}
+
+rlx_status rlx_model_print_after(const rlx_model *m, const char *pass, rlx_device *dev, bool elide,
+                                 bool types, rlx_write_fn write, void *user, rlx_error *err)
+{
+    const struct text_print_options print = {.elide = elide, .types = types};
+    struct diag d;
+
+    diag_init(&d, "print");
+    if (!m || !pass || !write) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !pass ? "pass" : "write");
+        return diag_report(&d, err);
+    }
+    struct watch w = {.pass = pass_find(rlx_cstr(pass)), .print = &print, .diag = &d};
+    text_init(&w.text, &m->ctx->mem);
+    if (!w.pass)
+        diag_fail(&d, RLX_ERROR_NAME, "there is no pass \"%s\"", pass);
+    else
+        print_after(m, dev, &w, write, user, &d);
+    text_free(&w.text);
+    return diag_report(&d, err);
+}
+
+/* ---- params to inputs ---- */
+
+/* What the other params were set to stays. */
+static rlx_status keep_params(const rlx_model *m, rlx_model *made, rlx_error *err)
+{
+    for (size_t i = 0; i < made->param_count; i++) {
+        size_t from;
+        if (model_find_param(m, made->param[i].name, &from, NULL) != RLX_OK || !m->param[from].data)
+            continue;
+        const struct ir_type *type = ir_type_of(ir_entry(m->mod), m->param[from].node);
+        rlx_tensor value = {.dtype = type->dtype,
+                            .rank = type->rank,
+                            .data = m->param[from].data,
+                            .bytes = (size_t)m->param[from].bytes};
+        memcpy(value.dim, type->dim, sizeof value.dim);
+        TRY(rlx_model_set_param(made, arena_str(&made->arena, made->param[i].name).ptr, &value,
+                                err));
+    }
+    return RLX_OK;
+}
+
+rlx_status rlx_model_promote_params(const rlx_model *m, const char *const *names, size_t count,
+                                    rlx_model **out, rlx_error *err)
+{
+    struct diag d;
+    struct ir_module *mod = NULL;
+    rlx_model *made;
+
+    diag_init(&d, "promote");
+    if (!m || !out || (count && !names)) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !out ? "out" : "names");
+        return diag_report(&d, err);
+    }
+    rlx_status s = ir_module_copy(m->mod, &m->ctx->mem, &mod, &d);
+    if (s == RLX_OK)
+        s = pass_promote_params(mod, names, count, &d);
+    if (s == RLX_OK)
+        s = model_from_copy(m, mod, &made, &d);
+    if (s != RLX_OK) {
+        ir_module_destroy(mod);
+        return diag_report(&d, err);
+    }
+    s = keep_params(m, made, err);
+    if (s == RLX_OK)
+        *out = made;
+    else
+        rlx_model_destroy(made);
+    return s;
+}
