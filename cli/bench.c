@@ -9,7 +9,7 @@
 #include "bind.h"
 
 static struct {
-    const char *op, *device;
+    const char *op, *device, *precision;
     struct texts dims;
     int64_t repeat, milliseconds;
     bool json;
@@ -21,6 +21,8 @@ static const struct flag *flags(void)
         {"--op", FLAG_TEXT, &opt.op, "SPEC", "one op: \"matmul f32[512,512] f32[512,512] attr=v\""},
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
+        {"--precision", FLAG_TEXT, &opt.precision, "P",
+         "floats as: f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
         {"--repeat", FLAG_NUMBER, &opt.repeat, "N", "exactly so many runs"},
         {"--ms", FLAG_NUMBER, &opt.milliseconds, "N", "as many runs as fit in this time (1000)"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
@@ -212,6 +214,8 @@ static int run(struct cli *c, int argc, char **argv)
     struct texts args;
     struct opened o = {0};
     rlx_model *model;
+    rlx_session_desc desc = {0};
+    rlx_error err;
     int code;
 
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
@@ -220,9 +224,15 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "takes one file, or --op with the types of its operands");
     if (opt.repeat < 0 || opt.milliseconds < 0)
         return cli_misuse(c, "--repeat and --ms must not be negative");
+    if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
+        return cli_misuse(c, "--precision: %s", err.message);
     const char *what = opt.op ? opt.op : args.at[0];
-    struct open_options options = {
-        .path = what, .device = opt.device, .dims = &opt.dims, .random = true, .seed = 1};
+    struct open_options options = {.path = what,
+                                   .device = opt.device,
+                                   .dims = &opt.dims,
+                                   .random = true,
+                                   .seed = 1,
+                                   .session = &desc};
     code = opt.op ? op_model(c, opt.op, &model) : cli_load(c, args.at[0], &model);
     if (code != EXIT_DONE)
         return code;

@@ -2,7 +2,7 @@
 #include "cli.h"
 
 static struct {
-    const char *pass, *device;
+    const char *pass, *device, *precision;
     bool list, types;
 } opt;
 
@@ -11,6 +11,8 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"--pass", FLAG_TEXT, &opt.pass, "A,B", "the passes to make, in this order"},
         {"--device", FLAG_TEXT, &opt.device, "D", "as for this device; without it, for none"},
+        {"--precision", FLAG_TEXT, &opt.precision, "P",
+         "floats as: f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
         {"--types", FLAG_SWITCH, &opt.types, NULL, "the type behind every node"},
         {"--list", FLAG_SWITCH, &opt.list, NULL, "list the passes there are"},
         {0}};
@@ -30,12 +32,15 @@ static int transform(struct cli *c, const rlx_model *m, const char *path)
 {
     rlx_model *out;
     rlx_device *dev = NULL;
+    rlx_session_desc desc = {0};
     rlx_error err;
     int code = EXIT_DONE;
 
+    if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
+        return cli_misuse(c, "--precision: %s", err.message);
     if (opt.device && rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open", opt.device);
-    if (rlx_model_transform(m, opt.pass, dev, &out, &err) != RLX_OK)
+    if (rlx_model_transform_for(m, opt.pass, dev, &desc, &out, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot transform", path);
     else {
         if (rlx_model_print(out, false, opt.types, cli_write, stdout, &err) != RLX_OK)
@@ -68,7 +73,7 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_opt = {
     .name = "opt",
     .summary = "Print a graph after named passes",
-    .usage = "rlx opt --pass=A,B [--device D] [--types] FILE | rlx opt --list",
+    .usage = "rlx opt --pass=A,B [--device D] [--precision P] [--types] FILE | rlx opt --list",
     .run = run,
     .flags = flags,
 };

@@ -9,7 +9,7 @@
 
 static struct {
     struct texts inputs, params, dims;
-    const char *output, *device;
+    const char *output, *device, *precision;
     bool random, profile;
     int64_t seed;
 } opt = {.device = "auto"};
@@ -22,6 +22,8 @@ static const struct flag *flags(void)
         {"--output", FLAG_TEXT, &opt.output, "DIR", "write every output there as NAME.npy"},
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
+        {"--precision", FLAG_TEXT, &opt.precision, "P",
+         "floats as: f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
         {"--random", FLAG_SWITCH, &opt.random, NULL, "random values for what is not given"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL, "time every step"},
@@ -124,12 +126,16 @@ static int run(struct cli *c, int argc, char **argv)
 {
     struct texts args;
     struct opened o;
+    rlx_session_desc desc = {0};
+    rlx_error err;
     int code;
 
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
+    if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
+        return cli_misuse(c, "--precision: %s", err.message);
     code = opened_open(&o, c,
                        &(struct open_options){.path = args.at[0],
                                               .device = opt.device,
@@ -137,7 +143,8 @@ static int run(struct cli *c, int argc, char **argv)
                                               .params = &opt.params,
                                               .dims = &opt.dims,
                                               .random = opt.random,
-                                              .seed = (uint64_t)opt.seed});
+                                              .seed = (uint64_t)opt.seed,
+                                              .session = &desc});
     if (code == EXIT_DONE)
         code = run_model(c, &o, args.at[0]);
     opened_close(&o);

@@ -39,6 +39,15 @@ RLX_API rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_writ
  * particular. */
 RLX_API rlx_status rlx_model_transform(const rlx_model *m, const char *passes, rlx_device *dev,
                                        rlx_model **out, rlx_error *err);
+/* The same, where passes see what a session of that desc would be asked for: its precision and
+ * precision_map. NULL: all defaults. */
+RLX_API rlx_status rlx_model_transform_for(const rlx_model *m, const char *passes, rlx_device *dev,
+                                           const rlx_session_desc *desc, rlx_model **out,
+                                           rlx_error *err);
+/* A policy by name: "as-declared", "f32", "f16", "mixed-conservative", "mixed", "mixed-bf16"; or a
+ * custom one by its parts, what is left out being f32: "compute=f16,movement=bf16". Sets precision
+ * and precision_map of the desc. */
+RLX_API rlx_status rlx_precision_parse(const char *text, rlx_session_desc *desc, rlx_error *err);
 /* Pass number i of those there are; false: there are no more. */
 RLX_API bool rlx_pass_list(size_t i, const char **name, const char **summary);
 

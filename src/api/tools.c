@@ -220,6 +220,13 @@ static rlx_status run_named(struct ir_module *mod, rlx_str names, const struct t
 rlx_status rlx_model_transform(const rlx_model *m, const char *passes, rlx_device *dev,
                                rlx_model **out, rlx_error *err)
 {
+    return rlx_model_transform_for(m, passes, dev, NULL, out, err);
+}
+
+rlx_status rlx_model_transform_for(const rlx_model *m, const char *passes, rlx_device *dev,
+                                   const rlx_session_desc *desc, rlx_model **out, rlx_error *err)
+{
+    struct pass_options options = {0};
     struct diag d;
     struct ir_module *mod = NULL;
     struct target target;
@@ -232,7 +239,12 @@ rlx_status rlx_model_transform(const rlx_model *m, const char *passes, rlx_devic
     if (dev)
         dev->backend->ops->describe(dev->backend, &target);
     struct fold_eval fold;
-    const struct pass_options options = {.eval = fold_eval_node, .eval_user = &fold};
+    options.eval = fold_eval_node;
+    options.eval_user = &fold;
+    if (desc) {
+        options.precision = desc->precision;
+        options.precision_map = desc->precision_map;
+    }
     fold_eval_init(&fold, &m->ctx->mem, dev ? dev->backend : NULL);
     rlx_status s = ir_module_copy(m->mod, &m->ctx->mem, &mod, &d);
     if (s == RLX_OK)

@@ -106,15 +106,12 @@ static rlx_status check_attr(const struct ir_graph *g, const struct op_info *o,
     return RLX_OK;
 }
 
-#define FEW_INPUTS 16
-
-rlx_status ir_infer_node(struct ir_graph *g, rlx_op op, union ir_attr *attr, const ir_value *in,
-                         int32_t in_count, int32_t node_id, bool note_checks, struct ir_type *out,
-                         struct diag *d)
+rlx_status ir_infer_types(struct ir_graph *g, rlx_op op, union ir_attr *attr,
+                          const struct ir_type *const *types, const ir_value *in, int32_t in_count,
+                          int32_t node_id, bool note_checks, struct ir_type *out, struct diag *d)
 {
     const struct op_info *o = op_info(op);
-    const struct ir_type *few[FEW_INPUTS], **types = few;
-    size_t attr_count, bytes = (size_t)in_count * sizeof *types;
+    size_t attr_count;
     const struct attr_info *a = family_attrs(o->family, &attr_count);
 
     if (op <= RLX_OP_none || op >= RLX_OP_count)
@@ -122,10 +119,6 @@ rlx_status ir_infer_node(struct ir_graph *g, rlx_op op, union ir_attr *attr, con
     TRY(check_arity(o, in_count, d));
     for (size_t i = 0; i < attr_count; i++)
         TRY(check_attr(g, o, &a[i], (const char *)attr + a[i].offset, d));
-    if (in_count > FEW_INPUTS && !(types = mem_alloc(g->mod->mem, bytes)))
-        return diag_no_memory(d, bytes);
-    for (int32_t i = 0; i < in_count; i++)
-        types[i] = ir_type_of(g, in[i]);
 
     struct ir_type type = {0};
     struct shape_call call = {
@@ -142,10 +135,7 @@ rlx_status ir_infer_node(struct ir_graph *g, rlx_op op, union ir_attr *attr, con
         .note_checks = note_checks,
         .node_id = node_id,
     };
-    rlx_status s = shape_rule_of(o->family)(&call);
-    if (types != few)
-        mem_free(g->mod->mem, types, bytes);
-    TRY(s);
+    TRY(shape_rule_of(o->family)(&call));
 
     uint64_t size;
     for (int32_t i = 0; i < type.rank; i++)
@@ -158,4 +148,23 @@ rlx_status ir_infer_node(struct ir_graph *g, rlx_op op, union ir_attr *attr, con
                          o->name, type_text(&call, &type));
     *out = type;
     return RLX_OK;
+}
+
+#define FEW_INPUTS 16
+
+rlx_status ir_infer_node(struct ir_graph *g, rlx_op op, union ir_attr *attr, const ir_value *in,
+                         int32_t in_count, int32_t node_id, bool note_checks, struct ir_type *out,
+                         struct diag *d)
+{
+    const struct ir_type *few[FEW_INPUTS] = {NULL}, **types = few;
+    size_t bytes = (size_t)in_count * sizeof *types;
+
+    if (in_count > FEW_INPUTS && !(types = mem_alloc(g->mod->mem, bytes)))
+        return diag_no_memory(d, bytes);
+    for (int32_t i = 0; i < in_count; i++)
+        types[i] = ir_type_of(g, in[i]);
+    rlx_status s = ir_infer_types(g, op, attr, types, in, in_count, node_id, note_checks, out, d);
+    if (types != few)
+        mem_free(g->mod->mem, types, bytes);
+    return s;
 }

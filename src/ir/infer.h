@@ -9,5 +9,9 @@
 rlx_status ir_infer_node(struct ir_graph *g, rlx_op op, union ir_attr *attr, const ir_value *in,
                          int32_t in_count, int32_t node_id, bool note_checks, struct ir_type *out,
                          struct diag *d);
+/* The same for operands of these types: what the node would be if `in` had them. */
+rlx_status ir_infer_types(struct ir_graph *g, rlx_op op, union ir_attr *attr,
+                          const struct ir_type *const *types, const ir_value *in, int32_t in_count,
+                          int32_t node_id, bool note_checks, struct ir_type *out, struct diag *d);
 
 #endif

@@ -5,7 +5,7 @@
 #include "pass/dispatch.h"
 
 extern const struct pass pass_inline_custom_fn, pass_lower_control_flow, pass_simplify, pass_fold,
-    pass_cse, pass_dce, pass_expand;
+    pass_cse, pass_dce, pass_expand, pass_precision;
 
 enum when {
     OPTIONAL, /* not when nothing is to be optimised */
@@ -26,7 +26,7 @@ static const struct {
     {&pass_dce, CLEANUP},
     /* Fusions: targeted patterns first, regions last. */
     {&pass_expand, REQUIRED},
-    /* Precision comes behind the fusions, so that its casts break no pattern. */
+    {&pass_precision, REQUIRED}, /* behind the fusions, so that its casts break no pattern */
     {&pass_fold, OPTIONAL},
     {&pass_cse, OPTIONAL},
     {&pass_dce, REQUIRED},

@@ -437,6 +437,22 @@ def test_opt(t):
     rlx("opt", "--pass=dce", "--device", "nonsense", MLP, code=FAILED)
 
 
+def test_precision(t):
+    plain = rlx("opt", "--pass=precision", MLP).out
+    need("to=f16" not in plain, "the precision pass changes a graph that nobody asked it to")
+    for policy, dtype in (("f16", "f16"), ("mixed-bf16", "bf16"), ("compute=f16", "f16")):
+        out = rlx("opt", "--pass=precision", f"--precision={policy}", MLP).out
+        need(f"to={dtype}" in out, f"--precision={policy} casts nothing: {out!r}")
+    exact = rlx("run", MLP, "--random").out
+    half = rlx("run", MLP, "--random", "--precision", "f16").out
+    need(exact.split()[1] == half.split()[1], "the precision changes the type of an output")
+    need(exact != half, "--precision=f16 computes what f32 does")
+    rlx("bench", "--op", "exp f32[8]", "--repeat", "1", "--precision", "mixed")
+    for command in (["opt", "--pass=dce"], ["run", "--random"], ["bench", "--repeat=1"]):
+        r = rlx(*command, "--precision=f8", MLP, code=MISUSED)
+        need('"f8"' in r.err, f"{r.what}: {r.err!r}")
+
+
 # ---- plan --------------------------------------------------------------------------------------
 
 

@@ -32,29 +32,38 @@ static bool print(struct test *t, const rlx_model *m, struct printed *out)
     return expect_ok(t, rlx_model_print(m, false, false, collect, out, &err));
 }
 
-/* The passes stand behind --pass= in the first line; --device=D behind them. */
+/* The value behind that flag in the first line. */
+static bool flag_value(const char *source, const char *flag, char *out, size_t size)
+{
+    size_t line = strcspn(source, "\n");
+    const char *at = strstr(source, flag);
+
+    if (!at || (size_t)(at - source) >= line)
+        return false;
+    at += strlen(flag);
+    snprintf(out, size, "%.*s", (int)strcspn(at, " \n"), at);
+    return true;
+}
+
+/* The passes stand behind --pass= in the first line; --device=D and --precision=P behind them. */
 static void run_case(struct test *t, rlx_context *ctx, char *source)
 {
-    char *passes = strstr(source, "--pass="), *after = strstr(source, "\n---\n"), *device;
+    char *after = strstr(source, "\n---\n"), passes[256], word[128];
+    rlx_session_desc desc = {0};
     rlx_model *before = NULL, *made = NULL, *want = NULL;
     rlx_device *dev = NULL;
     rlx_error err = {0};
     static struct printed got, expected;
 
-    require(t, passes && after);
+    require(t, after && flag_value(source, "--pass=", passes, sizeof passes));
     *after = 0;
-    passes += 7;
-    char *line = strchr(passes, '\n');
-    device = strstr(passes, "--device=");
-    if (device && device < line) {
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)(line - device - 9), device + 9);
-        expect_ok(t, rlx_device_open(ctx, rlx_cstr(name), &dev, &err));
-    }
-    char *graph = line + 1;
-    passes[strcspn(passes, " \n")] = 0;
+    if (flag_value(source, "--device=", word, sizeof word))
+        expect_ok(t, rlx_device_open(ctx, rlx_cstr(word), &dev, &err));
+    if (flag_value(source, "--precision=", word, sizeof word))
+        expect_ok(t, rlx_precision_parse(word, &desc, &err));
+    const char *graph = strchr(source, '\n') + 1;
     if (rlx_model_parse(ctx, rlx_cstr(graph), &before, &err) != RLX_OK ||
-        rlx_model_transform(before, passes, dev, &made, &err) != RLX_OK ||
+        rlx_model_transform_for(before, passes, dev, &desc, &made, &err) != RLX_OK ||
         rlx_model_parse(ctx, rlx_cstr(after + 5), &want, &err) != RLX_OK)
         fail(t, "%s", err.message);
     else if (print(t, made, &got) && print(t, want, &expected))

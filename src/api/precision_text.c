@@ -1,0 +1,77 @@
+/* precision_text.c: precision policies by name, for the command line and for tests. */
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/str.h"
+#include "ir/type.h"
+#include "rlx/tools.h"
+
+static const struct {
+    const char *name;
+    rlx_precision policy;
+} policies[] = {
+    {"as-declared", RLX_PRECISION_AS_DECLARED},
+    {"f32", RLX_PRECISION_F32},
+    {"f16", RLX_PRECISION_F16},
+    {"mixed-conservative", RLX_PRECISION_MIXED_CONSERVATIVE},
+    {"mixed", RLX_PRECISION_MIXED},
+    {"mixed-bf16", RLX_PRECISION_MIXED_BF16},
+};
+
+/* "reduction=bf16" into its field of the map. */
+static rlx_status parse_part(rlx_str part, rlx_precision_map *map, struct diag *d)
+{
+    const char *eq = memchr(part.ptr, '=', part.len);
+    rlx_str name = {part.ptr, eq ? (size_t)(eq - part.ptr) : part.len}, type = {NULL, 0};
+    rlx_dtype dtype, *to = str_eq(name, STR("compute"))       ? &map->compute
+                           : str_eq(name, STR("reduction"))   ? &map->reduction
+                           : str_eq(name, STR("elementwise")) ? &map->elementwise
+                           : str_eq(name, STR("movement"))    ? &map->movement
+                                                              : NULL;
+
+    if (!eq || !to)
+        return diag_fail(d, RLX_ERROR_ARGUMENT,
+                         "\"%.*s\" is neither a precision policy nor CLASS=TYPE with compute, "
+                         "reduction, elementwise or movement",
+                         STR_ARG(part));
+    type = (rlx_str){eq + 1, part.len - name.len - 1};
+    if (!dtype_from_name(type, &dtype) ||
+        (dtype != RLX_DTYPE_f32 && dtype != RLX_DTYPE_f16 && dtype != RLX_DTYPE_bf16))
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%.*s must be f32, f16 or bf16, not \"%.*s\"",
+                         STR_ARG(name), STR_ARG(type));
+    *to = dtype;
+    return RLX_OK;
+}
+
+static rlx_status parse(const char *text, rlx_session_desc *desc, struct diag *d)
+{
+    rlx_precision_map map = {0};
+
+    if (!text || !desc)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", text ? "desc" : "text");
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        if (strcmp(text, policies[i].name) != 0)
+            continue;
+        desc->precision = policies[i].policy;
+        return RLX_OK;
+    }
+    for (const char *at = text;; at++) {
+        size_t len = strcspn(at, ",");
+        TRY(parse_part((rlx_str){at, len}, &map, d));
+        at += len;
+        if (!*at)
+            break;
+    }
+    desc->precision = RLX_PRECISION_CUSTOM;
+    desc->precision_map = map;
+    return RLX_OK;
+}
+
+rlx_status rlx_precision_parse(const char *text, rlx_session_desc *desc, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "precision");
+    parse(text, desc, &d);
+    return diag_report(&d, err);
+}
