@@ -64,6 +64,21 @@ RLX_API rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool 
  * such param. What the others were set to stays. */
 RLX_API rlx_status rlx_model_promote_params(const rlx_model *m, const char *const *names,
                                             size_t count, rlx_model **out, rlx_error *err);
+/* ---- quantisation ---- */
+
+/* What a calibration found for one value of the entry graph. */
+typedef struct rlx_qdq_record {
+    const char *name; /* of the leaf, or the node's label */
+    bool per_channel; /* false: one scale for the whole value, and axis is not looked at */
+    int64_t axis;     /* of the channels; from the end where negative */
+    const float *scales;
+    const float *zero_points; /* whole numbers of -128 to 127; NULL: all 0 */
+    size_t count;             /* of scales, and of zero points: one per channel, or 1 */
+} rlx_qdq_record;
+/* A new model in which each value named is quantised to i8 and back before anything reads it.
+ * Values must be floats, and no states. */
+RLX_API rlx_status rlx_model_insert_qdq(const rlx_model *m, const rlx_qdq_record *records,
+                                        size_t count, rlx_model **out, rlx_error *err);
 
 /* ---- memory plans ---- */
 

@@ -5,7 +5,7 @@
 #include "pass/dispatch.h"
 
 extern const struct pass pass_inline_custom_fn, pass_lower_control_flow, pass_simplify, pass_fold,
-    pass_cse, pass_dce, pass_expand, pass_precision;
+    pass_cse, pass_dce, pass_fake_quant_propagate, pass_expand, pass_precision;
 
 enum when {
     OPTIONAL, /* not when nothing is to be optimised */
@@ -20,6 +20,7 @@ static const struct {
 } passes[] = {
     {&pass_inline_custom_fn, REQUIRED},
     {&pass_lower_control_flow, REQUIRED},
+    {&pass_fake_quant_propagate, OPTIONAL},
     {&pass_simplify, CLEANUP},
     {&pass_fold, CLEANUP},
     {&pass_cse, CLEANUP},
