@@ -660,7 +660,7 @@ RLX_API rlx_value rlx_log_mel(rlx_graph *g, rlx_value spec, rlx_value filt);
 RLX_API rlx_value rlx_welch_peaks(rlx_graph *g, rlx_value spec, int64_t k, int64_t n_segments);
 /* act(a b + bias) */
 RLX_API rlx_value rlx_fused_matmul_bias_act(rlx_graph *g, rlx_value a, rlx_value b, rlx_value bias,
-                            rlx_op activation);
+                            rlx_op activation, bool transpose_a, bool transpose_b);
 /* act(conv(x, w) + bias + residual) */
 RLX_API rlx_value rlx_fused_conv_bias_act(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
                             rlx_value residual, rlx_list kernel_size, rlx_list stride,

@@ -1112,11 +1112,13 @@ rlx_value rlx_welch_peaks(rlx_graph *g, rlx_value spec, int64_t k, int64_t n_seg
 }
 
 rlx_value rlx_fused_matmul_bias_act(rlx_graph *g, rlx_value a, rlx_value b, rlx_value bias,
-                            rlx_op activation)
+                            rlx_op activation, bool transpose_a, bool transpose_b)
 {
     union ir_attr attr;
     attr_defaults(RLX_OP_fused_matmul_bias_act, &attr);
     attr.fused_matmul_bias_act.activation = activation;
+    attr.fused_matmul_bias_act.transpose_a = transpose_a;
+    attr.fused_matmul_bias_act.transpose_b = transpose_b;
     const rlx_value in[] = {a, b, bias};
     return build_node(g, RLX_OP_fused_matmul_bias_act, in, 3, 0u, NULL, 0, &attr);
 }

@@ -54,12 +54,14 @@ rlx_status eval_matmul(struct eval_call *c)
 
 rlx_status eval_fused_matmul_bias_act(struct eval_call *c)
 {
-    rlx_op act = c->attr->fused_matmul_bias_act.activation;
+    const struct attr_fused_matmul_bias_act *a = &c->attr->fused_matmul_bias_act;
+    rlx_dtype t = c->out->type.dtype;
 
-    matmul(c->in[0], c->in[1], false, false, c->out);
+    matmul(c->in[0], c->in[1], a->transpose_a, a->transpose_b, c->out);
     for (int64_t k = 0; k < c->out->count; k++) {
-        double v = c->out->at[k].f + c->in[2]->at[eval_broadcast(c->in[2], c->out, k)].f;
-        c->out->at[k].f = act == RLX_OP_none ? v : eval_unary_value(act, v);
+        struct eval_cell bias = c->in[2]->at[eval_broadcast(c->in[2], c->out, k)];
+        struct eval_cell v = eval_cell_binary(RLX_OP_add, t, c->out->at[k], bias);
+        c->out->at[k] = a->activation == RLX_OP_none ? v : eval_cell_unary(a->activation, t, v);
     }
     return RLX_OK;
 }

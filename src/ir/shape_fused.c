@@ -4,19 +4,21 @@
 
 #include "ir/shape_need.h"
 
-/* act(a b + bias); bias broadcasts to the product without enlarging it. */
+/* act(a b + bias), a and b stored as for matmul; bias broadcasts to the product without enlarging
+ * it. */
 rlx_status shape_fused_matmul_bias_act(struct shape_call *c)
 {
+    const struct attr_fused_matmul_bias_act *attr = &c->attr->fused_matmul_bias_act;
     ir_dim dim[RLX_MAX_RANK];
     int32_t rank;
 
     TRY(shape_need_contractable(c, 0));
     TRY(shape_need_same_dtype(c, 0, 1));
     TRY(shape_need_same_dtype(c, 0, 2));
-    TRY(shape_need_activation(c, c->attr->fused_matmul_bias_act.activation, c->in[0]->dtype));
+    TRY(shape_need_activation(c, attr->activation, c->in[0]->dtype));
     TRY(shape_need_rank(c, 0, 2, RLX_MAX_RANK));
     TRY(shape_need_rank(c, 1, 2, RLX_MAX_RANK));
-    TRY(shape_matmul_dims(c, c->in[0], c->in[1], false, false, dim, &rank));
+    TRY(shape_matmul_dims(c, c->in[0], c->in[1], attr->transpose_a, attr->transpose_b, dim, &rank));
     TRY(shape_result(c, c->in[0]->dtype, rank, dim));
     return shape_broadcasts_to(c, c->in[2], c->out, "bias");
 }

@@ -104,11 +104,16 @@ rlx_status expand_lora_matmul(struct rebuild *r, const struct ir_node *n, const 
 rlx_status expand_matmul_bias_act(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                   ir_value *out)
 {
+    const struct attr_fused_matmul_bias_act *a = &n->attr.fused_matmul_bias_act;
+    union ir_attr attr;
     ir_value y;
 
-    TRY(expand_2(r, RLX_OP_matmul, in[0], in[1], &y));
+    attr_defaults(RLX_OP_matmul, &attr);
+    attr.matmul.transpose_a = a->transpose_a;
+    attr.matmul.transpose_b = a->transpose_b;
+    TRY(rebuild_add(r, RLX_OP_matmul, in, 2, &attr, &y));
     TRY(expand_2(r, RLX_OP_add, y, in[2], &y));
-    return expand_activation(r, n->attr.fused_matmul_bias_act.activation, y, out);
+    return expand_activation(r, a->activation, y, out);
 }
 
 rlx_status expand_conv_bias_act(struct rebuild *r, const struct ir_node *n, const ir_value *in,

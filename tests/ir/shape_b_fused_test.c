@@ -23,6 +23,12 @@ TEST(shape_fused, matmul_bias_act)
             given(&b, "i32[2,1]"), given(&b, "i32[1]"));
     refuses(&b, fused_matmul_bias_act, base, attr.fused_matmul_bias_act.activation = RLX_OP_matmul,
             ATTRIBUTE, "matmul", a, w, bias);
+    accepts(&b, fused_matmul_bias_act, base, attr.fused_matmul_bias_act.transpose_b = true,
+            "f32[2,4,3]", a, given(&b, "f32[3,8]"), bias);
+    accepts(&b, fused_matmul_bias_act, base, attr.fused_matmul_bias_act.transpose_a = true,
+            "f32[2,8,3]", a, given(&b, "f32[4,3]"), bias);
+    refuses(&b, fused_matmul_bias_act, base, attr.fused_matmul_bias_act.transpose_b = true, SHAPE,
+            "inner dimensions differ: 8 and 3", a, w, bias);
     fails(&b, fused_matmul_bias_act, NULL, SHAPE, "inner dimensions differ: 8 and 9", a,
           given(&b, "f32[9,3]"), bias);
     fails(&b, fused_matmul_bias_act, NULL, SHAPE, "bias", a, w, given(&b, "f32[4]"));

@@ -73,7 +73,9 @@ static void describe(const struct cpu_call *c, struct product *p)
 {
     const struct cpu_tensor *a = &c->in[0], *b = &c->in[1];
     bool fused = c->op == RLX_OP_fused_matmul_bias_act;
-    bool at = !fused && c->attr->matmul.transpose_a, bt = !fused && c->attr->matmul.transpose_b;
+    const struct attr_fused_matmul_bias_act *f = &c->attr->fused_matmul_bias_act;
+    bool at = fused ? f->transpose_a : c->attr->matmul.transpose_a;
+    bool bt = fused ? f->transpose_b : c->attr->matmul.transpose_b;
     rlx_dtype dtype = c->out->dtype;
 
     *p = (struct product){.out = c->out, .kind = gemm_kind_of(dtype), .act = RLX_OP_none};
@@ -86,7 +88,7 @@ static void describe(const struct cpu_call *c, struct product *p)
     batch_strides(p, a, b, fold_rows(p, a, b, at));
     if (fused) {
         p->bias_in = &c->in[2];
-        p->act = c->attr->fused_matmul_bias_act.activation;
+        p->act = f->activation;
         if (c->out->data) /* else only sizes are asked for */
             cpu_view_broadcast(&p->bias, p->bias_in, c->out);
     }
