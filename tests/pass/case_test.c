@@ -1,5 +1,6 @@
-/* case_test.c: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after.
- * A line of "===" begins another case in the same file. */
+/* case_test.c: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after,
+ * or the word "unchanged". A file may hold several, each from a line "# rlx opt" on; lines of "==="
+ * between them are for the eye. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,16 +63,28 @@ static void run_case(struct test *t, rlx_context *ctx, char *source)
     if (flag_value(source, "--precision=", word, sizeof word))
         expect_ok(t, rlx_precision_parse(word, &desc, &err));
     const char *graph = strchr(source, '\n') + 1;
+    const char *wanted = strncmp(after + 5, "unchanged", 9) ? after + 5 : graph;
     if (rlx_model_parse(ctx, rlx_cstr(graph), &before, &err) != RLX_OK ||
         rlx_model_transform_for(before, passes, dev, &desc, &made, &err) != RLX_OK ||
-        rlx_model_parse(ctx, rlx_cstr(after + 5), &want, &err) != RLX_OK)
-        fail(t, "%s", err.message);
+        rlx_model_parse(ctx, rlx_cstr(wanted), &want, &err) != RLX_OK)
+        fail(t, "%s, in %.200s", err.message, graph);
     else if (print(t, made, &got) && print(t, want, &expected))
         expect_str(t, got.text, expected.text);
     rlx_model_destroy(before);
     rlx_model_destroy(made);
     rlx_model_destroy(want);
     rlx_device_close(dev);
+}
+
+static void run_file(struct test *t, rlx_context *ctx, char *text)
+{
+    while (text) {
+        char *next = strstr(text + 1, "\n# rlx opt");
+        if (next)
+            *next++ = 0;
+        run_case(t, ctx, text);
+        text = next;
+    }
 }
 
 TEST(pass, cases)
@@ -96,8 +109,7 @@ TEST(pass, cases)
             next = strstr(at, "\n===\n");
             if (next)
                 *next = 0, next += 5;
-            test_note(t, "%s: %.*s", path, (int)strcspn(at, "\n"), at);
-            run_case(t, ctx, at);
+            run_file(t, ctx, at);
         }
         free(copy);
         count++;

@@ -382,9 +382,10 @@ static uint64_t scratch_batch(const struct cpu_call *c)
     return lay_out(&r, NULL, threads_of(c));
 }
 
+/* A tile of the output is written by the last step alone, from tiles of the same elements. */
 extern const struct cpu_kernel CPU_NAME(cpu_elementwise_region);
-const struct cpu_kernel CPU_NAME(cpu_elementwise_region) = {.run = run_region,
-                                                            .scratch = scratch_region};
+const struct cpu_kernel CPU_NAME(cpu_elementwise_region) = {
+    .run = run_region, .scratch = scratch_region, .in_place = UINT32_MAX};
 
 extern const struct cpu_kernel CPU_NAME(cpu_batch_elementwise_region);
 const struct cpu_kernel CPU_NAME(cpu_batch_elementwise_region) = {.run = run_batch,
