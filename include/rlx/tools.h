@@ -79,6 +79,11 @@ typedef struct rlx_qdq_record {
  * Values must be floats, and no states. */
 RLX_API rlx_status rlx_model_insert_qdq(const rlx_model *m, const rlx_qdq_record *records,
                                         size_t count, rlx_model **out, rlx_error *err);
+/* What fusing makes of the model on that device (NULL: on one that has every fused op): nodes and
+ * ops before and after, and what nearly fused: which node, why not, and what would help. A table,
+ * or JSON. */
+RLX_API rlx_status rlx_model_fusion(const rlx_model *m, rlx_device *dev, bool json,
+                                    rlx_write_fn write, void *user, rlx_error *err);
 
 /* ---- memory plans ---- */
 
