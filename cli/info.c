@@ -36,12 +36,12 @@ static int compiled(struct cli *c, const rlx_model *m, const char *path)
 
 static int run(struct cli *c, int argc, char **argv)
 {
-    struct cli_args args;
+    struct texts args;
     rlx_model *m;
     rlx_error err;
-    int code = cli_parse(c, argc, argv, &args);
+    int code;
 
-    if (code != EXIT_DONE)
+    if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");

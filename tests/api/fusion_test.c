@@ -175,6 +175,35 @@ TEST(fusion, regions_give_the_same_bits)
     close_cpu(ctx, dev);
 }
 
+/* 40 operands and 400 steps in one region. */
+TEST(fusion, regions_have_no_size_limit)
+{
+    static struct source s;
+    struct outcome with, without;
+    rlx_context *ctx;
+    rlx_device *dev;
+
+    require(t, open_cpu(t, &ctx, &dev));
+    source_start(&s, 1);
+    source_leaf(&s, "input %%v0: f32[30,70]");
+    for (int i = 0; i < 40; i++)
+        source_leaf(&s, "param %%p%d: f32[%s]", i, i % 3 ? "70" : "30,1");
+    for (int i = 0; i < 400; i++)
+        if (i % 2)
+            source_node(&s, "%%v%d = sin %%v%d", i + 1, i);
+        else
+            source_node(&s, "%%v%d = %s %%v%d, %%p%d", i + 1, i % 4 ? "add" : "mul", i, i % 40);
+    source_node(&s, "return %%v400");
+    const char *text = source_text(&s);
+    expect_fused(t, ctx, dev, text, "\"nodes\":{\"before\":400,\"after\":1}");
+    if (run_source(t, ctx, dev, text, NULL, 1, &with) &&
+        run_source(t, ctx, dev, text, &(rlx_session_desc){.no_fusion = true}, 1, &without))
+        same_outcome(t, &with, &without, 0, "regions off", text);
+    outcome_free(&with);
+    outcome_free(&without);
+    close_cpu(ctx, dev);
+}
+
 /* ---- models ---- */
 
 enum { WIDE = 32, INNER = 48 };
@@ -447,4 +476,42 @@ TEST(fusion, the_report_names_what_was_missed)
     }
     expect_status(t, rlx_model_fusion(NULL, dev, true, collect, NULL, NULL), RLX_ERROR_ARGUMENT);
     close_cpu(ctx, dev);
+}
+
+/* Each allocation fails once; whatever happens, nothing leaks and the answer is a status. */
+TEST(fusion, survives_without_memory)
+{
+    static const char text[] =
+        "rlx 1\ngraph (input %x: f32[2,4], param %w: f32[4,4], param %u: f32[4,4], param %g: "
+        "f32[4], param %b: f32[4]) {"
+        " %q = matmul %x, %w %k = matmul %x, %u %s = silu %q %m = mul %s, %k"
+        " %a = matmul %m, %w %c = add %a, %b %d = gelu %c %r = add %d, %x %n = rms_norm %r, %g"
+        " %i = matmul %n, %w %j = matmul %n, %u %o = sub %i, %j %p = exp %o %y = relu %p"
+        " %l = matmul %y, %w return %y, %l, %a }";
+    struct test_alloc count = {0};
+
+    for (uint64_t at = 1; at < 4000; at++) {
+        struct test_alloc a = {.fail_at = at};
+        rlx_allocator mem = test_allocator(&a);
+        rlx_context *ctx = NULL;
+        rlx_device *dev = NULL;
+        rlx_model *m = NULL;
+        struct found f = {.len = 0};
+        if (rlx_context_create(RLX_VERSION, &(rlx_context_desc){.allocator = &mem, .threads = 1},
+                               &ctx, NULL) == RLX_OK &&
+            rlx_device_open(ctx, rlx_cstr("cpu"), &dev, NULL) == RLX_OK &&
+            rlx_model_parse(ctx, rlx_cstr(text), &m, NULL) == RLX_OK) {
+            rlx_status s = rlx_model_fusion(m, dev, false, collect, &f, NULL);
+            if (s != RLX_OK)
+                expect_status(t, s, RLX_ERROR_MEMORY);
+        }
+        rlx_model_destroy(m);
+        close_cpu(ctx, dev);
+        expect_eq_u64(t, a.live_blocks, 0);
+        expect_eq_u64(t, a.misused, 0);
+        count = a;
+        if (!a.refused)
+            break;
+    }
+    expect_eq_u64(t, count.refused, 0); /* the last one ran to the end */
 }

@@ -374,6 +374,32 @@ def test_print_after(t):
         need(name in shown, f"help print does not name {name}")
 
 
+def test_info_fusion(t):
+    missed = """rlx 1
+graph (input %x: f32[n,4], param %w: f32[4,4], param %b: f32[4]) {
+    %m = matmul %x, %w
+    %s = add %m, %b
+    %y = relu %s
+    return %y, %m
+}
+"""
+    path = t.write("missed.rlx", missed)
+    about = rlx("info", "--fusion", "--json", path).json()
+    need(about["nodes"] == {"before": 3, "after": 2}, f"nodes: {about['nodes']}")
+    need(about["ops"]["matmul"] == {"before": 1, "after": 1}, f"matmuls: {about['ops']}")
+    need([(m["label"], m["op"], m["reason"]) for m in about["missed"]] ==
+         [("m", "matmul", "multi-consumer")] and about["missed"][0]["hint"], f"{about['missed']}")
+    text = rlx("info", "--fusion", "--device", "cpu", path).out
+    need(re.search(r"^nodes +3 +2$", text, re.M) and "matmul %m: multi-consumer" in text, text)
+    clean = rlx("info", "--fusion", "--json", "-", stdin=missed.replace(", %m\n}", "\n}").encode())
+    need(clean.json()["missed"] == [], "nothing was missed")
+    need(clean.json()["ops"]["fused_matmul_bias_act"]["after"] == 1, "the bias was not taken in")
+    rlx("info", "--device", "cpu", path, code=MISUSED)
+    rlx("info", "--fusion", "--device", "nowhere", path, code=FAILED)
+    for example in EXAMPLES:
+        rlx("info", "--fusion", "--json", example).json()
+
+
 def test_print_is_a_fixed_point(t):
     corpus = (ROOT / "fuzz" / "corpus" / "ir_text").glob("*.rlx")
     # custom.rlx has an op that only the program that registered it knows.
@@ -661,7 +687,7 @@ def test_run_prints(t):
     plain = rlx("run", MLP, "--random")
     timed = rlx("run", MLP, "--random", "--profile")
     need(timed.out == plain.out, "--profile changes the results, or is among them")
-    need(re.search(r"matmul +m1 +[\d.]+ us", timed.err), f"--profile: {timed.err!r}")
+    need(re.search(r"matmul_bias_act +h +[\d.]+ us", timed.err), f"--profile: {timed.err!r}")
 
 
 def test_run_is_reproducible(_):
@@ -703,7 +729,7 @@ def test_bench(_):
     need("matmul" in " ".join(steps), f"bench: {steps}")
     need({"step", "name", "us", "bytes"} <= set(about["steps"][0]), f"bench: {about['steps'][0]}")
     text = rlx("bench", MLP, "--repeat", "2").out
-    need("2 runs" in text and "gelu" in text, f"bench: {text!r}")
+    need("2 runs" in text and "fused_matmul_bias_act" in text, f"bench: {text!r}")
     rlx("bench", "--op", "relu f32[3]", "--ms", "1")
     rlx("bench", MLP, "--ms", "1", "--json").json()
     for spec in ("nonsense f32[3]", "add f32[2] f32[3]", "add f32[2", "relu f32[3] axis=1"):
