@@ -25,15 +25,20 @@ static bool any_beyond(const float *x, int64_t n, float most)
     return beyond != 0;
 }
 
+/* By the angle alone: what an element becomes must not depend on which others are in its row. */
+static float sin_any(float x, int32_t turn)
+{
+    if (math_abs(x) <= MATH_CIRCLE_MOST)
+        return math_sin_turned(x, turn);
+    return turn ? cosf(x) : sinf(x);
+}
+
 static void sin_row(const void *px, void *pout, int64_t n, int32_t turn)
 {
-    if (!any_beyond(px, n, MATH_CIRCLE_MOST)) {
+    if (any_beyond(px, n, MATH_CIRCLE_MOST))
+        EACH(float, sin_any(x, turn));
+    else
         EACH(float, math_sin_turned(x, turn));
-    } else if (turn == 0) {
-        EACH(float, sinf(x));
-    } else {
-        EACH(float, cosf(x));
-    }
 }
 
 static inline float elu_f32(float x)
