@@ -43,6 +43,12 @@ static inline bool fuse_may(const struct pass_run *p, enum op_family made)
     return !p->options->no_fusion && (!p->target || p->target->native[made]);
 }
 
+/* May weights be put side by side? Not where that would be done in every run. */
+static inline bool fuse_may_concat(const struct pass_run *p)
+{
+    return !p->options->no_weight_concat && !p->options->no_static_pack;
+}
+
 /* ---- patterns ---- */
 
 /* A node and those before it that one op stands for. */

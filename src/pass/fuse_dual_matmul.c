@@ -63,7 +63,7 @@ static rlx_status run(struct pass_run *p, struct ir_module *m)
 {
     static const struct fuse_pattern pattern = {match, build};
 
-    if (p->options->no_weight_concat || !fuse_may(p, FAMILY_fused_swiglu))
+    if (!fuse_may_concat(p) || !fuse_may(p, FAMILY_fused_swiglu))
         return RLX_OK;
     return fuse_patterns(p, m, &pattern);
 }

@@ -196,7 +196,7 @@ static rlx_status fuse_in(struct pass_run *p, struct ir_graph *g, struct arena *
 
 static rlx_status run(struct pass_run *p, struct ir_module *m)
 {
-    if (p->options->no_weight_concat || !fuse_may(p, FAMILY_matmul))
+    if (!fuse_may_concat(p) || !fuse_may(p, FAMILY_matmul))
         return RLX_OK;
     for (size_t i = 0; i < m->graph.len; i++) {
         struct arena arena;

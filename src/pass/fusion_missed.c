@@ -141,7 +141,7 @@ static rlx_status search_gate(struct search *s, const struct ir_node *mul)
             continue;
         gate = fuse_node(s->f, silu->in[0]);
         if (gate->op != up->op || (gate->op != RLX_OP_matmul && gate->op != RLX_OP_narrow) ||
-            (gate->op == RLX_OP_matmul && s->run->options->no_weight_concat))
+            (gate->op == RLX_OP_matmul && !fuse_may_concat(s->run)))
             continue;
         if (gate->in[0] != up->in[0])
             return miss(s, mul, FUSION_INPUTS_DIFFER,
@@ -212,7 +212,7 @@ rlx_status fusion_find_missed(const struct ir_module *m, const struct target *t,
 
         for (size_t k = 0; status == RLX_OK && k < f.g->node.len; k++)
             status = search_node(&s, &f.g->node.at[k]);
-        if (status == RLX_OK && !o->no_weight_concat && fuse_may(&run, FAMILY_matmul))
+        if (status == RLX_OK && fuse_may_concat(&run) && fuse_may(&run, FAMILY_matmul))
             status = search_shared(&s);
         fuse_close(&f);
         TRY(status);

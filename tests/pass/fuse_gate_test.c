@@ -80,3 +80,12 @@ TEST(pass, fusions_are_left_out_where_an_option_says_so)
                       0);
     }
 }
+
+/* Weights that would be put side by side in every run stay as they are. */
+TEST(pass, weights_are_concatenated_once_or_never)
+{
+    static const struct pass_options every_run = {.no_static_pack = true};
+
+    expect_eq_u64(t, changes(t, "fuse-dual-matmul", NULL, &every_run), 0);
+    expect_eq_u64(t, changes(t, "fuse-shared-matmul", NULL, &every_run), 0);
+}
