@@ -19,13 +19,18 @@ static const struct mode modes[] = {
 };
 #define MODE_COUNT (sizeof modes / sizeof modes[0])
 
-static bool open_cpu(struct test *t, rlx_context **ctx, rlx_device **dev)
+static bool open_level(struct test *t, const char *device, rlx_context **ctx, rlx_device **dev)
 {
     *ctx = NULL;
     *dev = NULL;
     return expect_ok(
                t, rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 2}, ctx, NULL)) &&
-           expect_ok(t, rlx_device_open(*ctx, rlx_cstr("cpu"), dev, NULL));
+           expect_ok(t, rlx_device_open(*ctx, rlx_cstr(device), dev, NULL));
+}
+
+static bool open_cpu(struct test *t, rlx_context **ctx, rlx_device **dev)
+{
+    return open_level(t, "cpu", ctx, dev);
 }
 
 static void close_cpu(rlx_context *ctx, rlx_device *dev)
@@ -141,7 +146,7 @@ static void draw_elementwise(struct source *s, const char *dtype, char type, boo
     source_node(s, "return %%v%u, %%v%u", values - 1, values - 2);
 }
 
-TEST(fusion, regions_give_the_same_bits)
+static void compare_regions(struct test *t, const char *device)
 {
     static const struct {
         const char *dtype;
@@ -155,7 +160,7 @@ TEST(fusion, regions_give_the_same_bits)
     rlx_context *ctx;
     rlx_device *dev;
 
-    require(t, open_cpu(t, &ctx, &dev));
+    require(t, open_level(t, device, &ctx, &dev));
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         for (uint64_t seed = 0; seed < (test_full() ? 300 : 12); seed++) {
             struct outcome with, without;
@@ -173,6 +178,12 @@ TEST(fusion, regions_give_the_same_bits)
             outcome_free(&without);
         }
     close_cpu(ctx, dev);
+}
+
+TEST(fusion, regions_give_the_same_bits)
+{
+    compare_regions(t, "cpu");
+    compare_regions(t, "cpu:baseline");
 }
 
 /* A large angle has a slower formula, which its neighbours must not get. */
