@@ -8,18 +8,19 @@
  * Keeps: types, labels, eps. */
 #include "pass/fuse.h"
 
-static bool match_norm(const struct fuse *f, const struct ir_node *n, rlx_op norm, int64_t axis,
-                       struct fuse_match *m)
+/* n is a norm over that axis, op what it becomes behind a sum. */
+static bool match_norm(const struct fuse *f, const struct ir_node *n, int64_t axis, float eps,
+                       rlx_op op, struct fuse_match *m)
 {
-    const struct ir_node *sum;
+    const struct ir_node *sum = fuse_node(f, n->in[0]);
 
-    if (n->op != norm || axis != n->type.rank - 1)
-        return false;
-    sum = fuse_node(f, n->in[0]);
-    if (sum->op != RLX_OP_add || !fuse_sole(f, n->in[0], n) ||
+    if (sum->op != RLX_OP_add || axis != n->type.rank - 1 || !fuse_sole(f, n->in[0], n) ||
         !type_same(ir_type_of(f->g, sum->in[0]), &n->type) ||
         !type_same(ir_type_of(f->g, sum->in[1]), &n->type))
         return false;
+    m->op = op;
+    attr_defaults(op, &m->attr);
+    m->attr.fused_residual_norm.eps = eps;
     m->gone[m->gone_count++] = n->in[0];
     m->in[m->in_count++] = sum->in[0];
     m->in[m->in_count++] = sum->in[1];
@@ -30,19 +31,18 @@ static bool match_norm(const struct fuse *f, const struct ir_node *n, rlx_op nor
 
 static bool match_layer(const struct fuse *f, const struct ir_node *n, struct fuse_match *m)
 {
-    m->op = RLX_OP_fused_residual_ln;
-    attr_defaults(m->op, &m->attr);
-    m->attr.fused_residual_norm.eps = n->op == RLX_OP_layer_norm ? n->attr.layer_norm.eps : 0;
+    const struct attr_layer_norm *a = &n->attr.layer_norm;
+
     return n->op == RLX_OP_layer_norm &&
-           match_norm(f, n, RLX_OP_layer_norm, n->attr.layer_norm.axis, m);
+           match_norm(f, n, a->axis, a->eps, RLX_OP_fused_residual_ln, m);
 }
 
 static bool match_rms(const struct fuse *f, const struct ir_node *n, struct fuse_match *m)
 {
-    m->op = RLX_OP_fused_residual_rms_norm;
-    attr_defaults(m->op, &m->attr);
-    m->attr.fused_residual_norm.eps = n->op == RLX_OP_rms_norm ? n->attr.rms_norm.eps : 0;
-    return n->op == RLX_OP_rms_norm && match_norm(f, n, RLX_OP_rms_norm, n->attr.rms_norm.axis, m);
+    const struct attr_rms_norm *a = &n->attr.rms_norm;
+
+    return n->op == RLX_OP_rms_norm &&
+           match_norm(f, n, a->axis, a->eps, RLX_OP_fused_residual_rms_norm, m);
 }
 
 /* A norm without beta gets one of zeros, of gamma's type. */
