@@ -1,5 +1,5 @@
 # programs.cmake: the rlx command, the tests, and one executable per file of examples/, bench/ and
-# fuzz/. All but the tests see include/ only.
+# fuzz/. All but the tests see include/ only. What the programs of bench/ share is in bench/support/.
 
 # rlx_programs(FOLDER): every FOLDER/*.c becomes a program in the build's FOLDER.
 function(rlx_programs folder)
@@ -28,8 +28,15 @@ if(RLX_BUILD_EXAMPLES)
     rlx_programs(examples)
 endif()
 
+file(GLOB bench_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/support/*.c)
 if(RLX_BUILD_BENCH)
+    add_library(rlx_bench_support STATIC ${bench_support})
+    target_link_libraries(rlx_bench_support PUBLIC rlx_flags rlx_static)
     rlx_programs(bench)
+    get_property(bench_targets GLOBAL PROPERTY rlx_targets_of_bench)
+    foreach(target IN LISTS bench_targets)
+        target_link_libraries(${target} PRIVATE rlx_bench_support)
+    endforeach()
 endif()
 
 if(RLX_BUILD_FUZZ)
@@ -48,7 +55,9 @@ endif()
 if(RLX_BUILD_TESTS)
     enable_testing()
     file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.c)
-    add_executable(rlx-tests ${test_sources} ${rlx_objects})
+    # The networks that are timed are checked as well.
+    add_executable(rlx-tests ${test_sources} ${rlx_objects}
+        ${PROJECT_SOURCE_DIR}/bench/support/models.c ${PROJECT_SOURCE_DIR}/bench/support/values.c)
     target_link_libraries(rlx-tests PRIVATE rlx_flags ${rlx_system_libraries})
     target_include_directories(rlx-tests PRIVATE
         ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
