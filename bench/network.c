@@ -43,7 +43,7 @@ static void print_memory(struct job *j, const char *name)
     compare_limit(text, 0, "", (double)(j->allocations - before), 0, "none");
     struct line compile = {.name = text, .unit = "ms", .value = j->compile * 1e3};
     compile.median = compile.value;
-    snprintf(text, sizeof text, "%s, compile", name);
+    snprintf(text, sizeof text, "%s, compile and load weights", name);
     line_print(&compile);
 }
 

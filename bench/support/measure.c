@@ -56,10 +56,11 @@ struct samples {
     size_t count;
 };
 
-static void one_round(struct side *side, struct samples *s, double seconds)
+static void one_round(struct side *side, struct samples *s, const struct options *o)
 {
-    /* Threads of the side before may still be spinning. */
-    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    /* Workers of the side before wait for more by spinning: OpenBLAS's do so for about 30 ms. */
+    if (o->threads > 1)
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     side->call(side->user); /* to warm up: caches were another side's */
     double begin = now(), t = begin;
     do {
@@ -68,7 +69,7 @@ static void one_round(struct side *side, struct samples *s, double seconds)
         t = now();
         if (s->count < sizeof s->at / sizeof *s->at)
             s->at[s->count++] = t - start;
-    } while (t - begin < seconds);
+    } while (t - begin < o->seconds);
 }
 
 static int ascending(const void *a, const void *b)
@@ -97,7 +98,7 @@ void measure(struct side *sides, size_t count, const struct options *o)
     for (int round = 0; round < o->rounds; round++)
         for (size_t i = 0; i < count; i++)
             if (!sides[i].missing)
-                one_round(&sides[i], &samples[i], o->seconds);
+                one_round(&sides[i], &samples[i], o);
     for (size_t i = 0; i < count; i++)
         sides[i].times = times_of(samples[i].at, samples[i].count);
     free(samples);
