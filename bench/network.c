@@ -49,7 +49,7 @@ static void print_memory(struct job *j, const char *name)
 
 static void answer_round(struct job *j, double seconds)
 {
-    double begin = now(), t = begin;
+    double begin = now(), t;
     const char *comma = "";
 
     printf("{\"times\": [");
