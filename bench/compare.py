@@ -4,15 +4,21 @@
 Each line sets rlx's own figures side by side, and its ratios to the peer or limit: the latter is the
 one to believe, for both sides of it were measured in the same minutes. Above 1 is faster."""
 import json
+import re
 import sys
 
 LOWER_IS_BETTER = {"ms", "us", "MB", ""}
 
 
+def peer(name):
+    """Without its version: "oneDNN 2.6.3, packed" is "oneDNN, packed"."""
+    return re.sub(r" [0-9(][^ ,]*", "", name)
+
+
 def load(path):
     with open(path, encoding="utf-8") as file:
         lines = json.load(file)["lines"]
-    return {(line["case"], line["threads"], line.get("against", "").split(" ")[0]): line
+    return {(line["case"], line["threads"], peer(line.get("against", ""))): line
             for line in lines}
 
 

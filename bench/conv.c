@@ -16,11 +16,13 @@ int main(int argc, char **argv)
     rlx_output(g, rlx_conv(g, x, w, RLX_LIST(s.kernel, s.kernel), RLX_LIST(1, 1), RLX_LIST(1, 1),
                            RLX_LIST(1, 1), 1));
     job_open(&j, g);
-    struct side side[] = {job_side(&j), peer_onednn_conv(p, &s)};
-    measure(side, 2, &o);
+    struct side side[] = {job_side(&j), peer_onednn_conv(p, &s, true),
+                          peer_onednn_conv(p, &s, false)};
+    measure(side, 3, &o);
     double flops = 2.0 * (double)(s.from * s.to * s.kernel * s.kernel * s.size * s.size);
-    compare_rates("conv f32 3x3, 64 to 64 channels, 56x56", &o, "GFLOP/s", flops, flops, &side[0],
-                  &side[1], 0.8);
+    const char *name = "conv f32 3x3, 64 to 64 channels, 56x56";
+    compare_rates(name, &o, "GFLOP/s", flops, flops, &side[0], &side[1], 0.8);
+    compare_rates(name, &o, "GFLOP/s", flops, flops, &side[0], &side[2], 0);
     job_close(&j);
     peers_close(p);
     return 0;

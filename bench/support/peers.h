@@ -20,11 +20,11 @@ struct side peer_openblas_matmul(struct peers *p, const struct matmul_shape *s);
 /* packed: b is brought into the library's own layout beforehand. */
 struct side peer_onednn_matmul(struct peers *p, const struct matmul_shape *s, bool packed);
 
-/* A square image and kernel, f32, batch 1, stride 1, padded to keep its size. All operands are in
- * the layouts the library likes best. */
+/* A square image and kernel, f32, batch 1, stride 1, padded to keep its size. own_layout: images
+ * are laid out as the library likes best, else channel by channel; weights always are. */
 struct conv_shape {
     int64_t from, to, kernel, size;
 };
-struct side peer_onednn_conv(struct peers *p, const struct conv_shape *s);
+struct side peer_onednn_conv(struct peers *p, const struct conv_shape *s, bool own_layout);
 
 #endif

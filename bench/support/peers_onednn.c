@@ -271,11 +271,11 @@ struct side peer_onednn_matmul(struct peers *p, const struct matmul_shape *s, bo
     return onednn_side(p, operand, 0, packed ? ", packed" : "");
 }
 
-struct side peer_onednn_conv(struct peers *p, const struct conv_shape *s)
+struct side peer_onednn_conv(struct peers *p, const struct conv_shape *s, bool own_layout)
 {
-    const struct operand operand[OPERANDS] = {{4, {1, s->from, s->size, s->size}, true},
+    const struct operand operand[OPERANDS] = {{4, {1, s->from, s->size, s->size}, own_layout},
                                               {4, {s->to, s->from, s->kernel, s->kernel}, true},
-                                              {4, {1, s->to, s->size, s->size}, true}};
+                                              {4, {1, s->to, s->size, s->size}, own_layout}};
 
-    return onednn_side(p, operand, s->kernel, "");
+    return onednn_side(p, operand, s->kernel, own_layout ? "" : ", NCHW");
 }

@@ -20,7 +20,7 @@ def run(*command, **env):
 
 
 def bench(folder, *arguments, **env):
-    """The lines it writes, by case."""
+    """The lines it writes, by case: the last one of each."""
     path = pathlib.Path(folder) / "lines.json"
     status, out, err = run(ROOT / "tools" / "bench", *RUN, "--json", path, *arguments, **env)
     assert status == 0, f"status {status}: {out}{err}"
