@@ -1,223 +1,206 @@
 /* gemm.c: products of packed panels (gemm.h).
  *
- *     for each block of rows x columns of each item, in parallel
- *         for each stretch of k
- *             pack the block's part of a, and of b, unless that has been done before
- *             for each panel of b: for each panel of a: the inner loop (gemm_micro.h)
- *         hand the sums over
+ *     for each slab of rows and columns
+ *         pack what more than one block reads
+ *         for each block, in parallel
+ *             for each stretch of k
+ *                 pack the block's part of a, and of b, unless that has been done before
+ *                 for each panel of b: for each panel of a: the inner loop (gemm_micro.h)
+ *             hand the sums over
  *
  * A panel of b stays in the first-level cache while the panels of a, which stay in the second, pass
- * by. Where a long k meets few blocks, k is split as well: each part sums for itself, and the parts
- * are added in their order. */
+ * by. Where k is split, each part sums for itself, and the parts are added in their order. */
 #include "backend/cpu/kernels/gemm.h"
-#include "backend/cpu/kernels/gemm_vec.h"
+#include "backend/cpu/kernels/gemm_blocks.h"
 
-/* ---- the inner loops ----------------------------------------------------------------------- */
+enum { PACK_PANELS = 4 }; /* panels of a stretch that are packed in one task */
 
-/* Each lane holds two int16_t: c + a0 * b0 + a1 * b1. */
-static inline vec_u32 pair_madd(vec_u32 a, vec_u32 b, vec_u32 c)
-{
-#if defined(__AVX512VNNI__)
-    return (vec_u32)_mm512_dpwssd_epi32((__m512i)c, (__m512i)a, (__m512i)b);
-#elif defined(__AVX512BW__)
-    return c + (vec_u32)_mm512_madd_epi16((__m512i)a, (__m512i)b);
-#elif defined(__AVX2__)
-    return c + (vec_u32)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-#elif defined(__SSE2__)
-    return c + (vec_u32)_mm_madd_epi16((__m128i)a, (__m128i)b);
-#else
-    typedef int32_t vec_i32 __attribute__((vector_size(GEMM_VEC)));
-    vec_u32 a0 = (vec_u32)((vec_i32)(a << 16) >> 16), a1 = (vec_u32)((vec_i32)a >> 16);
-    vec_u32 b0 = (vec_u32)((vec_i32)(b << 16) >> 16), b1 = (vec_u32)((vec_i32)b >> 16);
-    return c + a0 * b0 + a1 * b1;
-#endif
-}
-
-#define MICRO micro_f32
-#define MICRO_T float
-#define MICRO_V vec_f32
-#define MICRO_MADD F32_MADD
-#include "backend/cpu/kernels/gemm_micro.h"
-
-#define MICRO micro_f64
-#define MICRO_T double
-#define MICRO_V vec_f64
-#define MICRO_MADD F64_MADD
-#include "backend/cpu/kernels/gemm_micro.h"
-
-#define MICRO micro_i32
-#define MICRO_T uint32_t
-#define MICRO_V vec_u32
-#define MICRO_MADD PLAIN_MADD
-#include "backend/cpu/kernels/gemm_micro.h"
-
-#define MICRO micro_i64
-#define MICRO_T uint64_t
-#define MICRO_V vec_u64
-#define MICRO_MADD PLAIN_MADD
-#include "backend/cpu/kernels/gemm_micro.h"
-
-#define MICRO micro_i16
-#define MICRO_T uint32_t
-#define MICRO_V vec_u32
-#define MICRO_MADD pair_madd
-#include "backend/cpu/kernels/gemm_micro.h"
-
-static const struct kind {
-    void (*micro)(int64_t ks, const void *a, const void *b, void *c, int64_t ld, bool add,
-                  int64_t m, int64_t n);
-    int64_t size; /* of a sum, and of what a panel's lane holds */
-    int64_t nr;
-    int64_t step; /* k per lane */
-} kinds[GEMM_KINDS] = {
-    [GEMM_F32] = {micro_f32, 4, GEMM_ROW / 4, 1}, [GEMM_F64] = {micro_f64, 8, GEMM_ROW / 8, 1},
-    [GEMM_I32] = {micro_i32, 4, GEMM_ROW / 4, 1}, [GEMM_I64] = {micro_i64, 8, GEMM_ROW / 8, 1},
-    [GEMM_I16] = {micro_i16, 4, GEMM_ROW / 4, 2},
+/* All panels of some lines, in scratch. */
+struct panels {
+    char *at;
+    int64_t first, lines; /* lines: whole panels */
 };
-
-/* ---- blocks -------------------------------------------------------------------------------- */
-
-enum {
-    STRETCH = 256,       /* lanes of k between two additions to the sums in memory; even */
-    ROW_PANELS = 16,     /* of a block, at most */
-    COLUMNS = 512,       /* of a block, about */
-    TASKS = 32,          /* blocks that keep a machine busy */
-    TASK_WORK = 1 << 20, /* products that a block should not go below */
-    GRAIN_WORK = 1 << 15 /* products that are worth handing to a thread */
-};
-static const int64_t whole_most = 16 << 20; /* bytes of an operand packed as a whole, at most */
-
-struct blocks {
-    const struct kind *kind;
-    int64_t mc, nc;     /* rows and columns of a block, whole panels */
-    int64_t rows, cols; /* blocks per item */
-    int64_t stretch;    /* k that are packed together */
-    int64_t lanes;      /* of a whole stretch */
-    int64_t splits;     /* parts of k */
-    int64_t split_k;    /* k per part, a multiple of the stretch */
-    int64_t grain;      /* blocks per task */
-
-    /* An operand of which blocks read the same part is packed before, once and as a whole, if it is
-     * not too large; else each block packs its own part. Bytes: of the whole, or per worker. */
-    bool a_whole, b_whole;
-    int64_t a_bytes, b_bytes;
-
-    /* Sums live in scratch: per worker, or per block and part of k. */
-    bool tiles;
-    int64_t tile_bytes;
-};
-
-/* As many equal blocks as there would be at most `limit` long ones. */
-static int64_t even(int64_t total, int64_t limit, int64_t panel)
-{
-    int64_t count = (total + limit - 1) / limit;
-    return gemm_up((total + count - 1) / count, panel);
-}
-
-static int64_t count_blocks(const struct gemm *g, struct blocks *b)
-{
-    b->rows = (g->m + b->mc - 1) / b->mc;
-    b->cols = (g->n + b->nc - 1) / b->nc;
-    return g->items > TASKS ? TASKS : g->items * b->rows * b->cols;
-}
-
-/* Few blocks and a long k: split k. */
-static void split(const struct gemm *g, struct blocks *b, int64_t tasks)
-{
-    int64_t least = 4 * b->stretch; /* k that a part should have */
-
-    if (g->size || tasks > TASKS / 8 || g->k < 2 * least)
-        return;
-    int64_t parts = cpu_min_i64(TASKS / tasks, g->k / least);
-    b->split_k = gemm_up((g->k + parts - 1) / parts, b->stretch);
-    b->splits = (g->k + b->split_k - 1) / b->split_k;
-}
-
-/* Halve blocks while there are few of them and each is a lot of work. */
-static void cut(const struct gemm *g, struct blocks *b)
-{
-    int64_t nr = b->kind->nr, least = TASK_WORK / (b->split_k + 1);
-
-    while (count_blocks(g, b) * b->splits < TASKS) {
-        bool wide = b->nc > 2 * nr, tall = b->mc > 2 * GEMM_MR;
-        if (!(wide || tall) || b->mc * b->nc / 2 < least)
-            break;
-        if (wide && (!tall || b->nc >= b->mc))
-            b->nc = gemm_up(b->nc / 2, nr);
-        else
-            b->mc = gemm_up(b->mc / 2, GEMM_MR);
-    }
-}
-
-/* Whether to pack an operand as a whole, and its bytes. own: lines of a block. */
-static bool pack_whole_of(const struct gemm *g, const struct blocks *b, int64_t lines, int64_t own,
-                          bool wanted, int64_t *bytes)
-{
-    int64_t stretches = (g->k + b->stretch - 1) / b->stretch, per = b->lanes * b->kind->size;
-    double whole = (double)g->items * (double)stretches * (double)lines * (double)per;
-
-    if (g->size || !wanted || whole > (double)whole_most) {
-        *bytes = gemm_up(own * per, 64);
-        return false;
-    }
-    *bytes = gemm_up(g->items * stretches * lines * per, 64);
-    return true;
-}
-
-static void make_blocks(const struct gemm *g, struct blocks *b)
-{
-    *b = (struct blocks){.kind = &kinds[g->kind], .splits = 1, .split_k = g->k};
-    b->stretch = cpu_min_i64(STRETCH * b->kind->step, gemm_up(cpu_max_i64(g->k, 1), b->kind->step));
-    b->lanes = b->stretch / b->kind->step;
-    b->mc = even(g->m, (int64_t)ROW_PANELS * GEMM_MR, GEMM_MR);
-    b->nc = even(g->n, gemm_up(COLUMNS, b->kind->nr), b->kind->nr);
-    split(g, b, count_blocks(g, b));
-    cut(g, b);
-    b->grain = cpu_max_i64(1, GRAIN_WORK / (b->mc * b->nc) / (g->k + 1));
-    b->a_whole = pack_whole_of(g, b, b->rows * b->mc, b->mc, b->cols > 1, &b->a_bytes);
-    b->b_whole = pack_whole_of(g, b, b->cols * b->nc, b->nc, b->rows > 1, &b->b_bytes);
-    b->tiles = g->in_scratch || b->splits > 1;
-    b->tile_bytes = b->tiles ? gemm_up(b->mc * b->nc * b->kind->size, 64) : 0;
-}
-
-static bool is_empty(const struct gemm *g)
-{
-    return g->items <= 0 || g->m <= 0 || g->n <= 0;
-}
-
-uint64_t gemm_scratch(const struct gemm *g, const struct pool *pool)
-{
-    struct blocks b;
-
-    if (is_empty(g))
-        return 0;
-    make_blocks(g, &b);
-    uint64_t workers = (uint64_t)gemm_workers(pool);
-    uint64_t packed = (uint64_t)b.a_bytes * (b.a_whole ? 1 : workers) +
-                      (uint64_t)b.b_bytes * (b.b_whole ? 1 : workers);
-    uint64_t tiles = b.splits > 1 ? (uint64_t)(g->items * b.rows * b.cols * b.splits) : workers;
-    return packed + tiles * (uint64_t)b.tile_bytes;
-}
-
-/* ---- running ------------------------------------------------------------------------------- */
 
 struct job {
     const struct gemm *g;
-    struct blocks b;
-    char *packed_a, *packed_b, *tile;
+    struct gemm_blocks b;
+    struct gemm_room room;
+    char *own_a, *own_b; /* scratch for panels, and for the rest */
+    char *wide, *tile;
+
+    /* The slab at hand, and its panels where they are packed as a whole. */
+    int64_t row, rows, col, cols; /* blocks */
+    struct panels whole_a, whole_b;
+    bool pack_a, pack_b;
 };
 
-/* Block number `at` of the job; false: the item has no such block. */
+static char *panels_at(const struct job *job, const struct panels *p, int64_t item, int64_t line,
+                       int64_t k)
+{
+    const struct gemm_loop *l = job->b.loop;
+
+    return p->at + item * gemm_panels_bytes(l, p->lines, job->g->k) +
+           gemm_panels_at(l, p->lines, job->g->k, line - p->first, k);
+}
+
+/* ---- packing ------------------------------------------------------------------------------- */
+
+static void pack_a(const struct job *job, int64_t item, int64_t row, int64_t rows, int64_t k,
+                   int64_t ks, void *to)
+{
+    struct gemm_part p = {.item = item,
+                          .line = row,
+                          .lines = rows,
+                          .k = k,
+                          .ks = ks,
+                          .width = job->b.loop->mr,
+                          .panel = to};
+    job->g->pack_a(job->g->ctx, &p);
+}
+
+static void pack_b(const struct job *job, int64_t item, int64_t col, int64_t cols, int64_t k,
+                   int64_t ks, void *to)
+{
+    struct gemm_part p = {.item = item,
+                          .line = col,
+                          .lines = cols,
+                          .k = k,
+                          .ks = ks,
+                          .width = job->b.loop->nr,
+                          .panel = to};
+    job->g->pack_b(job->g->ctx, &p);
+}
+
+/* Tasks of packing per stretch of an item. */
+static int64_t pack_tasks(const struct panels *p, int64_t width)
+{
+    return (p->lines + PACK_PANELS * width - 1) / (PACK_PANELS * width);
+}
+
+static void pack_wholes(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct job *job = ctx;
+    const struct gemm *g = job->g;
+    const struct gemm_blocks *b = &job->b;
+    int64_t mr = b->loop->mr, nr = b->loop->nr;
+    int64_t a_tasks = job->pack_a ? pack_tasks(&job->whole_a, mr) : 0;
+    int64_t tasks = a_tasks + (job->pack_b ? pack_tasks(&job->whole_b, nr) : 0);
+
+    (void)worker;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t number = t % tasks, item = t / tasks / b->stretches;
+        int64_t k = t / tasks % b->stretches * b->stretch, ks = cpu_min_i64(b->stretch, g->k - k);
+        if (number < a_tasks) {
+            int64_t row = number * PACK_PANELS * mr, all = job->whole_a.lines;
+            int64_t end_row = cpu_min_i64(g->m, job->whole_a.first + all);
+            row += job->whole_a.first;
+            pack_a(job, item, row, cpu_min_i64(PACK_PANELS * mr, end_row - row), k, ks,
+                   panels_at(job, &job->whole_a, item, row, k));
+        } else {
+            int64_t col = (number - a_tasks) * PACK_PANELS * nr, all = job->whole_b.lines;
+            int64_t end_col = cpu_min_i64(g->n, job->whole_b.first + all);
+            col += job->whole_b.first;
+            pack_b(job, item, col, cpu_min_i64(PACK_PANELS * nr, end_col - col), k, ks,
+                   panels_at(job, &job->whole_b, item, col, k));
+        }
+    }
+}
+
+/* The panels of a block's rows for one stretch. */
+static const char *block_a(const struct job *job, const struct gemm_block *at, int64_t k,
+                           int64_t ks, int worker)
+{
+    char *own = job->own_a;
+
+    if (job->b.a == GEMM_WHOLE)
+        return panels_at(job, &job->whole_a, at->item, at->row, k);
+    own += worker * gemm_up(job->b.mc * gemm_line_bytes(job->b.loop, job->b.stretch), 64);
+    pack_a(job, at->item, at->row, at->rows, k, ks, own);
+    return own;
+}
+
+static const char *block_b(const struct job *job, const struct gemm_block *at, int64_t k,
+                           int64_t ks, int worker)
+{
+    char *own = job->own_b;
+
+    if (job->b.b == GEMM_WHOLE)
+        return panels_at(job, &job->whole_b, at->item, at->col, k);
+    own += worker * gemm_up(job->b.nc * gemm_line_bytes(job->b.loop, job->b.stretch), 64);
+    pack_b(job, at->item, at->col, at->cols, k, ks, own);
+    return own;
+}
+
+/* ---- multiplying --------------------------------------------------------------------------- */
+
+/* All panels of a times all panels of b, over one stretch of k. wide: NULL, or where a panel of b
+ * is widened. */
+static void multiply(const struct job *job, const char *a, const char *b, int64_t ks, bool add,
+                     const struct gemm_block *to, float *wide)
+{
+    const struct gemm_loop *l = job->b.loop;
+    int64_t lanes = gemm_lanes(l, ks), line = gemm_line_bytes(l, ks);
+    int64_t b_step = l->nr * (wide ? ks * 2 : line);
+
+    for (int64_t j = 0; j < to->cols; j += l->nr, b += b_step) {
+        const char *ap = a, *bp = b;
+        if (wide) {
+            cpu_load_f32(job->g->ready_dtype, b, wide, l->nr * ks);
+            bp = (const char *)wide;
+        }
+        for (int64_t i = 0; i < to->rows; i += l->mr, ap += l->mr * line) {
+            char *c = (char *)to->sum + (i * to->ld + j) * l->sum;
+            l->micro(lanes, ap, bp, c, to->ld, add, cpu_min_i64(l->mr, to->rows - i),
+                     cpu_min_i64(l->nr, to->cols - j));
+        }
+    }
+}
+
+static const char *ready_at(const struct job *job, const struct gemm_block *at, int64_t k)
+{
+    const struct gemm *g = job->g;
+    const struct gemm_loop *l = job->b.loop;
+    int64_t from = gemm_panels_at(l, gemm_up(g->n, l->nr), g->k, at->col, k);
+
+    return (const char *)g->ready_b(g->ctx, at->item) +
+           (cpu_is_half(g->ready_dtype) ? from / 2 : from);
+}
+
+static void sum_block(const struct job *job, const struct gemm_block *to, int64_t k, int64_t k_end,
+                      int worker)
+{
+    const struct gemm_blocks *bl = &job->b;
+    const char *a = NULL, *b = NULL;
+    float *wide = NULL;
+    bool add = false;
+
+    if (bl->b == GEMM_READY && cpu_is_half(job->g->ready_dtype))
+        wide = (float *)(void *)(job->wide + worker * job->room.wide);
+    do { /* once even if there is no k: that makes zeros */
+        int64_t ks = cpu_max_i64(0, cpu_min_i64(bl->stretch, k_end - k));
+        if (ks > 0) {
+            a = block_a(job, to, k, ks, worker);
+            b = bl->b == GEMM_READY ? ready_at(job, to, k) : block_b(job, to, k, ks, worker);
+        }
+        multiply(job, a, b, ks, add, to, wide);
+        add = true;
+        k += ks;
+    } while (k < k_end);
+}
+
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+/* Block number `at` of the slab; false: the item has no such block. */
 static bool find_block(const struct job *job, int64_t at, struct gemm_block *out, int64_t *k)
 {
     const struct gemm *g = job->g;
-    const struct blocks *b = &job->b;
+    const struct gemm_blocks *b = &job->b;
     int64_t m = g->m, n = g->n;
 
     *k = g->k;
-    out->col = at % b->cols * b->nc;
-    out->row = at / b->cols % b->rows * b->mc;
-    out->item = at / (b->cols * b->rows);
+    out->col = (job->col + at % job->cols) * b->nc;
+    out->row = (job->row + at / job->cols % job->rows) * b->mc;
+    out->item = at / (job->cols * job->rows);
     if (g->size)
         g->size(g->ctx, out->item, &m, &n, k);
     out->rows = cpu_min_i64(b->mc, m - out->row);
@@ -230,138 +213,25 @@ static void *block_in_c(const struct job *job, const struct gemm_block *at)
 {
     const struct gemm *g = job->g;
     int64_t first = (at->item * g->m + at->row) * g->n + at->col;
-    return (char *)g->c + first * job->b.kind->size;
-}
-
-/* Where lines from `line` on of the stretch at k are, in an operand packed as a whole: stretches
- * one after another, each as long as a full one, the last one's panels close together. */
-static char *whole_part(const struct job *job, char *packed, int64_t lines, int64_t item,
-                        int64_t line, int64_t k)
-{
-    const struct blocks *b = &job->b;
-    int64_t stretches = (job->g->k + b->stretch - 1) / b->stretch, at = k / b->stretch;
-    int64_t ks = cpu_min_i64(b->stretch, job->g->k - k);
-    int64_t lanes = (ks + b->kind->step - 1) / b->kind->step;
-
-    return packed + ((item * stretches + at) * lines * b->lanes + line * lanes) * b->kind->size;
-}
-
-static char *whole_a(const struct job *job, int64_t item, int64_t row, int64_t k)
-{
-    return whole_part(job, job->packed_a, job->b.rows * job->b.mc, item, row, k);
-}
-
-static char *whole_b(const struct job *job, int64_t item, int64_t col, int64_t k)
-{
-    return whole_part(job, job->packed_b, job->b.cols * job->b.nc, item, col, k);
-}
-
-static void pack_a(const struct job *job, const struct gemm_block *at, int64_t k, int64_t ks,
-                   void *to)
-{
-    struct gemm_part p = {.item = at->item,
-                          .line = at->row,
-                          .lines = at->rows,
-                          .k = k,
-                          .ks = ks,
-                          .width = GEMM_MR,
-                          .panel = to};
-    job->g->pack_a(job->g->ctx, &p);
-}
-
-static void pack_b(const struct job *job, const struct gemm_block *at, int64_t k, int64_t ks,
-                   void *to)
-{
-    struct gemm_part p = {.item = at->item,
-                          .line = at->col,
-                          .lines = at->cols,
-                          .k = k,
-                          .ks = ks,
-                          .width = job->b.kind->nr,
-                          .panel = to};
-    job->g->pack_b(job->g->ctx, &p);
-}
-
-/* Tasks before the product: one stretch of one block's rows, or of its columns. */
-static void pack_wholes(void *ctx, int64_t begin, int64_t end, int worker)
-{
-    const struct job *job = ctx;
-    const struct gemm *g = job->g;
-    const struct blocks *b = &job->b;
-    int64_t stretches = (g->k + b->stretch - 1) / b->stretch;
-    int64_t rows = b->a_whole ? b->rows : 0, lines = rows + (b->b_whole ? b->cols : 0);
-
-    (void)worker;
-    for (int64_t t = begin; t < end && lines > 0 && stretches > 0; t++) {
-        int64_t number = t % lines, rest = t / lines;
-        int64_t k = rest % stretches * b->stretch, ks = cpu_min_i64(b->stretch, g->k - k);
-        struct gemm_block at = {.item = rest / stretches};
-        if (number < rows) {
-            at.row = number * b->mc;
-            at.rows = cpu_min_i64(b->mc, g->m - at.row);
-            pack_a(job, &at, k, ks, whole_a(job, at.item, at.row, k));
-        } else {
-            at.col = (number - rows) * b->nc;
-            at.cols = cpu_min_i64(b->nc, g->n - at.col);
-            pack_b(job, &at, k, ks, whole_b(job, at.item, at.col, k));
-        }
-    }
-}
-
-/* All panels of a times all panels of b, over one stretch of k. */
-static void multiply(const struct kind *kind, const char *a, const char *b, int64_t lanes, bool add,
-                     const struct gemm_block *to)
-{
-    int64_t nr = kind->nr, a_step = lanes * GEMM_MR * kind->size, b_step = lanes * nr * kind->size;
-
-    for (int64_t j = 0; j < to->cols; j += nr, b += b_step) {
-        const char *ap = a;
-        for (int64_t i = 0; i < to->rows; i += GEMM_MR, ap += a_step) {
-            char *c = (char *)to->sum + (i * to->ld + j) * kind->size;
-            kind->micro(lanes, ap, b, c, to->ld, add, cpu_min_i64(GEMM_MR, to->rows - i),
-                        cpu_min_i64(nr, to->cols - j));
-        }
-    }
-}
-
-static void sum_block(const struct job *job, const struct gemm_block *to, int64_t k, int64_t k_end,
-                      int worker)
-{
-    const struct blocks *bl = &job->b;
-    char *a = job->packed_a + (bl->a_whole ? 0 : worker * bl->a_bytes);
-    char *b = job->packed_b + (bl->b_whole ? 0 : worker * bl->b_bytes);
-    bool add = false;
-
-    do { /* once even if there is no k: that makes zeros */
-        int64_t ks = cpu_max_i64(0, cpu_min_i64(bl->stretch, k_end - k));
-        if (ks > 0 && bl->a_whole)
-            a = whole_a(job, to->item, to->row, k);
-        else if (ks > 0)
-            pack_a(job, to, k, ks, a);
-        if (ks > 0 && bl->b_whole)
-            b = whole_b(job, to->item, to->col, k);
-        else if (ks > 0)
-            pack_b(job, to, k, ks, b);
-        multiply(bl->kind, a, b, (ks + bl->kind->step - 1) / bl->kind->step, add, to);
-        add = true;
-        k += ks;
-    } while (k < k_end);
+    return (char *)g->c + first * job->b.loop->sum;
 }
 
 /* One task: a block, or one part of k of a block. */
 static void run_blocks(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct job *job = ctx;
-    const struct blocks *b = &job->b;
+    const struct gemm_blocks *b = &job->b;
     const struct gemm *g = job->g;
 
+    if (b->loop->enter)
+        b->loop->enter();
     for (int64_t t = begin; t < end; t++) {
         struct gemm_block block;
         int64_t from = t % b->splits * b->split_k, k;
         if (!find_block(job, t / b->splits, &block, &k))
             continue;
-        if (b->tiles) {
-            block.sum = job->tile + (b->splits > 1 ? t : worker) * b->tile_bytes;
+        if (job->room.tile) {
+            block.sum = job->tile + (b->splits > 1 ? t : worker) * job->room.tile;
             block.ld = b->nc;
         } else {
             block.sum = block_in_c(job, &block);
@@ -371,6 +241,8 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end, int worker)
         if (b->splits == 1 && g->store)
             g->store(g->ctx, &block);
     }
+    if (b->loop->leave)
+        b->loop->leave();
 }
 
 #define ADD_ROW(T)                      \
@@ -395,8 +267,9 @@ static void add_row(enum gemm_kind kind, void *to, const void *from, int64_t n)
 static void join_splits(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct job *job = ctx;
-    const struct blocks *b = &job->b;
+    const struct gemm_blocks *b = &job->b;
     const struct gemm *g = job->g;
+    int64_t size = b->loop->sum;
 
     (void)worker;
     for (int64_t t = begin; t < end; t++) {
@@ -404,14 +277,14 @@ static void join_splits(void *ctx, int64_t begin, int64_t end, int worker)
         int64_t k;
         if (!find_block(job, t, &block, &k))
             continue;
-        char *sum = job->tile + t * b->splits * b->tile_bytes;
+        char *sum = job->tile + t * b->splits * job->room.tile;
         for (int64_t r = 0; r < block.rows; r++) {
-            char *row = sum + r * b->nc * b->kind->size;
+            char *row = sum + r * b->nc * size;
             for (int64_t s = 1; s < b->splits; s++)
-                add_row(g->kind, row, row + s * b->tile_bytes, block.cols);
+                add_row(g->kind, row, row + s * job->room.tile, block.cols);
             if (!g->in_scratch)
-                memcpy((char *)block_in_c(job, &block) + r * g->n * b->kind->size, row,
-                       (size_t)(block.cols * b->kind->size));
+                memcpy((char *)block_in_c(job, &block) + r * g->n * size, row,
+                       (size_t)(block.cols * size));
         }
         block.sum = g->in_scratch ? sum : block_in_c(job, &block);
         block.ld = g->in_scratch ? b->nc : g->n;
@@ -420,24 +293,54 @@ static void join_splits(void *ctx, int64_t begin, int64_t end, int worker)
     }
 }
 
+/* ---- slabs --------------------------------------------------------------------------------- */
+
+/* The lines of a slab: from block `first` on, `count` blocks of `block` lines, of `total`. */
+static struct panels slab_panels(char *at, int64_t first, int64_t count, int64_t block,
+                                 int64_t total, int64_t width)
+{
+    int64_t line = first * block;
+    int64_t lines = cpu_min_i64(count * block, total - line);
+    return (struct panels){at, line, gemm_up(lines, width)};
+}
+
+static void run_slab(struct job *job, struct pool *pool)
+{
+    const struct gemm *g = job->g;
+    const struct gemm_blocks *b = &job->b;
+    int64_t tasks = (job->pack_a ? pack_tasks(&job->whole_a, b->loop->mr) : 0) +
+                    (job->pack_b ? pack_tasks(&job->whole_b, b->loop->nr) : 0);
+
+    cpu_for(pool, g->items * b->stretches * tasks, b->grain, pack_wholes, job);
+    int64_t blocks = g->items * job->rows * job->cols;
+    cpu_for(pool, blocks * b->splits, b->grain, run_blocks, job);
+    if (b->splits > 1)
+        cpu_for(pool, blocks, 1, join_splits, job);
+}
+
 void gemm_run(const struct gemm *g, struct pool *pool, void *scratch)
 {
     struct job job = {.g = g};
+    const struct gemm_blocks *b = &job.b;
 
-    if (is_empty(g))
+    if (g->items <= 0 || g->m <= 0 || g->n <= 0)
         return;
-    make_blocks(g, &job.b);
-    const struct blocks *b = &job.b;
-    int64_t workers = gemm_workers(pool);
-    job.packed_a = scratch;
-    job.packed_b = job.packed_a + (b->a_whole ? 1 : workers) * b->a_bytes;
-    job.tile = job.packed_b + (b->b_whole ? 1 : workers) * b->b_bytes;
+    gemm_cut(g, &job.b);
+    gemm_measure(g, b, gemm_workers(pool), &job.room);
+    job.own_a = scratch;
+    job.own_b = job.own_a + job.room.a;
+    job.wide = job.own_b + job.room.b;
+    job.tile = job.wide + gemm_workers(pool) * job.room.wide;
 
-    int64_t stretches = (g->k + b->stretch - 1) / b->stretch;
-    int64_t lines = (b->a_whole ? b->rows : 0) + (b->b_whole ? b->cols : 0);
-    cpu_for(pool, g->items * stretches * lines, b->grain, pack_wholes, &job);
-    int64_t blocks = g->items * b->rows * b->cols;
-    cpu_for(pool, blocks * b->splits, b->grain, run_blocks, &job);
-    if (b->splits > 1)
-        cpu_for(pool, blocks, 1, join_splits, &job);
+    for (job.col = 0; job.col < b->cols; job.col += b->slab_cols) {
+        job.cols = cpu_min_i64(b->slab_cols, b->cols - job.col);
+        job.whole_b = slab_panels(job.own_b, job.col, job.cols, b->nc, g->n, b->loop->nr);
+        for (job.row = 0; job.row < b->rows; job.row += b->slab_rows) {
+            job.rows = cpu_min_i64(b->slab_rows, b->rows - job.row);
+            job.whole_a = slab_panels(job.own_a, job.row, job.rows, b->mc, g->m, b->loop->mr);
+            job.pack_b = b->b == GEMM_WHOLE && job.row == 0;
+            job.pack_a = b->a == GEMM_WHOLE && (job.col == 0 || b->slab_rows < b->rows);
+            run_slab(&job, pool);
+        }
+    }
 }

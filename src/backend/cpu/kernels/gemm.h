@@ -28,8 +28,8 @@ enum gemm_kind {
     GEMM_KINDS
 };
 
-/* Part of one operand, to be packed. Lanes past the last line are to be zero. GEMM_I16: k is even,
- * and an odd ks is followed by zeros. */
+/* Part of one operand, to be packed. Lines past the last one of a panel are to be zero. GEMM_I16: k
+ * is even, and an odd ks is followed by zeros. ks is at most 512. */
 struct gemm_part {
     int64_t item;
     int64_t line, lines; /* from, how many >= 1 */
@@ -57,6 +57,10 @@ struct gemm {
     int64_t items, m, n, k; /* k 0: sums are 0 */
     gemm_size_fn size;      /* NULL: all items are m x n x k */
     gemm_pack_fn pack_a, pack_b;
+    /* b's panels where they were made beforehand (gemm_make_ready), by item; NULL: pack_b makes
+     * them. ready_dtype f16 or bf16: they hold that instead of what the kind says, GEMM_F32. */
+    const void *(*ready_b)(const void *ctx, int64_t item);
+    rlx_dtype ready_dtype;
     bool in_scratch;     /* sums live in scratch until they are stored; else in c */
     void *c;             /* dense sums [items, m, n] */
     gemm_store_fn store; /* NULL: c is all that is wanted */
@@ -66,10 +70,22 @@ struct gemm {
 #define gemm_scratch CPU_NAME(gemm_scratch)
 #define gemm_run CPU_NAME(gemm_run)
 
-/* Bytes of scratch, from sizes alone. Fewer items than g->items, or smaller ones, never need more
- * where g->size is set. pool NULL: one thread. */
+/* Bytes of scratch, from sizes alone. Fewer items than g->items, or smaller ones, never need more.
+ * pool NULL: one thread. */
 uint64_t gemm_scratch(const struct gemm *g, const struct pool *pool);
 void gemm_run(const struct gemm *g, struct pool *pool, void *scratch);
+
+/* ---- weights (gemm_ready.c) ---------------------------------------------------------------- */
+
+#define gemm_ready_bytes CPU_NAME(gemm_ready_bytes)
+#define gemm_make_ready CPU_NAME(gemm_make_ready)
+
+/* All panels of b, of one item, for products of any m: bytes of them, and making them at `to`.
+ * From g only kind, n, k, pack_b, ready_dtype and ctx are used. Where
+ * ready_dtype is f16 or bf16, pack_b is not to widen. */
+enum { GEMM_READY_COLUMNS = 16 }; /* of b, below which no panels are worth their room */
+uint64_t gemm_ready_bytes(const struct gemm *g);
+void gemm_make_ready(const struct gemm *g, int64_t item, struct pool *pool, void *to);
 
 /* ---- packing from memory (gemm_pack.c) ----------------------------------------------------- */
 
@@ -82,11 +98,14 @@ struct gemm_view {
 
 #define gemm_pack_view CPU_NAME(gemm_pack_view)
 #define gemm_pack_run CPU_NAME(gemm_pack_run)
+#define gemm_pack_half CPU_NAME(gemm_pack_half)
 #define gemm_pack_c64_a CPU_NAME(gemm_pack_c64_a)
 #define gemm_pack_c64_b CPU_NAME(gemm_pack_c64_b)
 
 /* The part p of v; p->item is not looked at. */
 void gemm_pack_view(const struct gemm_view *v, const struct gemm_part *p);
+/* The same without widening: panels of f16 or bf16. */
+void gemm_pack_half(const struct gemm_view *v, const struct gemm_part *p);
 /* Only ks of the panel's k, from `at` on in the panel: v begins with what comes there. */
 void gemm_pack_run(const struct gemm_view *v, const struct gemm_part *p, int64_t at, int64_t ks);
 

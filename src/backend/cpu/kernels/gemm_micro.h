@@ -1,40 +1,65 @@
-/* gemm_micro.h: the inner loop of gemm.c, for one kind of element. Included once per kind, with
+/* gemm_micro.h: the inner loop of gemm, for one kind of element. Included once per kind, with
  *
- *     MICRO        the function's name
+ *     MICRO(name)  the name of a function for this kind
  *     MICRO_T      a sum's type
  *     MICRO_V      a vector of MICRO_T
  *     MICRO_MADD   (a, b, c): c + a * b, on vectors
  *
- * One call makes GEMM_MR rows of GEMM_NV vectors of sums, which stay in registers over all of k:
+ * One call makes up to GEMM_MR rows of GEMM_NV vectors of sums, which stay in registers over all
+ * of k:
  *
  *                   b: k rows of GEMM_NV vectors
  *     a: k columns  sums
  *     of GEMM_MR
- */
+ *
+ * There is a copy of the loop for every number of rows, so that a product of few rows does no work
+ * for rows that are not there. */
 
-/* m rows and n columns of the sums go to c, or are added to what is there. */
-static void MICRO(int64_t ks, const void *pa, const void *pb, void *pc, int64_t ld, bool add,
-                  int64_t m, int64_t n)
+typedef MICRO_V MICRO(loose) __attribute__((aligned(sizeof(MICRO_T)), may_alias));
+
+/* Fewer columns than a row of sums has. */
+static void MICRO(store_part)(const MICRO_T *sum, MICRO_T *c, int64_t ld, bool add, int64_t m,
+                              int64_t n)
 {
-    enum { LANES = sizeof(MICRO_V) / sizeof(MICRO_T), NR = LANES * GEMM_NV };
-    typedef MICRO_V loose __attribute__((aligned(sizeof(MICRO_T)), may_alias));
-    const MICRO_T *a = pa, *b = pb;
-    MICRO_T *c = pc;
+    enum { NR = sizeof(MICRO_V) / sizeof(MICRO_T) * GEMM_NV };
+
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            c[i * ld + j] = add ? c[i * ld + j] + sum[i * NR + j] : sum[i * NR + j];
+}
+
+/* rows is a constant wherever this is used. */
+static inline __attribute__((always_inline)) void MICRO(rows)(int rows, int64_t ks,
+                                                              const MICRO_T *a, const MICRO_T *b,
+                                                              MICRO_T *c, int64_t ld, bool add,
+                                                              int64_t n)
+{
+    enum { NR = sizeof(MICRO_V) / sizeof(MICRO_T) * GEMM_NV };
+    enum { AHEAD = 2048 / sizeof(MICRO_T) }; /* b is read far ahead of its use */
     MICRO_V sum[GEMM_MR][GEMM_NV];
 
     GEMM_UNROLL
-    for (int i = 0; i < GEMM_MR; i++) {
+    for (int i = 0; i < rows; i++) {
         GEMM_UNROLL
         for (int v = 0; v < GEMM_NV; v++)
             sum[i][v] = (MICRO_V){0};
+    }
+    GEMM_UNROLL
+    for (int i = 0; i < rows; i++) {
+        GEMM_UNROLL
+        for (int v = 0; v < GEMM_ROW; v += 64)
+            __builtin_prefetch((const char *)(c + i * ld) + v, 1);
     }
     for (int64_t k = 0; k < ks; k++, a += GEMM_MR, b += NR) {
         MICRO_V bv[GEMM_NV];
         GEMM_UNROLL
         for (int v = 0; v < GEMM_NV; v++)
-            bv[v] = ((const loose *)b)[v];
+            bv[v] = ((const MICRO(loose) *)b)[v];
         GEMM_UNROLL
-        for (int i = 0; i < GEMM_MR; i++) {
+        for (int v = 0; v < GEMM_ROW; v += 64)
+            __builtin_prefetch((const char *)(b + AHEAD) + v);
+        GEMM_UNROLL
+        for (int i = 0; i < rows; i++) {
             MICRO_V av = a[i] - (MICRO_V){0}; /* in every lane; x - 0 is x, -0 too */
             GEMM_UNROLL
             for (int v = 0; v < GEMM_NV; v++)
@@ -42,21 +67,45 @@ static void MICRO(int64_t ks, const void *pa, const void *pb, void *pc, int64_t 
         }
     }
 
-    if (m == GEMM_MR && n == NR) {
-        GEMM_UNROLL
-        for (int i = 0; i < GEMM_MR; i++) {
-            loose *row = (loose *)(c + i * ld);
-            GEMM_UNROLL
-            for (int v = 0; v < GEMM_NV; v++)
-                row[v] = add ? (MICRO_V)row[v] + sum[i][v] : sum[i][v];
-        }
+    if (n < NR) {
+        MICRO_T part[GEMM_MR * NR];
+        memcpy(part, sum, (size_t)rows * sizeof sum[0]);
+        MICRO(store_part)(part, c, ld, add, rows, n);
         return;
     }
-    MICRO_T part[GEMM_MR][NR];
-    memcpy(part, sum, sizeof part);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++)
-            c[i * ld + j] = add ? c[i * ld + j] + part[i][j] : part[i][j];
+    GEMM_UNROLL
+    for (int i = 0; i < rows; i++) {
+        MICRO(loose) *row = (MICRO(loose) *)(c + i * ld);
+        GEMM_UNROLL
+        for (int v = 0; v < GEMM_NV; v++)
+            row[v] = add ? (MICRO_V)row[v] + sum[i][v] : sum[i][v];
+    }
+}
+
+static void MICRO(micro)(int64_t ks, const void *a, const void *b, void *c, int64_t ld, bool add,
+                         int64_t m, int64_t n)
+{
+    switch (m) {
+#define ROWS(count) \
+    case count: MICRO(rows)(count, ks, a, b, c, ld, add, n); break;
+        ROWS(1)
+        ROWS(2)
+        ROWS(3)
+        ROWS(4)
+        ROWS(5)
+#if GEMM_MR_ROWS > 6
+        ROWS(6)
+        ROWS(7)
+#endif
+#if GEMM_MR_ROWS > 8
+        ROWS(8)
+        ROWS(9)
+        ROWS(10)
+        ROWS(11)
+#endif
+    default: MICRO(rows)(GEMM_MR, ks, a, b, c, ld, add, n); break;
+#undef ROWS
+    }
 }
 
 #undef MICRO

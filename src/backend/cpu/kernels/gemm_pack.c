@@ -196,6 +196,29 @@ void gemm_pack_view(const struct gemm_view *v, const struct gemm_part *p)
     gemm_pack_run(&from, p, 0, p->ks);
 }
 
+/* ---- f16 and bf16 as they are -------------------------------------------------------------- */
+
+static void pack_2(const struct panel *p, const half_bits *src, half_bits *dst)
+{
+    EACH_LANE(p, dst, src[j * p->k + l * p->line]);
+}
+
+void gemm_pack_half(const struct gemm_view *v, const struct gemm_part *p)
+{
+    const half_bits *src = (const half_bits *)v->data + p->line * v->line + p->k * v->k;
+    half_bits *dst = p->panel;
+
+    for (int64_t l = 0; l < p->lines; l += p->width, dst += p->ks * p->width) {
+        struct panel panel = {.n = cpu_min_i64(p->width, p->lines - l),
+                              .width = p->width,
+                              .ks = p->ks,
+                              .line = v->line,
+                              .k = v->k};
+        pack_2(&panel, src + l * v->line, dst);
+        clear_lanes(&panel, (char *)dst, sizeof *dst);
+    }
+}
+
 /* ---- c64 ----------------------------------------------------------------------------------- */
 
 static void clear(const struct gemm_part *p)

@@ -12,17 +12,22 @@
 #endif
 
 /* GEMM_MR rows of GEMM_NV vectors of sums fill the registers, but for a row of b and an element of
- * a. */
+ * a. The preprocessor asks for GEMM_MR too. */
 #if defined(__AVX512F__)
-enum { GEMM_VEC = 64, GEMM_MR = 12, GEMM_NV = 2 };
+#define GEMM_MR_ROWS 12
+enum { GEMM_VEC = 64, GEMM_NV = 2 };
 #elif defined(__AVX2__)
-enum { GEMM_VEC = 32, GEMM_MR = 6, GEMM_NV = 2 };
+#define GEMM_MR_ROWS 6
+enum { GEMM_VEC = 32, GEMM_NV = 2 };
 #elif defined(__aarch64__)
-enum { GEMM_VEC = 16, GEMM_MR = 8, GEMM_NV = 3 };
+#define GEMM_MR_ROWS 8
+enum { GEMM_VEC = 16, GEMM_NV = 3 };
 #else
-enum { GEMM_VEC = 16, GEMM_MR = 6, GEMM_NV = 2 };
+#define GEMM_MR_ROWS 6
+enum { GEMM_VEC = 16, GEMM_NV = 2 };
 #endif
 
+enum { GEMM_MR = GEMM_MR_ROWS };
 enum { GEMM_ROW = GEMM_NV * GEMM_VEC }; /* bytes of a row of b, and of a row of sums */
 
 #if defined(__clang__)

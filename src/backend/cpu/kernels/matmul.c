@@ -4,8 +4,8 @@
  *
  * Innermost batch axes that b does not have are rows of a like any others: [16, 8, k] x [k, n] is a
  * product of 128 rows. What remains of the batch are items. Products with few rows, or few columns,
- * read the other operand where it lies (gemm_few.c); all others go through packed panels (gemm.c).
- */
+ * read the other operand where it lies (gemm_few.c), unless b is a weight whose panels were made
+ * beforehand; all others go through packed panels (gemm.c). */
 #include "backend/cpu/kernels/gemm.h"
 #include "backend/cpu/kernels/row.h"
 
@@ -15,6 +15,7 @@ struct product {
     const struct cpu_tensor *out;
     int64_t items, m, n, k;
     struct gemm_view a, b; /* of item 0 */
+    const void *ready;     /* b's panels, the same for all items; NULL: there are none */
 
     /* The batch that remains, outermost axis first; strides in elements of the operand. */
     int32_t rank;
@@ -85,6 +86,7 @@ static void describe(const struct cpu_call *c, struct product *p)
     p->k = a->dim[a->rank - (at ? 2 : 1)];
     p->a = (struct gemm_view){a->data, a->dtype, at ? 1 : p->k, at ? p->m : 1};
     p->b = (struct gemm_view){b->data, b->dtype, bt ? p->k : 1, bt ? 1 : p->n};
+    p->ready = b->packed;
     batch_strides(p, a, b, fold_rows(p, a, b, at));
     if (fused) {
         p->bias_in = &c->in[2];
@@ -176,7 +178,7 @@ static void store(const void *ctx, const struct gemm_block *b)
 
 static bool is_few(const struct product *p)
 {
-    return cpu_is_float(p->out->dtype) && p->k > 0 && cpu_min_i64(p->m, p->n) <= GEMM_FEW;
+    return !p->ready && cpu_is_float(p->out->dtype) && cpu_min_i64(p->m, p->n) <= GEMM_FEW;
 }
 
 struct few_job {
@@ -243,6 +245,16 @@ static void run_few(void *ctx, int64_t begin, int64_t end, int worker)
     }
 }
 
+/* ---- weights ------------------------------------------------------------------------------- */
+
+static const void *ready_b(const void *ctx, int64_t item)
+{
+    const struct product *p = ctx;
+
+    (void)item;
+    return p->ready;
+}
+
 /* ---- the kernels --------------------------------------------------------------------------- */
 
 static void describe_gemm(const struct product *p, struct gemm *g)
@@ -262,6 +274,52 @@ static void describe_gemm(const struct product *p, struct gemm *g)
                        .ctx = p};
     if (half || p->bias_in || p->act != RLX_OP_none)
         g->store = store;
+    if (p->ready) {
+        g->ready_b = ready_b;
+        g->ready_dtype = p->b.dtype;
+    }
+}
+
+/* b as a weight: one matrix for all items. Below half a panel there is little to gain, and much
+ * memory to lose. */
+static struct cpu_pack pack_size(const struct cpu_call *c, int32_t i)
+{
+    const uint64_t layout = (uint64_t)0x67656d6d << 32; /* told from those of other kernels */
+    struct product p;
+    struct gemm g;
+
+    if (i != 1 || c->in[1].count == 0 || !cpu_is_float(c->in[1].dtype))
+        return (struct cpu_pack){0};
+    describe(c, &p);
+    if (c->in[1].count != p.k * p.n || p.n <= GEMM_READY_COLUMNS)
+        return (struct cpu_pack){0};
+    describe_gemm(&p, &g);
+    g.ready_dtype = p.b.dtype;
+    return (struct cpu_pack){.bytes = gemm_ready_bytes(&g),
+                             .layout = layout | (uint64_t)g.kind << 1 | (p.b.k == 1)};
+}
+
+static void pack_weight(const void *ctx, const struct gemm_part *part)
+{
+    const struct product *p = ctx;
+
+    if (cpu_is_half(p->b.dtype))
+        gemm_pack_half(&p->b, part);
+    else
+        gemm_pack_view(&p->b, part);
+}
+
+static void pack(const struct cpu_call *c, int32_t i, void *to)
+{
+    struct product p;
+    struct gemm g;
+
+    (void)i;
+    describe(c, &p);
+    describe_gemm(&p, &g);
+    g.pack_b = pack_weight;
+    g.ready_dtype = p.b.dtype;
+    gemm_make_ready(&g, 0, c->pool, to);
 }
 
 static uint64_t scratch(const struct cpu_call *c)
@@ -302,5 +360,7 @@ static void run(const struct cpu_call *c)
 
 extern const struct cpu_kernel CPU_NAME(cpu_matmul);
 extern const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act);
-const struct cpu_kernel CPU_NAME(cpu_matmul) = {.run = run, .scratch = scratch};
-const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act) = {.run = run, .scratch = scratch};
+const struct cpu_kernel CPU_NAME(cpu_matmul) = {
+    .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack};
+const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act) = {
+    .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack};
