@@ -1,11 +1,17 @@
 /* levels.c: which of the compiled ISA levels this CPU can run. */
 #include <stdio.h>
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define HAVE_AMX 1
+#endif
 
 #include "backend/cpu/cpu.h"
 #include "base/str.h"
 
 extern const struct cpu_kernels cpu_kernels_baseline, cpu_kernels_avx2, cpu_kernels_avx512,
-    cpu_kernels_neon;
+    cpu_kernels_amx, cpu_kernels_neon;
 
 #if defined(RLX_HAVE_AVX2) || defined(RLX_HAVE_AVX512)
 static bool has_avx2(void)
@@ -24,9 +30,27 @@ static bool has_avx512(void)
 }
 #endif
 
+#if defined(RLX_HAVE_AVX512) && defined(HAVE_AMX)
+/* Tiles, bf16 and 8-bit integers; and the system lets us: it saves the tiles of no process that has
+ * not asked for them. Asking again does no harm. */
+static bool has_amx(void)
+{
+    const unsigned bf16 = 1u << 22, tile = 1u << 24, int8 = 1u << 25, all = bf16 | tile | int8;
+    const unsigned long ask = 0x1023, tile_data = 18; /* ARCH_REQ_XCOMP_PERM */
+    unsigned a, b, c, d;
+
+    return has_avx512() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & all) == all &&
+           syscall(SYS_arch_prctl, ask, tile_data) == 0;
+}
+#endif
+
 /* The i-th level this CPU runs, best first. */
 static const struct cpu_kernels *level_at(int i)
 {
+#if defined(RLX_HAVE_AVX512) && defined(HAVE_AMX)
+    if (has_amx() && i-- == 0)
+        return &cpu_kernels_amx;
+#endif
 #ifdef RLX_HAVE_AVX512
     if (has_avx512() && i-- == 0)
         return &cpu_kernels_avx512;

@@ -256,7 +256,8 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end, int worker)
 static void add_row(enum gemm_kind kind, void *to, const void *from, int64_t n)
 {
     switch (kind) {
-    case GEMM_F32: ADD_ROW(float); break;
+    case GEMM_F32:
+    case GEMM_BF16: ADD_ROW(float); break;
     case GEMM_F64: ADD_ROW(double); break;
     case GEMM_I64: ADD_ROW(uint64_t); break;
     default: ADD_ROW(uint32_t); break;

@@ -22,9 +22,10 @@
 enum gemm_kind {
     GEMM_F32,
     GEMM_F64,
-    GEMM_I32, /* uint32_t: the low half of an i64 sum is the sum of low halves */
-    GEMM_I64, /* uint64_t */
-    GEMM_I16, /* panels of int16_t, two neighbouring k per lane; sums of uint32_t */
+    GEMM_I32,  /* uint32_t: the low half of an i64 sum is the sum of low halves */
+    GEMM_I64,  /* uint64_t */
+    GEMM_I16,  /* panels of int16_t, two neighbouring k per lane; sums of uint32_t */
+    GEMM_BF16, /* sums of f32, in the tiles of AMX (gemm_amx.h), where the CPU has them */
     GEMM_KINDS
 };
 

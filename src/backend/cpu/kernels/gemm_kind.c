@@ -1,5 +1,6 @@
 /* gemm_kind.c: the inner loops of gemm, and the table of them (gemm_kind.h). */
 #include "backend/cpu/kernels/gemm_kind.h"
+#include "backend/cpu/kernels/gemm_amx.h"
 #include "backend/cpu/kernels/gemm_vec.h"
 
 /* Each lane holds two int16_t: c + a0 * b0 + a1 * b1. */
@@ -59,6 +60,10 @@ static const struct gemm_loop loops[GEMM_KINDS] = {
     [GEMM_I32] = {micro_i32, GEMM_MR, WORDS, .sum = 4, .size = 4, .step = 1, .stretch = 256},
     [GEMM_I64] = {micro_i64, GEMM_MR, PAIRS, .sum = 8, .size = 8, .step = 1, .stretch = 256},
     [GEMM_I16] = {micro_i16, GEMM_MR, WORDS, .sum = 4, .size = 2, .step = 2, .stretch = 512},
+#ifdef GEMM_AMX
+    [GEMM_BF16] = {amx_micro_bf16, AMX_LINES, AMX_LINES, .sum = 4, .size = 2, .step = 32,
+                   .stretch = 1024, .enter = amx_enter, .leave = amx_leave},
+#endif
 };
 
 const struct gemm_loop *gemm_loop_of(enum gemm_kind kind)

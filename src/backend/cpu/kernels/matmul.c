@@ -6,7 +6,7 @@
  * product of 128 rows. What remains of the batch are items. Products with few rows, or few columns,
  * read the other operand where it lies (gemm_few.c), unless b is a weight whose panels were made
  * beforehand; all others go through packed panels (gemm.c). */
-#include "backend/cpu/kernels/gemm.h"
+#include "backend/cpu/kernels/gemm_amx.h"
 #include "backend/cpu/kernels/row.h"
 
 struct product {
@@ -70,7 +70,8 @@ static void batch_strides(struct product *p, const struct cpu_tensor *a, const s
     }
 }
 
-static void describe(const struct cpu_call *c, struct product *p)
+/* amx: the CPU has it. */
+static void describe(const struct cpu_call *c, bool amx, struct product *p)
 {
     const struct cpu_tensor *a = &c->in[0], *b = &c->in[1];
     bool fused = c->op == RLX_OP_fused_matmul_bias_act;
@@ -80,6 +81,8 @@ static void describe(const struct cpu_call *c, struct product *p)
     rlx_dtype dtype = c->out->dtype;
 
     *p = (struct product){.out = c->out, .kind = gemm_kind_of(dtype), .act = RLX_OP_none};
+    if (amx && dtype == RLX_DTYPE_bf16)
+        p->kind = GEMM_BF16;
     p->sum_dtype = cpu_is_half(dtype) ? RLX_DTYPE_f32 : dtype;
     p->m = c->out->dim[c->out->rank - 2];
     p->n = c->out->dim[c->out->rank - 1];
@@ -113,15 +116,29 @@ static struct gemm_view item_view(const struct product *p, const struct gemm_vie
 
 /* ---- packing and storing ------------------------------------------------------------------- */
 
+/* The kinds that the CPU at hand has. */
+static void pack_view(enum gemm_kind kind, bool is_a, const struct gemm_view *v,
+                      const struct gemm_part *part)
+{
+#ifdef GEMM_AMX
+    if (kind == GEMM_BF16) {
+        is_a ? amx_pack_bf16_a(v, part) : amx_pack_bf16_b(v, part);
+        return;
+    }
+#endif
+    (void)kind;
+    if (v->dtype == RLX_DTYPE_c64)
+        is_a ? gemm_pack_c64_a(v, part) : gemm_pack_c64_b(v, part);
+    else
+        gemm_pack_view(v, part);
+}
+
 static void pack_a(const void *ctx, const struct gemm_part *part)
 {
     const struct product *p = ctx;
     struct gemm_view v = item_view(p, &p->a, p->a_stride, part->item);
 
-    if (v.dtype == RLX_DTYPE_c64)
-        gemm_pack_c64_a(&v, part);
-    else
-        gemm_pack_view(&v, part);
+    pack_view(p->kind, true, &v, part);
 }
 
 static void pack_b(const void *ctx, const struct gemm_part *part)
@@ -129,10 +146,7 @@ static void pack_b(const void *ctx, const struct gemm_part *part)
     const struct product *p = ctx;
     struct gemm_view v = item_view(p, &p->b, p->b_stride, part->item);
 
-    if (v.dtype == RLX_DTYPE_c64)
-        gemm_pack_c64_b(&v, part);
-    else
-        gemm_pack_view(&v, part);
+    pack_view(p->kind, false, &v, part);
 }
 
 /* Bias and activation, on n sums that belong to elements pos .. of the output. */
@@ -274,76 +288,34 @@ static void describe_gemm(const struct product *p, struct gemm *g)
                        .ctx = p};
     if (half || p->bias_in || p->act != RLX_OP_none)
         g->store = store;
-    if (p->ready) {
+    if (p->ready)
         g->ready_b = ready_b;
-        g->ready_dtype = p->b.dtype;
-    }
+    if (p->kind == GEMM_F32)
+        g->ready_dtype = p->b.dtype; /* f16 and bf16 take half the room as they are */
 }
 
-/* b as a weight: one matrix for all items. Below half a panel there is little to gain, and much
- * memory to lose. */
-static struct cpu_pack pack_size(const struct cpu_call *c, int32_t i)
-{
-    const uint64_t layout = (uint64_t)0x67656d6d << 32; /* told from those of other kernels */
-    struct product p;
-    struct gemm g;
-
-    if (i != 1 || c->in[1].count == 0 || !cpu_is_float(c->in[1].dtype))
-        return (struct cpu_pack){0};
-    describe(c, &p);
-    if (c->in[1].count != p.k * p.n || p.n <= GEMM_READY_COLUMNS)
-        return (struct cpu_pack){0};
-    describe_gemm(&p, &g);
-    g.ready_dtype = p.b.dtype;
-    return (struct cpu_pack){.bytes = gemm_ready_bytes(&g),
-                             .layout = layout | (uint64_t)g.kind << 1 | (p.b.k == 1)};
-}
-
-static void pack_weight(const void *ctx, const struct gemm_part *part)
-{
-    const struct product *p = ctx;
-
-    if (cpu_is_half(p->b.dtype))
-        gemm_pack_half(&p->b, part);
-    else
-        gemm_pack_view(&p->b, part);
-}
-
-static void pack(const struct cpu_call *c, int32_t i, void *to)
-{
-    struct product p;
-    struct gemm g;
-
-    (void)i;
-    describe(c, &p);
-    describe_gemm(&p, &g);
-    g.pack_b = pack_weight;
-    g.ready_dtype = p.b.dtype;
-    gemm_make_ready(&g, 0, c->pool, to);
-}
-
-static uint64_t scratch(const struct cpu_call *c)
+static uint64_t scratch_on(const struct cpu_call *c, bool amx)
 {
     struct product p;
     struct gemm g;
 
     if (c->out->count == 0)
         return 0;
-    describe(c, &p);
+    describe(c, amx, &p);
     if (is_few(&p))
         return 0;
     describe_gemm(&p, &g);
     return gemm_scratch(&g, c->pool);
 }
 
-static void run(const struct cpu_call *c)
+static void run_on(const struct cpu_call *c, bool amx)
 {
     struct product p;
     struct gemm g;
 
     if (c->out->count == 0)
         return;
-    describe(c, &p);
+    describe(c, amx, &p);
     if (!is_few(&p)) {
         describe_gemm(&p, &g);
         gemm_run(&g, c->pool, c->scratch);
@@ -358,9 +330,98 @@ static void run(const struct cpu_call *c)
     cpu_for(c->pool, p.items * job.parts, cpu_max_i64(1, grain), run_few, &job);
 }
 
+/* b as a weight: one matrix for all items. Below half a panel there is little to gain, and much
+ * memory to lose. */
+static struct cpu_pack pack_size_on(const struct cpu_call *c, int32_t i, bool amx)
+{
+    const uint64_t layout = (uint64_t)0x67656d6d << 32; /* told from those of other kernels */
+    struct product p;
+    struct gemm g;
+
+    if (i != 1 || c->in[1].count == 0 || !cpu_is_float(c->in[1].dtype))
+        return (struct cpu_pack){0};
+    describe(c, amx, &p);
+    if (c->in[1].count != p.k * p.n || p.n <= GEMM_READY_COLUMNS)
+        return (struct cpu_pack){0};
+    describe_gemm(&p, &g);
+    return (struct cpu_pack){.bytes = gemm_ready_bytes(&g),
+                             .layout = layout | (uint64_t)g.kind << 1 | (p.b.k == 1)};
+}
+
+static void pack_weight(const void *ctx, const struct gemm_part *part)
+{
+    const struct product *p = ctx;
+
+    if (p->kind == GEMM_F32 && cpu_is_half(p->b.dtype))
+        gemm_pack_half(&p->b, part);
+    else
+        pack_view(p->kind, false, &p->b, part);
+}
+
+static void pack_on(const struct cpu_call *c, void *to, bool amx)
+{
+    struct product p;
+    struct gemm g;
+
+    describe(c, amx, &p);
+    describe_gemm(&p, &g);
+    g.pack_b = pack_weight;
+    gemm_make_ready(&g, 0, c->pool, to);
+}
+
+static uint64_t scratch(const struct cpu_call *c)
+{
+    return scratch_on(c, false);
+}
+
+static void run(const struct cpu_call *c)
+{
+    run_on(c, false);
+}
+
+static struct cpu_pack pack_size(const struct cpu_call *c, int32_t i)
+{
+    return pack_size_on(c, i, false);
+}
+
+static void pack(const struct cpu_call *c, int32_t i, void *to)
+{
+    (void)i;
+    pack_on(c, to, false);
+}
+
 extern const struct cpu_kernel CPU_NAME(cpu_matmul);
 extern const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act);
 const struct cpu_kernel CPU_NAME(cpu_matmul) = {
     .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack};
 const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act) = {
     .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack};
+
+#ifdef GEMM_AMX
+static uint64_t scratch_amx(const struct cpu_call *c)
+{
+    return scratch_on(c, true);
+}
+
+static void run_amx(const struct cpu_call *c)
+{
+    run_on(c, true);
+}
+
+static struct cpu_pack pack_size_amx(const struct cpu_call *c, int32_t i)
+{
+    return pack_size_on(c, i, true);
+}
+
+static void pack_amx(const struct cpu_call *c, int32_t i, void *to)
+{
+    (void)i;
+    pack_on(c, to, true);
+}
+
+extern const struct cpu_kernel cpu_matmul_amx, cpu_fused_matmul_bias_act_amx;
+const struct cpu_kernel cpu_matmul_amx = {
+    .run = run_amx, .scratch = scratch_amx, .pack_size = pack_size_amx, .pack = pack_amx};
+const struct cpu_kernel cpu_fused_matmul_bias_act_amx = {
+    .run = run_amx, .scratch = scratch_amx, .pack_size = pack_size_amx, .pack = pack_amx};
+#endif
