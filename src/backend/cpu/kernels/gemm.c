@@ -133,25 +133,46 @@ static const char *block_b(const struct job *job, const struct gemm_block *at, i
 
 /* ---- multiplying --------------------------------------------------------------------------- */
 
-/* All panels of a times all panels of b, over one stretch of k. wide: NULL, or where a panel of b
- * is widened. */
+/* b's panels as the inner loop wants them. f16 and bf16 are widened a panel at a time, unless each
+ * panel is read only once: then the inner loop does it. */
+struct b_reader {
+    gemm_micro_fn micro;
+    int64_t panel; /* bytes of one */
+    float *wide;   /* NULL: nothing is widened */
+};
+
+static struct b_reader b_reader(const struct job *job, int64_t rows, int64_t ks, int worker)
+{
+    const struct gemm_loop *l = job->b.loop;
+    rlx_dtype dtype = job->g->ready_dtype;
+    gemm_micro_fn direct = dtype == RLX_DTYPE_f16 ? l->with_f16 : l->with_bf16;
+
+    if (job->b.b != GEMM_READY || !cpu_is_half(dtype))
+        return (struct b_reader){l->micro, l->nr * gemm_line_bytes(l, ks), NULL};
+    if (rows <= l->mr && direct)
+        return (struct b_reader){direct, l->nr * ks * 2, NULL};
+    return (struct b_reader){l->micro, l->nr * ks * 2,
+                             (float *)(void *)(job->wide + worker * job->room.wide)};
+}
+
+/* All panels of a times all panels of b, over one stretch of k. */
 static void multiply(const struct job *job, const char *a, const char *b, int64_t ks, bool add,
-                     const struct gemm_block *to, float *wide)
+                     const struct gemm_block *to, int worker)
 {
     const struct gemm_loop *l = job->b.loop;
     int64_t lanes = gemm_lanes(l, ks), line = gemm_line_bytes(l, ks);
-    int64_t b_step = l->nr * (wide ? ks * 2 : line);
+    struct b_reader read = b_reader(job, to->rows, ks, worker);
 
-    for (int64_t j = 0; j < to->cols; j += l->nr, b += b_step) {
+    for (int64_t j = 0; j < to->cols; j += l->nr, b += read.panel) {
         const char *ap = a, *bp = b;
-        if (wide) {
-            cpu_load_f32(job->g->ready_dtype, b, wide, l->nr * ks);
-            bp = (const char *)wide;
+        if (read.wide) {
+            cpu_load_f32(job->g->ready_dtype, b, read.wide, l->nr * ks);
+            bp = (const char *)read.wide;
         }
         for (int64_t i = 0; i < to->rows; i += l->mr, ap += l->mr * line) {
             char *c = (char *)to->sum + (i * to->ld + j) * l->sum;
-            l->micro(lanes, ap, bp, c, to->ld, add, cpu_min_i64(l->mr, to->rows - i),
-                     cpu_min_i64(l->nr, to->cols - j));
+            read.micro(lanes, ap, bp, c, to->ld, add, cpu_min_i64(l->mr, to->rows - i),
+                       cpu_min_i64(l->nr, to->cols - j));
         }
     }
 }
@@ -171,18 +192,15 @@ static void sum_block(const struct job *job, const struct gemm_block *to, int64_
 {
     const struct gemm_blocks *bl = &job->b;
     const char *a = NULL, *b = NULL;
-    float *wide = NULL;
     bool add = false;
 
-    if (bl->b == GEMM_READY && cpu_is_half(job->g->ready_dtype))
-        wide = (float *)(void *)(job->wide + worker * job->room.wide);
     do { /* once even if there is no k: that makes zeros */
         int64_t ks = cpu_max_i64(0, cpu_min_i64(bl->stretch, k_end - k));
         if (ks > 0) {
             a = block_a(job, to, k, ks, worker);
             b = bl->b == GEMM_READY ? ready_at(job, to, k) : block_b(job, to, k, ks, worker);
         }
-        multiply(job, a, b, ks, add, to, wide);
+        multiply(job, a, b, ks, add, to, worker);
         add = true;
         k += ks;
     } while (k < k_end);

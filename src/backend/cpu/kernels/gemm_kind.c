@@ -28,6 +28,41 @@ static inline vec_u32 pair_madd(vec_u32 a, vec_u32 b, vec_u32 c)
 #define MICRO_MADD F32_MADD
 #include "backend/cpu/kernels/gemm_micro.h"
 
+typedef uint16_t half_bits __attribute__((may_alias));
+
+#ifdef __F16C__
+static inline vec_f32 read_f16(const half_bits *from)
+{
+#ifdef __AVX512F__
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
+#else
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
+#endif
+}
+
+#define MICRO(name) name##_f16
+#define MICRO_T float
+#define MICRO_V vec_f32
+#define MICRO_MADD F32_MADD
+#define MICRO_B half_bits
+#define MICRO_READ(from, v) read_f16((from) + (v) * (GEMM_VEC / 4))
+#include "backend/cpu/kernels/gemm_micro.h"
+#endif
+
+static inline vec_f32 read_bf16(const half_bits *from)
+{
+    typedef uint16_t halves __attribute__((vector_size(GEMM_VEC / 2), aligned(2), may_alias));
+    return (vec_f32)(__builtin_convertvector(*(const halves *)from, vec_u32) << 16);
+}
+
+#define MICRO(name) name##_bf16
+#define MICRO_T float
+#define MICRO_V vec_f32
+#define MICRO_MADD F32_MADD
+#define MICRO_B half_bits
+#define MICRO_READ(from, v) read_bf16((from) + (v) * (GEMM_VEC / 4))
+#include "backend/cpu/kernels/gemm_micro.h"
+
 #define MICRO(name) name##_f64
 #define MICRO_T double
 #define MICRO_V vec_f64
@@ -55,7 +90,11 @@ static inline vec_u32 pair_madd(vec_u32 a, vec_u32 b, vec_u32 c)
 enum { WORDS = GEMM_ROW / 4, PAIRS = GEMM_ROW / 8 };
 
 static const struct gemm_loop loops[GEMM_KINDS] = {
-    [GEMM_F32] = {micro_f32, GEMM_MR, WORDS, .sum = 4, .size = 4, .step = 1, .stretch = 256},
+    [GEMM_F32] = {micro_f32, GEMM_MR, WORDS, .sum = 4, .size = 4, .step = 1, .stretch = 256,
+#ifdef __F16C__
+                  .with_f16 = micro_f16,
+#endif
+                  .with_bf16 = micro_bf16},
     [GEMM_F64] = {micro_f64, GEMM_MR, PAIRS, .sum = 8, .size = 8, .step = 1, .stretch = 256},
     [GEMM_I32] = {micro_i32, GEMM_MR, WORDS, .sum = 4, .size = 4, .step = 1, .stretch = 256},
     [GEMM_I64] = {micro_i64, GEMM_MR, PAIRS, .sum = 8, .size = 8, .step = 1, .stretch = 256},

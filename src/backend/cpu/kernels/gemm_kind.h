@@ -16,6 +16,8 @@ struct gemm_loop {
     int64_t size;    /* bytes of an element in a panel */
     int64_t step;    /* k per lane; a panel has whole lanes, with zeros past the last k */
     int64_t stretch; /* k that sums stay in registers for, at most */
+    /* For b's panels of f16, of bf16; NULL: they are widened first. */
+    gemm_micro_fn with_f16, with_bf16;
     /* Around the work of one thread; NULL: nothing to do. */
     void (*enter)(void);
     void (*leave)(void);

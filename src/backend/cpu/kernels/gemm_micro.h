@@ -4,6 +4,8 @@
  *     MICRO_T      a sum's type
  *     MICRO_V      a vector of MICRO_T
  *     MICRO_MADD   (a, b, c): c + a * b, on vectors
+ *     MICRO_B      what b's panels hold, and MICRO_READ (from, v): vector v of the row at `from`,
+ *                  where that is not MICRO_T itself
  *
  * One call makes up to GEMM_MR rows of GEMM_NV vectors of sums, which stay in registers over all
  * of k:
@@ -14,6 +16,11 @@
  *
  * There is a copy of the loop for every number of rows, so that a product of few rows does no work
  * for rows that are not there. */
+
+#ifndef MICRO_B
+#define MICRO_B MICRO_T
+#define MICRO_READ(from, v) (((const MICRO(loose) *)(from))[v])
+#endif
 
 typedef MICRO_V MICRO(loose) __attribute__((aligned(sizeof(MICRO_T)), may_alias));
 
@@ -30,12 +37,12 @@ static void MICRO(store_part)(const MICRO_T *sum, MICRO_T *c, int64_t ld, bool a
 
 /* rows is a constant wherever this is used. */
 static inline __attribute__((always_inline)) void MICRO(rows)(int rows, int64_t ks,
-                                                              const MICRO_T *a, const MICRO_T *b,
+                                                              const MICRO_T *a, const MICRO_B *b,
                                                               MICRO_T *c, int64_t ld, bool add,
                                                               int64_t n)
 {
     enum { NR = sizeof(MICRO_V) / sizeof(MICRO_T) * GEMM_NV };
-    enum { AHEAD = 2048 / sizeof(MICRO_T) }; /* b is read far ahead of its use */
+    enum { AHEAD = 2048 / sizeof(MICRO_B), LINE = 64 / sizeof(MICRO_B) };
     MICRO_V sum[GEMM_MR][GEMM_NV];
 
     GEMM_UNROLL
@@ -54,10 +61,10 @@ static inline __attribute__((always_inline)) void MICRO(rows)(int rows, int64_t 
         MICRO_V bv[GEMM_NV];
         GEMM_UNROLL
         for (int v = 0; v < GEMM_NV; v++)
-            bv[v] = ((const MICRO(loose) *)b)[v];
+            bv[v] = MICRO_READ(b, v);
         GEMM_UNROLL
-        for (int v = 0; v < GEMM_ROW; v += 64)
-            __builtin_prefetch((const char *)(b + AHEAD) + v);
+        for (int v = 0; v < NR; v += LINE)
+            __builtin_prefetch(b + AHEAD + v); /* far ahead of its use */
         GEMM_UNROLL
         for (int i = 0; i < rows; i++) {
             MICRO_V av = a[i] - (MICRO_V){0}; /* in every lane; x - 0 is x, -0 too */
@@ -112,3 +119,5 @@ static void MICRO(micro)(int64_t ks, const void *a, const void *b, void *c, int6
 #undef MICRO_T
 #undef MICRO_V
 #undef MICRO_MADD
+#undef MICRO_B
+#undef MICRO_READ
