@@ -5,6 +5,8 @@
  * class of one group of one image; where an image has too few positions to fill a block, one
  * image's columns follow another's, and an item is a class of one group. */
 #include "backend/cpu/kernels/conv_core.h"
+#include "backend/cpu/kernels/conv_tiles.h"
+#include "backend/cpu/kernels/row.h"
 
 #include <stdatomic.h>
 
@@ -234,7 +236,7 @@ static void spread(int64_t size, void *dst, const void *src, int64_t step, int64
         SPREAD(double);
 }
 
-void conv_store_row(const struct conv *v, const void *sum, int64_t to, int64_t step, int64_t n)
+static void store_plain(const struct conv *v, const void *sum, int64_t to, int64_t step, int64_t n)
 {
     rlx_dtype dtype = v->out->dtype;
     CPU_TILE_OF(uint16_t, narrow);
@@ -247,6 +249,45 @@ void conv_store_row(const struct conv *v, const void *sum, int64_t to, int64_t s
         int64_t part = cpu_min_i64(CPU_TILE, n - at);
         cpu_store_f32(dtype, (const float *)sum + at, narrow, part);
         spread(2, cpu_at(v->out, to + at * step), narrow, step, part);
+    }
+}
+
+/* n <= CPU_TILE elements of t from `at` on, as f32 or f64. */
+static const void *read_wide(const struct cpu_tensor *t, int64_t at, int64_t n, float *buffer)
+{
+    return t->dtype == RLX_DTYPE_f64 ? cpu_at(t, at)
+                                     : cpu_as_f32(t->dtype, cpu_at(t, at), buffer, n);
+}
+
+void conv_store_row(const struct conv *v, const void *sum, int64_t to, int64_t step, int64_t n)
+{
+    rlx_dtype wide = v->out->dtype == RLX_DTYPE_f64 ? RLX_DTYPE_f64 : RLX_DTYPE_f32;
+    int64_t size = (int64_t)cpu_size(wide), channel = to / windows_volume(v->out_dim);
+    CPU_TILE_OF(float, buffer);
+    CPU_TILE_ANY(done);
+
+    if (!v->bias && !v->residual && v->act == RLX_OP_none) {
+        store_plain(v, sum, to, step, n);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += CPU_TILE) { /* step is 1 */
+        int64_t part = cpu_min_i64(CPU_TILE, n - at);
+        const void *x = (const char *)sum + at * size;
+        if (v->bias) {
+            const void *b = read_wide(v->bias, channel % (v->groups * v->m), 1, buffer);
+            cpu_row_binary(RLX_OP_add, wide, x, 1, b, 0, done, part);
+            x = done;
+        }
+        if (v->residual) {
+            const void *r = read_wide(v->residual, to + at, part, buffer);
+            cpu_row_binary(RLX_OP_add, wide, x, 1, r, 1, done, part);
+            x = done;
+        }
+        if (v->act != RLX_OP_none) {
+            cpu_row_unary(v->act, wide, x, done, part);
+            x = done;
+        }
+        store_plain(v, x, to + at, step, part);
     }
 }
 
@@ -302,7 +343,8 @@ static void describe_gemm(const struct conv *v, struct gemm *g)
                        .ctx = v};
     if (uneven)
         g->size = item_size;
-    g->in_scratch = v->store || v->folded || g->size || cpu_is_half(v->out->dtype);
+    g->in_scratch = v->store || v->folded || g->size || cpu_is_half(v->out->dtype) || v->bias ||
+                    v->residual || v->act != RLX_OP_none;
     if (g->in_scratch)
         g->store = v->store ? v->store : store;
 }
@@ -316,7 +358,11 @@ uint64_t conv_scratch(const struct conv *v, const struct pool *pool)
 {
     struct gemm g;
 
-    if (v->out->count == 0 || takes_direct(v))
+    if (v->out->count == 0)
+        return 0;
+    if (conv_tiles_fit(v))
+        return conv_tiles_scratch(v, pool);
+    if (takes_direct(v))
         return 0;
     describe_gemm(v, &g);
     return gemm_scratch(&g, pool);
@@ -333,23 +379,41 @@ static bool has_edges(const struct conv *v)
     return false;
 }
 
-/* A product multiplies weights with zeros where the definition leaves terms out, which is the same
- * unless a weight is an infinity or a NaN. Then, or if the result has a NaN, whichever is quicker
- * to find out, the definition is followed to the letter. */
-void conv_run(const struct conv *v, struct pool *pool, void *scratch)
+static void run_product(const struct conv *v, struct pool *pool, void *scratch)
 {
     struct gemm g;
-    bool floats = cpu_is_float(v->src->dtype);
 
+    if (conv_tiles_fit(v)) {
+        conv_tiles_run(v, pool, scratch);
+    } else if (takes_direct(v)) {
+        conv_direct(v, pool);
+    } else {
+        describe_gemm(v, &g);
+        gemm_run(&g, pool, scratch);
+    }
+}
+
+static bool special_weights(const struct conv *v, struct pool *pool)
+{
+    return v->w->packed ? conv_tiles_packed_special(v) : conv_any_special(v->w, pool);
+}
+
+/* A product multiplies weights with zeros where the definition leaves terms out, which is the same
+ * unless a weight is an infinity or a NaN. Then, or if the result has a NaN, whichever is quicker
+ * to find out, the definition is followed to the letter. An activation
+ * may hide a NaN, and a residual may be gone by then. */
+void conv_run(const struct conv *v, struct pool *pool, void *scratch)
+{
     if (v->out->count == 0)
         return;
-    bool careful = floats && has_edges(v), ask_weights = v->w->count <= v->out->count;
-    if (takes_direct(v) || (careful && ask_weights && conv_any_special(v->w, pool))) {
+    bool careful = cpu_is_float(v->src->dtype) && has_edges(v);
+    bool ask_weights =
+        v->w->packed || v->act != RLX_OP_none || v->residual || v->w->count <= v->out->count;
+    if (careful && ask_weights && special_weights(v, pool)) {
         conv_direct(v, pool);
         return;
     }
-    describe_gemm(v, &g);
-    gemm_run(&g, pool, scratch);
+    run_product(v, pool, scratch);
     if (careful && !ask_weights && conv_any_special(v->out, pool))
         conv_direct(v, pool);
 }

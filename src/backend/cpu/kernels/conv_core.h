@@ -26,6 +26,10 @@ struct conv {
     gemm_store_fn store;         /* NULL: as out's dtype; else it gets struct conv as its context */
     const struct cpu_call *call; /* for that function */
 
+    /* Forward and of floats only: what is done to sums before they are stored. */
+    const struct cpu_tensor *bias, *residual; /* [groups * m], like out; NULL: none */
+    rlx_op act;                               /* RLX_OP_none */
+
     bool folded; /* positions of all images are columns of one product */
     int64_t classes[3];
 };
@@ -50,7 +54,8 @@ struct conv_lists {
     const rlx_list *stride, *padding, *dilation; /* as attributes hold them */
 };
 
-/* Everything that follows from the tensors' shapes, from `transposed` and from attributes. */
+/* Everything that follows from the tensors' shapes, from `transposed` and from attributes. bias,
+ * residual and act may be set afterwards. */
 void conv_prepare(struct conv *v, const struct conv_lists *l, int64_t groups);
 void conv_class_at(const struct conv *v, int64_t at, struct conv_class *c);
 uint64_t conv_scratch(const struct conv *v, const struct pool *pool);
@@ -62,7 +67,8 @@ void conv_direct(const struct conv *v, struct pool *pool);
 /* dw from x (as src) and dy (as out): w's shape [groups * m, ch, taps]. */
 void conv_direct_weight(const struct conv *v, const struct cpu_tensor *dw, struct pool *pool);
 
-/* n sums (f64 for f64, else f32) to elements of out, `step` apart from element `to` on. */
+/* n sums (f64 for f64, else f32) of one channel to elements of out, `step` apart from element `to`
+ * on, with bias, residual and activation. */
 void conv_store_row(const struct conv *v, const void *sum, int64_t to, int64_t step, int64_t n);
 
 /* Whether a float tensor has an infinity or a NaN. */
