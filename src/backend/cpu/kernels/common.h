@@ -172,6 +172,33 @@ static inline int64_t cpu_trunc_i64(double v)
     return v < -0x1p63 ? INT64_MIN : (int64_t)v;
 }
 
+/* ---- rows that pass through the cache ------------------------------------------------------- */
+
+/* Asks for memory that will be read soon. While a row's result is computed and written, nothing
+ * would be fetched otherwise, and the next row would come all at once. */
+static inline void cpu_prefetch(const void *p, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)p + i, 0, 2);
+}
+
+/* Results larger than any cache that will be there when they are read go past the caches: a store
+ * would fetch the line that it overwrites. Not where the result takes an input's place, which is in
+ * the cache then. A range function that streams calls cpu_stream_end last. */
+#define cpu_streams CPU_NAME(cpu_streams)
+#define cpu_stream_out CPU_NAME(cpu_stream_out)
+#define cpu_stream_end CPU_NAME(cpu_stream_end)
+bool cpu_streams(const struct cpu_call *c);
+void cpu_stream_out(void *dst, const void *src, int64_t bytes);
+void cpu_stream_end(void);
+
+/* Elements of a block where rows are read and written once: enough blocks to share, and blocks
+ * long enough for the memory to get going. */
+static inline int64_t cpu_stream_block(int64_t count)
+{
+    return cpu_max_i64(4096, cpu_min_i64(65536, count / 64));
+}
+
 /* ---- indices (ops-core 1.9) ---------------------------------------------------------------- */
 
 /* An index operand's element k as an integer that may be out of range. Floats truncate; NaN gives

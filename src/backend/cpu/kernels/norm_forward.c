@@ -1,8 +1,9 @@
 /* norm_forward.c: layer_norm, rms_norm and group_norm (ops-core 11).
  *
- * Sets that lie together are done one by one, statistics and result while the set is in the cache.
- * Sets of more than one block take two rounds: moments of all blocks, then results. Sets of another
- * axis than the last are done some columns at a time. Every element is read for the last time where
+ * Sets that lie together are done one by one, statistics and result while the set is in the cache,
+ * and the next one is fetched meanwhile. Sets too large for that, and too few for all threads, are
+ * shared: moments of all blocks, then results. Sets of another axis than the last are done some
+ * columns at a time. Every element is read for the last time where
  * its result is written, so all of it works in place. */
 #include "backend/cpu/kernels/norm.h"
 
@@ -13,8 +14,11 @@ struct forward {
     int64_t run;                  /* neighbouring elements of a set with the same gamma and beta */
     int64_t channels;             /* gammas in all */
     const void *gamma, *beta;     /* as norm_apply wants them */
-    struct norm_moments *moments; /* of sets with several blocks */
-    int64_t width, parts;         /* of columns */
+    struct norm_moments *moments; /* of one set's blocks, for every worker */
+    int64_t set;                  /* that is shared, and its statistics */
+    struct norm_stat stat;
+    bool streams;         /* results go past the caches */
+    int64_t width, parts; /* of columns */
 };
 
 /* ---- what is asked for --------------------------------------------------------------------- */
@@ -50,7 +54,8 @@ static uint64_t wide_bytes(const struct forward *f)
 
 static uint64_t moments_count(const struct forward *f)
 {
-    return f->n.inner == 1 && f->n.blocks > 1 ? (uint64_t)(f->n.outer * f->n.blocks) : 0;
+    int workers = f->c->pool ? pool_threads(f->c->pool) : 1;
+    return f->n.inner == 1 ? (uint64_t)(f->n.blocks * workers) : 0;
 }
 
 static uint64_t scratch(const struct cpu_call *c)
@@ -65,9 +70,9 @@ static uint64_t scratch(const struct cpu_call *c)
 
 /* ---- sets that lie together ---------------------------------------------------------------- */
 
-/* Elements [from, to) of a set. */
+/* Elements [from, to) of a set, to y. */
 static void write_part(const struct forward *f, int64_t set, int64_t from, int64_t to,
-                       struct norm_stat s)
+                       struct norm_stat s, char *y)
 {
     rlx_dtype dtype = f->c->out->dtype;
     int64_t size = (int64_t)cpu_size(norm_wide(dtype));
@@ -76,9 +81,32 @@ static void write_part(const struct forward *f, int64_t set, int64_t from, int64
     while (from < to) {
         int64_t n = f->run == 1 ? to - from : cpu_min_i64(to - from, f->run - from % f->run);
         int64_t at = set * f->n.size + from, affine = (channel + from / f->run) * size;
-        norm_apply(dtype, cpu_at(f->n.x, at), dtype, cpu_at(f->c->out, at), n, s,
-                   (const char *)f->gamma + affine, (const char *)f->beta + affine, f->run == 1);
+        norm_apply(dtype, cpu_at(f->n.x, at), dtype, y, n, s, (const char *)f->gamma + affine,
+                   (const char *)f->beta + affine, f->run == 1);
         from += n;
+        y += n * (int64_t)cpu_size(dtype);
+    }
+}
+
+/* The same, a piece at a time: through the caches or past them, while elements from `next` on, if
+ * there are any, are fetched. */
+static void write_pieces(const struct forward *f, int64_t set, int64_t from, int64_t to,
+                         struct norm_stat s, const char *next)
+{
+    enum { PIECE = CPU_TILE };
+    int64_t size = (int64_t)cpu_size(f->c->out->dtype);
+    CPU_TILE_ANY(result);
+
+    for (int64_t n; from < to; from += n) {
+        char *y = cpu_at(f->c->out, set * f->n.size + from);
+        n = cpu_min_i64(PIECE, to - from);
+        if (next) {
+            cpu_prefetch(next, n * size);
+            next += n * size;
+        }
+        write_part(f, set, from, from + n, s, f->streams ? (char *)result : y);
+        if (f->streams)
+            cpu_stream_out(y, result, n * size);
     }
 }
 
@@ -86,13 +114,19 @@ static void whole_sets(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct forward *f = ctx;
     const struct norm *n = &f->n;
+    struct norm_moments *m = f->moments + worker * n->blocks;
+    int64_t bytes = (int64_t)cpu_size(n->x->dtype);
 
-    (void)worker;
     for (int64_t set = begin; set < end; set++) {
-        struct norm_moments m =
-            norm_moments_of(n->x->dtype, cpu_at(n->x, set * n->size), n->size, n->centred);
-        write_part(f, set, 0, n->size, norm_stat_of(n, &m));
+        const char *x = cpu_at(n->x, set * n->size);
+        for (int64_t b = 0; b < n->blocks; b++)
+            m[b] = norm_moments_of(n->x->dtype, x + b * n->block * bytes,
+                                   cpu_min_i64(n->block, n->size - b * n->block), n->centred);
+        struct norm_stat s = norm_stat_of(n, m);
+        write_pieces(f, set, 0, n->size, s, set + 1 < end ? x + n->size * bytes : NULL);
     }
+    if (f->streams)
+        cpu_stream_end();
 }
 
 static void block_moments(void *ctx, int64_t begin, int64_t end, int worker)
@@ -101,13 +135,14 @@ static void block_moments(void *ctx, int64_t begin, int64_t end, int worker)
     const struct norm *n = &f->n;
 
     (void)worker;
-    for (int64_t u = begin; u < end; u++) {
-        int64_t from = u % n->blocks * n->block, to = cpu_min_i64(from + n->block, n->size);
-        const void *x = cpu_at(n->x, u / n->blocks * n->size + from);
-        f->moments[u] = norm_moments_of(n->x->dtype, x, to - from, n->centred);
+    for (int64_t b = begin; b < end; b++) {
+        int64_t from = b * n->block, to = cpu_min_i64(from + n->block, n->size);
+        const void *x = cpu_at(n->x, f->set * n->size + from);
+        f->moments[b] = norm_moments_of(n->x->dtype, x, to - from, n->centred);
     }
 }
 
+/* Last block first: that is what the caches still have. */
 static void block_results(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct forward *f = ctx;
@@ -115,10 +150,29 @@ static void block_results(void *ctx, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t u = begin; u < end; u++) {
-        int64_t set = u / n->blocks, from = u % n->blocks * n->block;
-        struct norm_stat s = norm_stat_of(n, f->moments + set * n->blocks);
-        write_part(f, set, from, cpu_min_i64(from + n->block, n->size), s);
+        int64_t from = (n->blocks - 1 - u) * n->block;
+        write_pieces(f, f->set, from, cpu_min_i64(from + n->block, n->size), f->stat, NULL);
     }
+    if (f->streams)
+        cpu_stream_end();
+}
+
+static void shared_sets(struct forward *f)
+{
+    const struct norm *n = &f->n;
+
+    for (f->set = 0; f->set < n->outer; f->set++) {
+        cpu_for(f->c->pool, n->blocks, 1, block_moments, f);
+        f->stat = norm_stat_of(n, f->moments);
+        cpu_for(f->c->pool, n->blocks, 1, block_results, f);
+    }
+}
+
+/* Whether threads share the inside of a set. */
+static bool shares_sets(const struct norm *n)
+{
+    enum { FEW = 16, LARGE = 131072 };
+    return n->blocks > 1 && (n->outer < FEW || n->size > LARGE);
 }
 
 /* ---- sets side by side --------------------------------------------------------------------- */
@@ -158,6 +212,7 @@ static void run(const struct cpu_call *c)
     if (c->out->count == 0)
         return;
     describe(c, &f);
+    f.streams = cpu_streams(c);
     char *room = c->scratch;
     uint64_t bytes = wide_bytes(&f);
     f.gamma = norm_widen(&c->in[1], c->out->dtype, f.channels, room);
@@ -168,11 +223,11 @@ static void run(const struct cpu_call *c)
     const struct norm *n = &f.n;
     if (n->inner > 1) {
         cpu_for(c->pool, n->outer * f.parts, norm_grain(n->size * f.width), columns, &f);
-    } else if (n->blocks == 1) {
-        cpu_for(c->pool, n->outer, norm_grain(n->size), whole_sets, &f);
+    } else if (shares_sets(n)) {
+        shared_sets(&f);
     } else {
-        cpu_for(c->pool, n->outer * n->blocks, 1, block_moments, &f);
-        cpu_for(c->pool, n->outer * n->blocks, 1, block_results, &f);
+        int64_t block = cpu_stream_block(c->out->count);
+        cpu_for(c->pool, n->outer, cpu_max_i64(1, block / n->size), whole_sets, &f);
     }
 }
 

@@ -37,6 +37,7 @@ struct region {
 
     const struct cpu_tensor *in, *out; /* out: its type; its data moves with a batch */
     char *out_data;
+    bool streams; /* results go past the caches */
 };
 
 static rlx_dtype in_tile(rlx_dtype d)
@@ -136,7 +137,8 @@ static void region_init(struct region *r, const struct cpu_call *c, const struct
                          .len = (int32_t)chain->len,
                          .inputs = inputs,
                          .in = c->in,
-                         .out = c->out};
+                         .out = c->out,
+                         .streams = cpu_streams(c)};
     r->tiles = tiles_needed(r->chain, r->len);
 }
 
@@ -302,7 +304,9 @@ static void region_range(void *ctx, int64_t begin, int64_t end, int number)
     rlx_dtype type = r->out->dtype;
 
     for (int64_t pos = begin; pos < end;) {
-        char *to = r->out_data + pos * (int64_t)cpu_size(type);
+        CPU_TILE_ANY(result);
+        char *place = r->out_data + pos * (int64_t)cpu_size(type);
+        char *to = r->streams ? (char *)result : place;
         int64_t n = cpu_view_span(r->view, r->inputs, pos, cpu_min_i64(end - pos, CPU_TILE));
 
         load_inputs(r, &w, pos, n);
@@ -313,8 +317,12 @@ static void region_range(void *ctx, int64_t begin, int64_t end, int number)
             w.value[r->inputs + k] = run_step(r, &w, s, out, n);
         }
         store(r, &w.value[r->inputs + r->len - 1], to, n);
+        if (r->streams)
+            cpu_stream_out(place, to, n * (int64_t)cpu_size(type));
         pos += n;
     }
+    if (r->streams)
+        cpu_stream_end();
 }
 
 static void run_over(struct region *r, struct pool *pool, int64_t count)

@@ -11,6 +11,7 @@ struct residual {
     const void *bias, *gamma, *beta; /* in the wide type */
     char *row;                       /* a row per worker */
     uint64_t row_bytes;
+    bool streams; /* results go past the caches */
 };
 
 static void describe(const struct cpu_call *c, struct residual *r)
@@ -75,13 +76,39 @@ static void sum_halves(rlx_dtype dtype, const uint16_t *a, const uint16_t *b, co
     }
 }
 
+/* The result of row k. more: the next row is wanted too, and may be fetched meanwhile. */
+static void write_row(const struct residual *r, int64_t k, const char *row, struct norm_stat s,
+                      bool more)
+{
+    enum { PIECE = CPU_TILE };
+    const struct cpu_tensor *in = r->c->in, *out = r->c->out;
+    int64_t n = r->n.size, size = (int64_t)cpu_size(out->dtype);
+    rlx_dtype wide = norm_wide(out->dtype);
+    int64_t wide_size = (int64_t)cpu_size(wide);
+    CPU_TILE_ANY(result);
+
+    for (int64_t at = 0; at < n; at += PIECE) {
+        int64_t part = cpu_min_i64(PIECE, n - at);
+        if (more) {
+            cpu_prefetch(cpu_at(&in[0], (k + 1) * n + at), part * size);
+            cpu_prefetch(cpu_at(&in[1], (k + 1) * n + at), part * size);
+        }
+        char *y = cpu_at(out, k * n + at);
+        norm_apply(wide, row + at * wide_size, out->dtype, r->streams ? (char *)result : y, part, s,
+                   (const char *)r->gamma + at * wide_size, (const char *)r->beta + at * wide_size,
+                   1);
+        if (r->streams)
+            cpu_stream_out(y, result, part * size);
+    }
+}
+
 static void rows(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct residual *r = ctx;
-    const struct cpu_tensor *in = r->c->in, *out = r->c->out;
+    const struct cpu_tensor *in = r->c->in;
     void *row = r->row + (uint64_t)worker * r->row_bytes;
     int64_t n = r->n.size;
-    rlx_dtype dtype = out->dtype, wide = norm_wide(dtype);
+    rlx_dtype dtype = r->c->out->dtype, wide = norm_wide(dtype);
 
     for (int64_t k = begin; k < end; k++) {
         const void *x = cpu_at(&in[0], k * n), *residual = cpu_at(&in[1], k * n);
@@ -90,9 +117,10 @@ static void rows(void *ctx, int64_t begin, int64_t end, int worker)
         else
             sum_row(dtype, x, residual, r->bias, row, n);
         struct norm_moments m = norm_moments_of(wide, row, n, r->n.centred);
-        norm_apply(wide, row, dtype, cpu_at(out, k * n), n, norm_stat_of(&r->n, &m), r->gamma,
-                   r->beta, 1);
+        write_row(r, k, row, norm_stat_of(&r->n, &m), k + 1 < end);
     }
+    if (r->streams)
+        cpu_stream_end();
 }
 
 static void run(const struct cpu_call *c)
@@ -103,6 +131,7 @@ static void run(const struct cpu_call *c)
     if (c->out->count == 0)
         return;
     describe(c, &r);
+    r.streams = cpu_streams(c);
     char *room = c->scratch;
     rlx_dtype dtype = c->out->dtype;
     if (c->attr->fused_residual_norm.has_bias)
@@ -110,7 +139,8 @@ static void run(const struct cpu_call *c)
     r.gamma = norm_widen(last - 1, dtype, r.n.size, room + r.row_bytes);
     r.beta = norm_widen(last, dtype, r.n.size, room + 2 * r.row_bytes);
     r.row = room + 3 * r.row_bytes;
-    cpu_for(c->pool, r.n.outer, norm_grain(r.n.size), rows, &r);
+    cpu_for(c->pool, r.n.outer, cpu_max_i64(1, cpu_stream_block(c->out->count) / r.n.size), rows,
+            &r);
 }
 
 /* A row of x and of the residual has been read when its result is written. */

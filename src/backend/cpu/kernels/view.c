@@ -183,12 +183,25 @@ int64_t cpu_view_span(const struct cpu_view *v, int32_t count, int64_t pos, int6
 
 /* ---- walking a dense output ---------------------------------------------------------------- */
 
+enum { STREAM_PIECE = 2048 }; /* bytes */
+
 struct walk {
     const struct cpu_call *c;
     cpu_span_fn fn;
     int32_t inputs;
     struct cpu_view view[3];
+    int64_t piece; /* elements that are computed and then streamed; 0: straight to the output */
 };
+
+/* What dense inputs hold two pieces further on. */
+static void fetch_ahead(const struct walk *w, const struct cpu_span *s)
+{
+    for (int32_t i = 0; i < w->inputs; i++) {
+        const struct cpu_view *v = &w->view[i];
+        if (v->rank == 1 && v->stride[0] == 1)
+            cpu_prefetch((const char *)s->in[i] + 2 * w->piece * v->size, w->piece * v->size);
+    }
+}
 
 static void walk_block(void *ctx, int64_t begin, int64_t end, int worker)
 {
@@ -197,16 +210,25 @@ static void walk_block(void *ctx, int64_t begin, int64_t end, int worker)
     CPU_TILE_ANY(buffer1);
     CPU_TILE_ANY(buffer2);
     void *const buffer[3] = {buffer0, buffer1, buffer2};
+    _Alignas(64) unsigned char result[STREAM_PIECE];
 
     (void)worker;
     for (int64_t pos = begin; pos < end;) {
-        struct cpu_span s = {.pos = pos, .out = cpu_at(w->c->out, pos)};
-        s.n = cpu_view_span(w->view, w->inputs, pos, end - pos);
+        struct cpu_span s = {.pos = pos, .out = w->piece ? result : cpu_at(w->c->out, pos)};
+        int64_t most = w->piece ? cpu_min_i64(end - pos, w->piece) : end - pos;
+        s.n = cpu_view_span(w->view, w->inputs, pos, most);
         for (int32_t i = 0; i < w->inputs; i++)
             s.in[i] = cpu_view_read(&w->view[i], pos, s.n, buffer[i], &s.step[i]);
+        if (w->piece && pos + 3 * w->piece <= end)
+            fetch_ahead(w, &s);
         w->fn(w->c, &s);
+        if (w->piece)
+            cpu_stream_out(cpu_at(w->c->out, pos), result,
+                           s.n * (int64_t)cpu_size(w->c->out->dtype));
         pos += s.n;
     }
+    if (w->piece)
+        cpu_stream_end();
 }
 
 void cpu_elementwise(const struct cpu_call *c, int64_t grain, cpu_span_fn fn)
@@ -217,5 +239,7 @@ void cpu_elementwise(const struct cpu_call *c, int64_t grain, cpu_span_fn fn)
         return;
     for (int32_t i = 0; i < w.inputs; i++)
         cpu_view_broadcast(&w.view[i], &c->in[i], c->out);
+    if (cpu_streams(c))
+        w.piece = STREAM_PIECE / (int64_t)cpu_size(c->out->dtype);
     cpu_for(c->pool, c->out->count, cpu_max_i64(grain, CPU_TILE), walk_block, &w);
 }

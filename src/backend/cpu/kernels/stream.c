@@ -1,0 +1,52 @@
+/* stream.c: stores past the caches, for results that are larger than they are (common.h). */
+#include "backend/cpu/kernels/common.h"
+#include "backend/cpu/kernels/gemm_vec.h"
+
+static const uint64_t stream_least = 16 << 20; /* bytes of a result */
+
+bool cpu_streams(const struct cpu_call *c)
+{
+#if defined(__SSE2__)
+    if ((uint64_t)c->out->count * cpu_size(c->out->dtype) < stream_least)
+        return false;
+    for (int32_t i = 0; i < c->in_count; i++)
+        if (c->in[i].data == c->out->data)
+            return false;
+    return true;
+#else
+    (void)c;
+    return false;
+#endif
+}
+
+void cpu_stream_out(void *dst, const void *src, int64_t bytes)
+{
+#if defined(__SSE2__)
+    int64_t head = cpu_min_i64(-(int64_t)(uintptr_t)dst & 63, bytes);
+    int64_t end = head + (bytes - head) / 64 * 64;
+    char *to = dst;
+    const char *from = src;
+
+    memcpy(to, from, (size_t)head);
+    for (int64_t i = head; i < end; i += 64) {
+#if defined(__AVX512F__)
+        _mm512_stream_si512((void *)(to + i), _mm512_loadu_si512(from + i));
+#else
+        for (int k = 0; k < 64; k += 16)
+            _mm_stream_si128((void *)(to + i + k),
+                             _mm_loadu_si128((const __m128i *)(const void *)(from + i + k)));
+#endif
+    }
+    memcpy(to + end, from + end, (size_t)(bytes - end));
+#else
+    memcpy(dst, src, (size_t)bytes);
+#endif
+}
+
+/* Such stores wait for no other; who is told of the result must find it. */
+void cpu_stream_end(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
