@@ -8,7 +8,9 @@
 #include "backend/cpu/kernels/softmax.h"
 #include "backend/cpu/kernels/vec_math.h"
 
-enum { ROW_MOST = 131072, BLOCK = 16384 }; /* elements of a row in one piece; of a block else */
+/* Elements of a row that one worker does alone, of one where rows are few, and of a block else. */
+enum { ROW_MOST = 262144, ROW_FEW = 32768, BLOCK = 16384, FEW = 8 };
+enum { AHEAD = 8 }; /* rows of columns that are fetched before they are read */
 
 struct block_sum {
     double top, sum;
@@ -25,37 +27,32 @@ struct softmax_job {
     float *row;            /* one per worker; not for f64 */
     bool streams;          /* results go past the caches, f64 excepted */
 };
+/* ---- f64 rows ------------------------------------------------------------------------------ */
+
+static double row_top_f64(const double *x, int64_t n)
+{
+    double top = reduce_row_max_f64(x, n);
+    return top == -(double)INFINITY ? 0 : top;
+}
+
+/* The sum of e^(x[i] - shift), which go to e[i] unless e is NULL. */
+static double row_sum_f64(const double *x, int64_t n, double shift, double *e)
+{
+    CPU_TILE_OF(double, tile);
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i += CPU_TILE) {
+        int64_t part = cpu_min_i64(n - i, CPU_TILE);
+        double *to = e ? e + i : tile;
+        softmax_exp_f64(x + i, shift, 1, to, part);
+        sum += reduce_row_sum_f64(to, part);
+    }
+    return sum;
+}
+
+/* ---- columns of any type ------------------------------------------------------------------- */
+
 #define SOFTMAX_FUNCTIONS(T, name, as_native, native)                                              \
-    static T row_top_##name(rlx_dtype d, const char *x, int64_t n)                                 \
-    {                                                                                              \
-        T top = -(T)INFINITY;                                                                      \
-        CPU_TILE_OF(T, buffer);                                                                    \
-                                                                                                   \
-        for (int64_t i = 0; i < n; i += CPU_TILE) {                                                \
-            int64_t part = cpu_min_i64(n - i, CPU_TILE);                                           \
-            const T *v = as_native(d, x + i * (int64_t)cpu_size(d), buffer, part);                 \
-            T here = (T)reduce_row_top_##name(v, part);                                            \
-            top = REDUCE_MAX_F(top, here);                                                         \
-        }                                                                                          \
-        return top == -(T)INFINITY ? 0 : top;                                                      \
-    }                                                                                              \
-                                                                                                   \
-    /* keep: where e^(x - shift) goes; NULL: nowhere. */                                           \
-    static double row_sum_##name(rlx_dtype d, const char *x, int64_t n, T shift, T *keep)          \
-    {                                                                                              \
-        double sum = 0;                                                                            \
-        CPU_TILE_OF(T, buffer);                                                                    \
-                                                                                                   \
-        for (int64_t i = 0; i < n; i += CPU_TILE) {                                                \
-            int64_t part = cpu_min_i64(n - i, CPU_TILE);                                           \
-            const T *v = as_native(d, x + i * (int64_t)cpu_size(d), buffer, part);                 \
-            T *e = keep ? keep + i : buffer;                                                       \
-            softmax_exp_##name(v, shift, 1, e, part);                                              \
-            sum += reduce_row_sum_##name(e, part);                                                 \
-        }                                                                                          \
-        return sum;                                                                                \
-    }                                                                                              \
-                                                                                                   \
     /* e^(x - top) * scale of a row of `part` columns. */                                          \
     static void exp_columns_##name(const T *x, const T *top, const T *scale, T *e, int64_t part)   \
     {                                                                                              \
@@ -78,8 +75,11 @@ struct softmax_job {
             scale[i] = 1;                                                                          \
             sum[i] = 0;                                                                            \
         }                                                                                          \
-        for (int64_t k = 0; k < n; k++)                                                            \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            if (k + AHEAD < n)                                                                     \
+                cpu_prefetch(x + (k + AHEAD) * step, part * (int64_t)cpu_size(d));                 \
             reduce_onto_top_##name(top, as_native(d, x + k * step, buffer, part), part);           \
+        }                                                                                          \
         for (int64_t i = 0; i < part; i++)                                                         \
             top[i] = top[i] == -(T)INFINITY ? 0 : top[i];                                          \
         for (int64_t k = 0; k < n; k++) {                                                          \
@@ -108,18 +108,7 @@ struct softmax_job {
 SOFTMAX_FUNCTIONS(float, f32, cpu_as_f32, RLX_DTYPE_f32)
 SOFTMAX_FUNCTIONS(double, f64, softmax_as_f64, RLX_DTYPE_f64)
 
-double softmax_row_sum(rlx_dtype d, const void *x, int64_t n, double *shift)
-{
-    if (d == RLX_DTYPE_f64) {
-        *shift = row_top_f64(d, x, n);
-        return row_sum_f64(d, x, n, *shift, NULL);
-    }
-    float top = row_top_f32(d, x, n);
-    *shift = (double)top;
-    return row_sum_f32(d, x, n, top, NULL);
-}
-
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- f32 rows, and halves a tile at a time ------------------------------------------------- */
 
 enum { STEP = 4 * VEC_F32 }; /* elements of a turn: four chains of operations side by side */
 
@@ -139,11 +128,17 @@ static float row_largest(const float *x, int64_t n)
     float most = vec_largest(vec_max(vec_max(top[0], top[1]), vec_max(top[2], top[3])));
     for (; i < n; i++)
         most = x[i] > most ? x[i] : most;
-    return most == -INFINITY ? 0 : most;
+    return most;
 }
 
-/* e[i] = e^(x[i] - shift); their sum. next: `size` bytes for each element, to be fetched
- * meanwhile, or NULL. */
+/* What a row is shifted by, from its largest element. */
+static float shift_of(float top)
+{
+    return top == -INFINITY ? 0 : top;
+}
+
+/* The sum of e^(x[i] - shift), which go to e[i] unless e is NULL. next: `size` bytes for each
+ * element, to be fetched meanwhile, or NULL. */
 static double exp_row(const float *x, float *e, int64_t n, float shift, const char *next,
                       int64_t size)
 {
@@ -160,18 +155,63 @@ static double exp_row(const float *x, float *e, int64_t n, float shift, const ch
             GEMM_UNROLL
             for (int k = 0; k < 4; k++) {
                 vec_f32 v = vec_exp(vec_load(x + i + k * VEC_F32) - shift);
-                vec_store(e + i + k * VEC_F32, v);
+                if (e)
+                    vec_store(e + i + k * VEC_F32, v);
                 part[k] += v;
             }
         }
         sum += vec_sum((part[0] + part[1]) + (part[2] + part[3]));
     }
     for (; i < n; i++) {
-        e[i] = math_exp(x[i] - shift);
-        sum += (double)e[i];
+        float v = math_exp(x[i] - shift);
+        if (e)
+            e[i] = v;
+        sum += (double)v;
     }
     return sum;
 }
+
+static double sum_of_halves(rlx_dtype d, const uint16_t *x, int64_t n, float *top)
+{
+    CPU_TILE_OF(float, tile);
+    double sum = 0;
+
+    *top = -INFINITY;
+    for (int64_t i = 0; i < n; i += CPU_TILE) {
+        int64_t part = cpu_min_i64(n - i, CPU_TILE);
+        cpu_load_f32(d, x + i, tile, part);
+        float here = row_largest(tile, part);
+        *top = here > *top ? here : *top;
+    }
+    *top = shift_of(*top);
+    for (int64_t i = 0; i < n; i += CPU_TILE) {
+        int64_t part = cpu_min_i64(n - i, CPU_TILE);
+        cpu_load_f32(d, x + i, tile, part);
+        sum += exp_row(tile, NULL, part, *top, NULL, 0);
+    }
+    return sum;
+}
+
+double softmax_row_sum(rlx_dtype d, const void *x, int64_t n, double *shift)
+{
+    float top;
+    double sum;
+
+    if (d == RLX_DTYPE_f64) {
+        *shift = row_top_f64(x, n);
+        return row_sum_f64(x, n, *shift, NULL);
+    }
+    if (d == RLX_DTYPE_f32) {
+        top = shift_of(row_largest(x, n));
+        sum = exp_row(x, NULL, n, top, NULL, 0);
+    } else {
+        sum = sum_of_halves(d, x, n, &top);
+    }
+    *shift = (double)top;
+    return sum;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 /* n <= CPU_TILE results, as elements of y. */
 static void store_tile(const struct softmax_job *j, char *y, const float *e, int64_t n)
@@ -198,7 +238,7 @@ static void softmax_row(const struct softmax_job *j, const char *x, char *y, con
     rlx_dtype d = j->x->dtype;
     int64_t size = (int64_t)cpu_size(d);
     const float *from = cpu_as_f32(d, x, e, j->n);
-    float top = row_largest(from, j->n);
+    float top = shift_of(row_largest(from, j->n));
     float scale = (float)softmax_scale(exp_row(from, e, j->n, top, next, size));
 
     for (int64_t i = 0; i < j->n; i += CPU_TILE) {
@@ -214,8 +254,8 @@ static void softmax_row(const struct softmax_job *j, const char *x, char *y, con
 
 static void softmax_row_f64(const double *x, double *y, int64_t n)
 {
-    double shift = row_top_f64(RLX_DTYPE_f64, (const char *)x, n);
-    double scale = softmax_scale(row_sum_f64(RLX_DTYPE_f64, (const char *)x, n, shift, y));
+    double shift = row_top_f64(x, n);
+    double scale = softmax_scale(row_sum_f64(x, n, shift, y));
 
     for (int64_t i = 0; i < n; i++)
         y[i] *= scale;
@@ -340,10 +380,10 @@ static void describe(const struct cpu_call *c, struct softmax_job *j)
 
     *j = (struct softmax_job){.x = x, .y = c->out, .n = x->dim[axis], .blocks = 1};
     j->inner = cpu_product(x, axis + 1, x->rank);
-    j->width = cpu_min_i64(CPU_TILE, cpu_max_i64(64, ROW_MOST / j->n / 64 * 64));
+    j->width = cpu_min_i64(CPU_TILE, cpu_max_i64(64, 131072 / j->n / 64 * 64));
     j->tiles = (j->inner + j->width - 1) / j->width;
     j->rows = x->count / j->n / j->inner;
-    if (j->inner == 1 && j->n > ROW_MOST)
+    if (j->inner == 1 && j->n > (j->rows < FEW ? ROW_FEW : ROW_MOST))
         j->blocks = (j->n + BLOCK - 1) / BLOCK;
 }
 
