@@ -23,6 +23,7 @@ static const struct {
 } passes[] = {
     {&pass_inline_custom_fn, REQUIRED},
     {&pass_lower_control_flow, REQUIRED},
+    {&pass_expand, REQUIRED}, /* so that what blocks and contractions are made of can fuse */
     {&pass_fake_quant_propagate, OPTIONAL},
     {&pass_simplify, CLEANUP},
     {&pass_fold, CLEANUP},
@@ -112,6 +113,8 @@ rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pa
             next++;
         if (o->no_optimize && passes[i].when != REQUIRED)
             continue;
+        if (!t && passes[i].pass == &pass_expand)
+            continue; /* no device in particular takes every op */
         if (passes[i].when == CLEANUP)
             TRY(clean_up(i, next, m, t, o, d));
         else
