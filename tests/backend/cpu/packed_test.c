@@ -291,3 +291,79 @@ TEST(packed, smaller_products_need_no_more_scratch)
     }
     pool_destroy(pool);
 }
+
+/* ---- 8-bit integers ------------------------------------------------------------------------ */
+
+static int8_t round_to_i8(const struct attr_qmatmul *q, int32_t sum)
+{
+    double v = rint((double)q->mult * (double)sum) + (double)q->out_zp;
+
+    return (int8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
+}
+
+static void expect_quantised(struct test *t, const struct attr_qmatmul *q, const struct shape *s,
+                             const int32_t *bias)
+{
+    const int8_t *x = (const int8_t *)a_data, *w = (const int8_t *)b_data;
+
+    for (int64_t i = 0; i < s->m * s->n; i++) {
+        int32_t sum = bias[i % s->n];
+        for (int64_t k = 0; k < s->k; k++)
+            sum +=
+                (int32_t)((x[i / s->n * s->k + k] - q->x_zp) * (w[k * s->n + i % s->n] - q->w_zp));
+        if (!expect_eq(t, ((const int8_t *)y_data)[i], round_to_i8(q, sum)))
+            return;
+    }
+}
+
+static void check_quantised(struct test *t, const struct cpu_kernels *level, const struct shape *s,
+                            int64_t x_zp, int64_t w_zp, struct pool *pool)
+{
+    static int32_t bias[MOST];
+    const struct cpu_kernel *k = level->family[FAMILY_qmatmul];
+    struct call call;
+    size_t bytes;
+
+    test_note(t, "%s i8: %d x %d x %d, zero points %d %d", level->isa, (int)s->m, (int)s->n,
+              (int)s->k, (int)x_zp, (int)w_zp);
+    describe(&call, RLX_DTYPE_i8, s);
+    call.c.op = RLX_OP_qmatmul;
+    call.c.in_count = 3;
+    call.in[2] = (struct cpu_tensor){bias, RLX_DTYPE_i32, 1, {s->n}, s->n, NULL};
+    call.attr.qmatmul = (struct attr_qmatmul){x_zp, w_zp, -3, 0x1p-8f};
+    for (int64_t i = 0; i < MOST; i++) {
+        ((int8_t *)a_data)[i] = (int8_t)(i * 37 + i / 7);
+        ((int8_t *)b_data)[i] = (int8_t)(i * 91 + i / 11);
+        bias[i] = (int32_t)(i * 1001);
+    }
+    run(t, k, &call, NULL);
+    expect_quantised(t, &call.attr.qmatmul, s, bias);
+    void *packed = pack(t, k, &call, &bytes);
+    call.in[1].packed = packed;
+    if (packed)
+        call.in[1].data = NULL;
+    run(t, k, &call, NULL);
+    expect_quantised(t, &call.attr.qmatmul, s, bias);
+    run(t, k, &call, pool);
+    expect_quantised(t, &call.attr.qmatmul, s, bias);
+    mem_free_aligned(mem_default(), packed, bytes, 64);
+}
+
+TEST(packed, bytes_with_zero_points)
+{
+    static const struct shape s[] = {
+        {1, 40, 7, false},  {3, 17, 64, false},    {33, 45, 65, false},
+        {32, 64, 4, false}, {13, 100, 259, false}, {2, 18, 3000, false},
+        {50, 33, 1, false}, {5, 20, 0, false},     {0, 20, 3, false}};
+    static const int64_t zero[][2] = {{0, 0}, {-128, 127}, {127, -128}, {5, 0}, {0, -7}};
+    struct diag d;
+    struct pool *pool;
+
+    diag_init(&d, NULL);
+    require_ok(t, pool_create(&pool, 3, mem_default(), &d));
+    for (int l = 0; level_at(l); l++)
+        for (size_t i = 0; i < sizeof s / sizeof *s; i++)
+            for (size_t z = 0; z < sizeof zero / sizeof *zero; z++)
+                check_quantised(t, level_at(l), &s[i], zero[z][0], zero[z][1], pool);
+    pool_destroy(pool);
+}

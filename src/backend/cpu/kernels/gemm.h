@@ -22,10 +22,12 @@
 enum gemm_kind {
     GEMM_F32,
     GEMM_F64,
-    GEMM_I32,  /* uint32_t: the low half of an i64 sum is the sum of low halves */
-    GEMM_I64,  /* uint64_t */
-    GEMM_I16,  /* panels of int16_t, two neighbouring k per lane; sums of uint32_t */
-    GEMM_BF16, /* sums of f32, in the tiles of AMX (gemm_amx.h), where the CPU has them */
+    GEMM_I32,    /* uint32_t: the low half of an i64 sum is the sum of low halves */
+    GEMM_I64,    /* uint64_t */
+    GEMM_I16,    /* panels of int16_t, two neighbouring k per lane; sums of uint32_t */
+    GEMM_I8,     /* panels of uint8_t and int8_t, four neighbouring k per lane (gemm_i8.c) */
+    GEMM_I8_AMX, /* the same for the tiles of AMX */
+    GEMM_BF16,   /* sums of f32, in the tiles of AMX (gemm_amx.h), where the CPU has them */
     GEMM_KINDS
 };
 
@@ -118,6 +120,21 @@ void gemm_pack_run(const struct gemm_view *v, const struct gemm_part *p, int64_t
  * p counts in these. a's rows stay rows; b's columns are pairs. */
 void gemm_pack_c64_a(const struct gemm_view *v, const struct gemm_part *p);
 void gemm_pack_c64_b(const struct gemm_view *v, const struct gemm_part *p);
+
+/* ---- 8-bit integers (gemm_i8.c) ------------------------------------------------------------ */
+
+#if defined(__AVX512VNNI__)
+#define GEMM_HAS_I8 1 /* this level has GEMM_I8 */
+#endif
+
+#define gemm_pack_u8_a CPU_NAME(gemm_pack_u8_a)
+#define gemm_pack_i8_b CPU_NAME(gemm_pack_i8_b)
+
+/* Rows of x, `ld` apart, each byte plus 128; zeros past the last k. group: k of a line that lie
+ * together, 4 for GEMM_I8 and 64 for GEMM_I8_AMX. */
+void gemm_pack_u8_a(const int8_t *x, int64_t ld, int64_t group, const struct gemm_part *p);
+/* Columns of w, whose rows are `ld` apart. step: the kind's k per lane, as above. */
+void gemm_pack_i8_b(const int8_t *w, int64_t ld, int64_t step, const struct gemm_part *p);
 
 /* ---- few rows (gemm_few.c) ----------------------------------------------------------------- */
 

@@ -28,6 +28,17 @@ static inline vec_u32 pair_madd(vec_u32 a, vec_u32 b, vec_u32 c)
 #define MICRO_MADD F32_MADD
 #include "backend/cpu/kernels/gemm_micro.h"
 
+#ifdef GEMM_HAS_I8
+/* Each lane holds four bytes, unsigned in a, signed in b. */
+#define QUAD_MADD(a, b, c) ((vec_u32)_mm512_dpbusd_epi32((__m512i)(c), (__m512i)(a), (__m512i)(b)))
+
+#define MICRO(name) name##_i8
+#define MICRO_T uint32_t
+#define MICRO_V vec_u32
+#define MICRO_MADD QUAD_MADD
+#include "backend/cpu/kernels/gemm_micro.h"
+#endif
+
 typedef uint16_t half_bits __attribute__((may_alias));
 
 #ifdef __F16C__
@@ -99,7 +110,12 @@ static const struct gemm_loop loops[GEMM_KINDS] = {
     [GEMM_I32] = {micro_i32, GEMM_MR, WORDS, .sum = 4, .size = 4, .step = 1, .stretch = 256},
     [GEMM_I64] = {micro_i64, GEMM_MR, PAIRS, .sum = 8, .size = 8, .step = 1, .stretch = 256},
     [GEMM_I16] = {micro_i16, GEMM_MR, WORDS, .sum = 4, .size = 2, .step = 2, .stretch = 512},
+#ifdef GEMM_HAS_I8
+    [GEMM_I8] = {micro_i8, GEMM_MR, WORDS, .sum = 4, .size = 1, .step = 4, .stretch = 1024},
+#endif
 #ifdef GEMM_AMX
+    [GEMM_I8_AMX] = {amx_micro_u8_i8, AMX_LINES, AMX_LINES, .sum = 4, .size = 1, .step = 64,
+                     .stretch = 2048, .enter = amx_enter, .leave = amx_leave},
     [GEMM_BF16] = {amx_micro_bf16, AMX_LINES, AMX_LINES, .sum = 4, .size = 2, .step = 32,
                    .stretch = 1024, .enter = amx_enter, .leave = amx_leave},
 #endif
