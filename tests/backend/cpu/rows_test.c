@@ -257,3 +257,47 @@ TEST(rows, large_results_of_elementwise_ops)
     }
     free(x), free(y), free(b);
 }
+
+/* ---- transposes ---------------------------------------------------------------------------- */
+
+static void fill_bytes(unsigned char *x, size_t n)
+{
+    uint32_t seed = 13;
+
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x[i] = (unsigned char)(seed >> 24);
+    }
+}
+
+TEST(rows, transposes_of_any_size)
+{
+    static const int64_t size[][2] = {{1, 70}, {63, 65}, {64, 256}, {130, 259}, {2051, 2053}};
+    static const rlx_dtype types[] = {RLX_DTYPE_u8, RLX_DTYPE_f16, RLX_DTYPE_f32, RLX_DTYPE_f64};
+    const union ir_attr attr = {.transpose = {.perm = {.count = 2, .at = {1, 0}}}};
+
+    for (size_t i = 0; i < 20; i++) {
+        rlx_dtype type = types[i % 4];
+        int64_t rows = size[i / 4][0], n = size[i / 4][1];
+        size_t one = rlx_dtype_size(type), bytes = (size_t)(rows * n) * one;
+        unsigned char *x = malloc(bytes), *y = malloc(bytes);
+        require(t, x && y);
+        fill_bytes(x, bytes);
+        for (int l = 0; l < LEVELS; l++) {
+            if (!level(l))
+                continue;
+            const struct cpu_tensor in = matrix(x, type, rows, n), out = matrix(y, type, n, rows);
+            int64_t wrong = 0;
+            test_note(t, "%d x %d of %d bytes at %s", (int)rows, (int)n, (int)one, level(l)->isa);
+            run(t, level(l)->family[FAMILY_transpose],
+                (struct cpu_call){
+                    .op = RLX_OP_transpose, .attr = &attr, .in_count = 1, .in = &in, .out = &out});
+            for (int64_t r = 0; r < rows; r++)
+                for (int64_t k = 0; k < n; k++)
+                    wrong += memcmp(y + (size_t)(k * rows + r) * one, x + (size_t)(r * n + k) * one,
+                                    one) != 0;
+            expect_eq(t, wrong, 0);
+        }
+        free(x), free(y);
+    }
+}

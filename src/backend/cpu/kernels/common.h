@@ -188,6 +188,8 @@ static inline void cpu_prefetch(const void *p, int64_t bytes)
 #define cpu_streams CPU_NAME(cpu_streams)
 #define cpu_stream_out CPU_NAME(cpu_stream_out)
 #define cpu_stream_end CPU_NAME(cpu_stream_end)
+#define cpu_stream_worth CPU_NAME(cpu_stream_worth)
+bool cpu_stream_worth(uint64_t bytes); /* of a result that takes no input's place */
 bool cpu_streams(const struct cpu_call *c);
 void cpu_stream_out(void *dst, const void *src, int64_t bytes);
 void cpu_stream_end(void);

@@ -25,6 +25,7 @@ void move_axis(struct move *m, int64_t n, int64_t to, int64_t from)
 /* nb x na elements; element (b, a) goes from b * fb + a * fa to b * tb + a * ta. */
 struct piece {
     int64_t nb, na, tb, fb, ta, fa;
+    bool streams; /* the result goes past the caches */
 };
 
 /* ---- squares ------------------------------------------------------------------------------- */
@@ -85,53 +86,98 @@ SQUARE(16)
 SQUARE(32)
 SQUARE(64)
 
+/* ---- transposed pieces --------------------------------------------------------------------- */
+
+/* A piece is copied into rows close together, transposed from there to others, and copied to its
+ * place: rows far apart by a power of two would push one another out of the cache. */
+enum { TURN_BYTES = 256, TURN_ROWS = 64 }; /* of the source: bytes of a row, rows */
+
+/* n rows of `bytes`, from and to so far apart. */
+static void copy_rows(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n,
+                      int64_t bytes)
+{
+    if (bytes == TURN_BYTES) {
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + i * to_step, from + i * from_step, TURN_BYTES);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + i * to_step, from + i * from_step, (size_t)bytes);
+}
+
+static void stream_rows(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n,
+                        int64_t bytes)
+{
+    for (int64_t i = 0; i < n; i++)
+        cpu_stream_out(to + i * to_step, from + i * from_step, bytes);
+}
+
 /* ---- pieces -------------------------------------------------------------------------------- */
 
-#define PIECE_FUNCTIONS(bits)                                                            \
-    static void transpose_##bits(move_u##bits *dst, const move_u##bits *src,             \
-                                 const struct piece *p)                                  \
-    {                                                                                    \
-        enum { SIDE = 128 / (bits) };                                                    \
-        int64_t nb = p->nb / SIDE * SIDE, na = p->na / SIDE * SIDE;                      \
-                                                                                         \
-        for (int64_t b = 0; b < nb; b += SIDE)                                           \
-            for (int64_t a = 0; a < na; a += SIDE)                                       \
-                square_##bits(dst + b * p->tb + a, p->tb, src + a * p->fa + b, p->fa);   \
-        for (int64_t b = 0; b < p->nb; b++)                                              \
-            for (int64_t a = b < nb ? na : 0; a < p->na; a++)                            \
-                dst[b * p->tb + a] = src[a * p->fa + b];                                 \
-    }                                                                                    \
-                                                                                         \
-    static void piece_##bits(void *to, const void *from, const struct piece *p)          \
-    {                                                                                    \
-        move_u##bits *restrict dst = to;                                                 \
-        const move_u##bits *restrict src = from;                                         \
-                                                                                         \
-        if (p->ta == 1 && p->fa == 1 && p->na * (bits) / 8 >= 64) {                      \
-            for (int64_t b = 0; b < p->nb; b++)                                          \
-                memcpy(dst + b * p->tb, src + b * p->fb, (size_t)p->na * (bits) / 8);    \
-        } else if (p->ta == 1 && p->fa == 1) {                                           \
-            for (int64_t b = 0; b < p->nb; b++)                                          \
-                for (int64_t a = 0; a < p->na; a++)                                      \
-                    dst[b * p->tb + a] = src[b * p->fb + a];                             \
-        } else if (p->ta == 1 && p->fa == 0 && p->na == 2 && p->tb == 2 && p->fb == 1) { \
-            for (int64_t b = 0; b < p->nb; b++) {                                        \
-                dst[2 * b] = src[b];                                                     \
-                dst[2 * b + 1] = src[b];                                                 \
-            }                                                                            \
-        } else if (p->ta == 1 && p->fa == 0) {                                           \
-            for (int64_t b = 0; b < p->nb; b++) {                                        \
-                move_u##bits v = src[b * p->fb];                                         \
-                for (int64_t a = 0; a < p->na; a++)                                      \
-                    dst[b * p->tb + a] = v;                                              \
-            }                                                                            \
-        } else if (p->ta == 1 && p->fb == 1) {                                           \
-            transpose_##bits(dst, src, p);                                               \
-        } else {                                                                         \
-            for (int64_t b = 0; b < p->nb; b++)                                          \
-                for (int64_t a = 0; a < p->na; a++)                                      \
-                    dst[b * p->tb + a * p->ta] = src[b * p->fb + a * p->fa];             \
-        }                                                                                \
+#define PIECE_FUNCTIONS(bits)                                                                  \
+    static void transpose_##bits(move_u##bits *dst, const move_u##bits *src,                   \
+                                 const struct piece *p)                                        \
+    {                                                                                          \
+        enum { SIDE = 128 / (bits) };                                                          \
+        int64_t nb = p->nb / SIDE * SIDE, na = p->na / SIDE * SIDE;                            \
+                                                                                               \
+        for (int64_t b = 0; b < nb; b += SIDE)                                                 \
+            for (int64_t a = 0; a < na; a += SIDE)                                             \
+                square_##bits(dst + b * p->tb + a, p->tb, src + a * p->fa + b, p->fa);         \
+        for (int64_t b = 0; b < p->nb; b++)                                                    \
+            for (int64_t a = b < nb ? na : 0; a < p->na; a++)                                  \
+                dst[b * p->tb + a] = src[a * p->fa + b];                                       \
+    }                                                                                          \
+                                                                                               \
+    static void turn_##bits(move_u##bits *dst, const move_u##bits *src, const struct piece *p) \
+    {                                                                                          \
+        enum { SIZE = (bits) / 8, BS = TURN_BYTES / SIZE };                                    \
+        _Alignas(64) move_u##bits in[BS * TURN_ROWS], out[BS * TURN_ROWS];                     \
+        struct piece q = {.nb = p->nb, .na = p->na, .tb = TURN_ROWS, .fa = BS};                \
+                                                                                               \
+        if (p->nb > BS || p->na > TURN_ROWS) {                                                 \
+            transpose_##bits(dst, src, p);                                                     \
+            return;                                                                            \
+        }                                                                                      \
+        copy_rows((char *)in, TURN_BYTES, (const char *)src, p->fa *SIZE, p->na, p->nb *SIZE); \
+        transpose_##bits(out, in, &q);                                                         \
+        (p->streams ? stream_rows : copy_rows)((char *)dst, p->tb * SIZE, (const char *)out,   \
+                                               TURN_ROWS * SIZE, p->nb, p->na * SIZE);         \
+    }                                                                                          \
+                                                                                               \
+    static void piece_##bits(void *to, const void *from, const struct piece *p)                \
+    {                                                                                          \
+        move_u##bits *restrict dst = to;                                                       \
+        const move_u##bits *restrict src = from;                                               \
+                                                                                               \
+        if (p->ta == 1 && p->fa == 1 && p->streams && p->na * (bits) / 8 >= 256) {             \
+            stream_rows(to, p->tb *((bits) / 8), from, p->fb *((bits) / 8), p->nb,             \
+                        p->na *((bits) / 8));                                                  \
+        } else if (p->ta == 1 && p->fa == 1 && p->na * (bits) / 8 >= 64) {                     \
+            for (int64_t b = 0; b < p->nb; b++)                                                \
+                memcpy(dst + b * p->tb, src + b * p->fb, (size_t)p->na * (bits) / 8);          \
+        } else if (p->ta == 1 && p->fa == 1) {                                                 \
+            for (int64_t b = 0; b < p->nb; b++)                                                \
+                for (int64_t a = 0; a < p->na; a++)                                            \
+                    dst[b * p->tb + a] = src[b * p->fb + a];                                   \
+        } else if (p->ta == 1 && p->fa == 0 && p->na == 2 && p->tb == 2 && p->fb == 1) {       \
+            for (int64_t b = 0; b < p->nb; b++) {                                              \
+                dst[2 * b] = src[b];                                                           \
+                dst[2 * b + 1] = src[b];                                                       \
+            }                                                                                  \
+        } else if (p->ta == 1 && p->fa == 0) {                                                 \
+            for (int64_t b = 0; b < p->nb; b++) {                                              \
+                move_u##bits v = src[b * p->fb];                                               \
+                for (int64_t a = 0; a < p->na; a++)                                            \
+                    dst[b * p->tb + a] = v;                                                    \
+            }                                                                                  \
+        } else if (p->ta == 1 && p->fb == 1) {                                                 \
+            turn_##bits(dst, src, p);                                                          \
+        } else {                                                                               \
+            for (int64_t b = 0; b < p->nb; b++)                                                \
+                for (int64_t a = 0; a < p->na; a++)                                            \
+                    dst[b * p->tb + a * p->ta] = src[b * p->fb + a * p->fa];                   \
+        }                                                                                      \
     }
 
 PIECE_FUNCTIONS(8)
@@ -214,6 +260,8 @@ static void move_units(void *ctx, int64_t begin, int64_t end, int worker)
         int64_t to = at.to + b * p.tb + a * p.ta, from = at.from + b * p.fb + a * p.fa;
         piece(m->size, m->dst + to * m->size, m->src + from * m->size, &p);
     }
+    if (j->all.streams)
+        cpu_stream_end();
 }
 
 static int32_t choose_b(const struct move *m)
@@ -233,14 +281,23 @@ static void cut(struct job *j)
     bool transposes = p->ta == 1 && p->fb == 1 && p->fa != 1 && p->fa != 0;
 
     if (transposes) {
-        j->step_b = cpu_min_i64(p->nb, 64);
-        j->step_a = cpu_min_i64(p->na, 4096 / j->step_b);
+        j->step_b = cpu_min_i64(p->nb, TURN_BYTES / j->m->size);
+        j->step_a = cpu_min_i64(p->na, TURN_ROWS);
     } else {
         j->step_a = cpu_min_i64(p->na, MOVE_BLOCK);
         j->step_b = cpu_min_i64(p->nb, MOVE_BLOCK / j->step_a);
     }
     j->pieces_a = (p->na + j->step_a - 1) / j->step_a;
     j->pieces_b = (p->nb + j->step_b - 1) / j->step_b;
+}
+
+static int64_t count_of(const struct move *m)
+{
+    int64_t n = 1;
+
+    for (int32_t i = 0; i < m->rank; i++)
+        n *= m->dim[i];
+    return n;
 }
 
 void move_run(struct pool *pool, const struct move *m)
@@ -259,6 +316,7 @@ void move_run(struct pool *pool, const struct move *m)
         j.all.fb = m->from[b];
     }
     int64_t units = 1;
+    j.all.streams = cpu_stream_worth((uint64_t)(count_of(m) * m->size));
     for (int32_t i = 0; i < a; i++) {
         if (i == b)
             continue;

@@ -1,4 +1,5 @@
-/* pool.c: sum, mean, max, min and product of windows (ops-core 12.3).
+/* pool.c: sum, mean, max, min and product of windows (ops-core 12.3), of any size and type; the
+ * ordinary ones are in pool_rows.c.
  *
  * Floats are added and multiplied in f64, so that long windows come out right and nothing overflows
  * on the way. A row of outputs is made in one of two ways, each with rows of elements as the unit:
@@ -206,6 +207,8 @@ static void run(const struct cpu_call *c)
     if (c->out->count == 0)
         return;
     describe(c, &p);
+    if (pool_rows_run(c, &p.w))
+        return;
     int64_t work = p.w.pos[2] * windows_volume(p.w.kernel); /* of a row */
     cpu_for(c->pool, c->out->count / p.w.pos[2], cpu_max_i64(1, 16384 / (work + 1)), run_rows, &p);
 }

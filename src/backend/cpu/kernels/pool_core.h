@@ -35,4 +35,10 @@ static inline int64_t pool_inside(const struct pool_windows *w, int axis, int64_
     return end - *first;
 }
 
+#define pool_rows_run CPU_NAME(pool_rows_run)
+
+/* pool_rows.c: pools c's input, which is not empty, and answers true; or false, and does nothing,
+ * where the windows or the type are not for it. */
+bool pool_rows_run(const struct cpu_call *c, const struct pool_windows *w);
+
 #endif

@@ -2,21 +2,24 @@
 #include "backend/cpu/kernels/common.h"
 #include "backend/cpu/kernels/gemm_vec.h"
 
-static const uint64_t stream_least = 16 << 20; /* bytes of a result */
+/* Bytes of a result from which on it pays. */
+#if defined(__SSE2__)
+static const uint64_t stream_least = 16 << 20;
+#else
+static const uint64_t stream_least = UINT64_MAX; /* there are no such stores */
+#endif
+
+bool cpu_stream_worth(uint64_t bytes)
+{
+    return bytes >= stream_least;
+}
 
 bool cpu_streams(const struct cpu_call *c)
 {
-#if defined(__SSE2__)
-    if ((uint64_t)c->out->count * cpu_size(c->out->dtype) < stream_least)
-        return false;
     for (int32_t i = 0; i < c->in_count; i++)
         if (c->in[i].data == c->out->data)
             return false;
-    return true;
-#else
-    (void)c;
-    return false;
-#endif
+    return cpu_stream_worth((uint64_t)c->out->count * cpu_size(c->out->dtype));
 }
 
 void cpu_stream_out(void *dst, const void *src, int64_t bytes)
