@@ -22,6 +22,7 @@ struct rewriter {
     enum rewrite_when when;
     const char *name; /* for reports */
     expander expand;
+    bool (*applies)(const struct ir_graph *g, const struct ir_node *n); /* NULL: always */
     enum op_family makes[12]; /* the kinds it may put in the place; FAMILY_none ends them */
 };
 const struct rewriter *rewriter_at(size_t i);         /* NULL: there are no more */
@@ -103,5 +104,10 @@ rlx_status expand_resize_nearest_2x(struct rebuild *r, const struct ir_node *n, 
                                     ir_value *out);
 rlx_status expand_reduce(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                          ir_value *out);
+/* expand_scan.c */
+rlx_status expand_selective_scan(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                                 ir_value *out);
+rlx_status expand_gated_delta_net(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                                  ir_value *out);
 
 #endif

@@ -14,49 +14,77 @@
 #define MAX_ROUNDS 16
 #define F(name) FAMILY_##name
 
+/* ---- forms of a kind that a rewriter takes ---- */
+
+static bool reduces_more_than_last_axis(const struct ir_graph *g, const struct ir_node *n)
+{
+    const rlx_list *axes = &n->attr.reduce.axes;
+
+    return axes->count != 1 || axes->at[0] != ir_type_of(g, n->in[0])->rank - 1;
+}
+
+static bool has_known_length(const struct ir_graph *g, const struct ir_node *n)
+{
+    (void)g;
+    return dim_is_static(n->type.dim[1]);
+}
+
+static bool carries_nothing(const struct ir_graph *g, const struct ir_node *n)
+{
+    return has_known_length(g, n) && !n->attr.gated_delta_net.carry_state;
+}
+
+/* ---- the table ---- */
+
 /* clang-format off */
 static const struct rewriter rewriters[] = {
-    {F(lora_matmul), REWRITE_COMPOSITE, "unfuse", expand_lora_matmul,
+    {F(lora_matmul), REWRITE_COMPOSITE, "unfuse", expand_lora_matmul, NULL,
      {F(reshape), F(matmul), F(binary), F(const_)}},
-    {F(dot_general), REWRITE_COMPOSITE, "dot-general", expand_dot_general,
+    {F(dot_general), REWRITE_COMPOSITE, "dot-general", expand_dot_general, NULL,
      {F(transpose), F(reshape), F(matmul)}},
-    {F(fused_matmul_bias_act), REWRITE_COMPOSITE, "unfuse", expand_matmul_bias_act,
+    {F(fused_matmul_bias_act), REWRITE_COMPOSITE, "unfuse", expand_matmul_bias_act, NULL,
      {F(matmul), F(binary), F(unary)}},
-    {F(fused_conv_bias_act), REWRITE_COMPOSITE, "unfuse", expand_conv_bias_act,
+    {F(fused_conv_bias_act), REWRITE_COMPOSITE, "unfuse", expand_conv_bias_act, NULL,
      {F(conv), F(reshape), F(binary), F(unary)}},
-    {F(fused_residual_norm), REWRITE_COMPOSITE, "unfuse", expand_residual_norm,
+    {F(fused_residual_norm), REWRITE_COMPOSITE, "unfuse", expand_residual_norm, NULL,
      {F(binary), F(layer_norm), F(rms_norm)}},
-    {F(fused_swiglu), REWRITE_COMPOSITE, "unfuse", expand_swiglu,
+    {F(fused_swiglu), REWRITE_COMPOSITE, "unfuse", expand_swiglu, NULL,
      {F(narrow), F(unary), F(binary), F(cast)}},
-    {F(fused_attention_block), REWRITE_COMPOSITE, "unfuse", expand_attention_block,
+    {F(fused_attention_block), REWRITE_COMPOSITE, "unfuse", expand_attention_block, NULL,
      {F(matmul), F(binary), F(narrow), F(rope), F(attention)}},
-    {F(fused_transformer_layer), REWRITE_COMPOSITE, "unfuse", expand_transformer_layer,
+    {F(fused_transformer_layer), REWRITE_COMPOSITE, "unfuse", expand_transformer_layer, NULL,
      {F(matmul), F(binary), F(narrow), F(attention), F(layer_norm), F(unary), F(const_)}},
-    {F(elementwise_region), REWRITE_COMPOSITE, "region", expand_region,
+    {F(elementwise_region), REWRITE_COMPOSITE, "region", expand_region, NULL,
      {F(unary), F(cast), F(binary), F(compare), F(where), F(resize_nearest_2x)}},
-    {F(batch_elementwise_region), REWRITE_COMPOSITE, "region", expand_batch_region,
+    {F(batch_elementwise_region), REWRITE_COMPOSITE, "region", expand_batch_region, NULL,
      {F(elementwise_region), F(concat)}},
-    {F(transform_region), REWRITE_COMPOSITE, "region", expand_transform,
+    {F(transform_region), REWRITE_COMPOSITE, "region", expand_transform, NULL,
      {F(resize_nearest_2x)}},
-    {F(layer_norm_2d), REWRITE_COMPOSITE, "norm", expand_layer_norm_2d,
+    {F(layer_norm_2d), REWRITE_COMPOSITE, "norm", expand_layer_norm_2d, NULL,
      {F(layer_norm)}},
-    {F(ada_layer_norm), REWRITE_COMPOSITE, "norm", expand_ada_layer_norm,
+    {F(ada_layer_norm), REWRITE_COMPOSITE, "norm", expand_ada_layer_norm, NULL,
      {F(layer_norm), F(rms_norm), F(binary), F(const_)}},
-    {F(gated_residual), REWRITE_COMPOSITE, "norm", expand_gated_residual,
+    {F(gated_residual), REWRITE_COMPOSITE, "norm", expand_gated_residual, NULL,
      {F(binary)}},
-    {F(group_norm), REWRITE_LOGICAL, "group-norm", expand_group_norm,
+    {F(group_norm), REWRITE_LOGICAL, "group-norm", expand_group_norm, NULL,
      {F(cast), F(reshape), F(reduce), F(binary), F(unary), F(const_)}},
-    {F(resize_nearest_2x), REWRITE_LOGICAL, "resize", expand_resize_nearest_2x,
+    {F(resize_nearest_2x), REWRITE_LOGICAL, "resize", expand_resize_nearest_2x, NULL,
      {F(reshape), F(expand)}},
-    {F(relu_backward), REWRITE_LACKING, "activation-gradient", expand_activation_backward,
+    {F(relu_backward), REWRITE_LACKING, "activation-gradient", expand_activation_backward, NULL,
      {F(compare), F(cast), F(binary), F(const_)}},
-    {F(activation_backward), REWRITE_LACKING, "activation-gradient", expand_activation_backward,
+    {F(activation_backward), REWRITE_LACKING, "activation-gradient", expand_activation_backward, NULL,
      {F(unary), F(binary), F(compare), F(where), F(cast), F(const_)}},
-    {F(reduce), REWRITE_PARTLY, "last-axis-reduce", expand_reduce,
+    {F(reduce), REWRITE_PARTLY, "last-axis-reduce", expand_reduce, reduces_more_than_last_axis,
      {F(transpose), F(reshape), F(reduce)}},
+    {F(selective_scan), REWRITE_LACKING, "unroll", expand_selective_scan, has_known_length,
+     {F(narrow), F(reshape), F(unary), F(binary), F(reduce), F(concat), F(const_)}},
+    {F(gated_delta_net), REWRITE_LACKING, "unroll", expand_gated_delta_net, carries_nothing,
+     {F(narrow), F(reshape), F(cast), F(unary), F(binary), F(reduce), F(concat), F(const_)}},
 };
 /* clang-format on */
 #define REWRITER_COUNT (sizeof rewriters / sizeof rewriters[0])
+
+/* ---- how deep it goes ---- */
 
 const struct rewriter *rewriter_at(size_t i)
 {
@@ -92,19 +120,14 @@ int rewriter_depth(enum op_family f)
     return depth_of(f, 0);
 }
 
+/* ---- the pass ---- */
+
 bool pass_expands(enum op_family f)
 {
     const struct rewriter *w = rewriter_of(f);
 
-    return (w && w->when != REWRITE_PARTLY) || f == FAMILY_custom_fn || f == FAMILY_reshape ||
+    return (w && !w->applies) || f == FAMILY_custom_fn || f == FAMILY_reshape ||
            f == FAMILY_stop_gradient;
-}
-
-static bool reduces_last_axis(const struct ir_graph *g, const struct ir_node *n)
-{
-    const rlx_list *axes = &n->attr.reduce.axes;
-
-    return axes->count == 1 && axes->at[0] == ir_type_of(g, n->in[0])->rank - 1;
 }
 
 bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct ir_graph *g,
@@ -113,7 +136,7 @@ bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct i
     enum op_family f = op_info(n->op)->family;
     const struct rewriter *w = rewriter_of(f);
 
-    if (!w)
+    if (!w || (w->applies && !w->applies(g, n)))
         return false;
     switch (w->when) {
     case REWRITE_COMPOSITE: return !t || !t->native[f];
@@ -121,7 +144,7 @@ bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct i
     case REWRITE_LOGICAL:
         return dispatch == RLX_DISPATCH_COMMON ||
                (dispatch == RLX_DISPATCH_AUTO && t && !t->native[f]);
-    case REWRITE_PARTLY: return t && t->reduce_last_axis_only && !reduces_last_axis(g, n);
+    case REWRITE_PARTLY: return t && t->reduce_last_axis_only;
     }
     return false;
 }

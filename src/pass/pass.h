@@ -53,7 +53,7 @@ const struct pass *pass_find(rlx_str name);
 /* The passes a compile makes. */
 rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pass_options *o,
                     struct diag *d);
-/* Is the family rewritten into others where a device has no kernels for it? (Views count.) */
+/* Is every node of the family rewritten where a device has no kernels for it? (Views count.) */
 bool pass_expands(enum op_family f);
 /* Is this node of g, for that device and policy? Control flow is not counted. */
 bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct ir_graph *g,

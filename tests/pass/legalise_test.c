@@ -11,8 +11,8 @@ static struct target device_without(enum op_family lacking)
     struct target t = {.backend = "test", .alignment = 64};
 
     for (int f = 0; f < FAMILY_count; f++)
-        t.native[f] =
-            f != (int)lacking && (lacking != FAMILY_none || !pass_expands((enum op_family)f));
+        t.native[f] = lacking == FAMILY_none ? !rewriter_of((enum op_family)f) || f == FAMILY_reduce
+                                             : f != (int)lacking;
     t.reduce_last_axis_only = lacking == FAMILY_none || lacking == FAMILY_reduce;
     return t;
 }
@@ -233,6 +233,65 @@ static const struct {
     {"(input %x: f32[b,3,4]) { %y = reduce_prod %x axes=[0,1,2] keep_dim=true return %y }", 1e-6},
     {"(input %x: f32[b,3]) { %y = reduce_min %x axes=[] return %y }", 0},
 };
+
+/* Their length is fixed; what is symbolic is the batch. */
+static const struct {
+    const char *text;
+    double tol;
+} scans[] = {
+    {"(input %x: f32[b,5,3], input %d: f32[b,5,3], input %a: f32[3,2], input %m: f32[b,5,2],"
+     " input %c: f32[b,5,2]) { %y = selective_scan %x, %d, %a, %m, %c state_size=2 return %y }",
+     1e-4},
+    {"(input %x: f32[b,0,3], input %d: f32[b,0,3], input %a: f32[3,2], input %m: f32[b,0,2],"
+     " input %c: f32[b,0,2]) { %y = selective_scan %x, %d, %a, %m, %c state_size=2 return %y }",
+     0},
+    {"(input %q: f32[b,4,2,3], input %k: f32[b,4,2,3], input %v: f32[b,4,2,3], input %g: "
+     "f32[b,4,2],"
+     " input %e: f32[b,4,2]) { %y = gated_delta_net %q, %k, %v, %g, %e state_size=3 return %y }",
+     1e-4},
+};
+
+TEST(pass, unrolled_is_the_same)
+{
+    for (size_t i = 0; i < sizeof scans / sizeof scans[0]; i++)
+        check(t, scans[i].text, scans[i].tol);
+}
+
+TEST(pass, unrolling_has_a_limit)
+{
+    struct target target = device_without(FAMILY_selective_scan);
+    const struct pass *expand = pass_find(STR("expand"));
+    struct run r;
+
+    require(t, run_open(t, &r,
+                        "rlx 1 graph (input %x: f32[1,999,3], input %a: f32[3,2],"
+                        " input %m: f32[1,999,2]) { %y = selective_scan %x, %x, %a, %m, %m"
+                        " state_size=2 return %y }",
+                        NULL));
+    expect_status(t, pass_one(expand, r.mod, &target, NULL, NULL, &r.diag), RLX_ERROR_LIMIT);
+    expect_error(t, RLX_ERROR_LIMIT, "999 steps", &r.diag.first);
+    run_close(&r);
+    /* A length that is not known, and a state that is carried, are the device's to refuse. */
+    require(t, run_open(t, &r,
+                        "rlx 1 graph (input %x: f32[1,n,3], input %a: f32[3,2],"
+                        " input %m: f32[1,n,2]) { %y = selective_scan %x, %x, %a, %m, %m"
+                        " state_size=2 return %y }",
+                        NULL));
+    expect_ok(t, pass_one(expand, r.mod, &target, NULL, NULL, &r.diag));
+    expect_eq(t, ir_node(ir_entry(r.mod), ir_entry(r.mod)->output.at[0])->op,
+              RLX_OP_selective_scan);
+    run_close(&r);
+    target = device_without(FAMILY_gated_delta_net);
+    require(t, run_open(t, &r,
+                        "rlx 1 graph (input %q: f32[1,2,1,3], input %g: f32[1,2,1],"
+                        " state %s: f32[1,1,3,3]) { %y = gated_delta_net %q, %q, %q, %g, %g, %s"
+                        " state_size=3 carry_state=true return %y }",
+                        NULL));
+    expect_ok(t, pass_one(expand, r.mod, &target, NULL, NULL, &r.diag));
+    expect_eq(t, ir_node(ir_entry(r.mod), ir_entry(r.mod)->output.at[0])->op,
+              RLX_OP_gated_delta_net);
+    run_close(&r);
+}
 
 TEST(pass, rewritten_is_the_same)
 {
