@@ -21,7 +21,7 @@
 #ifdef NDEBUG
 enum { CHECK_ALWAYS = false };
 #else
-enum { CHECK_ALWAYS = true }; /* debug builds verify every plan */
+enum { CHECK_ALWAYS = true }; /* debug builds verify after every pass, and every plan */
 #endif
 
 /* Everything a compile makes on its way. */
@@ -130,6 +130,7 @@ static void pass_options_of(const rlx_session_desc *desc, struct pass_options *o
         .no_regions = desc->no_regions,
         .no_static_pack = desc->no_static_pack,
         .assert_fusion_clean = desc->assert_fusion_clean,
+        .verify = CHECK_ALWAYS,
         .precision = desc->precision,
         .precision_map = desc->precision_map,
         .dispatch = desc->dispatch,

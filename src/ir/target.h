@@ -11,6 +11,8 @@ struct target {
     bool native[FAMILY_count];  /* families it has kernels for; others must be expanded */
     bool reduce_last_axis_only; /* its reductions take one axis, the last */
     bool slow_uploads;          /* uploading costs more than hashing what is uploaded */
+    bool equal_operands;        /* its elementwise kernels want operands of the result's shape */
+    bool scalar_operands;       /* but take a single element too */
     uint64_t alignment;         /* of every slot */
     uint64_t max_buffer;        /* bytes of one allocation; 0: no limit known */
     uint64_t memory;            /* bytes in all; 0: not known */

@@ -8,7 +8,7 @@ extern const struct pass pass_inline_custom_fn, pass_lower_control_flow, pass_si
     pass_cse, pass_dce, pass_fake_quant_propagate, pass_fuse_matmul_bias, pass_fuse_conv_bias,
     pass_fuse_residual_ln, pass_fuse_residual_rms, pass_move_norm_reshape, pass_fuse_dual_matmul,
     pass_fuse_shared_matmul, pass_fuse_swiglu, pass_check_fusion, pass_mark_regions, pass_expand,
-    pass_precision;
+    pass_precision, pass_expand_broadcasts;
 
 enum when {
     OPTIONAL, /* not when nothing is to be optimised */
@@ -40,7 +40,8 @@ static const struct {
     {&pass_fuse_swiglu, OPTIONAL},
     {&pass_check_fusion, OPTIONAL},
     {&pass_mark_regions, OPTIONAL},
-    {&pass_expand, REQUIRED},
+    {&pass_expand, REQUIRED}, /* what fusions made and the device does not have after all */
+    {&pass_expand_broadcasts, REQUIRED},
     {&pass_precision, REQUIRED}, /* behind the fusions, so that its casts break no pattern */
     {&pass_fold, OPTIONAL},
     {&pass_cse, OPTIONAL},

@@ -332,3 +332,37 @@ TEST(pass, rewriters_come_to_an_end)
                 expect(t, rewriter_depth(w->makes[k]) < rewriter_depth(w->kind));
     }
 }
+
+/* On a device that takes no scalars either, every operand has the result's shape, and nothing else
+ * has changed. */
+TEST(pass, broadcasts_are_written_out)
+{
+    struct target target = device_without(FAMILY_reduce);
+    struct ir_module *from[2];
+    struct run before, after;
+    static const char text[] =
+        "rlx 1 graph (input %x: f32[b,s,3], input %r: f32[3], input %c: f32[s,1], input %k: f32[])"
+        " { %a = add %x, %r %m = gt %a, %c %w = where %m, %k, %c %y = fma %w, %r, %a return %y }";
+
+    target.equal_operands = true;
+    require(t, run_open(t, &before, text, NULL) && run_open(t, &after, text, NULL));
+    expect_ok(t, pass_one(pass_find(STR("expand-broadcasts")), after.mod, &target, NULL, NULL,
+                          &after.diag));
+    IR_EACH(n, ir_entry(after.mod)) {
+        enum op_family f = op_info(n->op)->family;
+        bool wide =
+            f == FAMILY_binary || f == FAMILY_compare || f == FAMILY_where || f == FAMILY_fma;
+        for (int32_t k = 0; wide && k < n->in_count; k++) {
+            struct ir_type x = *ir_type_of(ir_entry(after.mod), n->in[k]);
+            x.dtype = n->type.dtype;
+            expect(t, type_same(&x, &n->type));
+        }
+    }
+    if (bind(t, &before, &from[0]) && bind(t, &after, &from[1]) &&
+        expect_ok(t, evaluate(&before)) && expect_ok(t, evaluate(&after)))
+        compare(t, &after, &before, 0);
+    run_close(&before);
+    run_close(&after);
+    ir_module_destroy(from[0]);
+    ir_module_destroy(from[1]);
+}
