@@ -83,6 +83,17 @@ RLX_API rlx_status rlx_graph_node(rlx_graph *g, const char *op, const rlx_value 
                                   size_t in_count, const char *attrs, rlx_value *out,
                                   rlx_error *err);
 
+/* A whole model as a part of g. Its inputs, and params and states if you like, are bound by name to
+ * values of g of the same type; other params and states become leaves of g. out: its outputs, in
+ * order. MISSING_INPUT names an input that is bound to nothing. Nothing of m is kept. */
+typedef struct rlx_leaf_value {
+    const char *name;
+    rlx_value value;
+} rlx_leaf_value;
+RLX_API rlx_status rlx_graph_inline(rlx_graph *g, const rlx_model *m, const rlx_leaf_value *bind,
+                                    size_t bind_count, rlx_value *out, size_t out_count,
+                                    rlx_error *err);
+
 /* Symbolic sizes. bound 0: none. */
 RLX_API rlx_dim rlx_dim_symbol(rlx_graph *g, const char *name);
 RLX_API rlx_status rlx_dim_bound(rlx_graph *g, const char *name, int64_t upper, rlx_error *err);

@@ -1,4 +1,5 @@
-/* inline.h: the nodes of one graph in the middle of another. */
+/* inline.h: the nodes of one graph in the middle of another, of the same module or of another one.
+ */
 #ifndef PASS_INLINE_H
 #define PASS_INLINE_H
 
@@ -8,5 +9,17 @@
  * in the order of ids; out[i] is then its i-th output. */
 rlx_status inline_graph(struct rebuild *r, const struct ir_graph *sub, const ir_value *in,
                         ir_value *out);
+
+/* A leaf of the graph that is copied, and the value that stands for it. */
+struct inline_binding {
+    rlx_str name;
+    ir_value value;
+};
+/* Copies the entry of another module to the end of g, its sub-graphs to g's module; out[i] is then
+ * its i-th output. Every input must be bound to a value of its type; params and states that are not
+ * become leaves of g by their own names. On failure g and its module are as they were. */
+rlx_status inline_module(struct ir_graph *g, const struct ir_module *from,
+                         const struct inline_binding *bind, size_t count, ir_value *out,
+                         struct diag *d);
 
 #endif
