@@ -11,7 +11,7 @@
 #include "rlx/graph.h"
 #include "rlx/tools.h"
 
-enum { RUN_MOST_LEAVES = 32, RUN_MOST_OUTPUTS = 8 };
+enum { RUN_MOST_LEAVES = 64, RUN_MOST_OUTPUTS = 16 };
 
 /* Integers are 0 .. INDICES-1, so that they may be indices; floats -1 .. 1, f32 or narrower. */
 enum { RUN_INDICES = 3 };
@@ -75,7 +75,14 @@ static inline bool run_fill(struct run_leaf *l, const rlx_io_info *io, uint64_t 
     return x != NULL;
 }
 
+/* A param whose value is given, not made up. */
+struct run_given {
+    rlx_str name;
+    const rlx_tensor *value;
+};
+
 static inline rlx_status run_params(const rlx_model *m, rlx_session *s, uint64_t seed,
+                                    const struct run_given *given, size_t given_count,
                                     rlx_error *err)
 {
     for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_PARAM); i++) {
@@ -88,7 +95,12 @@ static inline rlx_status run_params(const rlx_model *m, rlx_session *s, uint64_t
         memcpy(l.value.dim, io.dim, sizeof io.dim);
         if (!run_fill(&l, &io, seed))
             return RLX_ERROR_MEMORY;
-        status = rlx_session_set_param(s, l.name, &l.value, err);
+        const rlx_tensor *value = &l.value;
+        for (size_t k = 0; k < given_count; k++)
+            if (given[k].name.len == io.name.len &&
+                memcmp(given[k].name.ptr, io.name.ptr, io.name.len) == 0)
+                value = given[k].value;
+        status = rlx_session_set_param(s, l.name, value, err);
         free(l.value.data);
         if (status != RLX_OK)
             return status;
@@ -118,9 +130,10 @@ static inline rlx_status run_outputs(const rlx_model *m, rlx_session *s, rlx_bin
 }
 
 /* Every symbol is `size`. Free with ran_free, whatever is returned. */
-static inline rlx_status run_model(const rlx_model *m, rlx_device *dev,
-                                   const rlx_session_desc *desc, const char *symbol, int64_t size,
-                                   uint64_t seed, struct ran *out, rlx_error *err)
+static inline rlx_status run_model_given(const rlx_model *m, rlx_device *dev,
+                                         const rlx_session_desc *desc, const char *symbol,
+                                         int64_t size, uint64_t seed, const struct run_given *given,
+                                         size_t given_count, struct ran *out, rlx_error *err)
 {
     const rlx_dim_size dim = {symbol, size};
     struct run_leaf leaf[RUN_MOST_LEAVES] = {0};
@@ -141,7 +154,7 @@ static inline rlx_status run_model(const rlx_model *m, rlx_device *dev,
     }
     rlx_run_desc run = {in, inputs, to, 0, &dim, symbol ? 1 : 0};
     if (status == RLX_OK)
-        status = run_params(m, s, seed, err);
+        status = run_params(m, s, seed, given, given_count, err);
     if (status == RLX_OK)
         status = rlx_session_prepare(s, &run, err);
     if (status == RLX_OK)
@@ -153,6 +166,13 @@ static inline rlx_status run_model(const rlx_model *m, rlx_device *dev,
         free(leaf[i].value.data);
     rlx_session_destroy(s);
     return status;
+}
+
+static inline rlx_status run_model(const rlx_model *m, rlx_device *dev,
+                                   const rlx_session_desc *desc, const char *symbol, int64_t size,
+                                   uint64_t seed, struct ran *out, rlx_error *err)
+{
+    return run_model_given(m, dev, desc, symbol, size, seed, NULL, 0, out, err);
 }
 
 #endif

@@ -1,0 +1,359 @@
+/* random_graph_test.c: passes on random graphs: each alone and all together leave results as they
+ * were.
+ *
+ * A failure names the seed; RLX_RANDOM_SEED=N in the environment makes that graph alone. */
+#include "random_graph.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "ir/text.h"
+#include "pass/static_pack.h"
+#include "run_model.h"
+
+enum { GRAPHS = 300, GRAPHS_FULL = 5000 };
+
+struct bed {
+    rlx_context *ctx;
+    rlx_device *dev;
+    uint64_t seed;
+    struct random_graph graph;
+    rlx_model *model;
+    struct ran want;
+    rlx_error err;
+};
+
+static const rlx_session_desc plain = {.no_optimize = true};
+
+static bool bed_open(struct test *t, struct bed *b)
+{
+    *b = (struct bed){0};
+    return expect_ok(t, rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &b->ctx,
+                                           &b->err)) &&
+           expect_ok(t, rlx_device_open(b->ctx, rlx_cstr("cpu"), &b->dev, &b->err));
+}
+
+static void bed_close(struct bed *b)
+{
+    rlx_device_close(b->dev);
+    rlx_context_destroy(b->ctx);
+}
+
+static rlx_status run(struct bed *b, const rlx_model *m, const rlx_session_desc *desc,
+                      struct ran *out)
+{
+    return run_model(m, b->dev, desc, b->graph.symbol, RANDOM_SYMBOL_SIZE, b->seed, out, &b->err);
+}
+
+static bool broken(struct test *t, const struct bed *b, const char *doing, const char *what)
+{
+    return fail(t, "seed %llu, %s: %s\n%s", (unsigned long long)b->seed, doing, what,
+                b->graph.text ? b->graph.text : "");
+}
+
+/* ---- comparing ---- */
+
+static bool is_float(rlx_dtype t)
+{
+    return t == RLX_DTYPE_f32 || t == RLX_DTYPE_f16 || t == RLX_DTYPE_bf16 || t == RLX_DTYPE_f64;
+}
+
+static bool is_same_shape(const rlx_tensor *a, const rlx_tensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && a->bytes == b->bytes &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
+}
+
+/* The first element that differs by more than is allowed; -1: none. */
+static int64_t first_difference(const rlx_tensor *got, const rlx_tensor *want, double allowed)
+{
+    size_t size = rlx_dtype_size(got->dtype), count = got->bytes / size;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *a = (const char *)got->data + i * size,
+                   *b = (const char *)want->data + i * size;
+        double x = ran_element(got, i), y = ran_element(want, i);
+        if (memcmp(a, b, size) == 0 || (isnan(x) && isnan(y)))
+            continue;
+        if (!is_float(got->dtype) || !(fabs(x - y) <= allowed) || allowed == 0)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+static bool compare(struct test *t, const struct bed *b, const struct ran *got, const char *doing)
+{
+    char what[160];
+
+    if (got->count != b->want.count)
+        return broken(t, b, doing, "another number of outputs");
+    for (size_t i = 0; i < got->count; i++) {
+        const rlx_tensor *g = &got->out[i], *w = &b->want.out[i];
+        if (!is_same_shape(g, w))
+            return broken(t, b, doing, "an output has another type");
+        int64_t at = first_difference(g, w, 2 * b->graph.out[i].err);
+        if (at < 0)
+            continue;
+        snprintf(what, sizeof what, "output %zu, element %lld: %.9g, not %.9g; %.3g is allowed", i,
+                 (long long)at, ran_element(g, (size_t)at), ran_element(w, (size_t)at),
+                 2 * b->graph.out[i].err);
+        return broken(t, b, doing, what);
+    }
+    return true;
+}
+
+/* The graph's own claims hold, or the comparisons mean nothing. */
+static bool check_claims(struct test *t, const struct bed *b)
+{
+    for (size_t i = 0; i < b->want.count; i++) {
+        const struct random_value *v = &b->graph.out[i];
+        const rlx_tensor *w = &b->want.out[i];
+        double slack = v->err + 1e-6 * fmax(fabs(v->lo), fabs(v->hi));
+        for (size_t k = 0; k < w->bytes / rlx_dtype_size(w->dtype); k++) {
+            double x = ran_element(w, k);
+            if (!(x >= v->lo - slack && x <= v->hi + slack))
+                return broken(t, b, "as it is", "a value is outside of its interval");
+        }
+    }
+    return true;
+}
+
+/* ---- one graph ---- */
+
+static bool begin(struct test *t, struct bed *b, uint64_t seed)
+{
+    b->seed = seed;
+    if (!random_graph_make(seed, &b->graph))
+        return broken(t, b, "making it", "no graph");
+    if (rlx_model_parse(b->ctx, rlx_cstr(b->graph.text), &b->model, &b->err) != RLX_OK)
+        return broken(t, b, "parsing it", b->err.message);
+    if (run(b, b->model, &plain, &b->want) != RLX_OK)
+        return broken(t, b, "as it is", b->err.message);
+    return check_claims(t, b);
+}
+
+static void end(struct bed *b)
+{
+    ran_free(&b->want);
+    rlx_model_destroy(b->model);
+    b->model = NULL;
+    random_graph_free(&b->graph);
+}
+
+typedef bool (*graph_check)(struct test *t, struct bed *b);
+
+static void for_random_graphs(struct test *t, uint64_t first, graph_check check)
+{
+    const char *only = getenv("RLX_RANDOM_SEED");
+    uint64_t count = test_full() ? GRAPHS_FULL : GRAPHS;
+    struct bed b;
+    bool ok = bed_open(t, &b);
+
+    if (only && *only) {
+        first = strtoull(only, NULL, 10);
+        count = 1;
+    }
+    for (uint64_t i = 0; ok && i < count; i++) {
+        ok = begin(t, &b, first + i) && check(t, &b);
+        end(&b);
+        ran_free(&b.want);
+    }
+    expect(t, ok);
+    bed_close(&b);
+}
+
+/* ---- every pass ---- */
+
+static void count_text(void *user, const char *text, size_t len)
+{
+    uint64_t *h = user;
+
+    for (size_t i = 0; i < len; i++)
+        *h = (*h ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+}
+
+static uint64_t hash_of(const rlx_model *m)
+{
+    uint64_t h = 14695981039346656037u;
+
+    rlx_model_print(m, false, true, count_text, &h, NULL);
+    return h;
+}
+
+static bool try_passes(struct test *t, struct bed *b, const char *passes, rlx_device *dev)
+{
+    rlx_model *made = NULL;
+    struct ran got = {0};
+    bool ok = true;
+
+    if (rlx_model_transform(b->model, passes, dev, &made, &b->err) != RLX_OK)
+        return broken(t, b, passes, b->err.message);
+    if (hash_of(made) != hash_of(b->model))
+        ok = (run(b, made, &plain, &got) == RLX_OK || broken(t, b, passes, b->err.message)) &&
+             compare(t, b, &got, passes);
+    ran_free(&got);
+    rlx_model_destroy(made);
+    return ok;
+}
+
+static bool try_every_pass(struct test *t, struct bed *b)
+{
+    static const rlx_session_desc optimised = {.check_plan = true};
+    const char *name;
+    char all[512] = "";
+    struct ran got = {0};
+
+    for (size_t i = 0; rlx_pass_list(i, &name, NULL); i++) {
+        size_t len = strlen(all);
+        if (!try_passes(t, b, name, NULL) || !try_passes(t, b, name, b->dev))
+            return false;
+        snprintf(all + len, sizeof all - len, "%s%s", len ? "," : "", name);
+    }
+    bool ok = try_passes(t, b, all, NULL) &&
+              (run(b, b->model, &optimised, &got) == RLX_OK ||
+               broken(t, b, "optimised", b->err.message)) &&
+              compare(t, b, &got, "optimised");
+    ran_free(&got);
+    return ok;
+}
+
+TEST(random_graph, passes_keep_results)
+{
+    for_random_graphs(t, 1, try_every_pass);
+}
+
+/* ---- precision ---- */
+
+/* Under every policy a graph compiles, runs, and gives outputs of the declared types. Under f32 a
+ * graph without halves is what it was. */
+static bool try_policies(struct test *t, struct bed *b)
+{
+    static const char *const policies[] = {"f32", "f16", "mixed-conservative", "mixed-bf16",
+                                           "elementwise=f16,movement=bf16"};
+    bool ok = true, halves = strstr(b->graph.text, "f16") != NULL;
+
+    for (size_t i = 0; ok && i < sizeof policies / sizeof policies[0]; i++) {
+        rlx_session_desc desc = {.check_plan = true};
+        struct ran got = {0};
+        expect_ok(t, rlx_precision_parse(policies[i], &desc, &b->err));
+        ok = run(b, b->model, &desc, &got) == RLX_OK || broken(t, b, policies[i], b->err.message);
+        for (size_t k = 0; ok && k < got.count; k++)
+            ok = is_same_shape(&got.out[k], &b->want.out[k]) ||
+                 broken(t, b, policies[i], "an output has another type");
+        if (ok && i == 0 && !halves)
+            ok = compare(t, b, &got, policies[i]);
+        ran_free(&got);
+    }
+    return ok;
+}
+
+TEST(random_graph, every_policy_runs)
+{
+    for_random_graphs(t, 100001, try_policies);
+}
+
+/* ---- the static part ---- */
+
+/* A model of the module's text. */
+static rlx_status model_of(struct bed *b, const struct ir_module *mod, rlx_model **out)
+{
+    struct text text;
+    struct diag d;
+
+    diag_init(&d, "print");
+    text_init(&text, mem_default());
+    rlx_status s = ir_print(mod, NULL, &text, &d);
+    if (s == RLX_OK)
+        s = rlx_model_parse(b->ctx, (rlx_str){text.at, text.len}, out, &b->err);
+    text_free(&text);
+    return s;
+}
+
+/* The packs from the part, then the rest with the packs as its params. */
+static bool run_split(struct test *t, struct bed *b, const struct ir_module *rest,
+                      const struct static_part *part)
+{
+    rlx_model *first = NULL, *second = NULL;
+    struct ran packs = {0}, got = {0};
+    struct run_given given[RUN_MOST_LEAVES];
+    bool ok = model_of(b, part->mod, &first) == RLX_OK && model_of(b, rest, &second) == RLX_OK &&
+              run_model(first, b->dev, &plain, NULL, 0, b->seed, &packs, &b->err) == RLX_OK;
+
+    for (size_t i = 0; ok && i < part->count; i++)
+        given[i] = (struct run_given){part->pack[i].name, &packs.out[i]};
+    ok = ok && run_model_given(second, b->dev, &plain, b->graph.symbol, RANDOM_SYMBOL_SIZE, b->seed,
+                               given, part->count, &got, &b->err) == RLX_OK;
+    ok = ok ? compare(t, b, &got, "split") : broken(t, b, "split", b->err.message);
+    ran_free(&packs);
+    ran_free(&got);
+    rlx_model_destroy(first);
+    rlx_model_destroy(second);
+    return ok;
+}
+
+static bool try_split(struct test *t, struct bed *b)
+{
+    struct ir_module *m = NULL;
+    struct static_part part = {0};
+    struct diag d;
+    bool ok = true;
+
+    diag_init(&d, "pack");
+    if (ir_parse(rlx_cstr(b->graph.text), NULL, mem_default(), &m, &d) != RLX_OK ||
+        pass_split_static(m, mem_default(), &part, &d) != RLX_OK || ir_verify(m, &d) != RLX_OK)
+        ok = broken(t, b, "split", d.first.message);
+    if (ok && part.mod && part.count <= RUN_MOST_OUTPUTS)
+        ok = run_split(t, b, m, &part);
+    ir_module_destroy(part.mod);
+    ir_module_destroy(m);
+    return ok;
+}
+
+TEST(random_graph, static_parts_make_the_packs)
+{
+    for_random_graphs(t, 200001, try_split);
+}
+
+/* ---- the graphs themselves ---- */
+
+TEST(random_graph, graphs_are_varied)
+{
+    static bool seen[1024];
+    size_t kinds = 0, symbolic = 0, nodes = 0, large = 0;
+    rlx_op_row row;
+
+    for (uint64_t seed = 1; seed <= GRAPHS; seed++) {
+        struct random_graph g;
+        require(t, random_graph_make(seed, &g));
+        for (size_t i = 0; rlx_op_list(i, &row) && i < 1024; i++) {
+            char word[64];
+            snprintf(word, sizeof word, " = %s ", row.name);
+            seen[i] |= strstr(g.text, word) != NULL;
+        }
+        size_t here = 0;
+        for (const char *at = g.text; (at = strstr(at, " = ")) != NULL; at++)
+            here++;
+        nodes += here;
+        large += here >= 40;
+        symbolic += g.symbol != NULL;
+        random_graph_free(&g);
+    }
+    for (size_t i = 0; i < 1024; i++)
+        kinds += seen[i];
+    expect(t, kinds >= 55);
+    expect(t, symbolic >= GRAPHS / 10);
+    expect(t, large >= GRAPHS / 10);
+    expect(t, nodes >= (size_t)GRAPHS * 15);
+}
+
+TEST(random_graph, same_seed_same_graph)
+{
+    struct random_graph a, b, c;
+
+    require(t, random_graph_make(7, &a) && random_graph_make(7, &b) && random_graph_make(8, &c));
+    expect_str(t, a.text, b.text);
+    expect(t, strcmp(a.text, c.text) != 0);
+    random_graph_free(&a);
+    random_graph_free(&b);
+    random_graph_free(&c);
+}
