@@ -57,6 +57,24 @@ double maker_rounding(rlx_dtype t, double size)
 
 /* ---- nodes ---- */
 
+/* Ops that may return either of -0 and 0 where they meet (ops-core 1.6), and all behind them. */
+static bool gives_either_zero(const struct maker *k, rlx_op op, const ir_value *in, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (k->either_zero[in[i]])
+            return true;
+    switch (op) {
+    case RLX_OP_max:
+    case RLX_OP_min:
+    case RLX_OP_relu:
+    case RLX_OP_clamp:
+    case RLX_OP_reduce_max:
+    case RLX_OP_reduce_min:
+    case RLX_OP_pool: return true;
+    default: return false;
+    }
+}
+
 ir_value maker_add(struct maker *k, rlx_op op, const ir_value *in, int32_t count,
                    const union ir_attr *attr, struct random_value value)
 {
@@ -88,6 +106,7 @@ ir_value maker_add(struct maker *k, rlx_op op, const ir_value *in, int32_t count
         return RLX_NO_VALUE;
     }
     k->info[v] = value;
+    k->either_zero[v] = gives_either_zero(k, op, in, count);
     return v;
 }
 
@@ -193,6 +212,7 @@ static void add_outputs(struct maker *k, struct random_graph *out)
         ir_value v = (ir_value)(nodes - 1 - back);
         k->no_memory |= ir_add_output(k->g, v, &d) != RLX_OK;
         out->out[i] = k->info[v];
+        out->either_zero[i] = k->either_zero[v];
     }
 }
 

@@ -27,6 +27,7 @@ struct random_graph {
     const char *symbol; /* its symbolic dim; NULL: none */
     size_t outputs;
     struct random_value out[RANDOM_MOST_OUTPUTS];
+    bool either_zero[RANDOM_MOST_OUTPUTS]; /* a zero may have either sign */
 };
 
 /* The same for the same seed. false: no memory, or a graph could not be made (a bug). */

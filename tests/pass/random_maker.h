@@ -12,7 +12,8 @@ struct maker {
     struct ir_graph *g;
     struct rng_philox rng;
     struct random_value info[RANDOM_MOST_NODES]; /* by node */
-    bool symbolic;                               /* inputs may have a dim s */
+    bool either_zero[RANDOM_MOST_NODES];
+    bool symbolic; /* inputs may have a dim s */
     bool no_memory;
 };
 
