@@ -57,7 +57,7 @@ double maker_rounding(rlx_dtype t, double size)
 
 /* ---- nodes ---- */
 
-/* Ops that may return either of -0 and 0 where they meet (ops-core 1.6), and all behind them. */
+/* Ops that may return either zero (ops-core 1.6; sign of -0 is not told), and all behind them. */
 static bool gives_either_zero(const struct maker *k, rlx_op op, const ir_value *in, int32_t count)
 {
     for (int32_t i = 0; i < count; i++)
@@ -70,7 +70,8 @@ static bool gives_either_zero(const struct maker *k, rlx_op op, const ir_value *
     case RLX_OP_clamp:
     case RLX_OP_reduce_max:
     case RLX_OP_reduce_min:
-    case RLX_OP_pool: return true;
+    case RLX_OP_pool:
+    case RLX_OP_sign: return true;
     default: return false;
     }
 }
