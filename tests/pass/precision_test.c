@@ -1,5 +1,7 @@
 /* precision_test.c: models under every precision policy against the model as declared. */
+#include <dirent.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "run_model.h"
 
@@ -193,6 +195,66 @@ TEST(precision, bad_policies_are_refused)
     expect_contains(t, err.message, "i64");
     expect(t, out == NULL);
     rlx_model_destroy(m);
+    rlx_context_destroy(ctx);
+}
+
+/* ---- every op ---- */
+
+static void expect_outputs_keep_types(struct test *t, const rlx_model *a, const rlx_model *b)
+{
+    size_t count = rlx_model_io_count(a, RLX_IO_OUTPUT);
+
+    expect_eq_u64(t, rlx_model_io_count(b, RLX_IO_OUTPUT), count);
+    for (size_t i = 0; i < count; i++) {
+        rlx_io_info was, is;
+        expect_ok(t, rlx_model_io(a, RLX_IO_OUTPUT, i, &was, NULL));
+        expect_ok(t, rlx_model_io(b, RLX_IO_OUTPUT, i, &is, NULL));
+        expect_eq(t, is.dtype, was.dtype);
+        expect(t, is.name.len == was.name.len && !memcmp(is.name.ptr, was.name.ptr, is.name.len));
+    }
+}
+
+static void transform_all(struct test *t, const rlx_model *m)
+{
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        rlx_session_desc desc = {0};
+        rlx_model *out = NULL;
+        rlx_error err = {0};
+        expect_ok(t, rlx_precision_parse(policies[i].policy, &desc, &err));
+        if (rlx_model_transform_for(m, "precision", NULL, &desc, &out, &err) == RLX_OK)
+            expect_outputs_keep_types(t, m, out);
+        else
+            fail(t, "%s: %s", policies[i].policy, err.message);
+        rlx_model_destroy(out);
+    }
+}
+
+/* The graphs that the fuzzer starts from hold nearly every op there is. */
+TEST(precision, every_op_can_be_rewritten)
+{
+    DIR *folder = opendir(test_source(t, "fuzz/corpus/ir_text"));
+    rlx_context *ctx = NULL;
+    struct dirent *entry;
+    int count = 0;
+
+    require(t, folder != NULL);
+    expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, NULL));
+    while ((entry = readdir(folder)) != NULL) {
+        char path[512];
+        rlx_model *m = NULL;
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "fuzz/corpus/ir_text/%s", entry->d_name);
+        test_note(t, "%s", path);
+        if (rlx_model_load(ctx, test_source(t, path), NULL, &m, NULL) != RLX_OK)
+            continue; /* custom ops that are not registered, or a file that must be refused */
+        transform_all(t, m);
+        rlx_model_destroy(m);
+        count++;
+    }
+    test_note(t, "%s", "");
+    expect(t, count >= 10);
+    closedir(folder);
     rlx_context_destroy(ctx);
 }
 

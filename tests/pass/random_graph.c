@@ -1,4 +1,5 @@
-/* random_graph.c: see random_graph.h. The makers, one per kind of step, are in random_ops.c. */
+/* random_graph.c: see random_graph.h. The makers, one per kind of step, are in random_ops.c and
+ * random_patterns.c. */
 #include "random_graph.h"
 
 #include <math.h>

@@ -36,6 +36,16 @@ ir_value maker_const(struct maker *k, rlx_dtype dtype, rlx_list shape, double lo
 typedef bool (*maker_fits)(const struct maker *k, ir_value v, ir_value beside);
 ir_value maker_choose(struct maker *k, maker_fits fits, ir_value beside);
 
-void maker_step(struct maker *k); /* one more node or pattern, or nothing */
+/* random_ops.c. An operand that is RLX_NO_VALUE gives RLX_NO_VALUE. */
+ir_value maker_binary(struct maker *k, rlx_op op, ir_value a, ir_value b);
+ir_value maker_unary(struct maker *k, rlx_op op, ir_value a);
+ir_value maker_cast(struct maker *k, ir_value a, rlx_dtype to);
+ir_value maker_reshape(struct maker *k, ir_value a, rlx_list shape);
+ir_value maker_narrow(struct maker *k, ir_value a, int64_t axis, int64_t start, int64_t len);
+/* A constant or param that broadcasts with v. */
+ir_value maker_beside(struct maker *k, ir_value v, double lo, double hi);
+
+void maker_step_of_patterns(struct maker *k); /* random_patterns.c */
+void maker_step(struct maker *k);             /* one more node or pattern, or nothing */
 
 #endif

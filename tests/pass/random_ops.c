@@ -1,94 +1,14 @@
-/* random_ops.c: the steps a random graph is made of, and what each does to intervals and errors.
+/* random_ops.c: elementwise and movement steps of random graphs, and what each does to intervals
+ * and errors.
  *
  * A maker picks operands that fit, works out where the result lies, and adds the node; where
  * something does not fit it adds nothing, and another is tried. */
 #include <math.h>
 #include <string.h>
 
-#include "random_maker.h"
+#include "random_fits.h"
 
-static bool is_exact(const struct maker *k, ir_value v)
-{
-    return k->info[v].err == 0; /* NOLINT: set, not computed */
-}
-
-static bool fits_float(const struct maker *k, ir_value v, ir_value beside)
-{
-    (void)beside;
-    return maker_is_float(k, v);
-}
-
-static bool fits_exact_float(const struct maker *k, ir_value v, ir_value beside)
-{
-    (void)beside;
-    return maker_is_float(k, v) && is_exact(k, v);
-}
-
-static bool fits_any(const struct maker *k, ir_value v, ir_value beside)
-{
-    (void)k, (void)v, (void)beside;
-    return true;
-}
-
-static bool fits_ranked(const struct maker *k, ir_value v, ir_value beside)
-{
-    (void)beside;
-    return maker_type(k, v)->rank > 0;
-}
-
-static bool fits_ranked_float(const struct maker *k, ir_value v, ir_value beside)
-{
-    return fits_ranked(k, v, beside) && maker_is_float(k, v);
-}
-
-static bool fits_bool(const struct maker *k, ir_value v, ir_value beside)
-{
-    (void)beside;
-    return maker_type(k, v)->dtype == RLX_DTYPE_bool;
-}
-
-static bool fits_int(const struct maker *k, ir_value v, ir_value beside)
-{
-    (void)beside;
-    return maker_type(k, v)->dtype == RLX_DTYPE_i32;
-}
-
-/* Of the same element type, and broadcasting with it for certain. */
-static bool fits_beside(const struct maker *k, ir_value v, ir_value beside)
-{
-    const struct ir_type *a = maker_type(k, v), *b = maker_type(k, beside);
-
-    if (a->dtype != b->dtype)
-        return false;
-    for (int32_t i = 1; i <= a->rank && i <= b->rank; i++) {
-        ir_dim x = a->dim[a->rank - i], y = b->dim[b->rank - i];
-        if (x != y && x != 1 && y != 1)
-            return false;
-    }
-    return true;
-}
-
-static bool fits_exact_beside(const struct maker *k, ir_value v, ir_value beside)
-{
-    return is_exact(k, v) && fits_beside(k, v, beside);
-}
-
-/* Divides well. */
-static bool fits_divisor(const struct maker *k, ir_value v, ir_value beside)
-{
-    return k->info[v].lo >= 0.25 && fits_beside(k, v, beside);
-}
-
-static bool fits_rows(const struct maker *k, ir_value v, ir_value beside)
-{
-    const struct ir_type *t = maker_type(k, v);
-
-    (void)beside;
-    return maker_is_float(k, v) && t->rank >= 2 && dim_is_static(t->dim[t->rank - 1]);
-}
-
-/* A constant or param that broadcasts with v. */
-static ir_value make_beside(struct maker *k, ir_value v, double lo, double hi)
+ir_value maker_beside(struct maker *k, ir_value v, double lo, double hi)
 {
     const struct ir_type *t = maker_type(k, v);
     rlx_list shape = {.count = (int32_t)maker_pick(k, (uint32_t)t->rank + 1)};
@@ -148,7 +68,7 @@ static struct random_value combine(const struct maker *k, rlx_op op, ir_value a,
     return r;
 }
 
-static ir_value binary(struct maker *k, rlx_op op, ir_value a, ir_value b)
+ir_value maker_binary(struct maker *k, rlx_op op, ir_value a, ir_value b)
 {
     if (a < 0 || b < 0)
         return RLX_NO_VALUE;
@@ -167,55 +87,68 @@ static void make_binary(struct maker *k)
     if (op == RLX_OP_div) {
         b = maker_is_float(k, a) ? maker_choose(k, fits_divisor, a) : RLX_NO_VALUE;
         if (b < 0 && maker_is_float(k, a))
-            b = make_beside(k, a, 0.5, 1.5);
+            b = maker_beside(k, a, 0.5, 1.5);
     } else {
-        b = maker_chance(k, 3) ? make_beside(k, a, -1, 1) : maker_choose(k, fits_beside, a);
+        b = maker_chance(k, 3) ? maker_beside(k, a, -1, 1) : maker_choose(k, fits_beside, a);
     }
     if (maker_chance(k, 2) && op != RLX_OP_div)
-        binary(k, op, b, a);
+        maker_binary(k, op, b, a);
     else
-        binary(k, op, a, b);
+        maker_binary(k, op, a, b);
 }
 
-static ir_value unary(struct maker *k, rlx_op op, ir_value a)
+/* What neither rounds nor computes much: the same bits everywhere. */
+static bool unary_exact(rlx_op op, struct random_value x, struct random_value *r)
 {
-    if (a < 0 || !maker_is_float(k, a))
-        return RLX_NO_VALUE;
-    struct random_value x = k->info[a], r = x;
-    rlx_dtype t = maker_type(k, a)->dtype;
-    double slope = 1.2;
+    switch (op) {
+    case RLX_OP_neg: *r = (struct random_value){-x.hi, -x.lo, x.err}; return true;
+    case RLX_OP_abs: *r = (struct random_value){0, maker_size(&x), x.err}; return true;
+    case RLX_OP_relu: *r = (struct random_value){fmax(x.lo, 0), fmax(x.hi, 0), x.err}; return true;
+    case RLX_OP_floor:
+    case RLX_OP_round: *r = (struct random_value){x.lo - 1, x.hi + 1, x.err}; return true;
+    case RLX_OP_sign: *r = (struct random_value){-1, 1, x.err}; return true;
+    default: return false;
+    }
+}
+
+/* false: not in this interval. */
+static bool unary_smooth(rlx_op op, rlx_dtype t, struct random_value x, struct random_value *r)
+{
+    double slope = 1.2; /* of all but exp, within their intervals */
 
     switch (op) {
-    case RLX_OP_neg: r = (struct random_value){-x.hi, -x.lo, x.err}; goto same;
-    case RLX_OP_abs: r = (struct random_value){0, maker_size(&x), x.err}; goto same;
-    case RLX_OP_relu: r = (struct random_value){fmax(x.lo, 0), fmax(x.hi, 0), x.err}; goto same;
-    case RLX_OP_floor:
-    case RLX_OP_round: r = (struct random_value){x.lo - 1, x.hi + 1, x.err}; goto exact;
-    case RLX_OP_sign: r = (struct random_value){-1, 1, x.err}; goto exact;
     case RLX_OP_exp:
         if (x.hi > 2)
-            return RLX_NO_VALUE;
+            return false;
         slope = exp(x.hi);
-        r = (struct random_value){0, slope, 0};
+        *r = (struct random_value){0, slope, 0};
         break;
     case RLX_OP_sqrt:
         if (x.lo < 0.25)
-            return RLX_NO_VALUE;
-        r = (struct random_value){sqrt(x.lo), sqrt(x.hi), 0};
+            return false;
+        *r = (struct random_value){sqrt(x.lo), sqrt(x.hi), 0};
         break;
-    case RLX_OP_sigmoid: r = (struct random_value){0, 1, 0}; break;
-    case RLX_OP_softplus: r = (struct random_value){0, maker_size(&x) + 1, 0}; break;
+    case RLX_OP_sigmoid: *r = (struct random_value){0, 1, 0}; break;
+    case RLX_OP_softplus: *r = (struct random_value){0, maker_size(&x) + 1, 0}; break;
     case RLX_OP_silu:
     case RLX_OP_gelu:
-    case RLX_OP_gelu_approx: r = (struct random_value){-0.3, fmax(x.hi, 0), 0}; break;
-    default: r = (struct random_value){-1, 1, 0}; break; /* tanh, sin, cos, erf */
+    case RLX_OP_gelu_approx: *r = (struct random_value){-0.3, fmax(x.hi, 0), 0}; break;
+    default: *r = (struct random_value){-1, 1, 0}; break; /* tanh, sin, cos, erf */
     }
-    r.err = slope * x.err + maker_rounding(t, fmax(maker_size(&r), 1));
-    return maker_add(k, op, &a, 1, NULL, r);
-exact: /* a step: small differences would not stay small */
-    if (x.err != 0)
+    r->err = slope * x.err + maker_rounding(t, fmax(maker_size(r), 1));
+    return true;
+}
+
+ir_value maker_unary(struct maker *k, rlx_op op, ir_value a)
+{
+    struct random_value r;
+    bool steps = op == RLX_OP_floor || op == RLX_OP_round || op == RLX_OP_sign;
+
+    if (a < 0 || !maker_is_float(k, a) || (steps && !is_exact(k, a)))
         return RLX_NO_VALUE;
-same:
+    if (!unary_exact(op, k->info[a], &r) &&
+        !unary_smooth(op, maker_type(k, a)->dtype, k->info[a], &r))
+        return RLX_NO_VALUE;
     return maker_add(k, op, &a, 1, NULL, r);
 }
 
@@ -229,7 +162,7 @@ static void make_unary(struct maker *k)
     ir_value a = maker_choose(k, fits_float, 0);
 
     if (a >= 0)
-        unary(k, ops[maker_pick(k, 20)], a);
+        maker_unary(k, ops[maker_pick(k, 20)], a);
 }
 
 static void make_compare(struct maker *k)
@@ -269,7 +202,7 @@ static void make_clamp(struct maker *k)
               (struct random_value){-0.5, attr.clamp.max, k->info[a].err});
 }
 
-static ir_value cast(struct maker *k, ir_value a, rlx_dtype to)
+ir_value maker_cast(struct maker *k, ir_value a, rlx_dtype to)
 {
     union ir_attr attr;
     struct random_value r;
@@ -295,7 +228,7 @@ static void make_cast(struct maker *k)
     static const rlx_dtype to[] = {RLX_DTYPE_f32, RLX_DTYPE_f32,  RLX_DTYPE_f16,
                                    RLX_DTYPE_i32, RLX_DTYPE_bf16, RLX_DTYPE_bool};
 
-    cast(k, maker_choose(k, fits_any, 0), to[maker_pick(k, 6)]);
+    maker_cast(k, maker_choose(k, fits_any, 0), to[maker_pick(k, 6)]);
 }
 
 static void make_fake_quantize(struct maker *k)
@@ -312,16 +245,18 @@ static void make_fake_quantize(struct maker *k)
         a = maker_add(k, RLX_OP_fake_quantize, (const ir_value[]){a, s}, 2, &attr,
                       (struct random_value){-16, 16, 0});
         if (a >= 0 && maker_chance(k, 2))
-            a = unary(k, RLX_OP_relu, a);
+            a = maker_unary(k, RLX_OP_relu, a);
     }
 }
 
 /* ---- movement ---- */
 
-static ir_value reshape(struct maker *k, ir_value a, rlx_list shape)
+ir_value maker_reshape(struct maker *k, ir_value a, rlx_list shape)
 {
     union ir_attr attr;
 
+    if (a < 0)
+        return a;
     attr_defaults(RLX_OP_reshape, &attr);
     attr.reshape.shape = shape;
     return maker_add(k, RLX_OP_reshape, &a, 1, &attr, k->info[a]);
@@ -344,7 +279,7 @@ static void make_reshape(struct maker *k)
         if (shape.count < 5 && maker_chance(k, 4))
             shape.at[shape.count++] = 1;
     }
-    reshape(k, a, shape);
+    maker_reshape(k, a, shape);
 }
 
 static ir_value transpose(struct maker *k, ir_value a)
@@ -370,10 +305,12 @@ static void make_transpose(struct maker *k)
         transpose(k, a);
 }
 
-static ir_value narrow(struct maker *k, ir_value a, int64_t axis, int64_t start, int64_t len)
+ir_value maker_narrow(struct maker *k, ir_value a, int64_t axis, int64_t start, int64_t len)
 {
     union ir_attr attr;
 
+    if (a < 0)
+        return a;
     attr_defaults(RLX_OP_narrow, &attr);
     attr.narrow.axis = axis;
     attr.narrow.start = start;
@@ -392,7 +329,7 @@ static void make_narrow(struct maker *k)
     if (size < 1)
         return;
     int64_t start = maker_pick(k, (uint32_t)size);
-    narrow(k, a, axis, start, 1 + maker_pick(k, (uint32_t)(size - start)));
+    maker_narrow(k, a, axis, start, 1 + maker_pick(k, (uint32_t)(size - start)));
 }
 
 static void make_concat(struct maker *k)
@@ -492,319 +429,16 @@ static void make_gather(struct maker *k)
         maker_add(k, RLX_OP_gather, (const ir_value[]){a, at}, 2, &attr, k->info[a]);
 }
 
-/* ---- reductions, norms, products ---- */
-
-static void make_reduce(struct maker *k)
-{
-    static const rlx_op ops[] = {RLX_OP_reduce_sum, RLX_OP_reduce_mean, RLX_OP_reduce_max,
-                                 RLX_OP_reduce_min};
-    rlx_op op = ops[maker_pick(k, 4)];
-    ir_value a = maker_choose(k, fits_ranked_float, 0);
-    union ir_attr attr;
-    double n = 1;
-
-    if (a < 0)
-        return;
-    const struct ir_type *t = maker_type(k, a);
-    struct random_value r = k->info[a];
-    attr_defaults(op, &attr);
-    attr.reduce.keep_dim = maker_chance(k, 2);
-    for (int32_t i = 0; i < t->rank; i++)
-        if (maker_chance(k, 2) || i == t->rank - 1) {
-            attr.reduce.axes.at[attr.reduce.axes.count++] = i;
-            n *= maker_count(k, t->dim[i]);
-        }
-    if (op == RLX_OP_reduce_sum)
-        r = (struct random_value){fmin(r.lo * n, r.lo), fmax(r.hi * n, r.hi), r.err * n};
-    if (op == RLX_OP_reduce_sum || op == RLX_OP_reduce_mean)
-        r.err += maker_rounding(t->dtype, maker_size(&r));
-    maker_add(k, op, &a, 1, &attr, r);
-}
-
-static void make_along_axis(struct maker *k)
-{
-    static const rlx_op ops[] = {RLX_OP_softmax, RLX_OP_cumsum, RLX_OP_argmax};
-    rlx_op op = ops[maker_pick(k, 3)];
-    ir_value a = maker_choose(k, op == RLX_OP_argmax ? fits_exact_float : fits_ranked_float, 0);
-    union ir_attr attr;
-
-    if (a < 0 || maker_type(k, a)->rank == 0)
-        return;
-    const struct ir_type *t = maker_type(k, a);
-    struct random_value r = k->info[a];
-    int64_t axis = maker_pick(k, (uint32_t)t->rank);
-    double n = maker_count(k, t->dim[axis]);
-    attr_defaults(op, &attr);
-    switch (op) {
-    case RLX_OP_softmax:
-        attr.softmax.axis = axis;
-        r = (struct random_value){0, 1, 2 * r.err + maker_rounding(t->dtype, 2)};
-        break;
-    case RLX_OP_cumsum:
-        attr.cumulative.axis = axis;
-        r = (struct random_value){fmin(r.lo * n, r.lo), fmax(r.hi * n, r.hi), r.err * n};
-        r.err += maker_rounding(t->dtype, maker_size(&r));
-        break;
-    default:
-        attr.arg_extreme.axis = axis;
-        r = (struct random_value){0, n, 0};
-        break;
-    }
-    maker_add(k, op, &a, 1, &attr, r);
-}
-
-/* eps is large, so that rows of nearly equal values do not blow errors up. */
-static ir_value norm(struct maker *k, rlx_op op, ir_value a)
-{
-    const struct ir_type *t = maker_type(k, a);
-    rlx_list width = rlx_list_of(1, &t->dim[t->rank - 1]);
-    double n = (double)t->dim[t->rank - 1], most = fmin(sqrt(n), 4 * maker_size(&k->info[a]));
-    struct random_value r = {-most - 1, most + 1,
-                             16 * k->info[a].err + maker_rounding(t->dtype, most + 1)};
-    rlx_dtype dtype = t->dtype;
-    union ir_attr attr;
-
-    attr_defaults(op, &attr);
-    if (op == RLX_OP_layer_norm)
-        attr.layer_norm.eps = 0.1f;
-    else
-        attr.rms_norm.eps = 0.1f;
-    ir_value gamma = maker_const(k, dtype, width, 0.25, 1);
-    ir_value beta = maker_const(k, dtype, width, -0.5, 0.5);
-    if (gamma < 0 || beta < 0)
-        return RLX_NO_VALUE;
-    return maker_add(k, op, (const ir_value[]){a, gamma, beta}, 3, &attr, r);
-}
-
-static void make_norm(struct maker *k)
-{
-    ir_value a = maker_choose(k, fits_rows, 0), b;
-
-    if (a < 0)
-        return;
-    if (maker_chance(k, 2) && (b = binary(k, RLX_OP_add, a, maker_choose(k, fits_beside, a))) >= 0)
-        a = b; /* a residual norm */
-    if (maker_type(k, a)->rank >= 2 && fits_rows(k, a, 0))
-        a = norm(k, maker_chance(k, 2) ? RLX_OP_layer_norm : RLX_OP_rms_norm, a);
-    const struct ir_type *t = a < 0 ? NULL : maker_type(k, a);
-    if (t && t->rank == 3 && maker_chance(k, 2))
-        reshape(k, a,
-                rlx_list_of(
-                    2, (const int64_t[]){dim_mul(k->m->dims, t->dim[0], t->dim[1]), t->dim[2]}));
-}
-
-static struct random_value product(const struct maker *k, ir_value a, ir_value b, double n)
-{
-    struct random_value x = k->info[a], y = k->info[b];
-    double sx = maker_size(&x), sy = maker_size(&y), most = n * sx * sy;
-
-    return (struct random_value){-most, most,
-                                 n * (sx * y.err + sy * x.err + x.err * y.err) +
-                                     maker_rounding(maker_type(k, a)->dtype, most)};
-}
-
-/* x times a weight of that width; *w is given, so that a second product can read the same. */
-static ir_value times_weight(struct maker *k, ir_value x, int64_t width, ir_value *w)
-{
-    const struct ir_type *t = maker_type(k, x);
-    int64_t inner = t->dim[t->rank - 1];
-    rlx_list shape = rlx_list_of(2, (const int64_t[]){inner, width});
-    rlx_dtype dtype = t->dtype;
-
-    *w = dtype == RLX_DTYPE_f32 && !maker_chance(k, 4) ? maker_leaf(k, RLX_OP_param, dtype, shape)
-                                                       : maker_const(k, dtype, shape, -1, 1);
-    if (*w < 0)
-        return RLX_NO_VALUE;
-    return maker_add(k, RLX_OP_matmul, (const ir_value[]){x, *w}, 2, NULL,
-                     product(k, x, *w, (double)inner));
-}
-
-static void make_matmul(struct maker *k)
-{
-    static const rlx_op activations[] = {RLX_OP_gelu, RLX_OP_silu, RLX_OP_relu, RLX_OP_tanh};
-    static const int64_t widths[] = {1, 3, 4, 8};
-    ir_value x = maker_choose(k, fits_rows, 0), w, y;
-    int64_t width = widths[maker_pick(k, 4)];
-
-    if (x < 0 || (y = times_weight(k, x, width, &w)) < 0)
-        return;
-    if (maker_chance(k, 3))
-        times_weight(k, x, widths[maker_pick(k, 4)], &w);
-    if (maker_chance(k, 3))
-        return;
-    ir_value b = maker_const(k, maker_type(k, y)->dtype, rlx_list_of(1, &width), -1, 1);
-    y = maker_chance(k, 2) ? binary(k, RLX_OP_add, y, b) : binary(k, RLX_OP_add, b, y);
-    if (y >= 0 && maker_chance(k, 2))
-        unary(k, activations[maker_pick(k, 4)], y);
-}
-
-/* silu(x wg) (x wu), and the same from the halves of one product. */
-static void make_swiglu(struct maker *k)
-{
-    ir_value x = maker_choose(k, fits_rows, 0), w, up, gate;
-    int64_t width = 1 + maker_pick(k, 5);
-
-    if (x < 0)
-        return;
-    if (maker_chance(k, 2)) {
-        gate = times_weight(k, x, width, &w);
-        up = gate < 0 ? gate : times_weight(k, x, width, &w);
-    } else {
-        ir_value both = times_weight(k, x, 2 * width, &w);
-        if (both < 0)
-            return;
-        int64_t axis = maker_type(k, both)->rank - 1;
-        bool first = maker_chance(k, 2);
-        gate = narrow(k, both, axis, first ? 0 : width, width);
-        up = gate < 0 ? gate : narrow(k, both, axis, first ? width : 0, width);
-    }
-    if (gate < 0 || up < 0 || (gate = unary(k, RLX_OP_silu, gate)) < 0)
-        return;
-    if (maker_chance(k, 2))
-        binary(k, RLX_OP_mul, gate, up);
-    else
-        binary(k, RLX_OP_mul, up, gate);
-}
-
-static bool fits_second_factor(const struct maker *k, ir_value v, ir_value beside)
-{
-    const struct ir_type *a = maker_type(k, beside), *b = maker_type(k, v);
-
-    return b->rank >= 2 && a->dtype == b->dtype && a->dim[a->rank - 1] == b->dim[b->rank - 2];
-}
-
-static void make_product(struct maker *k)
-{
-    ir_value a = maker_choose(k, fits_rows, 0), b;
-
-    if (a >= 0 && (b = maker_choose(k, fits_second_factor, a)) >= 0)
-        maker_add(
-            k, RLX_OP_matmul, (const ir_value[]){a, b}, 2, NULL,
-            product(k, a, b, maker_count(k, maker_type(k, a)->dim[maker_type(k, a)->rank - 1])));
-}
-
-static bool fits_image(const struct maker *k, ir_value v, ir_value beside)
-{
-    const struct ir_type *t = maker_type(k, v);
-
-    (void)beside;
-    return t->rank == 4 && t->dtype == RLX_DTYPE_f32 && type_is_static(t);
-}
-
-static void make_window(struct maker *k)
-{
-    ir_value x = maker_choose(k, fits_image, 0), w;
-    union ir_attr attr;
-
-    if (x < 0)
-        return;
-    int64_t channels = maker_type(k, x)->dim[1];
-    if (maker_chance(k, 2)) {
-        attr_defaults(RLX_OP_pool, &attr);
-        attr.pool.kind = RLX_POOL_KIND_max;
-        attr.pool.kernel_size = rlx_list_of(2, (const int64_t[]){2, 2});
-        attr.pool.stride = rlx_list_of(2, (const int64_t[]){1, 2});
-        maker_add(k, RLX_OP_pool, &x, 1, &attr, k->info[x]);
-        return;
-    }
-    w = maker_const(k, RLX_DTYPE_f32, rlx_list_of(4, (const int64_t[]){3, channels, 2, 3}), -1, 1);
-    attr_defaults(RLX_OP_conv, &attr);
-    attr.conv.kernel_size = rlx_list_of(2, (const int64_t[]){2, 3});
-    attr.conv.padding = rlx_list_of(2, (const int64_t[]){1, 1});
-    if (w >= 0)
-        maker_add(k, RLX_OP_conv, (const ir_value[]){x, w}, 2, &attr,
-                  product(k, x, w, 6 * (double)channels));
-}
-
-static void make_fused(struct maker *k)
-{
-    ir_value x = maker_choose(k, fits_rows, 0), gate;
-
-    if (x < 0 || (gate = make_beside(k, x, -1, 1)) < 0)
-        return;
-    struct random_value a = k->info[x];
-    double size = maker_size(&a) + 1;
-    maker_add(k, RLX_OP_gated_residual, (const ir_value[]){x, x, gate}, 3, NULL,
-              (struct random_value){-2 * size, 2 * size,
-                                    2 * a.err + maker_rounding(maker_type(k, x)->dtype, size)});
-}
-
-/* ---- what cleanups look for ---- */
-
-static void make_identity(struct maker *k)
-{
-    ir_value a = maker_choose(k, fits_float, 0), one;
-
-    if (a < 0)
-        return;
-    rlx_dtype dtype = maker_type(k, a)->dtype;
-    switch (maker_pick(k, 5)) {
-    case 0:
-        one = maker_const(k, dtype, (rlx_list){0}, 1, 1);
-        binary(k, maker_chance(k, 2) ? RLX_OP_mul : RLX_OP_div, a, one);
-        break;
-    case 1:
-        one = maker_const(k, dtype, (rlx_list){0}, 0, 0);
-        binary(k, maker_chance(k, 2) ? RLX_OP_add : RLX_OP_sub, a, one);
-        break;
-    case 2:
-        a = unary(k, RLX_OP_neg, a);
-        if (a >= 0)
-            unary(k, RLX_OP_neg, a);
-        break;
-    case 3: cast(k, cast(k, a, RLX_DTYPE_f32), dtype); break;
-    default: cast(k, cast(k, a, RLX_DTYPE_f16), dtype); break;
-    }
-}
-
-/* The same node again. */
-static void make_copy(struct maker *k)
-{
-    ir_value a = maker_choose(k, fits_any, 0);
-
-    if (a < 0)
-        return;
-    struct ir_node n = *ir_node(k->g, a);
-    if (op_info(n.op)->family == FAMILY_leaf)
-        return;
-    ir_value in[4];
-    if (n.in_count > 4)
-        return;
-    if (n.in_count)
-        memcpy(in, n.in, (size_t)n.in_count * sizeof *in);
-    if (n.in_count == 2 && op_is(n.op, OP_COMMUTES) && maker_chance(k, 2)) {
-        in[0] = n.in[1];
-        in[1] = n.in[0];
-    }
-    maker_add(k, n.op, in, n.in_count, &n.attr, k->info[a]);
-}
-
-static void make_random(struct maker *k)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_rng_uniform, &attr);
-    attr.rng_uniform.shape = maker_shape(k, 3);
-    attr.rng_uniform.seed = maker_pick(k, 2);
-    maker_add(k, RLX_OP_rng_uniform, NULL, 0, &attr, (struct random_value){0, 1, 0});
-}
-
-static void make_constant(struct maker *k)
-{
-    maker_const(k, maker_chance(k, 4) ? RLX_DTYPE_f16 : RLX_DTYPE_f32, maker_shape(k, 3), -1, 1);
-}
-
 void maker_step(struct maker *k)
 {
     static void (*const makers[])(struct maker *) = {
-        make_binary,  make_binary,         make_binary,     make_unary,   make_unary,
-        make_compare, make_where,          make_clamp,      make_cast,    make_fake_quantize,
-        make_reshape, make_transpose,      make_narrow,     make_concat,  make_expand,
-        make_gather,  make_reduce,         make_along_axis, make_norm,    make_norm,
-        make_matmul,  make_matmul,         make_swiglu,     make_product, make_window,
-        make_fused,   make_identity,       make_copy,       make_random,  make_constant,
-        make_reshape, make_other_movement, make_along_axis,
-    };
+        make_binary,  make_binary,    make_binary,        make_unary,  make_unary,
+        make_compare, make_where,     make_clamp,         make_cast,   make_fake_quantize,
+        make_reshape, make_transpose, make_narrow,        make_concat, make_expand,
+        make_gather,  make_reshape,   make_other_movement};
 
-    makers[maker_pick(k, sizeof makers / sizeof makers[0])](k);
+    if (maker_chance(k, 2))
+        maker_step_of_patterns(k);
+    else
+        makers[maker_pick(k, sizeof makers / sizeof makers[0])](k);
 }
