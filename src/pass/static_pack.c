@@ -179,8 +179,9 @@ static bool only_ones_move(const struct ir_node *n, const struct ir_type *x)
 /* The same bytes, or a run of them: costs nothing in any run. */
 static bool is_view(const struct ir_graph *g, const struct ir_node *n)
 {
-    const struct ir_type *x = n->in_count ? ir_type_of(g, n->in[0]) : NULL;
-
+    if (n->in_count == 0)
+        return false;
+    const struct ir_type *x = ir_type_of(g, n->in[0]);
     switch (n->op) {
     case RLX_OP_reshape:
     case RLX_OP_stop_gradient: return true;
