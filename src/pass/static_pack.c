@@ -48,7 +48,7 @@ struct split {
     bool *has_param; /* of the static: a param is among what it is computed from */
     bool *is_pack;
     bool *needed;   /* after the split, by the module or, if static, by a pack */
-    ir_value *copy; /* of the static: where it is in the static part; RLX_NO_VALUE: nowhere */
+    ir_value *copy; /* of what packs need: where it is in the static part */
     uint32_t *seen; /* stamps of a search */
     uint32_t stamp;
 
@@ -259,15 +259,14 @@ static rlx_status expression_hash(const struct split *s, const struct ir_new_nod
     const struct ir_blob data = n->op == RLX_OP_const ? n->attr.const_.data : (struct ir_blob){0};
     union ir_attr attr = n->attr;
     struct text text;
-    uint64_t h;
 
     if (n->op == RLX_OP_const)
         attr.const_.data = (struct ir_blob){NULL, 0};
     text_init(&text, s->mem);
     text_addf(&text, "%s ", op_info(n->op)->name);
     ir_print_attrs(s->mod, n->op, &attr, &text);
-    h = hash_bytes_keyed(expression_key, text.at, text.len);
     bool failed = text.failed;
+    uint64_t h = failed ? 0 : hash_bytes_keyed(expression_key, text.at, text.len);
     text_free(&text);
     if (failed)
         return diag_no_memory(s->diag, 0);
