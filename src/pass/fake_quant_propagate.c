@@ -15,7 +15,8 @@
  *                  still
  *     ema          never: each has a state of its own, which it writes
  *
- * Readers of the second are given its input. Needs:  nothing.      Keeps: order, labels, states. */
+ * Readers of the second are given its input. Needs:  nothing.      Keeps: order, labels, states,
+ * and a second one that is an output. */
 #include "pass/pass.h"
 #include "pass/rebuild.h"
 
@@ -123,14 +124,22 @@ static bool is_rewritten(const struct ir_graph *g, ir_value v)
     return false;
 }
 
+static bool is_output(const struct ir_graph *g, const struct ir_node *n)
+{
+    for (size_t i = 0; i < g->output.len; i++)
+        if (g->output.at[i] == ir_id(g, n))
+            return true;
+    return false;
+}
+
 static bool is_redundant(const struct ir_graph *g, const struct ir_node *n)
 {
     struct search s = {.g = g, .n = n};
 
-    if (n->in_count == 2 && is_rewritten(g, n->in[1]))
+    if (n->op != RLX_OP_fake_quantize || is_output(g, n) ||
+        (n->in_count == 2 && is_rewritten(g, n->in[1])))
         return false;
-    return n->op == RLX_OP_fake_quantize &&
-           n->attr.fake_quantize.scale_mode != RLX_SCALE_MODE_ema &&
+    return n->attr.fake_quantize.scale_mode != RLX_SCALE_MODE_ema &&
            is_quantised(&s, n->in[0], n->attr.fake_quantize.axis);
 }
 

@@ -320,16 +320,25 @@ static rlx_status rewrite_op(struct precise *s, const struct ir_node *n)
     return RLX_OK;
 }
 
+static bool is_output(const struct ir_graph *g, ir_value v)
+{
+    for (size_t i = 0; i < g->output.len; i++)
+        if (g->output.at[i] == v)
+            return true;
+    return false;
+}
+
 /* A cast reads its operand in whatever type that is. Between floats it goes to the policy's type,
  * and is gone where the operand has that already. */
 static rlx_status rewrite_cast(struct precise *s, const struct ir_node *n)
 {
-    ir_value in = rebuild_map(&s->r, n->in[0]), v = in;
+    ir_value in = rebuild_map(&s->r, n->in[0]), v;
     rlx_dtype to = n->attr.cast.to;
 
     if (is_float(to) && !s->exact[ir_id(s->g, n)])
         to = s->type_of_class[MOVEMENT];
-    if (ir_node(s->g, n->in[0])->op == RLX_OP_state) { /* holds what the state was at this point */
+    if (ir_node(s->g, n->in[0])->op == RLX_OP_state || is_output(s->g, ir_id(s->g, n))) {
+        /* It holds what the state was at this point, or an output's name: it stays in any case. */
         union ir_attr attr = {.cast.to = to};
         TRY(rebuild_add(&s->r, RLX_OP_cast, &in, 1, &attr, &v));
     } else {
@@ -350,15 +359,15 @@ static rlx_status restore_output(struct precise *s, ir_value old)
     TRY(in_type(s, old, n->type.dtype, &v));
     if (v == now)
         return RLX_OK;
-    if (n->label.len) {
-        struct ir_node *computed = ir_node(&s->r.made, now);
+    struct ir_node *computed = ir_node(&s->r.made, now);
+    if (n->label.len && str_eq(computed->label, n->label) && !op_is(computed->op, OP_LEAF)) {
         const char *name = arena_printf(&s->g->mod->arena, "%.*s.%s", STR_ARG(n->label),
                                         rlx_dtype_name(computed->type.dtype));
         if (!name)
             return diag_no_memory(s->p->diag, n->label.len);
         computed->label = rlx_cstr(name);
-        ir_node(&s->r.made, v)->label = n->label;
     }
+    ir_node(&s->r.made, v)->label = n->label;
     s->r.map[old] = v; /* nothing but outputs is left to look at it */
     return RLX_OK;
 }
