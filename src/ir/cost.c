@@ -1,0 +1,293 @@
+/* cost.c: see cost.h. Counts are doubles on the way: they are for people, and cannot overflow. */
+#include "ir/cost.h"
+
+#include <math.h>
+
+struct counting {
+    const struct ir_graph *g;
+    const struct ir_node *n;
+    double out; /* elements of the result */
+};
+
+static double count_of(const struct ir_type *t)
+{
+    int64_t n;
+
+    return type_count(t, &n) ? (double)n : 0;
+}
+
+static double in_count(const struct counting *c, int32_t i)
+{
+    return i < c->n->in_count ? count_of(ir_type_of(c->g, c->n->in[i])) : 0;
+}
+
+/* A dim of operand i, from the back if it is negative; 0 if it is not static. */
+static double in_dim(const struct counting *c, int32_t i, int32_t axis)
+{
+    const struct ir_type *t = ir_type_of(c->g, c->n->in[i]);
+
+    axis += axis < 0 ? t->rank : 0;
+    return axis >= 0 && axis < t->rank && dim_is_static(t->dim[axis]) ? (double)t->dim[axis] : 0;
+}
+
+/* Elements of operand i per step of its first axis. */
+static double in_slice(const struct counting *c, int32_t i)
+{
+    double first = in_dim(c, i, 0);
+
+    return first > 0 ? in_count(c, i) / first : 0;
+}
+
+/* ---- products ---- */
+
+static double matmul(const struct counting *c)
+{
+    bool ta = c->n->op == RLX_OP_matmul && c->n->attr.matmul.transpose_a;
+
+    return 2 * c->out * in_dim(c, 0, ta ? -2 : -1);
+}
+
+static double dot_general(const struct counting *c)
+{
+    const rlx_list *axes = &c->n->attr.dot_general.lhs_contracting;
+    double k = 1;
+
+    for (int32_t i = 0; i < axes->count; i++)
+        k *= in_dim(c, 0, (int32_t)axes->at[i]);
+    return 2 * c->out * k;
+}
+
+/* x w, and (x a) b beside it. */
+static double lora(const struct counting *c)
+{
+    double rows = in_dim(c, 0, -1) > 0 ? in_count(c, 0) / in_dim(c, 0, -1) : 0;
+
+    return 2 * rows * (in_count(c, 1) + in_count(c, 2) + in_count(c, 3)) + 2 * c->out;
+}
+
+/* Per batch item: n^3 times `cube` for the factors, and n^2 times `square` per right side. */
+static double solve(const struct counting *c, double cube, double square)
+{
+    double n = in_dim(c, 0, -1), each = n * n;
+    double batch = each > 0 ? in_count(c, 0) / each : 0;
+    double right = c->n->in_count > 1 ? in_count(c, 1) * n : 0;
+
+    return batch * cube * n * n * n + square * right;
+}
+
+/* ---- attention ---- */
+
+struct scores {
+    double count, head_dim;
+};
+
+/* q has head_dim elements per query and head; k as many per key and head of its own. */
+static struct scores scores_of(const struct counting *c, double heads, double kv_heads, double dim)
+{
+    double queries = dim > 0 ? in_count(c, 0) / dim : 0;
+    double batch = ir_type_of(c->g, c->n->in[1])->rank >= 3 ? in_dim(c, 1, 0) : 1;
+    double per_key = batch * (kv_heads > 0 ? kv_heads : heads) * dim;
+
+    return (struct scores){per_key > 0 ? queries * (in_count(c, 1) / per_key) : 0, dim};
+}
+
+static double attention(const struct counting *c)
+{
+    const struct attr_attention *a = &c->n->attr.attention;
+    struct scores s =
+        scores_of(c, (double)a->num_heads,
+                  a->num_kv_heads == RLX_ABSENT ? 0 : (double)a->num_kv_heads, (double)a->head_dim);
+
+    return s.count * (4 * s.head_dim + 5); /* two products, and softmax between them */
+}
+
+/* For v the scores are made again and multiplied with dy; q and k need dy v^T as well. */
+static double attention_backward(const struct counting *c)
+{
+    const struct attr_attention_backward *a = &c->n->attr.attention_backward;
+    struct scores s =
+        scores_of(c, (double)a->num_heads,
+                  a->num_kv_heads == RLX_ABSENT ? 0 : (double)a->num_kv_heads, (double)a->head_dim);
+
+    return s.count * ((a->wrt == RLX_ATTENTION_WRT_value ? 4 : 6) * s.head_dim + 8);
+}
+
+/* Attention of a block's rows with one another. */
+static double self_attention(const struct counting *c, double heads, double head_dim)
+{
+    double width = in_dim(c, 0, -1), rows = width > 0 ? in_count(c, 0) / width : 0;
+
+    return heads * rows * in_dim(c, 0, -2) * (4 * head_dim + 5);
+}
+
+/* Operand i times every row of the first operand. */
+static double projection(const struct counting *c, int32_t i)
+{
+    double width = in_dim(c, 0, -1);
+
+    return width > 0 ? 2 * (in_count(c, 0) / width) * in_count(c, i) : 0;
+}
+
+static double attention_block(const struct counting *c)
+{
+    const struct attr_fused_attention_block *a = &c->n->attr.fused_attention_block;
+
+    return projection(c, 1) + projection(c, 2) +
+           self_attention(c, (double)a->num_heads, (double)a->head_dim);
+}
+
+/* Its operands of rank 2 are the four weights; the mask, if there is one, is the last operand. */
+static double transformer_layer(const struct counting *c)
+{
+    const struct attr_fused_transformer_layer *a = &c->n->attr.fused_transformer_layer;
+    double sum = self_attention(c, (double)a->num_heads, (double)a->head_dim);
+    int weights = 0;
+
+    for (int32_t i = 1; i < c->n->in_count && weights < 4; i++) {
+        if (ir_type_of(c->g, c->n->in[i])->rank != 2)
+            continue;
+        sum += projection(c, i);
+        weights++;
+    }
+    return sum;
+}
+
+/* ---- windows ---- */
+
+static double pool(const struct counting *c)
+{
+    const rlx_list *k = &c->n->attr.pool.kernel_size;
+    double window = 1;
+
+    for (int32_t i = 0; i < k->count; i++)
+        window *= (double)k->at[i];
+    return c->out * window;
+}
+
+/* ---- sub-graphs ---- */
+
+static double graph_flops(const struct counting *c, int32_t graph)
+{
+    double flops = 0;
+
+    if (graph <= 0 || (size_t)graph >= c->g->mod->graph.len)
+        return 0;
+    const struct ir_graph *sub = c->g->mod->graph.at[graph];
+    IR_EACH(n, sub)
+        flops += (double)ir_node_flops(sub, n);
+    return flops;
+}
+
+static double branches(const struct counting *c)
+{
+    return fmax(graph_flops(c, c->n->attr.if_.then_graph),
+                graph_flops(c, c->n->attr.if_.else_graph));
+}
+
+static double scan(const struct counting *c)
+{
+    ir_dim length = c->n->attr.scan.length;
+
+    return dim_is_static(length) ? (double)length * graph_flops(c, c->n->attr.scan.body) : 0;
+}
+
+/* ---- by family, else by category ---- */
+
+static double fft(const struct counting *c)
+{
+    double n = in_dim(c, 0, -1);
+
+    return n > 1 ? 5 * c->out * log2(n) : 0;
+}
+
+static double recurrent(const struct counting *c)
+{
+    double width = in_dim(c, 0, -1), rows = width > 0 ? in_count(c, 0) / width : 0;
+
+    return 2 * rows * (in_count(c, 1) + in_count(c, 2));
+}
+
+static double by_category(const struct counting *c)
+{
+    switch (op_info(c->n->op)->category) {
+    case CATEGORY_ELEMENTWISE: return c->out;
+    case CATEGORY_NORMALISATION: return 7 * c->out; /* mean, difference, square, sum, three more */
+    case CATEGORY_GRADIENT: return 2 * fmax(in_count(c, 0), c->out);
+    default: return 0;
+    }
+}
+
+static double flops(const struct counting *c)
+{
+    const union ir_attr *a = &c->n->attr;
+
+    switch (op_info(c->n->op)->family) {
+    case FAMILY_matmul:
+    case FAMILY_grouped_matmul:
+    case FAMILY_qmatmul: return matmul(c);
+    case FAMILY_fused_matmul_bias_act:
+        return matmul(c) + c->out * (a->fused_matmul_bias_act.activation ? 2 : 1);
+    case FAMILY_dequant_matmul: return 2 * c->out * (double)a->dequant_matmul.k;
+    case FAMILY_dequant_grouped_matmul: return 2 * c->out * (double)a->dequant_grouped_matmul.k;
+    case FAMILY_dot_general: return dot_general(c);
+    case FAMILY_lora_matmul: return lora(c);
+    case FAMILY_dense_solve: return solve(c, 2.0 / 3, 2);
+    case FAMILY_triangular_solve: return solve(c, 0, 1);
+    case FAMILY_cholesky: return solve(c, 1.0 / 3, 0);
+    case FAMILY_det: return solve(c, 2.0 / 3, 0);
+    case FAMILY_conv:
+    case FAMILY_qconv_2d: return 2 * c->out * in_slice(c, 1);
+    case FAMILY_fused_conv_bias_act:
+        return 2 * c->out * in_slice(c, 1) +
+               c->out * (1 + (a->fused_conv_bias_act.activation != RLX_OP_none) +
+                         a->fused_conv_bias_act.has_residual);
+    case FAMILY_conv_transpose: return 2 * in_count(c, 0) * in_slice(c, 1);
+    case FAMILY_conv_backward_input: return 2 * in_count(c, 0) * in_slice(c, 1);
+    case FAMILY_conv_backward_weight:
+        return c->n->type.dim[0] > 0 ? 2 * in_count(c, 1) * (c->out / (double)c->n->type.dim[0])
+                                     : 0;
+    case FAMILY_attention: return attention(c);
+    case FAMILY_attention_backward: return attention_backward(c);
+    case FAMILY_fused_attention_block: return attention_block(c);
+    case FAMILY_fused_transformer_layer: return transformer_layer(c);
+    case FAMILY_pool: return pool(c);
+    case FAMILY_reduce:
+    case FAMILY_cumulative:
+    case FAMILY_cumsum_backward:
+    case FAMILY_scatter_add: return in_count(c, 0);
+    case FAMILY_softmax:
+    case FAMILY_softmax_cross_entropy:
+    case FAMILY_softmax_cross_entropy_with_logits: return 5 * in_count(c, 0);
+    case FAMILY_rms_norm: return (4 + (c->n->in_count > 2)) * c->out;
+    case FAMILY_fused_residual_norm: return (8 + a->fused_residual_norm.has_bias) * c->out;
+    case FAMILY_batch_norm_inference: return 4 * c->out;
+    case FAMILY_gated_residual:
+    case FAMILY_fma:
+    case FAMILY_fused_swiglu: return 2 * c->out;
+    case FAMILY_complex_norm_sq:
+    case FAMILY_rope:
+    case FAMILY_rope_backward:
+    case FAMILY_axial_rope_2d: return 3 * c->out;
+    case FAMILY_elementwise_region: return (double)a->elementwise_region.chain.len * c->out;
+    case FAMILY_batch_elementwise_region:
+        return (double)a->batch_elementwise_region.chain.len * c->out;
+    case FAMILY_recurrent: return recurrent(c);
+    case FAMILY_fft: return fft(c);
+    case FAMILY_if_: return branches(c);
+    case FAMILY_scan: return scan(c);
+    case FAMILY_custom_fn: return graph_flops(c, a->custom_fn.fwd_graph);
+    case FAMILY_cast:
+    case FAMILY_stop_gradient:
+    case FAMILY_conjugate:
+    case FAMILY_gather_backward: return 0;
+    default: return by_category(c);
+    }
+}
+
+uint64_t ir_node_flops(const struct ir_graph *g, const struct ir_node *n)
+{
+    struct counting c = {g, n, count_of(&n->type)};
+    double f = flops(&c);
+
+    return f >= 0x1p63 ? INT64_MAX : f > 0 ? (uint64_t)(f + 0.5) : 0;
+}
