@@ -147,6 +147,11 @@ typedef struct rlx_custom_op {
     void *user;
 } rlx_custom_op;
 
+/* A flag of the environment, set in code: its name (with or without RLX_) and its value. */
+typedef struct rlx_flag {
+    const char *name, *value;
+} rlx_flag;
+
 /* Zero is every field's default, and a NULL desc is all zeros. New fields go at the end. */
 typedef struct rlx_context_desc {
     const rlx_allocator *allocator; /* NULL: malloc */
@@ -155,7 +160,12 @@ typedef struct rlx_context_desc {
     void *log_user;
     const rlx_custom_op *custom_ops;
     size_t custom_op_count;
-    int32_t threads; /* CPU workers; 0: one per core this process may use */
+    int32_t threads;       /* CPU workers; 0: one per core this process may use */
+    const rlx_flag *flags; /* beat the environment, for this context alone; copied */
+    size_t flag_count;
+    /* A file for a trace of compiles and runs, as Perfetto and chrome://tracing read it; NULL: as
+     * RLX_TRACE_PERFETTO says. It is whole after every event. */
+    const char *trace;
 } rlx_context_desc;
 
 /* Pass RLX_VERSION: a newer library then skips the fields an older caller has not got. */
@@ -255,6 +265,13 @@ typedef enum rlx_uploads {
     RLX_UPLOADS_CHANGED
 } rlx_uploads;
 
+/* Whether every step's results are searched for NaN and Inf right after it. */
+typedef enum rlx_numerics_mode {
+    RLX_NUMERICS_OFF,
+    RLX_NUMERICS_REPORT, /* rlx_session_numerics tells; the log hears of the first */
+    RLX_NUMERICS_FAIL    /* and the run fails with NUMERIC */
+} rlx_numerics_mode;
+
 typedef struct rlx_session_desc {
     uint64_t alignment; /* of slots; 0: the device's */
     bool no_reuse;      /* every tensor its own bytes: for debugging */
@@ -278,6 +295,8 @@ typedef struct rlx_session_desc {
     uint32_t in_flight;       /* runs that may be submitted before one is waited for; 0: 2 */
     uint32_t programs;        /* kept at most, one per binding of the symbolic dims; 0: 4 */
     rlx_uploads uploads;
+    bool verify_passes;       /* the graph is verified after every pass */
+    rlx_numerics_mode check_numerics;
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);
@@ -395,6 +414,7 @@ typedef struct rlx_profile_event {
     int32_t index, node;
     uint64_t start_ns, duration_ns;
     uint64_t bytes_read, bytes_written;
+    uint64_t flops; /* that the node asks for, a multiply-add counting as two; 0: not known */
 } rlx_profile_event;
 typedef void (*rlx_profile_fn)(void *user, const rlx_profile_event *e);
 RLX_API void rlx_session_set_profile(rlx_session *s, rlx_profile_fn fn, void *user);
