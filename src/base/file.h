@@ -29,5 +29,7 @@ void file_close(struct file *f); /* NULL data is fine */
 /* Written under another name in the same folder, then renamed. Through a symlink the file behind it
  * is replaced; anything but a regular file is refused. */
 rlx_status file_write(const char *path, const void *data, size_t size, struct diag *d);
+/* The same, readable and writable by its owner alone. */
+rlx_status file_write_private(const char *path, const void *data, size_t size, struct diag *d);
 
 #endif

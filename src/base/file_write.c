@@ -37,7 +37,8 @@ static rlx_status find_target(const char *path, char target[PATH_MAX], struct di
 }
 
 /* Creates a new file beside the target, for writing, and names it in temp. */
-static rlx_status create_temp(const char *target, char temp[PATH_MAX], int *fd, struct diag *d)
+static rlx_status create_temp(const char *target, mode_t mode, char temp[PATH_MAX], int *fd,
+                              struct diag *d)
 {
     enum { TRIES = 100 };
     const char *slash = strrchr(target, '/');
@@ -50,7 +51,7 @@ static rlx_status create_temp(const char *target, char temp[PATH_MAX], int *fd, 
         int len =
             snprintf(temp, PATH_MAX, "%.*s.rlx-%016" PRIx64, folder, target, hash_mix(salt, i));
         errno = ENAMETOOLONG;
-        *fd = len < PATH_MAX ? open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+        *fd = len < PATH_MAX ? open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode) : -1;
         if (*fd >= 0)
             return RLX_OK;
         if (errno != EEXIST)
@@ -75,13 +76,14 @@ static int write_all(int fd, const char *data, size_t size)
     return 0;
 }
 
-rlx_status file_write(const char *path, const void *data, size_t size, struct diag *d)
+static rlx_status write_mode(const char *path, const void *data, size_t size, mode_t mode,
+                             struct diag *d)
 {
     char target[PATH_MAX], temp[PATH_MAX];
     int fd = -1;
 
     TRY(find_target(path, target, d));
-    TRY(create_temp(target, temp, &fd, d));
+    TRY(create_temp(target, mode, temp, &fd, d));
     int err = write_all(fd, data, size);
     if (close(fd) != 0 && !err)
         err = errno; /* a network file system may only now find that it has no room */
@@ -92,4 +94,14 @@ rlx_status file_write(const char *path, const void *data, size_t size, struct di
         return io_error_errno(d, "cannot write", rlx_cstr(path), err);
     }
     return RLX_OK;
+}
+
+rlx_status file_write(const char *path, const void *data, size_t size, struct diag *d)
+{
+    return write_mode(path, data, size, 0666, d);
+}
+
+rlx_status file_write_private(const char *path, const void *data, size_t size, struct diag *d)
+{
+    return write_mode(path, data, size, 0600, d);
 }
