@@ -23,6 +23,18 @@ typedef struct rlx_op_row {
 /* Op number i; false: there are no more. */
 RLX_API bool rlx_op_list(size_t i, rlx_op_row *out);
 
+/* ---- flags of the environment ---- */
+
+typedef struct rlx_flag_row {
+    const char *name; /* "RLX_VERBOSE" */
+    const char *kind; /* "switch", "number", "text" or "choice" */
+    const char *values, *default_value, *stability, *layer, *summary;
+    const char *value, *source; /* in this context; "default", "environment" or "override" */
+    bool on;                    /* a switch that is on; of the others, any value but none and 0 */
+} rlx_flag_row;
+/* Flag number i; false: there are no more. ctx NULL: with its default as its value. */
+RLX_API bool rlx_flag_list(const rlx_context *ctx, size_t i, rlx_flag_row *out);
+
 /* ---- models ---- */
 
 /* The canonical text form. elide shortens large constants, for people; types adds every type. */
@@ -48,6 +60,11 @@ RLX_API rlx_status rlx_model_transform_for(const rlx_model *m, const char *passe
  * custom one by its parts, what is left out being f32: "compute=f16,movement=bf16". Sets precision
  * and precision_map of the desc. */
 RLX_API rlx_status rlx_precision_parse(const char *text, rlx_session_desc *desc, rlx_error *err);
+/* What turns the text of one model into that of another, as `diff -u` shows it; nothing where both
+ * are the same. */
+RLX_API rlx_status rlx_model_diff(const rlx_model *a, const rlx_model *b, const char *name_a,
+                                  const char *name_b, rlx_write_fn write, void *user,
+                                  rlx_error *err);
 /* Pass number i of those there are; false: there are no more. */
 RLX_API bool rlx_pass_list(size_t i, const char **name, const char **summary);
 
@@ -96,10 +113,76 @@ typedef struct rlx_plan_summary {
 /* Of the session's program (after a run, if the model has symbolic dims). */
 RLX_API rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn write,
                                     void *user, rlx_plan_summary *out, rlx_error *err);
+/* Its steps by kind: how many, bytes read and written, arithmetic; a table, or JSON. */
+RLX_API rlx_status rlx_session_schedule(rlx_session *s, bool json, rlx_write_fn write, void *user,
+                                        rlx_error *err);
+/* What a model will take, before a session is made. A param that several nodes read counts once. */
+typedef struct rlx_memory_estimate {
+    uint64_t weights, constants, activations, states, total; /* bytes */
+    uint64_t inputs;                                         /* of the activations */
+    uint64_t budget;  /* what was given, else the device's memory; 0: not known */
+    uint64_t deficit; /* how far the total is above the budget; 0: it fits */
+} rlx_memory_estimate;
+RLX_API rlx_status rlx_model_memory(const rlx_model *m, rlx_device *dev, const rlx_dim_size *dims,
+                                    size_t dim_count, uint64_t budget, rlx_memory_estimate *out,
+                                    rlx_error *err);
 /* A bare problem in MiniMalloc's CSV form. capacity 0: as small as it gets. */
 RLX_API rlx_status rlx_plan_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity,
                                 rlx_plan_format format, rlx_write_fn write, void *user,
                                 rlx_plan_summary *out, rlx_error *err);
+
+/* ---- numbers in the middle of a run ---- */
+
+/* What a value holds. */
+typedef struct rlx_value_stats {
+    char name[64]; /* the node's label, a leaf's name, or "op#node" */
+    char op[48];
+    int32_t node; /* of the program, after all passes */
+    rlx_dtype dtype;
+    int32_t rank;
+    int64_t dim[RLX_MAX_RANK];
+    bool known; /* false: it was not looked at, and what follows is zero */
+    uint64_t count, nan_count, inf_count, nonzero;
+    int64_t first_index;      /* of the first NaN or Inf; -1: none */
+    double min, max, max_abs; /* of the finite elements */
+    int64_t around_first;     /* elements around the first NaN or Inf: */
+    int32_t around_count;
+    double around[5];
+} rlx_value_stats;
+
+/* Called right after a step, on the thread that runs, for each value it wrote; NULL stops it. The
+ * nodes are those of the program: what fusion swallowed is not seen (see no_optimize). */
+typedef struct rlx_watch_event {
+    rlx_session *session;
+    int32_t step;
+    const char *step_name;
+    rlx_value_stats value;
+} rlx_watch_event;
+typedef void (*rlx_watch_fn)(void *user, const rlx_watch_event *e);
+RLX_API rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *user,
+                                         rlx_error *err);
+/* Elements of a node's value as numbers (of c64 the real part). Within a watcher, of the value it
+ * was called for; other values may be gone. */
+RLX_API rlx_status rlx_session_peek(rlx_session *s, int32_t node, uint64_t first, size_t count,
+                                    double *out, rlx_error *err);
+
+/* What check_numerics found in the last run. */
+#define RLX_NUMERICS_SHOWN 3
+#define RLX_NUMERICS_OPERANDS 8
+typedef struct rlx_numerics {
+    uint64_t steps;      /* that were looked at */
+    uint64_t bad_values; /* that held a NaN or Inf */
+    int32_t step;        /* the first that gave one; -1: none did */
+    const char *step_name;
+    int32_t bad_count; /* the first few values with NaN or Inf, in the order of the steps */
+    rlx_value_stats bad[RLX_NUMERICS_SHOWN];
+    int32_t operand_count; /* what the first such step read */
+    rlx_value_stats operand[RLX_NUMERICS_OPERANDS];
+    bool has_previous; /* the last value before it that was finite */
+    rlx_value_stats previous;
+} rlx_numerics;
+RLX_API rlx_status rlx_session_numerics(rlx_session *s, rlx_numerics *out, rlx_error *err);
+RLX_API void rlx_numerics_print(const rlx_numerics *n, rlx_write_fn write, void *user);
 
 /* ---- tensors in files ---- */
 
@@ -111,6 +194,36 @@ RLX_API rlx_status rlx_tensor_save(rlx_context *ctx, const char *path, const rlx
 /* Room for a tensor of that dtype and dims (zeros). */
 RLX_API rlx_status rlx_tensor_alloc(rlx_context *ctx, rlx_tensor *t, rlx_error *err);
 RLX_API void rlx_tensor_free(rlx_context *ctx, rlx_tensor *t);
+
+/* ---- how fast the machine is ---- */
+
+/* Measured with the context's threads in a fraction of a second, and kept in a file of the user's
+ * cache for the next time; fresh: measured anew. */
+typedef struct rlx_ceilings {
+    char cpu[128];
+    int32_t threads;
+    double flops;      /* f32 multiply-adds count as two, per second */
+    double copy_bytes; /* read and written, per second */
+    bool cached;       /* it came from the file */
+} rlx_ceilings;
+RLX_API rlx_status rlx_ceilings_measure(rlx_context *ctx, bool fresh, rlx_ceilings *out,
+                                        rlx_error *err);
+
+/* ---- are two results the same? ---- */
+
+/* No element is off by more than abs + rel times the largest |want|, and the cosine is at least:
+ * strict 1e-4, 1e-3, 0.9999; half 5e-2, 5e-2, 0.999. */
+typedef enum rlx_tolerance { RLX_TOLERANCE_STRICT, RLX_TOLERANCE_HALF } rlx_tolerance;
+typedef struct rlx_comparison {
+    uint64_t count, nan_count; /* NaN on either side fails */
+    double max_abs, max_rel; /* the latter of each element by itself */
+    double mean_abs, cosine;
+    int64_t worst_index; /* of the first NaN, else of max_abs; -1: there are no elements */
+    bool passed;
+} rlx_comparison;
+/* Shapes must be equal, element types need not be. */
+RLX_API rlx_status rlx_compare(const rlx_tensor *got, const rlx_tensor *want, rlx_tolerance preset,
+                               rlx_comparison *out, rlx_error *err);
 
 /* ---- self-test ---- */
 
@@ -136,6 +249,45 @@ typedef struct rlx_selftest_summary {
  * each op, other devices against the CPU. */
 RLX_API rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_desc *desc,
                                 rlx_selftest_summary *out, rlx_error *err);
+
+/* ---- a graph on several devices ---- */
+
+/* One node alone on one device, fed with the values the reference had. */
+typedef struct rlx_check_node {
+    const char *device, *op;
+    rlx_str label;
+    int32_t node; /* of the graph once its dims are bound */
+    rlx_verdict verdict;
+    const char *message; /* why it failed or was skipped */
+    double error;        /* as a multiple of what is allowed; 0: not a bit of difference */
+} rlx_check_node;
+/* One output of the whole graph on one device. */
+typedef struct rlx_check_output {
+    const char *device;
+    rlx_str name;
+    rlx_comparison comparison;
+} rlx_check_output;
+typedef struct rlx_check_desc {
+    rlx_device *const *devices; /* the first is what the others are compared with */
+    size_t device_count;
+    const rlx_run_desc *run; /* inputs and dims; its outputs are not used */
+    bool exact;              /* nothing may differ, where otherwise each op has its tolerance */
+    void (*each_node)(void *user, const rlx_check_node *n);     /* may be NULL, like */
+    void (*each_output)(void *user, const rlx_check_output *o); /* this one */
+    void *user;
+} rlx_check_desc;
+typedef struct rlx_check_summary {
+    size_t passed, failed, skipped; /* nodes, times devices */
+    size_t outputs, outputs_failed;
+    size_t devices_skipped; /* they compute nothing, or cannot run the graph */
+    char first_device[32];  /* where a node failed first; empty: nowhere */
+    char first_op[48], first_label[64];
+    int32_t first_node;
+} rlx_check_summary;
+/* Every node of the model on every device, alone, and the whole model. What differs is no failure
+ * of the call: see out. The values of all nodes are in memory at once. */
+RLX_API rlx_status rlx_check(rlx_model *m, const rlx_check_desc *desc, rlx_check_summary *out,
+                             rlx_error *err);
 
 #ifdef __cplusplus
 }

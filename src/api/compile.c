@@ -7,9 +7,9 @@
  *     select   nodes become steps: kernel, operands, scratch             (lower/select.c)
  *     plan     lifetimes over the steps, an offset for every value       (plan/plan.c)
  *     load     memory, constants, addresses into the steps               (run/program.c) */
-#include <stdio.h>
 #include <string.h>
 
+#include "api/compile_watch.h"
 #include "api/fold_eval.h"
 #include "api/objects.h"
 #include "api/stages.h"
@@ -35,6 +35,7 @@ struct making {
     struct program_slot *inputs;
     size_t input_count;
     struct size_probes probes; /* of what stays symbolic */
+    struct compile_watch watch;
     struct session_program *out;
     struct diag *d;
 };
@@ -130,7 +131,7 @@ static void pass_options_of(const rlx_session_desc *desc, struct pass_options *o
         .no_regions = desc->no_regions,
         .no_static_pack = desc->no_static_pack,
         .assert_fusion_clean = desc->assert_fusion_clean,
-        .verify = CHECK_ALWAYS,
+        .verify = desc->verify_passes || CHECK_ALWAYS,
         .precision = desc->precision,
         .precision_map = desc->precision_map,
         .dispatch = desc->dispatch,
@@ -273,30 +274,22 @@ static rlx_status make(struct making *k)
     fold_eval_init(&fold, &s->model->ctx->mem, s->device->backend);
     options.eval = fold_eval_node;
     options.eval_user = &fold;
+    options.after = compile_watch_pass;
+    options.after_user = &k->watch;
     s->device->backend->ops->describe(s->device->backend, &k->target);
     TRY(bind(k));
+    compile_watch_bound(&k->watch, k->mod);
     TRY(list_inputs(k));
     rlx_status status = pass_all(k->mod, &k->target, &options, k->d);
     fold_eval_free(&fold);
     if (status == RLX_ERROR_UNSUPPORTED)
         stages_log_dispatch(s->model, &k->target, s->desc.dispatch);
     TRY(status);
+    compile_watch_passed(&k->watch, k->mod);
     TRY(split(k));
     if (!ir_module_is_static(k->mod))
         TRY(size_at_bounds(k));
     return make_program(k);
-}
-
-static void log_program(const rlx_context *ctx, const struct program *p)
-{
-    char line[160];
-
-    if (!ctx->log)
-        return;
-    snprintf(line, sizeof line, "compiled %zu steps; activations %llu bytes, lower bound %llu",
-             p->steps->step_count, (unsigned long long)p->plan->size[REGION_ACTS],
-             (unsigned long long)p->plan->lower_bound);
-    ctx->log(ctx->log_user, 2, line);
 }
 
 void session_program_destroy(struct session_program *p)
@@ -318,15 +311,15 @@ rlx_status compile(struct rlx_session *s, struct session_program *out, struct di
 
     out->program = NULL;
     out->fixed = (struct static_program){0};
+    compile_watch_begin(&k.watch, s->model->ctx, s->device->backend->ops->name);
     arena_init(&k.scratch, mem);
     rlx_status status = make(&k);
     ir_module_destroy(k.mod);
     ir_module_destroy(k.symbolic);
     arena_free(&k.scratch);
-    if (status == RLX_OK) {
-        log_program(s->model->ctx, out->program);
+    compile_watch_end(&k.watch, status == RLX_OK ? out->program : NULL);
+    if (status == RLX_OK)
         return RLX_OK;
-    }
     ir_module_destroy(out->fixed.mod);
     mem_free(mem, out->fixed.pack, out->fixed.count * sizeof *out->fixed.pack);
     out->fixed = (struct static_program){0};

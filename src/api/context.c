@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "api/objects.h"
+#include "api/trace.h"
 #include "base/str.h"
+
+extern char **environ;
 
 static rlx_status check_customs(const rlx_context_desc *desc, struct diag *d)
 {
@@ -18,6 +21,25 @@ static rlx_status check_customs(const rlx_context_desc *desc, struct diag *d)
                                  op->name);
     }
     return RLX_OK;
+}
+
+static void warn(void *user, const char *line)
+{
+    context_log(user, 1, line);
+}
+
+/* What the flags decide once for all objects of the context. */
+static rlx_status read_flags(rlx_context *ctx, const rlx_context_desc *desc, struct diag *d)
+{
+    TRY(flags_read(&ctx->flags, desc->flags, desc->flag_count, environ, &ctx->mem, warn, ctx, d));
+    const char *path = desc->trace ? desc->trace : context_flag(ctx, FLAG_TRACE_PERFETTO)->text;
+    int64_t workers = context_flag(ctx, FLAG_WORKERS)->number;
+    if (!ctx->threads)
+        ctx->threads = workers < INT32_MAX ? (int32_t)workers : INT32_MAX;
+    rlx_status s = *path ? trace_open(&ctx->trace, path, &ctx->mem, d) : RLX_OK;
+    if (s != RLX_OK)
+        flags_free(&ctx->flags);
+    return s;
 }
 
 static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
@@ -40,6 +62,8 @@ static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_con
         return diag_fail(d, RLX_ERROR_ARGUMENT, "custom_ops is NULL");
     if (desc->threads < 0)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "threads is %d", desc->threads);
+    if (desc->flag_count && !desc->flags)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "flags is NULL");
     TRY(check_customs(desc, d));
     ctx = mem_alloc(mem, sizeof *ctx);
     if (!ctx)
@@ -49,6 +73,11 @@ static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_con
     ctx->log_user = desc->log_user;
     ctx->threads = desc->threads;
     ctx->customs = (struct ir_customs){desc->custom_ops, desc->custom_op_count};
+    rlx_status s = read_flags(ctx, desc, d);
+    if (s != RLX_OK) {
+        mem_free(mem, ctx, sizeof *ctx);
+        return s;
+    }
     pthread_mutex_init(&ctx->lock, NULL);
     *out = ctx;
     return RLX_OK;
@@ -70,6 +99,8 @@ void rlx_context_destroy(rlx_context *ctx)
         return;
     rlx_allocator mem = ctx->mem;
     vec_free(&mem, &ctx->device);
+    trace_close(ctx->trace);
+    flags_free(&ctx->flags);
     pthread_mutex_destroy(&ctx->lock);
     mem_free(&mem, ctx, sizeof *ctx);
 }
@@ -134,11 +165,14 @@ static rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, 
 {
     if (!ctx || !out)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "out" : "ctx");
+    if (str_eq(name, STR("auto")))
+        name = flags_auto_device(ctx);
     if (!name.ptr || name.len == 0 || name.len >= sizeof(((rlx_device *)0)->name))
         return diag_fail(d, RLX_ERROR_ARGUMENT, "a device name has 1 to 31 bytes, not %zu",
                          name.len);
-    if (str_eq(name, STR("auto")))
-        name = rlx_cstr(backend_at(0)->name);
+    if (!flags_allow_device(ctx, name))
+        return diag_fail(d, RLX_ERROR_NO_DEVICE, "RLX_DEVICES does not allow \"%.*s\", only: %s",
+                         STR_ARG(name), context_flag(ctx, FLAG_DEVICES)->text);
     pthread_mutex_lock(&ctx->lock);
     rlx_device *dev = find_open(ctx, name);
     rlx_status s = RLX_OK;
@@ -200,7 +234,9 @@ bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out)
     snprintf(out->name, sizeof out->name, "%s", ops->name);
     snprintf(out->description, sizeof out->description, "%s", t.description);
     snprintf(out->features, sizeof out->features, "%s", t.features);
-    out->present = true;
+    out->present = flags_allow_device(ctx, rlx_cstr(ops->name));
+    if (!out->present)
+        snprintf(out->description, sizeof out->description, "not allowed by RLX_DEVICES");
     out->threads = t.threads;
     out->memory = t.memory;
     out->max_buffer = t.max_buffer;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/objects.h"
+#include "api/observe.h"
 #include "base/str.h"
 
 /* ---- inputs ---- */
@@ -174,31 +175,6 @@ static rlx_status download(rlx_session *s, struct flight *f, const rlx_run_desc 
 
 /* ---- the run ---- */
 
-static void profile_step(void *user, int32_t step, uint64_t start, uint64_t end)
-{
-    const rlx_session *s = user;
-    const struct steps *steps = s->current->steps;
-    const struct step *st = &steps->step[step];
-    rlx_profile_event e = {
-        .step = st->name,
-        .label = ir_node(ir_entry(s->current->mod), st->node)->label,
-        .index = step,
-        .node = st->node,
-        .start_ns = start,
-        .duration_ns = end - start,
-    };
-
-    for (uint32_t i = 0; i < st->count; i++) {
-        const struct operand *o = &steps->operand[st->first + i];
-        uint64_t bytes = steps->value[o->value].bytes;
-        if (steps->value[o->value].flags & VALUE_SCRATCH)
-            continue;
-        e.bytes_read += o->role != ROLE_WRITE ? bytes : 0;
-        e.bytes_written += o->role != ROLE_READ ? bytes : 0;
-    }
-    s->profile(s->profile_user, &e);
-}
-
 static rlx_status check_run(const rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
     if (!s || !run)
@@ -223,11 +199,16 @@ static rlx_status refresh(void *user, struct diag *d)
 static rlx_status start(rlx_session *s, const rlx_run_desc *run, struct flight *f, struct diag *d)
 {
     struct backend *b = s->device->backend;
+    const struct run_hooks *hooks;
+    uint64_t start = observe_now(s);
 
+    TRY(observe_begin(s, &hooks, d));
     TRY(upload(s, run, d));
-    s->hooks = (struct run_hooks){profile_step, s};
-    TRY(b->ops->submit(b, s->current->command, s->current->command_count,
-                       s->profile ? &s->hooks : NULL, &f->report, &f->backend_ticket, d));
+    observe_span(s, "upload", start);
+    start = observe_now(s);
+    TRY(b->ops->submit(b, s->current->command, s->current->command_count, hooks, &f->report,
+                       &f->backend_ticket, d));
+    observe_span(s, "submit", start);
     s->has_run = true;
     return handles_feed(s, d);
 }
@@ -281,12 +262,18 @@ static rlx_status finish(rlx_session *s, struct flight *f, const rlx_run_desc *r
 
     if (run)
         TRY(check_outputs(s, f, run, d));
+    uint64_t start = observe_now(s);
     status = b->ops->wait(b, f->backend_ticket, d);
+    observe_span(s, "wait", start);
     store_end_run(s->store);
     if (status == RLX_OK)
         status = check_report(f, d);
+    if (status == RLX_OK)
+        status = observe_end(s, d);
+    start = observe_now(s);
     if (status == RLX_OK && run)
         status = download(s, f, run, d);
+    observe_span(s, "readback", start);
     flight_end(s, f);
     return status;
 }

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/flags.h"
 #include "ir/custom.h"
 #include "run/program.h"
 
@@ -22,6 +23,8 @@ struct rlx_context {
     int32_t threads;
     pthread_mutex_t lock; /* of devices */
     VEC(struct rlx_device *) device;
+    struct flags flags;
+    struct trace *trace; /* NULL: none is wanted */
 };
 
 struct rlx_device {
@@ -156,6 +159,7 @@ struct rlx_session {
     rlx_profile_fn profile;
     void *profile_user;
     struct run_hooks hooks;
+    struct observer *observer; /* what else looks at runs: observe.h; NULL: nothing */
     struct arena arena;
 };
 #define SESSION_PROGRAMS 4
@@ -202,6 +206,20 @@ bool tensor_count(const rlx_tensor *t, size_t *count); /* false: a bad tensor */
  * in s->by_value. */
 rlx_status compile(struct rlx_session *s, struct session_program *out, struct diag *d);
 void session_program_destroy(struct session_program *p);
+
+/* flags.c: what the context's flags say where the caller said nothing. */
+void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc);
+static inline const struct flag_value *context_flag(const struct rlx_context *ctx, enum flag_id id)
+{
+    return &ctx->flags.at[id];
+}
+/* What "auto" means here (RLX_DEVICE, RLX_DEVICES, else the first there is). */
+rlx_str flags_auto_device(const struct rlx_context *ctx);
+/* May a device of that name be opened? (RLX_DEVICES) */
+bool flags_allow_device(const struct rlx_context *ctx, rlx_str name);
+/* One line for whoever listens, if anybody does. */
+void context_log(const struct rlx_context *ctx, int level, const char *line);
+void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines);
 
 /* copies.c: whatever the program needs of copied and combined weights, made where it is old. */
 rlx_status copies_register(struct rlx_session *s, struct ir_module *fixed, const uint64_t *key,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/objects.h"
+#include "api/observe.h"
 #include "base/str.h"
 
 /* States lie one after the other in a buffer of the session's own. */
@@ -136,11 +137,13 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
         return diag_no_memory(d, sizeof *s);
     s->model = m;
     s->device = dev;
-    s->desc = *desc;
+    s->desc = resolved;
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
     device_retain(dev);
-    rlx_status status = build(s, store, d);
+    rlx_status status = observe_open(s, d);
+    if (status == RLX_OK)
+        status = build(s, store, d);
     if (status != RLX_OK) {
         rlx_session_destroy(s);
         return status;
@@ -158,9 +161,10 @@ static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !dev ? "dev" : "out");
     if (m->ctx != dev->ctx)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "model and device are of different contexts");
-    desc = desc ? desc : &zero;
-    TRY(check_desc(desc, d));
-    return open_session(m, dev, desc, NULL, out, d);
+    rlx_session_desc resolved = desc ? *desc : zero;
+    flags_apply(m->ctx, &resolved);
+    TRY(check_desc(&resolved, d));
+    return open_session(m, dev, &resolved, NULL, out, d);
 }
 
 rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
@@ -204,6 +208,7 @@ void rlx_session_destroy(rlx_session *s)
         store_close(s->store);
     dim_table_destroy(s->dims);
     rlx_device_close(s->device);
+    observe_close(s);
     arena_free(&s->arena);
     rlx_model *m = s->model;
     mem_free(mem, s, sizeof *s);

@@ -7,6 +7,7 @@
 #include "api/fold_eval.h"
 #include "api/hand_out.h"
 #include "api/objects.h"
+#include "base/diff.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "ir/eval.h"
@@ -50,6 +51,39 @@ rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_write_fn wri
         else
             ir_draw_svg(ir_entry(m->mod), &t, &d);
         hand_out(&t, write, user, &d);
+    }
+    return diag_report(&d, err);
+}
+
+static rlx_status diff(const rlx_model *a, const rlx_model *b, const char *name_a,
+                       const char *name_b, struct text *ta, struct text *tb, struct text *out,
+                       struct diag *d)
+{
+    const struct text_print_options o = {.elide = true, .types = true};
+
+    TRY(ir_print(a->mod, &o, ta, d));
+    TRY(ir_print(b->mod, &o, tb, d));
+    if (ta->failed || tb->failed)
+        return diag_no_memory(d, ta->len + tb->len);
+    return diff_lines((rlx_str){ta->at, ta->len}, (rlx_str){tb->at, tb->len}, name_a, name_b,
+                      &a->ctx->mem, out, d);
+}
+
+rlx_status rlx_model_diff(const rlx_model *a, const rlx_model *b, const char *name_a,
+                          const char *name_b, rlx_write_fn write, void *user, rlx_error *err)
+{
+    struct diag d;
+    struct text ta, tb, out;
+
+    diag_init(&d, "diff");
+    if (arguments_hold(a, write, &d) && arguments_hold(b, write, &d)) {
+        text_init(&ta, &a->ctx->mem);
+        text_init(&tb, &a->ctx->mem);
+        text_init(&out, &a->ctx->mem);
+        diff(a, b, name_a ? name_a : "a", name_b ? name_b : "b", &ta, &tb, &out, &d);
+        text_free(&ta);
+        text_free(&tb);
+        hand_out(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }

@@ -1,0 +1,30 @@
+/* compile_watch.h: what a compile tells on its way, to those who asked: spans of the trace, lines
+ * of the log (RLX_VERBOSE, RLX_GPU_SCHEDULE), a file of what became of the graph (RLX_IR_DUMP).
+ * None of it can make a compile fail. */
+#ifndef API_COMPILE_WATCH_H
+#define API_COMPILE_WATCH_H
+
+#include "api/objects.h"
+#include "base/str.h"
+#include "pass/pass.h"
+
+struct compile_watch {
+    const struct rlx_context *ctx;
+    const char *backend;
+    uint64_t start, last; /* of the compile, of the present stage */
+    struct text before;   /* the graph as built, for RLX_IR_DUMP */
+    struct text dump;
+};
+
+void compile_watch_begin(struct compile_watch *w, const struct rlx_context *ctx,
+                         const char *backend);
+void compile_watch_bound(struct compile_watch *w, const struct ir_module *mod);
+void compile_watch_pass(void *user, const struct pass *pass, const struct ir_module *m,
+                        uint64_t changes);
+void compile_watch_passed(struct compile_watch *w, const struct ir_module *mod);
+void compile_watch_end(struct compile_watch *w, const struct program *p); /* NULL: it failed */
+
+/* schedule.c: steps by kind, with bytes and arithmetic. */
+void schedule_print(const struct program *p, struct text *out);
+
+#endif
