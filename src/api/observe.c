@@ -170,7 +170,7 @@ rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *user, rl
     diag_init(&d, "session");
     if (!s)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
-    else if (s->ticket)
+    else if (s->flights)
         diag_fail(&d, RLX_ERROR_STATE, "the session is running: wait for it first");
     else if (!s->observer && !(s->observer = mem_alloc(&s->model->ctx->mem, sizeof *s->observer)))
         diag_no_memory(&d, sizeof *s->observer);

@@ -47,7 +47,8 @@ struct comparison {
     double got, want;
     bool ok;
 };
-/* want: unrounded. abs_want: the op on absolute values, for sums; may be NULL. */
+/* want: unrounded. abs_want: the op on absolute values, for sums; the largest |v| throughout, for
+ * attention; may be NULL. */
 void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
                       const struct eval_tensor *want, const struct eval_tensor *abs_want,
                       const struct eval_tensor *got, struct comparison *out);

@@ -14,7 +14,8 @@ enum tolerance {
     TOLERANCE_PRODUCT, /* of many factors */
     TOLERANCE_SOFTMAX,
     TOLERANCE_NORM,
-    TOLERANCE_GRADIENT /* relative to the largest value */
+    TOLERANCE_ATTENTION, /* relative to the largest |v|, where the caller knows it */
+    TOLERANCE_GRADIENT   /* relative to the largest value */
 };
 
 static enum tolerance unary_tolerance(rlx_op op)
@@ -93,6 +94,7 @@ static enum tolerance tolerance_of(const struct ir_node *n)
     case FAMILY_softmax:
     case FAMILY_softmax_cross_entropy:
     case FAMILY_softmax_cross_entropy_with_logits: return TOLERANCE_SOFTMAX;
+    case FAMILY_attention: return TOLERANCE_ATTENTION;
     case FAMILY_rng_normal:
     case FAMILY_rng_uniform: return TOLERANCE_FUNCTION;
     default: break;
@@ -178,6 +180,11 @@ struct allowance {
     bool half;
 };
 
+static double norm_allowed(const struct allowance *a, double unit, double size)
+{
+    return a->half ? 2 * unit + 2e-3 * fmax(1, size) : a->shrink * 2e-5 * fmax(1, size);
+}
+
 static double allowed(const struct allowance *a, double want, double abs_want)
 {
     double u = unit_at(a->dtype, want), y = fabs(want), s = a->shrink;
@@ -191,7 +198,8 @@ static double allowed(const struct allowance *a, double want, double abs_want)
     case TOLERANCE_SUM: return s * (4 + sqrt(a->terms)) * 0x1p-22 * abs_want + (a->half ? u : 0);
     case TOLERANCE_PRODUCT: return s * (2 + a->terms) * 0x1p-23 * y + (a->half ? u : 0);
     case TOLERANCE_SOFTMAX: return a->half ? 2 * u : s * (2e-6 + 1e-5 * y);
-    case TOLERANCE_NORM: return (a->half ? 2 * u + 2e-3 * fmax(1, y) : s * 2e-5 * fmax(1, y));
+    case TOLERANCE_NORM: return norm_allowed(a, u, y);
+    case TOLERANCE_ATTENTION: return norm_allowed(a, u, fmax(y, abs_want));
     case TOLERANCE_GRADIENT:
         return (a->half ? 2 * u + 4e-3 * a->largest : 0) + s * 1e-4 * fmax(a->largest, 1e-3);
     }

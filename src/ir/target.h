@@ -17,6 +17,7 @@ struct target {
     uint64_t max_buffer;        /* bytes of one allocation; 0: no limit known */
     uint64_t memory;            /* bytes in all; 0: not known */
     int32_t threads;            /* CPU workers; 0 elsewhere */
+    bool computes_nothing;      /* its results are zeros */
 };
 
 #endif
