@@ -7,12 +7,13 @@
 #include <time.h>
 
 #include "bind.h"
+#include "profile.h"
 
 static struct {
-    const char *op, *device, *precision;
+    const char *op, *device, *precision, *trace;
     struct texts dims;
     int64_t repeat, milliseconds;
-    bool json;
+    bool json, profile;
 } opt = {.device = "auto", .milliseconds = 1000};
 
 static const struct flag *flags(void)
@@ -25,6 +26,10 @@ static const struct flag *flags(void)
          "floats as: f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
         {"--repeat", FLAG_NUMBER, &opt.repeat, "N", "exactly so many runs"},
         {"--ms", FLAG_NUMBER, &opt.milliseconds, "N", "as many runs as fit in this time (1000)"},
+        {"--profile", FLAG_SWITCH, &opt.profile, NULL,
+         "where the time goes, by kind of step and by node, and what the machine could do"},
+        {"--trace", FLAG_TEXT, &opt.trace, "FILE",
+         "write a trace for Perfetto or chrome://tracing"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
@@ -38,12 +43,16 @@ struct step_time {
 struct times {
     struct step_time *step;
     size_t count;
+    struct profile profile;
+    rlx_ceilings ceilings;
 };
 
 static void note_step(void *user, const rlx_profile_event *e)
 {
     struct times *t = user;
 
+    if (opt.profile)
+        profile_note(&t->profile, e);
     if (e->index < 0 || e->index >= MAX_STEPS)
         return;
     struct step_time *s = &t->step[e->index];
@@ -94,11 +103,22 @@ static int by_value(const void *a, const void *b)
 
 #define MAX_RUNS 100000
 
+/* --repeat, else RLX_BENCH_ITERS; 0: as many as fit in the time. */
+static size_t wanted_runs(const struct cli *c)
+{
+    rlx_flag_row row;
+
+    if (opt.repeat || !cli_flag_row(c, "RLX_BENCH_ITERS", &row) || !row.on)
+        return (size_t)opt.repeat;
+    return (size_t)strtoull(row.value, NULL, 10);
+}
+
 static int measure(struct cli *c, struct opened *o, const char *what, double *seconds,
                    size_t *count)
 {
     rlx_error err;
     rlx_run_desc run = opened_run(o);
+    size_t wanted = wanted_runs(c);
     double end;
 
     if (rlx_session_run(o->session, &run, &err) != RLX_OK) /* warm up */
@@ -106,7 +126,7 @@ static int measure(struct cli *c, struct opened *o, const char *what, double *se
     end = now() + (double)opt.milliseconds * 1e-3;
     for (*count = 0; *count < MAX_RUNS; (*count)++) {
         double start = now();
-        if (opt.repeat ? *count >= (size_t)opt.repeat : start > end && *count >= 3)
+        if (wanted ? *count >= wanted : start > end && *count >= 3)
             break;
         if (rlx_session_run(o->session, &run, &err) != RLX_OK)
             return cli_fail(c, &err, "cannot run", what);
@@ -131,6 +151,10 @@ static void print_text(const char *what, const double *s, size_t count, const st
         printf("%5zu %-32s %12.2f %10.2f %7.1f%%\n", i, k->name, ns / 1e3, rate,
                copy > 0 ? 100 * rate * 1e9 / copy : 0);
     }
+    if (opt.profile) {
+        puts("");
+        profile_print(stdout, &t->profile, &t->ceilings);
+    }
 }
 
 static void print_json(const char *what, const double *s, size_t count, const struct times *t,
@@ -147,7 +171,12 @@ static void print_json(const char *what, const double *s, size_t count, const st
                    i ? ", " : "", i, t->step[i].name,
                    (double)t->step[i].ns / (double)t->step[i].runs / 1e3,
                    (unsigned long long)t->step[i].bytes);
-    fputs("]}\n", stdout);
+    fputs("]", stdout);
+    if (opt.profile) {
+        fputs(", \"profile\": ", stdout);
+        profile_json(stdout, &t->profile, &t->ceilings);
+    }
+    fputs("}\n", stdout);
 }
 
 static int bench(struct cli *c, struct opened *o, const char *what)
@@ -167,8 +196,14 @@ static int bench(struct cli *c, struct opened *o, const char *what)
             if (rlx_session_run(o->session, &run, &err) != RLX_OK)
                 code = cli_fail(c, &err, "cannot run", what);
     }
+    if (code == EXIT_DONE && opt.profile) {
+        rlx_error err;
+        if (rlx_ceilings_measure(c->ctx, false, &t.ceilings, &err) != RLX_OK)
+            code = cli_fail(c, &err, "cannot measure", "the machine");
+    }
     if (code == EXIT_DONE && count)
         (opt.json ? print_json : print_text)(what, seconds, count, &t, copy_bandwidth());
+    profile_free(&t.profile);
     free(t.step);
     free(seconds);
     return code;
@@ -226,6 +261,7 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "--repeat and --ms must not be negative");
     if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
         return cli_misuse(c, "--precision: %s", err.message);
+    c->trace = opt.trace;
     const char *what = opt.op ? opt.op : args.at[0];
     struct open_options options = {.path = what,
                                    .device = opt.device,

@@ -169,17 +169,26 @@ static int make_inputs(struct opened *o, const struct open_options *opt)
     return EXIT_DONE;
 }
 
-int opened_open_model(struct opened *o, struct cli *c, rlx_model *model,
-                      const struct open_options *opt)
+int opened_values(struct opened *o, struct cli *c, rlx_model *model, const struct open_options *opt)
 {
-    rlx_error err;
     int code;
 
     *o = (struct opened){.c = c, .model = model};
     if ((code = take_dims(o, opt->dims)) != EXIT_DONE ||
         (code = check_pairs(o, opt->inputs, RLX_IO_INPUT, "input")) != EXIT_DONE ||
         (code = check_pairs(o, opt->params, RLX_IO_PARAM, "param")) != EXIT_DONE ||
-        (code = set_params(o, opt)) != EXIT_DONE || (code = make_inputs(o, opt)) != EXIT_DONE)
+        (code = set_params(o, opt)) != EXIT_DONE)
+        return code;
+    return make_inputs(o, opt);
+}
+
+int opened_open_model(struct opened *o, struct cli *c, rlx_model *model,
+                      const struct open_options *opt)
+{
+    rlx_error err;
+    int code = opened_values(o, c, model, opt);
+
+    if (code != EXIT_DONE)
         return code;
     if (rlx_device_open(c->ctx, rlx_cstr(opt->device), &o->device, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt->device);

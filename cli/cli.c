@@ -138,20 +138,44 @@ bool cli_parse(struct cli *c, const struct flag *flags, int argc, char **argv, s
 
 static void log_line(void *user, int level, const char *line)
 {
-    (void)user;
-    if (level <= 1)
+    const struct cli *c = user;
+
+    if (level <= 1 || level <= c->log_level)
         fprintf(stderr, "rlx: %s\n", line);
+}
+
+bool cli_flag_row(const struct cli *c, const char *name, rlx_flag_row *out)
+{
+    for (size_t i = 0; rlx_flag_list(c->ctx, i, out); i++)
+        if (strcmp(out->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What was asked for is shown: RLX_VERBOSE 1 and schedules are lines of level 2, graphs of 3. */
+static int wanted_level(const struct cli *c)
+{
+    rlx_flag_row verbose, schedule;
+    int64_t level = 0;
+
+    if (cli_flag_row(c, "RLX_VERBOSE", &verbose) && verbose.on)
+        take_number(verbose.value, &level);
+    if (level >= 2)
+        return 3;
+    return level == 1 || (cli_flag_row(c, "RLX_GPU_SCHEDULE", &schedule) && schedule.on) ? 2 : 1;
 }
 
 int cli_context(struct cli *c)
 {
     rlx_error err;
-    rlx_context_desc desc = {.log = log_line, .threads = c->threads};
+    rlx_context_desc desc = {
+        .log = log_line, .log_user = c, .threads = c->threads, .trace = c->trace};
 
     if (c->ctx)
         return EXIT_DONE;
     if (rlx_context_create(RLX_VERSION, &desc, &c->ctx, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot", "start");
+    c->log_level = wanted_level(c);
     return EXIT_DONE;
 }
 

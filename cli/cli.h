@@ -11,9 +11,11 @@ struct command;
 struct cli {
     rlx_context *ctx; /* made on first use by cli_context */
     const struct command *command;
-    int threads;   /* --threads, of every command */
-    bool color;    /* stderr is a terminal */
-    bool progress; /* likewise */
+    int threads;       /* --threads, of every command */
+    bool color;        /* stderr is a terminal */
+    bool progress;     /* likewise */
+    int log_level;     /* lines up to this level are shown */
+    const char *trace; /* --trace of the command; NULL: none */
 };
 
 /* A flag of a command. A list ends with a zeroed row. */
@@ -53,6 +55,7 @@ int cli_fail(struct cli *c, const rlx_error *err, const char *doing, const char 
 void cli_help(const struct command *cmd, FILE *out);
 
 int cli_context(struct cli *c); /* EXIT_DONE, or what to return */
+bool cli_flag_row(const struct cli *c, const char *name, rlx_flag_row *out); /* of rlx flags */
 /* FILE in the text form; "-" is standard input. */
 int cli_load(struct cli *c, const char *path, rlx_model **out);
 

@@ -1,68 +1,148 @@
-/* info.c: `rlx info`, what is in a file, and what a device would make of it. */
-#include "cli.h"
+/* info.c: `rlx info`, what is in a file, and what it will be on a device. */
+#include "bind.h"
 
 static struct {
-    bool json, dispatch, fusion;
+    struct texts dims;
     const char *device;
-} opt;
+    int64_t budget;
+    bool json, dispatch, fusion, schedule, memory;
+} opt = {.device = "auto"};
 
 static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--dispatch", FLAG_SWITCH, &opt.dispatch, NULL,
-         "which ops a device has kernels for, and what becomes of the others"},
-        {"--fusion", FLAG_SWITCH, &opt.fusion, NULL, "what was fused, and what was not and why"},
-        {"--device", FLAG_TEXT, &opt.device, "D", "the device of --dispatch and --fusion (cpu)"},
+         "instead: which ops a device has kernels for, and what becomes of the others"},
+        {"--fusion", FLAG_SWITCH, &opt.fusion, NULL,
+         "instead: what was fused, and what was not and why"},
+        {"--schedule", FLAG_SWITCH, &opt.schedule, NULL,
+         "instead: the steps it becomes, by kind, with bytes and arithmetic"},
+        {"--memory", FLAG_SWITCH, &opt.memory, NULL, "instead: the memory it will take"},
+        {"--budget", FLAG_NUMBER, &opt.budget, "BYTES",
+         "with --memory: what there is; else what the device has"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "for all of these"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
+         "the size of a symbolic dim, for --schedule and --memory"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
 }
 
 /* What the compiler makes of it on a device. */
-static int compiled(struct cli *c, const rlx_model *m, const char *path)
+static int show_report(struct cli *c, const rlx_model *m, const char *path)
 {
-    const char *name = opt.device ? opt.device : "cpu";
     rlx_device *dev;
     rlx_error err;
     rlx_status s;
 
-    if (rlx_device_open(c->ctx, rlx_cstr(name), &dev, &err) != RLX_OK)
-        return cli_fail(c, &err, "cannot open", name);
+    if (rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot open device", opt.device);
     s = opt.dispatch ? rlx_model_dispatch(m, dev, opt.json, cli_write, stdout, &err)
                      : rlx_model_fusion(m, dev, opt.json, cli_write, stdout, &err);
     rlx_device_close(dev);
     return s == RLX_OK ? EXIT_DONE : cli_fail(c, &err, "cannot look into", path);
 }
 
+static void memory_text(const rlx_memory_estimate *e)
+{
+    const struct {
+        const char *what;
+        uint64_t bytes;
+    } rows[] = {
+        {"weights", e->weights}, {"constants", e->constants}, {"activations", e->activations},
+        {"states", e->states},   {"in all", e->total},        {"budget", e->budget}};
+    char text[32];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        printf("%-12s %16llu  %s\n", rows[i].what, (unsigned long long)rows[i].bytes,
+               cli_bytes(rows[i].bytes, text));
+    printf("inputs are %s of the activations\n", cli_bytes(e->inputs, text));
+    if (e->deficit)
+        printf("too large: %llu bytes (%s) are missing\n", (unsigned long long)e->deficit,
+               cli_bytes(e->deficit, text));
+    else
+        printf("it fits\n");
+}
+
+static int show_memory(struct cli *c, const struct opened *o, const char *path)
+{
+    rlx_memory_estimate e;
+    rlx_device *dev;
+    rlx_error err;
+
+    if (rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot open device", opt.device);
+    rlx_status s =
+        rlx_model_memory(o->model, dev, o->dim, o->dim_count, (uint64_t)opt.budget, &e, &err);
+    rlx_device_close(dev);
+    if (s != RLX_OK)
+        return cli_fail(c, &err, "cannot plan", path);
+    if (opt.json)
+        printf("{\"weights\": %llu, \"constants\": %llu, \"activations\": %llu, \"states\": %llu, "
+               "\"total\": %llu, \"inputs\": %llu, \"budget\": %llu, \"deficit\": %llu}\n",
+               (unsigned long long)e.weights, (unsigned long long)e.constants,
+               (unsigned long long)e.activations, (unsigned long long)e.states,
+               (unsigned long long)e.total, (unsigned long long)e.inputs,
+               (unsigned long long)e.budget, (unsigned long long)e.deficit);
+    else
+        memory_text(&e);
+    return EXIT_DONE;
+}
+
+static int show_schedule(struct cli *c, struct opened *o, const char *path)
+{
+    rlx_error err;
+
+    if (rlx_session_schedule(o->session, opt.json, cli_write, stdout, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot show the schedule of", path);
+    return EXIT_DONE;
+}
+
+static int describe(struct cli *c, const rlx_model *m, const char *path)
+{
+    rlx_error err;
+
+    if (rlx_model_describe(m, opt.json, cli_write, stdout, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot describe", path);
+    return EXIT_DONE;
+}
+
 static int run(struct cli *c, int argc, char **argv)
 {
     struct texts args;
+    struct opened o = {0};
     rlx_model *m;
-    rlx_error err;
     int code;
 
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
-    if (opt.dispatch && opt.fusion)
-        return cli_misuse(c, "--dispatch and --fusion are two reports: ask for one");
-    if (opt.device && !opt.dispatch && !opt.fusion)
-        return cli_misuse(c, "--device belongs to --dispatch or --fusion");
+    if (opt.dispatch + opt.fusion + opt.schedule + opt.memory > 1)
+        return cli_misuse(c, "--dispatch, --fusion, --schedule and --memory: one at a time");
+    if (opt.budget < 0)
+        return cli_misuse(c, "--budget must not be negative");
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
-    if (opt.dispatch || opt.fusion)
-        code = compiled(c, m, args.at[0]);
-    else if (rlx_model_describe(m, opt.json, cli_write, stdout, &err) != RLX_OK)
-        code = cli_fail(c, &err, "cannot describe", args.at[0]);
-    rlx_model_destroy(m);
+    struct open_options options = {
+        .path = args.at[0], .device = opt.device, .dims = &opt.dims, .random = opt.schedule};
+    if (opt.schedule)
+        code = opened_open_model(&o, c, m, &options);
+    else
+        code = opened_values(&o, c, m, &options);
+    if (code == EXIT_DONE)
+        code = opt.schedule                 ? show_schedule(c, &o, args.at[0])
+               : opt.memory                 ? show_memory(c, &o, args.at[0])
+               : opt.dispatch || opt.fusion ? show_report(c, m, args.at[0])
+                                            : describe(c, m, args.at[0]);
+    opened_close(&o);
     return code;
 }
 
 const struct command cmd_info = {
     .name = "info",
     .summary = "Show the inputs, params, outputs and ops of a file",
-    .usage = "rlx info [--dispatch | --fusion] [--device D] [--json] FILE",
+    .usage = "rlx info [--dispatch | --fusion | --schedule | --memory] [--device D] [--json] FILE",
     .details = "FILE is a graph in the text form (*.rlx), - for standard input.",
     .run = run,
     .flags = flags,

@@ -5,7 +5,7 @@
 
 static struct {
     bool types, full;
-    const char *svg, *dot, *after, *device;
+    const char *svg, *dot, *after, *device, *diff;
 } opt;
 
 static char details[2048];
@@ -35,6 +35,7 @@ static const struct flag *flags(void)
         {"--device", FLAG_TEXT, &opt.device, "D", "the device of --after (cpu)"},
         {"--svg", FLAG_TEXT, &opt.svg, "OUT", "draw the graph to an SVG file instead"},
         {"--dot", FLAG_TEXT, &opt.dot, "OUT", "write it for Graphviz instead"},
+        {"--diff", FLAG_TEXT, &opt.diff, "FILE2", "only what turns FILE into FILE2, as diff -u"},
         {0}};
 
     list_passes();
@@ -71,6 +72,20 @@ static int print_after(struct cli *c, const rlx_model *m, const char *path)
     return code;
 }
 
+static int diff(struct cli *c, const rlx_model *m, const char *path)
+{
+    rlx_model *other;
+    rlx_error err;
+    int code = cli_load(c, opt.diff, &other);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (rlx_model_diff(m, other, path, opt.diff, cli_write, stdout, &err) != RLX_OK)
+        code = cli_fail(c, &err, "cannot compare", path);
+    rlx_model_destroy(other);
+    return code;
+}
+
 static int run(struct cli *c, int argc, char **argv)
 {
     struct texts args;
@@ -94,7 +109,9 @@ static int run(struct cli *c, int argc, char **argv)
         code = draw(c, m, RLX_PICTURE_SVG, opt.svg);
     if (opt.dot && code == EXIT_DONE)
         code = draw(c, m, RLX_PICTURE_DOT, opt.dot);
-    if (!opt.svg && !opt.dot && !opt.after &&
+    if (opt.diff && code == EXIT_DONE)
+        code = diff(c, m, args.at[0]);
+    if (!opt.svg && !opt.dot && !opt.after && !opt.diff &&
         rlx_model_print(m, !opt.full, opt.types, cli_write, stdout, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot print", args.at[0]);
     rlx_model_destroy(m);
@@ -104,8 +121,8 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_print = {
     .name = "print",
     .summary = "Print a graph in its canonical text form, or draw it",
-    .usage =
-        "rlx print [--types] [--full] [--after PASS [--device D]] [--svg OUT] [--dot OUT] FILE",
+    .usage = "rlx print [--types] [--full] [--after PASS [--device D]] [--svg OUT] [--dot OUT]\n"
+             "          [--diff FILE2] FILE",
     .details = details,
     .run = run,
     .flags = flags,

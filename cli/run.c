@@ -6,13 +6,15 @@
 #include <sys/stat.h>
 
 #include "bind.h"
+#include "profile.h"
+#include "watch.h"
 
 static struct {
     struct texts inputs, params, dims;
-    const char *output, *device, *precision;
-    bool random, profile;
-    int64_t seed;
-} opt = {.device = "auto"};
+    const char *output, *device, *precision, *trace;
+    bool random, profile, nans, fail_nans, stats;
+    int64_t seed, limit, flat;
+} opt = {.device = "auto", .limit = 40, .flat = -1};
 
 static const struct flag *flags(void)
 {
@@ -26,16 +28,18 @@ static const struct flag *flags(void)
          "floats as: f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
         {"--random", FLAG_SWITCH, &opt.random, NULL, "random values for what is not given"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values"},
-        {"--profile", FLAG_SWITCH, &opt.profile, NULL, "time every step"},
+        {"--profile", FLAG_SWITCH, &opt.profile, NULL,
+         "where the time goes, by kind of step and by node"},
+        {"--trace", FLAG_TEXT, &opt.trace, "FILE",
+         "write a trace for Perfetto or chrome://tracing"},
+        {"--check-nans", FLAG_SWITCH, &opt.nans, NULL,
+         "look for NaN and Inf after every step and show the first"},
+        {"--fail-nans", FLAG_SWITCH, &opt.fail_nans, NULL, "fail if there are any"},
+        {"--stats", FLAG_SWITCH, &opt.stats, NULL, "how large every node's numbers are"},
+        {"--limit", FLAG_NUMBER, &opt.limit, "N", "lines of --stats (40); 0: all"},
+        {"--flat", FLAG_NUMBER, &opt.flat, "I", "with --stats: the element at this position too"},
         {0}};
     return list;
-}
-
-static void print_step(void *user, const rlx_profile_event *e)
-{
-    (void)user;
-    fprintf(stderr, "%5d %-28s %-20.*s %10.1f us\n", e->index, e->step, (int)e->label.len,
-            e->label.ptr ? e->label.ptr : "", (double)e->duration_ns / 1e3);
 }
 
 static double element(const rlx_tensor *t, size_t i)
@@ -105,21 +109,67 @@ static int save(struct cli *c, const struct opened *o)
     return EXIT_DONE;
 }
 
-static int run_model(struct cli *c, struct opened *o, const char *path)
+/* What looks at the run, and what it saw. Everything goes to stderr: results are on stdout. */
+struct views {
+    struct profile profile;
+    struct watch watch;
+};
+
+static int set_views(struct cli *c, struct opened *o, struct views *v)
 {
     rlx_error err;
-    int code = opened_make_outputs(o);
+
+    if (opt.profile)
+        rlx_session_set_profile(o->session, profile_note, &v->profile);
+    if (opt.stats && rlx_session_set_watch(o->session, watch_note, &v->watch, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot watch", "the run");
+    return EXIT_DONE;
+}
+
+static int show_views(struct cli *c, struct opened *o, struct views *v)
+{
+    rlx_ceilings ceilings;
+    rlx_numerics numerics;
+    rlx_error err;
+
+    if (opt.nans && rlx_session_numerics(o->session, &numerics, NULL) == RLX_OK &&
+        numerics.step < 0) /* else it was logged */
+        rlx_numerics_print(&numerics, cli_write, stderr);
+    if (opt.stats)
+        watch_print(stderr, &v->watch, opt.limit);
+    if (!opt.profile)
+        return EXIT_DONE;
+    if (rlx_ceilings_measure(c->ctx, false, &ceilings, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot measure", "the machine");
+    profile_print(stderr, &v->profile, &ceilings);
+    return EXIT_DONE;
+}
+
+static int run_viewed(struct cli *c, struct opened *o, struct views *v, const char *path)
+{
+    rlx_error err;
+    rlx_run_desc run = opened_run(o);
+    int code = set_views(c, o, v);
 
     if (code != EXIT_DONE)
         return code;
-    if (opt.profile)
-        rlx_session_set_profile(o->session, print_step, NULL);
-    rlx_run_desc run = opened_run(o);
     if (rlx_session_run(o->session, &run, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot run", path);
     for (size_t i = 0; i < o->output_count; i++)
         print_output(&o->output[i]);
-    return opt.output ? save(c, o) : EXIT_DONE;
+    return show_views(c, o, v);
+}
+
+static int run_model(struct cli *c, struct opened *o, const char *path)
+{
+    struct views v = {.watch = {.flat = opt.flat}};
+    int code = opened_make_outputs(o);
+
+    if (code == EXIT_DONE)
+        code = run_viewed(c, o, &v, path);
+    profile_free(&v.profile);
+    watch_free(&v.watch);
+    return code == EXIT_DONE && opt.output ? save(c, o) : code;
 }
 
 static int run(struct cli *c, int argc, char **argv)
@@ -136,6 +186,12 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "takes one file");
     if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
         return cli_misuse(c, "--precision: %s", err.message);
+    if (opt.limit < 0)
+        return cli_misuse(c, "--limit must not be negative");
+    c->trace = opt.trace;
+    desc.check_numerics = opt.fail_nans ? RLX_NUMERICS_FAIL
+                          : opt.nans    ? RLX_NUMERICS_REPORT
+                                        : RLX_NUMERICS_OFF;
     code = opened_open(&o, c,
                        &(struct open_options){.path = args.at[0],
                                               .device = opt.device,

@@ -1,0 +1,206 @@
+/* profile.c: see profile.h. */
+#include "profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void profile_note(void *user, const rlx_profile_event *e)
+{
+    struct profile *p = user;
+    size_t index = (size_t)e->index;
+
+    if (index >= p->cap) {
+        size_t cap = index * 2 + 64;
+        struct profile_row *more = realloc(p->step, cap * sizeof *more);
+        p->failed = p->failed || !more;
+        if (!more)
+            return;
+        memset(more + p->cap, 0, (cap - p->cap) * sizeof *more);
+        p->step = more;
+        p->cap = cap;
+    }
+    struct profile_row *r = &p->step[index];
+    r->name = e->step;
+    snprintf(r->label, sizeof r->label, "%.*s", (int)e->label.len,
+             e->label.ptr ? e->label.ptr : "");
+    r->index = e->index;
+    r->count++;
+    r->ns += e->duration_ns;
+    r->bytes = e->bytes_read + e->bytes_written;
+    r->flops = e->flops;
+    p->count = index + 1 > p->count ? index + 1 : p->count;
+}
+
+void profile_free(struct profile *p)
+{
+    free(p->step);
+    *p = (struct profile){0};
+}
+
+/* ---- rows of one run ---- */
+
+struct rows {
+    struct profile_row *at;
+    size_t count;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct profile_row *x = a, *y = b;
+
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* Each step's mean time, most first; steps that did not run are left out. */
+static bool steps_of(const struct profile *p, struct rows *out)
+{
+    *out = (struct rows){.at = calloc(p->count + 1, sizeof *out->at)};
+    for (size_t i = 0; out->at && i < p->count; i++) {
+        if (!p->step[i].count)
+            continue;
+        struct profile_row r = p->step[i];
+        r.ns /= r.count;
+        r.count = 1;
+        out->at[out->count++] = r;
+    }
+    if (out->count)
+        qsort(out->at, out->count, sizeof *out->at, by_time);
+    return out->at != NULL;
+}
+
+static void add_row(struct profile_row *to, const struct profile_row *r)
+{
+    to->count += r->count;
+    to->ns += r->ns;
+    to->bytes += r->bytes;
+    to->flops += r->flops;
+}
+
+static bool kinds_of(const struct rows *steps, struct rows *out)
+{
+    *out = (struct rows){.at = calloc(steps->count + 1, sizeof *out->at)};
+    for (size_t i = 0; out->at && i < steps->count; i++) {
+        size_t k = 0;
+        while (k < out->count && strcmp(out->at[k].name, steps->at[i].name) != 0)
+            k++;
+        out->at[k].name = steps->at[i].name;
+        out->count += k == out->count;
+        add_row(&out->at[k], &steps->at[i]);
+    }
+    if (out->count)
+        qsort(out->at, out->count, sizeof *out->at, by_time);
+    return out->at != NULL;
+}
+
+static struct profile_row sum_of(const struct rows *rows)
+{
+    struct profile_row sum = {.name = "in all"};
+
+    for (size_t i = 0; i < rows->count; i++)
+        add_row(&sum, &rows->at[i]);
+    return sum;
+}
+
+/* The time it would take at the machine's ceiling, as a part of the time it took. */
+static double of_ceiling(const struct profile_row *r, const rlx_ceilings *c)
+{
+    double copy = c->copy_bytes > 0 ? (double)r->bytes / c->copy_bytes : 0;
+    double compute = c->flops > 0 ? (double)r->flops / c->flops : 0;
+    double least = copy > compute ? copy : compute;
+
+    return r->ns ? least / ((double)r->ns * 1e-9) : 0;
+}
+
+static double per_ns(uint64_t amount, uint64_t ns)
+{
+    return ns ? (double)amount / (double)ns : 0;
+}
+
+/* ---- tables ---- */
+
+static void print_head(FILE *out, const char *first, const char *second)
+{
+    fprintf(out, "%7s  %-28s %-16s %13s %7s %10s %8s %10s %9s %10s\n", first, "step", second,
+            "time", "share", "kB", "GB/s", "MFLOP", "GFLOP/s", "of ceiling");
+}
+
+static void print_row(FILE *out, const char *first, const struct profile_row *r, uint64_t total_ns,
+                      const rlx_ceilings *c)
+{
+    fprintf(out, "%7s  %-28s %-16s %10.1f us %6.1f%% %10.1f %8.2f %10.3f %9.2f %9.1f%%\n", first,
+            r->name, r->label, (double)r->ns / 1e3,
+            total_ns ? 100 * (double)r->ns / (double)total_ns : 0, (double)r->bytes / 1e3,
+            per_ns(r->bytes, r->ns), (double)r->flops / 1e6, per_ns(r->flops, r->ns),
+            100 * of_ceiling(r, c));
+}
+
+static void print_table(FILE *out, const struct rows *rows, bool kinds, const rlx_ceilings *c)
+{
+    struct profile_row sum = sum_of(rows);
+    char first[32];
+
+    print_head(out, kinds ? "count" : "step", kinds ? "" : "node");
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct profile_row *r = &rows->at[i];
+        if (kinds)
+            snprintf(first, sizeof first, "%llu x", (unsigned long long)r->count);
+        else
+            snprintf(first, sizeof first, "%d", r->index);
+        print_row(out, first, r, sum.ns, c);
+    }
+    print_row(out, "", &sum, sum.ns, c);
+}
+
+void profile_print(FILE *out, const struct profile *p, const rlx_ceilings *c)
+{
+    struct rows steps = {0}, kinds = {0};
+
+    if (steps_of(p, &steps) && kinds_of(&steps, &kinds)) {
+        fprintf(out, "ceilings (%s, %d threads%s): %.1f GFLOP/s in f32, %.2f GB/s copied\n\n",
+                c->cpu, c->threads, c->cached ? ", measured earlier" : "", c->flops / 1e9,
+                c->copy_bytes / 1e9);
+        print_table(out, &kinds, true, c);
+        fputs("\n", out);
+        print_table(out, &steps, false, c);
+    }
+    free(steps.at);
+    free(kinds.at);
+}
+
+static void json_rows(FILE *out, const char *key, const struct rows *rows, const rlx_ceilings *c)
+{
+    fprintf(out, ", \"%s\": [", key);
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct profile_row *r = &rows->at[i];
+        fprintf(out, "%s{\"step\": \"%s\", \"index\": %d, \"node\": ", i ? ", " : "", r->name,
+                r->index);
+        cli_json_string(out, r->label, strlen(r->label));
+        fprintf(out,
+                ", \"count\": %llu, \"us\": %.3f, \"bytes\": %llu, \"flops\": %llu, "
+                "\"of_ceiling\": %.6f}",
+                (unsigned long long)r->count, (double)r->ns / 1e3, (unsigned long long)r->bytes,
+                (unsigned long long)r->flops, of_ceiling(r, c));
+    }
+    fputs("]", out);
+}
+
+void profile_json(FILE *out, const struct profile *p, const rlx_ceilings *c)
+{
+    struct rows steps = {0}, kinds = {0};
+
+    if (steps_of(p, &steps) && kinds_of(&steps, &kinds)) {
+        struct profile_row sum = sum_of(&steps);
+        fputs("{\"cpu\": ", out);
+        cli_json_string(out, c->cpu, strlen(c->cpu));
+        fprintf(out,
+                ", \"threads\": %d, \"ceiling_gflops\": %.3f, \"ceiling_copy_gb_per_s\": %.3f, "
+                "\"us\": %.3f, \"bytes\": %llu, \"flops\": %llu",
+                c->threads, c->flops / 1e9, c->copy_bytes / 1e9, (double)sum.ns / 1e3,
+                (unsigned long long)sum.bytes, (unsigned long long)sum.flops);
+        json_rows(out, "kinds", &kinds, c);
+        json_rows(out, "nodes", &steps, c);
+        fputs("}", out);
+    }
+    free(steps.at);
+    free(kinds.at);
+}

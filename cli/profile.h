@@ -1,0 +1,29 @@
+/* profile.h: where the time of a run goes, by kind of step and by node. */
+#ifndef CLI_PROFILE_H
+#define CLI_PROFILE_H
+
+#include "cli.h"
+
+struct profile_row {
+    const char *name;
+    char label[64];
+    int32_t index;             /* of the step */
+    uint64_t count;            /* steps of this kind, or runs of this step */
+    uint64_t ns, bytes, flops; /* ns of all of them; bytes and flops of one run */
+};
+
+struct profile {
+    struct profile_row *step; /* by its number */
+    size_t count, cap;
+    bool failed; /* there was no memory for a step */
+};
+
+void profile_note(void *user, const rlx_profile_event *e); /* user: a struct profile */
+void profile_free(struct profile *p);
+
+/* Tables for people: kinds and nodes, most time first, and what is the sum. Percentages are of what
+ * the machine could do: the larger of its bytes at copy speed and its flops at full speed. */
+void profile_print(FILE *out, const struct profile *p, const rlx_ceilings *c);
+void profile_json(FILE *out, const struct profile *p, const rlx_ceilings *c); /* one object */
+
+#endif
