@@ -27,7 +27,7 @@ static const struct flag *flags(void)
         {"--repeat", FLAG_NUMBER, &opt.repeat, "N", "exactly so many runs"},
         {"--ms", FLAG_NUMBER, &opt.milliseconds, "N", "as many runs as fit in this time (1000)"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL,
-         "where the time goes, by kind of step and by node, and what the machine could do"},
+         "where the time goes, beside what the machine could do"},
         {"--trace", FLAG_TEXT, &opt.trace, "FILE",
          "write a trace for Perfetto or chrome://tracing"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},

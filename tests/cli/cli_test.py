@@ -23,8 +23,11 @@ BUILD = pathlib.Path(os.environ.get("RLX_BUILD_DIR", ROOT / "build" / "release")
 RLX = os.environ.get("RLX", str(BUILD / "rlx"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
 MLP = str(ROOT / "examples" / "mlp.rlx")
-COMMANDS = ["info", "print", "opt", "plan", "run", "bench", "selftest", "devices", "ops"]
-TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [], "run": [], "bench": []}
+COMMANDS = ["info", "print", "opt", "plan", "run", "bench", "selftest", "check", "devices", "ops",
+            "flags"]
+TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [], "run": [], "bench": [],
+              "check": []}
+TELLS = {"--profile", "--stats", "--check-nans"}  # of run: what they show is no result
 DONE, FAILED, MISUSED = 0, 1, 2
 
 
@@ -61,14 +64,14 @@ def call(arguments, stdin=b"", env=None, stdout=None):
                   done.stderr.decode(errors="replace"))
 
 
-def rlx(*arguments, code=DONE, stdin=b"", out_on_failure=False):
+def rlx(*arguments, code=DONE, stdin=b"", out_on_failure=False, env=None):
     """Runs it, checks what holds for every call, and that it ends with this code."""
-    r = call(arguments, stdin)
+    r = call(arguments, stdin, env)
     need(r.code == code, f"{r.what}: exit status {r.code}, wanted {code}: {r.err[:500]!r}")
     need("Sanitizer" not in r.err and "runtime error" not in r.err, f"{r.what}: {r.err[:2000]}")
     need("\x1b" not in r.out + r.err, f"{r.what}: escape codes, but there is no terminal")
     if code == DONE:
-        need(not r.err or "--profile" in arguments, f"{r.what}: says on stderr: {r.err[:500]!r}")
+        need(not r.err or env or TELLS & set(arguments), f"{r.what}: says on stderr: {r.err[:500]!r}")
     else:
         need(r.err.startswith("rlx"), f"{r.what}: no reason on stderr: {r.err[:500]!r}")
         need(r.err.endswith("\n"), f"{r.what}: the reason has no line end")
@@ -192,8 +195,11 @@ def test_arguments(_):
     for command, flags in TAKES_FILE.items():
         rlx(command, *flags, code=MISUSED)
         rlx(command, *flags, MLP, MLP, code=MISUSED)
-    for command in ("devices", "ops", "selftest"):
+    for command in ("devices", "ops", "selftest", "flags"):
         rlx(command, MLP, code=MISUSED)
+    rlx("info", MLP, "--schedule", "--memory", code=MISUSED)
+    rlx("info", MLP, "--memory", "--budget=-1", code=MISUSED)
+    rlx("run", MLP, "--stats", "--limit=-1", code=MISUSED)
     rlx("opt", MLP, code=MISUSED)
     rlx("bench", MLP, "--op", "add f32[1] f32[1]", code=MISUSED)
 
@@ -817,6 +823,169 @@ def test_colours(_):
     need("\x1b[31mIO\x1b[0m" in said, f"no colour on a terminal: {said!r}")
     said = on_terminal(["info", "nowhere.rlx"], {"NO_COLOR": "1"})
     need("\x1b[31m" not in said and "IO" in said, f"NO_COLOR is not heeded: {said!r}")
+
+
+# ---- looking inside ----------------------------------------------------------------------------
+
+LOGS = ("rlx 1\ngraph (input %x: f32[6]) {\n%a = mul %x, %x\n%b = log %x\n%c = add %b, %a\n"
+        "%d = neg %c\nreturn %d }")
+
+
+def test_flags(_):
+    rows = rlx("flags", "--json").json()
+    names = [row["name"] for row in rows]
+    need(names == sorted(set(names), key=names.index) and "RLX_VERBOSE" in names, f"flags: {names}")
+    text = rlx("flags").out
+    for row in rows:
+        need(f"{row['name']}=" in text and row["summary"] in text, f"flags: no {row['name']}")
+        need(row["kind"] in ("switch", "number", "text", "choice"), f"flags: {row}")
+    env = {"RLX_VERBOSE": "1", "RLX_WORKERS": "1"}
+    rows = {row["name"]: row for row in rlx("flags", "--json", env=env).json()}
+    need(rows["RLX_VERBOSE"]["value"] == "1", f"flags: {rows['RLX_VERBOSE']}")
+    need(rows["RLX_VERBOSE"]["source"] == "environment", f"flags: {rows['RLX_VERBOSE']}")
+
+
+def test_flags_of_the_environment(t):
+    r = rlx("devices", env={"RLX_NO_SUCH_FLAG": "1", "RLX_WORKERS": "many"})
+    need(r.err.count("\n") == 2 and "RLX_NO_SUCH_FLAG" in r.err, f"unknown names: {r.err!r}")
+    need("RLX_WORKERS takes N" in r.err, f"no number: {r.err!r}")
+    r = rlx("run", MLP, "--random", env={"RLX_VERBOSE": "1"})
+    need("pass dce: " in r.err and "compiled 6 steps" in r.err, f"verbose: {r.err!r}")
+    r = rlx("run", MLP, "--random", env={"RLX_VERBOSE": "2"})
+    need("%m1 = matmul %x, %w1: f32[4,16]" in r.err, f"verbose 2: {r.err!r}")
+    r = rlx("run", MLP, "--random", env={"RLX_GPU_SCHEDULE": "1"})
+    need(re.search(r"2 x +matmul ", r.err), f"schedule: {r.err!r}")
+    rlx("run", MLP, "--random", env={"RLX_IR_DUMP": f"{t.path}/"})
+    dump = (t.path / "main.ir.txt").read_text()
+    need("==== optimised graph" in dump and "==== plan" in dump, f"dump: {dump[:200]!r}")
+    r = call(["run", MLP, "--random"], env={"RLX_DEVICES": "null"})
+    need(r.code == DONE and " 0 0 0 0" in r.out, f"only null: {r.out!r}")
+    r = call(["run", MLP, "--random", "--device", "cpu"], env={"RLX_DEVICES": "null"})
+    need(r.code == FAILED and "RLX_DEVICES" in r.err, f"only null: {r.err!r}")
+    r = call(["run", MLP, "--random"], env={"RLX_DEVICE": "cpu:nonsense"})
+    need(r.code == FAILED and "nonsense" in r.err, f"device: {r.err!r}")
+    runs = rlx("bench", MLP, "--json", env={"RLX_BENCH_ITERS": "4"}).json()["runs"]
+    need(runs == 4, f"RLX_BENCH_ITERS=4: {runs} runs")
+
+
+def test_trace(t):
+    for flags, env in ((["--trace", t.path / "a.json"], None),
+                       ([], {"RLX_TRACE_PERFETTO": str(t.path / "a.json")})):
+        rlx("run", MLP, "--random", *flags, env=env)
+        spans = json.loads((t.path / "a.json").read_text())
+        steps = [s for s in spans if "step" in s.get("args", {})]
+        need([s["args"]["step"] for s in steps] == list(range(6)), f"trace: steps {steps}")
+        need([s["args"]["node"] for s in steps] == ["m1", "a1", "h", "m2", "a2", "y"], "trace: nodes")
+        need([s["name"] for s in steps] == ["matmul", "add", "gelu", "matmul", "add", "softmax"],
+             "trace: names")
+        names = {s["name"] for s in spans}
+        need({"compile", "dce", "upload", "submit", "wait", "readback"} <= names, f"trace: {names}")
+        for s in spans:
+            need(s["ph"] == "X" and s["cat"] == "cpu" and s["pid"] > 1 and s["tid"] > 1, f"span {s}")
+            need(s["ts"] >= 0 and s["dur"] >= 0, f"span {s}")
+        need(all(s["args"]["bytes"] > 0 for s in steps), "trace: bytes")
+        (t.path / "a.json").unlink()
+    rlx("run", MLP, "--random", "--trace", t.path / "no" / "folder.json", code=FAILED)
+
+
+def test_nans(t):
+    graph = t.write("logs.rlx", LOGS)
+    bad = "x=" + t.array("bad", [6], [1, 2, 3, -4, 0, 6])
+    good = "x=" + t.array("good", [6], [1] * 6)
+    r = rlx("run", graph, "--input", good, "--check-nans")
+    need("clean; 4 steps" in r.err, f"clean: {r.err!r}")
+    r = rlx("run", graph, "--input", bad, "--check-nans")
+    need("step 1 (log) is the first of 3 values" in r.err, f"nans: {r.err!r}")
+    need("1 NaN, 1 Inf of 6, the first at 3" in r.err, f"nans: {r.err!r}")
+    need("operand x (input) f32[6]: min -4, max 6" in r.err, f"nans: {r.err!r}")
+    need("last finite value: a (mul) f32[6]: min 0, max 36" in r.err, f"nans: {r.err!r}")
+    r = rlx("run", graph, "--input", bad, "--fail-nans", code=FAILED)
+    need("NUMERIC" in r.err and "log" in r.err, f"fail: {r.err!r}")
+    r = call(["run", graph, "--input", bad], env={"RLX_DEBUG_NANS": "fail"})
+    need(r.code == FAILED and "NUMERIC" in r.err, f"RLX_DEBUG_NANS=fail: {r.code} {r.err!r}")
+    r = call(["run", graph, "--input", bad], env={"RLX_DEBUG_NANS": "1"})
+    need(r.code == DONE and "step 1 (log)" in r.err, f"RLX_DEBUG_NANS=1: {r.code} {r.err!r}")
+
+
+def test_stats(t):
+    graph = t.write("logs.rlx", LOGS)
+    x = "x=" + t.array("x", [6], [0, 2, 3, 0, 5, -6])
+    r = rlx("run", graph, "--input", x, "--stats", "--flat", "1")
+    need(re.search(r"^ +1 mul +a +36 +4/6 +\[1\] = 4$", r.err, re.M), f"stats: {r.err!r}")
+    need(re.search(r"^ +2 log +b .* 3 NaN or Inf", r.err, re.M), f"stats: {r.err!r}")
+    r = rlx("run", graph, "--input", x, "--stats", "--limit", "2")
+    need(r.err.endswith("2 more\n") and " neg " not in r.err, f"stats --limit: {r.err!r}")
+
+
+def test_profile(t):
+    home = {"XDG_CACHE_HOME": str(t.path)}
+    r = rlx("run", MLP, "--random", "--profile", env=home)
+    need(re.search(r"2 x +matmul .* us +[\d.]+%", r.err), f"profile: {r.err!r}")
+    need(r.err.count("in all") == 2 and "measured earlier" not in r.err, f"profile: {r.err!r}")
+    files = list((t.path / "rlx").iterdir())
+    need(len(files) == 1 and files[0].stat().st_mode & 0o777 == 0o600, f"cache: {files}")
+    again = rlx("bench", MLP, "--repeat", "3", "--profile", env=home).out
+    need("measured earlier" in again, f"profile: {again!r}")
+    files[0].write_text("rlx ceilings 1\nnonsense\n")
+    p = rlx("bench", MLP, "--repeat", "3", "--profile", "--json", env=home).json()["profile"]
+    need(p["ceiling_gflops"] > 0.1 and p["flops"] == 2 * 4 * 16 * 8 + 2 * 4 * 4 * 16 + 64 + 64 + 16
+         + 5 * 16, f"profile: {p}")
+    need(sorted(k["step"] for k in p["kinds"] if k["count"] == 2) == ["add", "matmul"],
+         f"profile: {p['kinds']}")
+    need(len(p["nodes"]) == 6 and abs(sum(n["us"] for n in p["nodes"]) - p["us"]) < 0.01,
+         f"profile: {p['nodes']}")
+    times = [n["us"] for n in p["nodes"]]
+    need(times == sorted(times, reverse=True), f"profile: not sorted: {times}")
+
+
+def test_check(t):
+    for example in EXAMPLES:
+        r = rlx("check", example, "--devices", "cpu,cpu:baseline,null")
+        need("the devices agree" in r.out and "1 devices were skipped" in r.out, f"check: {r.out!r}")
+    r = rlx("check", MLP, "--exact", "--devices", "cpu,cpu", "--verbose")
+    need(r.out.count(" ok ") == 6, f"check against itself: {r.out!r}")
+    graph = t.write("g.rlx", "rlx 1\ngraph (input %x: f32[n,300]) {\n%a = neg %x\n"
+                             "%s = reduce_sum %a axes=[1]\nreturn %s }")
+    j = rlx("check", graph, "--dim", "n=50", "--json").json()
+    need([n["op"] for n in j["nodes"]] == ["neg", "reduce_sum"] and j["failed"] == 0, f"check: {j}")
+    need(j["outputs"][0]["passed"] and j["first_node"] == -1, f"check: {j}")
+    r = rlx("check", MLP, "--exact", code=FAILED, out_on_failure=True) if differs() else None
+    need(not r or "the first to differ is node" in r.out, f"check --exact: {r and r.out!r}")
+    rlx("check", MLP, "--devices", "cpu", code=MISUSED)
+    rlx("check", MLP, "--devices", "cpu,nonsense", code=FAILED)
+    rlx("check", MLP, "--devices", "null,cpu", code=FAILED)
+
+
+def differs():
+    """Whether this CPU has kernels that add up in another order than the baseline's."""
+    return "avx" in rlx("devices").out
+
+
+def test_schedule_and_memory(t):
+    r = rlx("info", MLP, "--schedule")
+    need(re.match(r"6 steps, arena [\d.]+ MiB, plan/lower bound 1\.000, 4 in place\n", r.out),
+         f"schedule: {r.out!r}")
+    need(re.search(r"^ +2 x +matmul +1\.152 +0\.320 +0\.002$", r.out, re.M), f"schedule: {r.out!r}")
+    j = rlx("info", MLP, "--schedule", "--json").json()
+    need(sum(k["count"] for k in j["kinds"]) == j["steps"] == 6, f"schedule: {j}")
+    graph = t.write("g.rlx", "rlx 1\ngraph (input %x: f32[n,8], param %w: f32[8,16]) {\n"
+                             "%y = matmul %x, %w\n%z = relu %y\nreturn %z }")
+    j = rlx("info", graph, "--memory", "--dim", "n=4", "--budget", "800", "--json").json()
+    need(j == {"weights": 512, "constants": 0, "activations": 384, "states": 0, "total": 896,
+               "inputs": 128, "budget": 800, "deficit": 96}, f"memory: {j}")
+    r = rlx("info", graph, "--memory", "--dim", "n=4", "--budget", "800")
+    need("too large: 96 bytes" in r.out, f"memory: {r.out!r}")
+    need("it fits" in rlx("info", graph, "--memory", "--dim", "n=4").out, "memory: does not fit")
+    rlx("info", graph, "--memory", code=FAILED)
+
+
+def test_print_diff(t):
+    other = t.write("other.rlx", pathlib.Path(MLP).read_text().replace("gelu", "relu"))
+    out = rlx("print", MLP, "--diff", other).out
+    need(f"--- {MLP}\n+++ {other}\n@@" in out, f"diff: {out!r}")
+    need("\n-    %h = gelu %a1: f32[4,16]\n+    %h = relu %a1: f32[4,16]\n" in out, f"diff: {out!r}")
+    need(rlx("print", MLP, "--diff", MLP).out == "", "diff with itself")
+    rlx("print", MLP, "--diff", t.path / "nowhere.rlx", code=FAILED)
 
 
 def test_documents(_):
