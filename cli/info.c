@@ -5,7 +5,7 @@ static struct {
     struct texts dims;
     const char *device;
     int64_t budget;
-    bool json, dispatch, fusion, schedule, memory;
+    bool json, dispatch, fusion, schedule, memory, bindings;
 } opt = {.device = "auto"};
 
 static const struct flag *flags(void)
@@ -17,12 +17,13 @@ static const struct flag *flags(void)
          "instead: what was fused, and what was not and why"},
         {"--schedule", FLAG_SWITCH, &opt.schedule, NULL,
          "instead: the steps it becomes, by kind, with bytes and arithmetic"},
+        {"--bindings", FLAG_SWITCH, &opt.bindings, NULL,
+         "instead: what goes in and out, where it lies, and weights by group"},
         {"--memory", FLAG_SWITCH, &opt.memory, NULL, "instead: the memory it will take"},
         {"--budget", FLAG_NUMBER, &opt.budget, "BYTES",
          "with --memory: what there is; else what the device has"},
         {"--device", FLAG_TEXT, &opt.device, "D", "for all of these"},
-        {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
-         "the size of a symbolic dim, for --schedule and --memory"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim, for the last three"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
@@ -89,13 +90,14 @@ static int show_memory(struct cli *c, const struct opened *o, const char *path)
     return EXIT_DONE;
 }
 
-static int show_schedule(struct cli *c, struct opened *o, const char *path)
+static int show_session(struct cli *c, struct opened *o, const char *path)
 {
     rlx_error err;
+    rlx_status s = opt.schedule
+                       ? rlx_session_schedule(o->session, opt.json, cli_write, stdout, &err)
+                       : rlx_session_bindings(o->session, opt.json, cli_write, stdout, &err);
 
-    if (rlx_session_schedule(o->session, opt.json, cli_write, stdout, &err) != RLX_OK)
-        return cli_fail(c, &err, "cannot show the schedule of", path);
-    return EXIT_DONE;
+    return s == RLX_OK ? EXIT_DONE : cli_fail(c, &err, "cannot look into", path);
 }
 
 static int describe(struct cli *c, const rlx_model *m, const char *path)
@@ -118,20 +120,22 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
-    if (opt.dispatch + opt.fusion + opt.schedule + opt.memory > 1)
-        return cli_misuse(c, "--dispatch, --fusion, --schedule and --memory: one at a time");
+    if (opt.dispatch + opt.fusion + opt.schedule + opt.memory + opt.bindings > 1)
+        return cli_misuse(
+            c, "one of --dispatch, --fusion, --schedule, --bindings and --memory at a time");
     if (opt.budget < 0)
         return cli_misuse(c, "--budget must not be negative");
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
+    bool compiled = opt.schedule || opt.bindings;
     struct open_options options = {
-        .path = args.at[0], .device = opt.device, .dims = &opt.dims, .random = opt.schedule};
-    if (opt.schedule)
+        .path = args.at[0], .device = opt.device, .dims = &opt.dims, .random = compiled};
+    if (compiled)
         code = opened_open_model(&o, c, m, &options);
     else
         code = opened_values(&o, c, m, &options);
     if (code == EXIT_DONE)
-        code = opt.schedule                 ? show_schedule(c, &o, args.at[0])
+        code = compiled                     ? show_session(c, &o, args.at[0])
                : opt.memory                 ? show_memory(c, &o, args.at[0])
                : opt.dispatch || opt.fusion ? show_report(c, m, args.at[0])
                                             : describe(c, m, args.at[0]);
@@ -142,7 +146,8 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_info = {
     .name = "info",
     .summary = "Show the inputs, params, outputs and ops of a file",
-    .usage = "rlx info [--dispatch | --fusion | --schedule | --memory] [--device D] [--json] FILE",
+    .usage = "rlx info [--dispatch | --fusion | --schedule | --bindings | --memory] [--device D]\n"
+             "         [--json] FILE",
     .details = "FILE is a graph in the text form (*.rlx), - for standard input.",
     .run = run,
     .flags = flags,

@@ -116,6 +116,10 @@ RLX_API rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_
 /* Its steps by kind: how many, bytes read and written, arithmetic; a table, or JSON. */
 RLX_API rlx_status rlx_session_schedule(rlx_session *s, bool json, rlx_write_fn write, void *user,
                                         rlx_error *err);
+/* What goes in and out of it, with types, places and bytes, and the weights in groups: params whose
+ * names agree up to their last dot. A table, or JSON. */
+RLX_API rlx_status rlx_session_bindings(rlx_session *s, bool json, rlx_write_fn write, void *user,
+                                        rlx_error *err);
 /* What a model will take, before a session is made. A param that several nodes read counts once. */
 typedef struct rlx_memory_estimate {
     uint64_t weights, constants, activations, states, total; /* bytes */
@@ -216,7 +220,7 @@ RLX_API rlx_status rlx_ceilings_measure(rlx_context *ctx, bool fresh, rlx_ceilin
 typedef enum rlx_tolerance { RLX_TOLERANCE_STRICT, RLX_TOLERANCE_HALF } rlx_tolerance;
 typedef struct rlx_comparison {
     uint64_t count, nan_count; /* NaN on either side fails */
-    double max_abs, max_rel; /* the latter of each element by itself */
+    double max_abs, max_rel;   /* the latter of each element by itself */
     double mean_abs, cosine;
     int64_t worst_index; /* of the first NaN, else of max_abs; -1: there are no elements */
     bool passed;

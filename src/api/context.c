@@ -170,7 +170,7 @@ static rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, 
     if (!name.ptr || name.len == 0 || name.len >= sizeof(((rlx_device *)0)->name))
         return diag_fail(d, RLX_ERROR_ARGUMENT, "a device name has 1 to 31 bytes, not %zu",
                          name.len);
-    if (!flags_allow_device(ctx, name))
+    if (!flags_allow_device(ctx, name, false))
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "RLX_DEVICES does not allow \"%.*s\", only: %s",
                          STR_ARG(name), context_flag(ctx, FLAG_DEVICES)->text);
     pthread_mutex_lock(&ctx->lock);
@@ -234,7 +234,7 @@ bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out)
     snprintf(out->name, sizeof out->name, "%s", ops->name);
     snprintf(out->description, sizeof out->description, "%s", t.description);
     snprintf(out->features, sizeof out->features, "%s", t.features);
-    out->present = flags_allow_device(ctx, rlx_cstr(ops->name));
+    out->present = flags_allow_device(ctx, rlx_cstr(ops->name), true);
     if (!out->present)
         snprintf(out->description, sizeof out->description, "not allowed by RLX_DEVICES");
     out->threads = t.threads;

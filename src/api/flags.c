@@ -31,14 +31,13 @@ void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc)
             strcmp(nans->text, "fail") == 0 ? RLX_NUMERICS_FAIL : RLX_NUMERICS_REPORT;
 }
 
-/* "cpu" allows "cpu:baseline" as well. */
-static bool allows(rlx_str entry, rlx_str name)
+/* "cpu:baseline" is a kind of "cpu". */
+static bool is_kind_of(rlx_str name, rlx_str kind)
 {
-    return str_eq(entry, name) || (entry.len && name.len > entry.len && str_starts(name, entry) &&
-                                   name.ptr[entry.len] == ':');
+    return kind.len && name.len > kind.len && str_starts(name, kind) && name.ptr[kind.len] == ':';
 }
 
-bool flags_allow_device(const struct rlx_context *ctx, rlx_str name)
+bool flags_allow_device(const struct rlx_context *ctx, rlx_str name, bool or_kind_of_it)
 {
     const char *list = context_flag(ctx, FLAG_DEVICES)->text;
 
@@ -46,7 +45,9 @@ bool flags_allow_device(const struct rlx_context *ctx, rlx_str name)
         return true;
     for (const char *at = list; *at;) {
         size_t len = strcspn(at, ", ");
-        if (allows((rlx_str){at, len}, name))
+        rlx_str entry = {at, len};
+        if (str_eq(entry, name) || is_kind_of(name, entry) ||
+            (or_kind_of_it && is_kind_of(entry, name)))
             return true;
         at += len + (at[len] != 0);
     }

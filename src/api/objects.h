@@ -215,8 +215,8 @@ static inline const struct flag_value *context_flag(const struct rlx_context *ct
 }
 /* What "auto" means here (RLX_DEVICE, RLX_DEVICES, else the first there is). */
 rlx_str flags_auto_device(const struct rlx_context *ctx);
-/* May a device of that name be opened? (RLX_DEVICES) */
-bool flags_allow_device(const struct rlx_context *ctx, rlx_str name);
+/* May a device of that name be opened? Or, if asked, one that is a kind of it? (RLX_DEVICES) */
+bool flags_allow_device(const struct rlx_context *ctx, rlx_str name, bool or_kind_of_it);
 /* One line for whoever listens, if anybody does. */
 void context_log(const struct rlx_context *ctx, int level, const char *line);
 void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines);

@@ -29,6 +29,9 @@ rlx_status observe_open(struct rlx_session *s, struct diag *d)
 {
     if (s->desc.check_numerics == RLX_NUMERICS_OFF)
         return RLX_OK;
+    if (s->desc.check_numerics > RLX_NUMERICS_FAIL)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "there is no check_numerics %d",
+                         (int)s->desc.check_numerics);
     s->observer = mem_alloc(&s->model->ctx->mem, sizeof *s->observer);
     if (!s->observer)
         return diag_no_memory(d, sizeof *s->observer);
@@ -106,7 +109,7 @@ static void after_step(void *user, int32_t step, uint64_t start, uint64_t end)
                                         .flops = ir_node_flops(g, ir_node(g, st->node)),
                                     });
     if (trace_of(s))
-        trace_span(trace_of(s), st->name, start, end,
+        trace_span(trace_of(s), st->name, end ? start : observe_now(s), end,
                    &(struct trace_args){.category = s->device->backend->ops->name,
                                         .is_step = true,
                                         .step = step,

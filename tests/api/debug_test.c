@@ -1,10 +1,13 @@
 /* debug_test.c: looking into runs: NaN, watchers, traces, flags, schedules, estimates. */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../test.h"
+#include "api/trace.h"
+#include "base/mem.h"
 #include "rlx/graph.h"
 #include "rlx/tools.h"
 
@@ -274,6 +277,38 @@ TEST(trace, has_a_span_per_step_and_stage_and_is_whole_at_any_time)
     expect_str(t, test_read(t, path, NULL), text); /* closing adds nothing */
 }
 
+#define SPANS 200
+
+static void *write_spans(void *user)
+{
+    for (int i = 0; i < SPANS; i++)
+        trace_span(user, "work", trace_now(user), 0,
+                   &(struct trace_args){.is_step = true, .step = i, .label = rlx_cstr("x")});
+    return NULL;
+}
+
+TEST(trace, threads_do_not_mix_their_events)
+{
+    const char *path = test_temp(t, "trace.json");
+    pthread_t thread[4];
+    struct trace *trace;
+    struct diag d;
+
+    diag_init(&d, "test");
+    require_ok(t, trace_open(&trace, path, mem_default(), &d));
+    for (int i = 0; i < 4; i++)
+        require(t, pthread_create(&thread[i], NULL, write_spans, trace) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    trace_close(trace);
+    const char *text = test_read(t, path, NULL);
+    require(t, text);
+    expect_eq(t, count_of(text, "{\"name\":\"work\",\"cat\":\"rlx\",\"ph\":\"X\",\"ts\":"),
+              4 * SPANS);
+    expect_eq(t, count_of(text, ",\"node\":\"x\",\"bytes\":0}},\n"), 4 * SPANS - 1);
+    expect_eq(t, count_of(text, "\n"), 4 * SPANS + 2);
+}
+
 TEST(trace, a_file_that_cannot_be_written_is_said)
 {
     rlx_context *ctx;
@@ -313,6 +348,7 @@ TEST(context_flags, decide_what_auto_means_and_what_may_be_opened)
     expect_contains(t, err.message, "RLX_DEVICES");
     expect_ok(t, rlx_device_open(ctx, rlx_cstr("auto"), &dev, &err));
     rlx_device_close(dev);
+    expect(t, rlx_device_list(ctx, 0, &info) && info.present); /* a kind of cpu may be opened */
     expect(t, rlx_device_list(ctx, 1, &info) && !info.present);
     rlx_context_destroy(ctx);
 }
@@ -461,6 +497,36 @@ TEST(estimate, adds_up_before_anything_is_loaded)
     expect_status(t, rlx_model_memory(w.model, w.dev, &wrong, 1, 0, &e, &w.err), RLX_ERROR_NAME);
     expect_status(t, rlx_model_memory(w.model, w.dev, NULL, 0, 0, &e, &w.err),
                   RLX_ERROR_UNBOUND_DIM);
+    close_world(&w);
+}
+
+TEST(bindings, tell_places_and_groups)
+{
+    const char *graph = "rlx 1\ngraph (input %x: f32[8], input %u: f32[2], param %b0.w: f32[8], "
+                        "param %b0.b: f32[8],"
+                        " param %top: f32[8], state %s: f32[4]) {\n    %a = fma %x, %b0.w, %b0.b\n"
+                        "    %y = add %a, %top\n    %z = neg %s\n    return %y, %z\n}\n";
+    struct world w;
+    char text[4096] = "";
+
+    if (!open_world(t, &w, graph, NULL, NULL))
+        return close_world(&w);
+    expect_ok(t, rlx_session_bindings(w.session, true, collect, text, &w.err));
+    expect_contains(t, text,
+                    "{\"kind\":\"input\",\"name\":\"u\",\"type\":\"f32[2]\","
+                    "\"region\":\"unused\"");
+    expect_contains(t, text,
+                    "\"name\":\"b0.w\",\"type\":\"f32[8]\",\"region\":\"weights\","
+                    "\"offset\":0,\"bytes\":32");
+    expect_contains(t, text, "\"region\":\"states\",\"offset\":0,\"bytes\":16");
+    expect_contains(t, text, "{\"kind\":\"output\",\"name\":\"z\"");
+    expect_contains(t, text,
+                    "\"groups\":[{\"name\":\"b0\",\"params\":2,\"bytes\":64},"
+                    "{\"name\":\"\",\"params\":1,\"bytes\":32}]");
+    text[0] = 0;
+    expect_ok(t, rlx_session_bindings(w.session, false, collect, text, &w.err));
+    expect_contains(t, text, "(no group)");
+    expect_status(t, rlx_session_bindings(NULL, false, collect, text, &w.err), RLX_ERROR_ARGUMENT);
     close_world(&w);
 }
 

@@ -968,6 +968,10 @@ def test_schedule_and_memory(t):
     need(re.search(r"^ +2 x +matmul +1\.152 +0\.320 +0\.002$", r.out, re.M), f"schedule: {r.out!r}")
     j = rlx("info", MLP, "--schedule", "--json").json()
     need(sum(k["count"] for k in j["kinds"]) == j["steps"] == 6, f"schedule: {j}")
+    j = rlx("info", MLP, "--bindings", "--json").json()
+    need([b["name"] for b in j["bindings"]] == ["x", "w1", "b1", "w2", "b2", "y"], f"bindings: {j}")
+    need(re.search(r"^param +w1 +f32\[8,16\] +weights +0 +512$",
+                   rlx("info", MLP, "--bindings").out, re.M), "bindings: no w1")
     graph = t.write("g.rlx", "rlx 1\ngraph (input %x: f32[n,8], param %w: f32[8,16]) {\n"
                              "%y = matmul %x, %w\n%z = relu %y\nreturn %z }")
     j = rlx("info", graph, "--memory", "--dim", "n=4", "--budget", "800", "--json").json()
