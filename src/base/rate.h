@@ -5,7 +5,7 @@
 #include "base/pool.h"
 
 /* f32 multiply-adds and copied bytes (read and written both counted) per second, all threads of the
- * pool together; the best of a few tries, in about a tenth of a second. */
+ * pool together; the best of a few tries, in about a third of a second. */
 struct rate {
     double flops, copy;
 };

@@ -845,6 +845,12 @@ def test_flags(_):
     need(rows["RLX_VERBOSE"]["source"] == "environment", f"flags: {rows['RLX_VERBOSE']}")
 
 
+def test_flags_are_documented(_):
+    told = re.findall(r"^\| `(RLX_\w+)` \|.*\| (.*) \|$", (ROOT / "docs/debugging.md").read_text(), re.M)
+    there = [(row["name"], row["summary"]) for row in rlx("flags", "--json").json()]
+    need(told == there, f"docs/debugging.md: {set(told) ^ set(there)}")
+
+
 def test_flags_of_the_environment(t):
     r = rlx("devices", env={"RLX_NO_SUCH_FLAG": "1", "RLX_WORKERS": "many"})
     need(r.err.count("\n") == 2 and "RLX_NO_SUCH_FLAG" in r.err, f"unknown names: {r.err!r}")
