@@ -6,6 +6,7 @@
 #include "api/compile_watch.h"
 #include "base/json.h"
 #include "ir/cost.h"
+#include "ir/phase.h"
 #include "rlx/tools.h"
 
 struct kind {
@@ -56,6 +57,20 @@ static struct kind *gather(const struct program *p, struct arena *arena, size_t 
     return kind;
 }
 
+/* How many nodes are in each phase; false: no memory. */
+static bool count_phases(const struct program *p, struct arena *arena, size_t count[PHASE_COUNT])
+{
+    const struct ir_graph *g = ir_entry(p->mod);
+    enum ir_phase *phase = arena_array(arena, enum ir_phase, g->node.len);
+
+    if (!phase)
+        return false;
+    ir_phases(g, phase);
+    for (size_t i = 0; i < g->node.len; i++)
+        count[phase[i]]++;
+    return true;
+}
+
 static double plan_ratio(const struct plan *p)
 {
     return p->lower_bound ? (double)p->size[REGION_ACTS] / (double)p->lower_bound : 1;
@@ -85,14 +100,16 @@ static void print_kinds(const struct program *p, const struct kind *kind, size_t
 void schedule_print(const struct program *p, struct text *out)
 {
     struct arena arena;
-    size_t count;
+    size_t count, nodes[PHASE_COUNT] = {0};
 
     arena_init(&arena, p->mem);
     struct kind *kind = gather(p, &arena, &count);
-    if (kind)
+    out->failed |= !kind || !count_phases(p, &arena, nodes);
+    if (!out->failed) {
         print_kinds(p, kind, count, out);
-    else
-        out->failed = true;
+        text_addf(out, "nodes: %zu prologue, %zu steady, %zu epilogue\n", nodes[PHASE_PROLOGUE],
+                  nodes[PHASE_STEADY], nodes[PHASE_EPILOGUE]);
+    }
     arena_free(&arena);
 }
 
@@ -106,17 +123,20 @@ static void schedule_json(const struct program *p, struct text *out)
 {
     struct arena arena;
     struct json j;
-    size_t count;
+    size_t count, nodes[PHASE_COUNT] = {0};
 
     arena_init(&arena, p->mem);
     struct kind *kind = gather(p, &arena, &count);
-    out->failed |= kind == NULL;
+    out->failed |= !kind || !count_phases(p, &arena, nodes);
     json_init(&j, out);
     json_open(&j, '{');
     json_number(&j, "steps", p->steps->step_count);
     json_number(&j, "arena", p->plan->size[REGION_ACTS]);
     json_number(&j, "lower_bound", p->plan->lower_bound);
     json_number(&j, "in_place", p->plan->in_place);
+    json_number(&j, "prologue_nodes", nodes[PHASE_PROLOGUE]);
+    json_number(&j, "steady_nodes", nodes[PHASE_STEADY]);
+    json_number(&j, "epilogue_nodes", nodes[PHASE_EPILOGUE]);
     json_key(&j, "kinds");
     json_open(&j, '[');
     for (size_t i = 0; kind && i < count; i++) {
