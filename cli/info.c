@@ -49,9 +49,10 @@ static void memory_text(const rlx_memory_estimate *e)
     const struct {
         const char *what;
         uint64_t bytes;
-    } rows[] = {
-        {"weights", e->weights}, {"constants", e->constants}, {"activations", e->activations},
-        {"states", e->states},   {"in all", e->total},        {"budget", e->budget}};
+    } rows[] = {{"weights", e->weights},     {"their copies", e->weight_copies},
+                {"constants", e->constants}, {"activations", e->activations},
+                {"states", e->states},       {"in all", e->total},
+                {"budget", e->budget}};
     char text[32];
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -79,12 +80,14 @@ static int show_memory(struct cli *c, const struct opened *o, const char *path)
     if (s != RLX_OK)
         return cli_fail(c, &err, "cannot plan", path);
     if (opt.json)
-        printf("{\"weights\": %llu, \"constants\": %llu, \"activations\": %llu, \"states\": %llu, "
+        printf("{\"weights\": %llu, \"weight_copies\": %llu, \"constants\": %llu, \"activations\": "
+               "%llu, \"states\": %llu, "
                "\"total\": %llu, \"inputs\": %llu, \"budget\": %llu, \"deficit\": %llu}\n",
-               (unsigned long long)e.weights, (unsigned long long)e.constants,
-               (unsigned long long)e.activations, (unsigned long long)e.states,
-               (unsigned long long)e.total, (unsigned long long)e.inputs,
-               (unsigned long long)e.budget, (unsigned long long)e.deficit);
+               (unsigned long long)e.weights, (unsigned long long)e.weight_copies,
+               (unsigned long long)e.constants, (unsigned long long)e.activations,
+               (unsigned long long)e.states, (unsigned long long)e.total,
+               (unsigned long long)e.inputs, (unsigned long long)e.budget,
+               (unsigned long long)e.deficit);
     else
         memory_text(&e);
     return EXIT_DONE;

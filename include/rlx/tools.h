@@ -123,6 +123,7 @@ RLX_API rlx_status rlx_session_bindings(rlx_session *s, bool json, rlx_write_fn 
 /* What a model will take, before a session is made. A param that several nodes read counts once. */
 typedef struct rlx_memory_estimate {
     uint64_t weights, constants, activations, states, total; /* bytes */
+    uint64_t weight_copies;                                  /* weights as kernels pack them */
     uint64_t inputs;                                         /* of the activations */
     uint64_t budget;  /* what was given, else the device's memory; 0: not known */
     uint64_t deficit; /* how far the total is above the budget; 0: it fits */

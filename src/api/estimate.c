@@ -39,11 +39,12 @@ static rlx_status plan_module(rlx_device *dev, struct ir_module *mod, const stru
                               struct arena *arena, struct plan **out, struct diag *d)
 {
     static const struct pass_options options;
-    static const struct select_options select;
+    static const struct select_options select = {.pack_weights = true};
+    const struct select_graph graph = {.graph = ir_entry(mod)};
     struct steps *steps;
 
     TRY(pass_all(mod, target, &options, d));
-    TRY(lower_select(ir_entry(mod), dev->backend, &select, NULL, arena, &steps, d));
+    TRY(lower_select(&graph, dev->backend, &select, arena, &steps, d));
     return plan_build(steps, &(struct plan_options){.align = target->alignment}, arena, out, d);
 }
 
@@ -69,7 +70,10 @@ static rlx_status estimate(const rlx_model *m, rlx_device *dev, const rlx_dim_si
     TRY(s);
     e.constants = plan->size[REGION_CONSTS];
     e.activations = plan->size[REGION_ACTS];
+    for (size_t i = 0; i < plan->steps->packing_count; i++)
+        e.weight_copies += plan->steps->value[plan->steps->packing[i].value].bytes;
     if (__builtin_add_overflow(e.weights, e.constants, &e.total) ||
+        __builtin_add_overflow(e.total, e.weight_copies, &e.total) ||
         __builtin_add_overflow(e.total, e.activations, &e.total) ||
         __builtin_add_overflow(e.total, e.states, &e.total))
         return diag_fail(d, RLX_ERROR_LIMIT, "the sum of the model's memory overflows 64 bits");

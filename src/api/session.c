@@ -137,7 +137,7 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
         return diag_no_memory(d, sizeof *s);
     s->model = m;
     s->device = dev;
-    s->desc = resolved;
+    s->desc = *desc;
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
     device_retain(dev);
