@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plan/liveness.h"
+#include "plan/saved.h"
 
 static bool round_up(uint64_t x, uint64_t align, uint64_t *out)
 {
@@ -109,6 +110,17 @@ static rlx_status share_nothing(struct plan *p, struct steps *s, const struct ro
     return lay_out(p, s, REGION_ACTS, d);
 }
 
+void plan_place_views(struct steps *s)
+{
+    for (size_t i = 0; i < s->value_count; i++) {
+        struct value *v = &s->value[i];
+        if (v->root == (int32_t)i)
+            continue;
+        v->offset = s->value[v->root].offset + v->view_offset; /* inside its root: checked */
+        v->region = s->value[v->root].region;
+    }
+}
+
 static rlx_status build(struct plan *p, struct steps *s, const struct plan_options *o,
                         struct arena *scratch, struct diag *d)
 {
@@ -123,14 +135,11 @@ static rlx_status build(struct plan *p, struct steps *s, const struct plan_optio
     TRY(lay_out(p, s, REGION_STATE, d));
     TRY(lay_out(p, s, REGION_OUTSIDE, d));
     TRY(sum_roots(p, s, d));
-    TRY((o->no_reuse ? share_nothing : share_out)(p, s, root, o, scratch, d));
-    for (size_t i = 0; i < s->value_count; i++) {
-        struct value *v = &s->value[i];
-        if (v->root == (int32_t)i)
-            continue;
-        v->offset = s->value[v->root].offset + v->view_offset; /* inside its root: checked */
-        v->region = s->value[v->root].region;
-    }
+    if (o->saved)
+        TRY(plan_restore(p, s, root, o->saved, scratch, d));
+    if (!p->restored)
+        TRY((o->no_reuse ? share_nothing : share_out)(p, s, root, o, scratch, d));
+    plan_place_views(s);
     return o->check ? plan_check(p, scratch, d) : RLX_OK;
 }
 

@@ -56,6 +56,16 @@ struct plan_options {
     bool no_in_place;
     bool check;      /* run the checks of plan_check afterwards */
     uint64_t budget; /* as in plan_problem */
+    /* Offsets of an earlier plan, taken over where they fit these very steps; NULL: none. */
+    const struct plan_saved *saved;
+};
+
+/* A plan as a file has it: steps (works are NULL) with the offsets of their values. Nothing in it
+ * is trusted: see saved.c. */
+struct plan_saved {
+    const struct steps *steps;
+    uint64_t size[REGION_COUNT];
+    uint64_t align;
 };
 
 struct plan {
@@ -66,6 +76,8 @@ struct plan {
     int32_t peak;
     const char *method;
     uint32_t in_place; /* outputs that took over an input */
+    bool restored;     /* the offsets are those of plan_options.saved */
+    char misfit[120];  /* why they were not; "" if there were none */
 };
 
 rlx_status plan_build(struct steps *s, const struct plan_options *o, struct arena *arena,

@@ -1,0 +1,14 @@
+/* saved.h: offsets of an earlier plan (saved.c), and what plan.c lends it. */
+#ifndef PLAN_SAVED_H
+#define PLAN_SAVED_H
+
+#include "plan/liveness.h"
+
+/* Takes the saved offsets over if the steps are the saved ones and every rule holds: p->restored
+ * is set then, else p->misfit says why. Fails for want of memory only. */
+rlx_status plan_restore(struct plan *p, struct steps *s, const struct root *root,
+                        const struct plan_saved *saved, struct arena *scratch, struct diag *d);
+
+void plan_place_views(struct steps *s); /* each view where its root is */
+
+#endif
