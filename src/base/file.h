@@ -32,4 +32,23 @@ rlx_status file_write(const char *path, const void *data, size_t size, struct di
 /* The same, readable and writable by its owner alone. */
 rlx_status file_write_private(const char *path, const void *data, size_t size, struct diag *d);
 
+/* The same, piece by piece, for what is too large to put together first. Nothing shows under the
+ * path before file_commit. A failed call has given everything up already; file_abandon after it, or
+ * after a commit, does nothing. */
+struct file_writer {
+    bool open;
+    int fd;
+    uint64_t size; /* so far */
+    char target[4096], temp[4096];
+};
+enum file_access { FILE_FOR_ALL, FILE_PRIVATE }; /* what the umask leaves of 0666, or 0600 */
+rlx_status file_begin(struct file_writer *w, const char *path, enum file_access access,
+                      struct diag *d);
+rlx_status file_add(struct file_writer *w, const void *data, size_t size, struct diag *d);
+/* Over bytes that were added before. */
+rlx_status file_patch(struct file_writer *w, uint64_t at, const void *data, size_t size,
+                      struct diag *d);
+rlx_status file_commit(struct file_writer *w, struct diag *d);
+void file_abandon(struct file_writer *w);
+
 #endif

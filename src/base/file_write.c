@@ -37,8 +37,8 @@ static rlx_status find_target(const char *path, char target[PATH_MAX], struct di
 }
 
 /* Creates a new file beside the target, for writing, and names it in temp. */
-static rlx_status create_temp(const char *target, mode_t mode, char temp[PATH_MAX], int *fd,
-                              struct diag *d)
+static rlx_status create_temp(const char *target, enum file_access access, char temp[PATH_MAX],
+                              int *fd, struct diag *d)
 {
     enum { TRIES = 100 };
     const char *slash = strrchr(target, '/');
@@ -46,6 +46,7 @@ static rlx_status create_temp(const char *target, mode_t mode, char temp[PATH_MA
     struct timespec now = {0};
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t salt = hash_mix((uint64_t)now.tv_nsec, (uint64_t)getpid());
+    mode_t mode = access == FILE_PRIVATE ? 0600 : 0666;
 
     for (uint64_t i = 0; i < TRIES; i++) {
         int len =
@@ -76,32 +77,84 @@ static int write_all(int fd, const char *data, size_t size)
     return 0;
 }
 
-static rlx_status write_mode(const char *path, const void *data, size_t size, mode_t mode,
-                             struct diag *d)
+static rlx_status give_up(struct file_writer *w, int err, struct diag *d)
 {
-    char target[PATH_MAX], temp[PATH_MAX];
-    int fd = -1;
+    rlx_status s = io_error_errno(d, "cannot write", rlx_cstr(w->target), err);
 
-    TRY(find_target(path, target, d));
-    TRY(create_temp(target, mode, temp, &fd, d));
-    int err = write_all(fd, data, size);
-    if (close(fd) != 0 && !err)
-        err = errno; /* a network file system may only now find that it has no room */
-    if (!err && rename(temp, target) != 0)
-        err = errno;
-    if (err) {
-        unlink(temp);
-        return io_error_errno(d, "cannot write", rlx_cstr(path), err);
-    }
+    file_abandon(w);
+    return s;
+}
+
+rlx_status file_begin(struct file_writer *w, const char *path, enum file_access access,
+                      struct diag *d)
+{
+    _Static_assert(sizeof w->target >= PATH_MAX && sizeof w->temp >= PATH_MAX, "a path fits");
+    w->open = false;
+    w->size = 0;
+    TRY(find_target(path, w->target, d));
+    TRY(create_temp(w->target, access, w->temp, &w->fd, d));
+    w->open = true;
     return RLX_OK;
+}
+
+rlx_status file_add(struct file_writer *w, const void *data, size_t size, struct diag *d)
+{
+    int err = write_all(w->fd, data, size);
+
+    w->size += size;
+    return err ? give_up(w, err, d) : RLX_OK;
+}
+
+rlx_status file_patch(struct file_writer *w, uint64_t at, const void *data, size_t size,
+                      struct diag *d)
+{
+    int err = lseek(w->fd, (off_t)at, SEEK_SET) < 0 ? errno : write_all(w->fd, data, size);
+
+    if (!err && lseek(w->fd, (off_t)w->size, SEEK_SET) < 0)
+        err = errno;
+    return err ? give_up(w, err, d) : RLX_OK;
+}
+
+rlx_status file_commit(struct file_writer *w, struct diag *d)
+{
+    /* A network file system may only now find that it has no room. */
+    int err = close(w->fd) != 0 ? errno : 0;
+
+    w->fd = -1;
+    if (!err && rename(w->temp, w->target) != 0)
+        err = errno;
+    if (err)
+        return give_up(w, err, d);
+    w->open = false;
+    return RLX_OK;
+}
+
+void file_abandon(struct file_writer *w)
+{
+    if (!w->open)
+        return;
+    if (w->fd >= 0)
+        close(w->fd);
+    unlink(w->temp);
+    w->open = false;
+}
+
+static rlx_status write_whole(const char *path, enum file_access access, const void *data,
+                              size_t size, struct diag *d)
+{
+    struct file_writer w;
+
+    TRY(file_begin(&w, path, access, d));
+    TRY(file_add(&w, data, size, d));
+    return file_commit(&w, d);
 }
 
 rlx_status file_write(const char *path, const void *data, size_t size, struct diag *d)
 {
-    return write_mode(path, data, size, 0666, d);
+    return write_whole(path, FILE_FOR_ALL, data, size, d);
 }
 
 rlx_status file_write_private(const char *path, const void *data, size_t size, struct diag *d)
 {
-    return write_mode(path, data, size, 0600, d);
+    return write_whole(path, FILE_PRIVATE, data, size, d);
 }

@@ -386,3 +386,33 @@ TEST(file, a_failed_rename_removes_the_other_file)
     expect_error(t, RLX_ERROR_IO, "File name too long", &d.first);
     expect_eq(t, count_entries(folder), 0);
 }
+
+TEST(file, is_written_piece_by_piece)
+{
+    const char *path = test_temp(t, "pieces");
+    struct file_writer w;
+    struct stat st;
+    size_t len;
+
+    require_ok(t, file_begin(&w, path, FILE_PRIVATE, NULL));
+    expect_ok(t, file_add(&w, "0123", 4, NULL));
+    expect_ok(t, file_patch(&w, 1, "xy", 2, NULL));
+    expect_ok(t, file_add(&w, "45", 2, NULL));
+    expect_eq_u64(t, w.size, 6);
+    expect(t, stat(path, &st) != 0); /* not yet */
+    expect_ok(t, file_commit(&w, NULL));
+    file_abandon(&w); /* does nothing now */
+    const char *got = test_read(t, path, &len);
+    require(t, got && len == 6);
+    expect_bytes(t, got, "0xy345", 6);
+    require(t, stat(path, &st) == 0);
+    expect_eq(t, st.st_mode & 0777, 0600);
+
+    require_ok(t, file_begin(&w, path, FILE_FOR_ALL, NULL));
+    expect_ok(t, file_add(&w, "new", 3, NULL));
+    expect(t, access(w.temp, F_OK) == 0);
+    file_abandon(&w);
+    expect(t, access(w.temp, F_OK) != 0);
+    got = test_read(t, path, &len);
+    expect_eq_u64(t, len, 6);
+}
