@@ -9,6 +9,11 @@
 struct text_print_options {
     bool elide; /* for people: constants end in "..." after 8 elements; this no longer parses */
     bool types; /* ": f32[4,8]" behind every node */
+    /* The bytes of a constant stand elsewhere, under this name: it prints as `npy "name"`, and
+     * load_npy of whoever parses the text finds them. false: they stand in the text. May be NULL.
+     */
+    bool (*elsewhere)(void *user, const struct ir_node *n, char name[32]);
+    void *user;
 };
 rlx_status ir_print(const struct ir_module *m, const struct text_print_options *o, struct text *out,
                     struct diag *d);

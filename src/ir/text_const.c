@@ -324,19 +324,25 @@ static bool reads_back(rlx_dtype dtype, const unsigned char *from)
     return true;
 }
 
-void text_print_const(const struct ir_module *m, const struct ir_node *n, bool elide,
-                      struct text *out)
+void text_print_const(const struct ir_module *m, const struct ir_node *n,
+                      const struct text_print_options *o, struct text *out)
 {
     const struct attr_const_ *a = &n->attr.const_;
+    char name[32];
     const unsigned char *data = a->data.ptr;
     size_t size = rlx_dtype_size(a->dtype), count = size ? a->data.len / size : 0;
-    size_t shown = elide && count > MAX_ELIDED ? MAX_ELIDED : count;
+    size_t shown = o->elide && count > MAX_ELIDED ? MAX_ELIDED : count;
     bool braces = shown < count || count <= MAX_IN_BRACES;
 
-    for (size_t i = 0; i < count && braces && !elide; i++)
+    for (size_t i = 0; i < count && braces && !o->elide; i++)
         braces = reads_back(a->dtype, data + i * size);
     text_add(out, STR("const "));
     ir_print_type(m, &n->type, out);
+    if (o->elsewhere && o->elsewhere(o->user, n, name)) {
+        text_add(out, STR(" npy "));
+        text_print_string(rlx_cstr(name), out);
+        return;
+    }
     if (!braces) {
         text_add(out, STR(" bytes "));
         text_print_hex(data, a->data.len, out);

@@ -84,8 +84,8 @@ void text_print_f64(double v, struct text *out);
 
 /* text_const.c: behind the word const, to its end. */
 rlx_status text_parse_const(struct text_parser *p, struct ir_new_node *n);
-void text_print_const(const struct ir_module *m, const struct ir_node *n, bool elide,
-                      struct text *out);
+void text_print_const(const struct ir_module *m, const struct ir_node *n,
+                      const struct text_print_options *o, struct text *out);
 
 /* text_attr.c: all attributes in front, over attr's present values. */
 rlx_status text_parse_attrs(struct text_parser *p, rlx_op op, union ir_attr *attr);

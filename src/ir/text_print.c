@@ -129,7 +129,7 @@ static void print_node(struct printer *p, const struct text_names *names, const 
     text_add(out, names->name[id]);
     text_add(out, STR(" = "));
     if (n->op == RLX_OP_const) {
-        text_print_const(p->mod, n, p->options->elide, out);
+        text_print_const(p->mod, n, p->options, out);
         text_add(out, STR("\n"));
         return;
     }

@@ -103,7 +103,7 @@ static void print_details(const struct ir_graph *g, const struct ir_node *n, str
         ir_print_attrs(g->mod, n->op, &n->attr, t);
     } else if (type_count(&n->type, &count) && count <= SHOWN_ELEMENTS) {
         size_t before = t->len;
-        text_print_const(g->mod, n, true, t);
+        text_print_const(g->mod, n, &(struct text_print_options){.elide = true}, t);
         const char *brace = t->failed ? NULL : strchr(t->at + before, '{');
         if (brace) { /* what stands before it is the type */
             size_t left = strlen(brace);

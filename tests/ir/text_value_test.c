@@ -334,3 +334,45 @@ TEST(text, order_of_symbols_is_kept)
         t, "rlx 1 dim a dim y dim z graph (input %x: f32[z*y+z,y*a]) { return %x }",
         "rlx 1\ndim a\ndim y\ndim z\ngraph (input %x: f32[y*z+z,a*y]) {\n    return %x\n}\n");
 }
+
+/* ---- constants whose bytes stand elsewhere ---- */
+
+static bool name_large(void *user, const struct ir_node *n, char name[32])
+{
+    (void)user;
+    snprintf(name, 32, "blob %zu", n->attr.const_.data.len);
+    return n->attr.const_.data.len >= 12;
+}
+
+static rlx_status find_blob(void *user, rlx_str name, struct arena *arena, struct ir_type *type,
+                            const void **data, struct diag *d)
+{
+    (void)arena, (void)d;
+    *type = (struct ir_type){RLX_DTYPE_f32, 1, {3}};
+    *data = str_eq(name, STR("blob 12")) ? user : NULL;
+    return RLX_OK;
+}
+
+TEST(text, constants_may_stand_elsewhere)
+{
+    struct text_print_options o = {.elsewhere = name_large};
+    struct ir_module *m = parse(t, "rlx 1\ngraph () {\n    %a = const f32[3] {1 2 3}\n"
+                                   "    %b = const f32[2] {1 2}\n    return %a, %b\n}\n");
+    struct ir_module *again = NULL;
+    float blob[3] = {1, 2, 3};
+    struct text_parse_options read = {.load_npy = find_blob, .user = blob};
+    struct text out;
+
+    require(t, m);
+    text_init(&out, mem_default());
+    expect_ok(t, ir_print(m, &o, &out, NULL));
+    expect_str(t, out.at,
+               "rlx 1\ngraph () {\n    %a = const f32[3] npy \"blob 12\"\n"
+               "    %b = const f32[2] {1 2}\n    return %a, %b\n}\n");
+    require_ok(t, ir_parse((rlx_str){out.at, out.len}, &read, mem_default(), &again, NULL));
+    expect(t, attr_same(RLX_OP_const, &ir_entry(m)->node.at[0].attr,
+                        &ir_entry(again)->node.at[0].attr));
+    text_free(&out);
+    ir_module_destroy(again);
+    ir_module_destroy(m);
+}
