@@ -166,6 +166,10 @@ typedef struct rlx_context_desc {
     /* A file for a trace of compiles and runs, as Perfetto and chrome://tracing read it; NULL: as
      * RLX_TRACE_PERFETTO says. It is whole after every event. */
     const char *trace;
+    /* A folder for compiled programs, made if it is not there. What was compiled before, here or in
+     * another process, is then loaded from it. NULL: every program is compiled. */
+    const char *cache_dir;
+    uint64_t cache_bytes; /* that all of them may take; the least recently used go. 0: 1 GiB */
 } rlx_context_desc;
 
 /* Pass RLX_VERSION: a newer library then skips the fields an older caller has not got. */
@@ -201,8 +205,9 @@ RLX_API rlx_status rlx_model_create(rlx_graph *g, rlx_model **out, rlx_error *er
 typedef struct rlx_load_desc {
     bool read_files; /* read files into memory instead of mapping them. A mapped file that another
                         process truncates kills the reader. */
+    bool skip_checksums; /* of an artefact. All else in it is checked as ever. */
 } rlx_load_desc;
-/* A file in the text form (*.rlx). */
+/* A file in the text form (*.rlx), or an artefact (rlx/artefact.h). */
 RLX_API rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
                                   rlx_model **out, rlx_error *err);
 /* The text itself; files it names are refused. */

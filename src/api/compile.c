@@ -1,6 +1,7 @@
 /* compile.c: the compiler, in order. Read this first.
  *
  *     bind     symbols get their sizes, those with a bound stay; all is inferred and checked again
+ *     reuse    a file may have what the passes and the planner would find (reuse.c)
  *     passes   rewrite, fuse, expand what the device has no kernels for  (pass/pipeline.c)
  *     split    what depends on weights alone is computed apart           (pass/static_pack.c)
  *     size     a copy with the bounds in place of the symbols that stayed
@@ -9,12 +10,14 @@
  *     load     memory, constants, addresses into the steps               (run/program.c) */
 #include <string.h>
 
+#include "api/artefact.h"
 #include "api/compile_watch.h"
 #include "api/fold_eval.h"
 #include "api/objects.h"
 #include "api/stages.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "pass/dispatch.h"
 #include "pass/pass.h"
 #include "pass/static_pack.h"
 
@@ -36,6 +39,7 @@ struct making {
     size_t input_count;
     struct size_probes probes; /* of what stays symbolic */
     struct compile_watch watch;
+    struct reuse reuse;
     struct session_program *out;
     struct diag *d;
 };
@@ -246,7 +250,8 @@ static rlx_status make_program(struct making *k)
         .plan = {.align = s->desc.alignment ? s->desc.alignment : k->target.alignment,
                  .no_reuse = s->desc.no_reuse,
                  .no_in_place = s->desc.no_in_place,
-                 .check = s->desc.check_plan || CHECK_ALWAYS},
+                 .check = s->desc.check_plan || CHECK_ALWAYS,
+                 .saved = k->reuse.plan},
         .select = {.check_indices = s->desc.check_indices,
                    .pack_weights = !s->desc.no_packed_weights,
                    .loop_limit = s->desc.loop_limit},
@@ -264,7 +269,16 @@ static rlx_status make_program(struct making *k)
     return program_create(&desc, mod, symbolic, k->inputs, k->input_count, &k->out->program, k->d);
 }
 
-static rlx_status make(struct making *k)
+static void after_pass(void *user, const struct pass *pass, const struct ir_module *m,
+                       uint64_t changes)
+{
+    struct making *k = user;
+
+    k->s->compiled.passes++;
+    compile_watch_pass(&k->watch, pass, m, changes);
+}
+
+static rlx_status optimise(struct making *k)
 {
     struct rlx_session *s = k->s;
     struct pass_options options;
@@ -274,33 +288,96 @@ static rlx_status make(struct making *k)
     fold_eval_init(&fold, &s->model->ctx->mem, s->device->backend);
     options.eval = fold_eval_node;
     options.eval_user = &fold;
-    options.after = compile_watch_pass;
-    options.after_user = &k->watch;
-    s->device->backend->ops->describe(s->device->backend, &k->target);
-    TRY(bind(k));
-    compile_watch_bound(&k->watch, k->mod);
-    TRY(list_inputs(k));
+    options.after = after_pass;
+    options.after_user = k;
     rlx_status status = pass_all(k->mod, &k->target, &options, k->d);
     fold_eval_free(&fold);
     if (status == RLX_ERROR_UNSUPPORTED)
         stages_log_dispatch(s->model, &k->target, s->desc.dispatch);
     TRY(status);
     compile_watch_passed(&k->watch, k->mod);
+    return pass_leaves_first(k->mod, k->d);
+}
+
+/* From an optimised graph to a program. The graph itself is kept, for those who save it. */
+static rlx_status finish(struct making *k)
+{
+    TRY(ir_module_copy(k->mod, &k->s->model->ctx->mem, &k->out->optimised, k->d));
     TRY(split(k));
     if (!ir_module_is_static(k->mod))
         TRY(size_at_bounds(k));
     return make_program(k);
 }
 
+/* What is there of a program that was not finished. */
+static void drop(struct making *k)
+{
+    session_program_destroy(k->out);
+    ir_module_destroy(k->mod);
+    ir_module_destroy(k->symbolic);
+    k->mod = k->symbolic = NULL;
+    k->fixed = (struct static_part){0};
+}
+
+/* What a cache has may turn out useless as late as this: then the passes are made after all. An
+ * artefact that does is damaged. */
+static rlx_status finish_saved(struct making *k, bool *made)
+{
+    struct ir_module *bound = k->mod;
+    struct diag own, *d = k->d;
+
+    diag_init(&own, "compile");
+    k->mod = k->reuse.mod;
+    k->d = k->reuse.from == REUSE_ARTEFACT ? d : &own;
+    rlx_status status = ir_adopt_dims(k->mod, bound->dims, k->d);
+    if (status == RLX_OK)
+        status = dispatch_check(k->mod, &k->target, k->d);
+    if (status == RLX_OK)
+        status = finish(k);
+    k->d = d;
+    *made = status == RLX_OK;
+    if (*made || k->reuse.from == REUSE_ARTEFACT) {
+        ir_module_destroy(bound);
+        return status;
+    }
+    drop(k);
+    k->mod = bound;
+    if (status == RLX_ERROR_MEMORY)
+        return diag_fail(d, status, "%s", own.first.message);
+    reuse_failed(k->s, &own);
+    k->reuse = (struct reuse){0};
+    return RLX_OK;
+}
+
+static rlx_status make(struct making *k)
+{
+    struct rlx_session *s = k->s;
+    bool made = false;
+
+    s->device->backend->ops->describe(s->device->backend, &k->target);
+    TRY(bind(k));
+    compile_watch_bound(&k->watch, k->mod);
+    TRY(list_inputs(k));
+    TRY(reuse_find(s, k->mod, &k->scratch, &k->reuse, k->d));
+    if (k->reuse.mod)
+        TRY(finish_saved(k, &made));
+    if (!made) {
+        TRY(optimise(k));
+        TRY(finish(k));
+    }
+    return reuse_done(s, &k->reuse, k->out, k->d);
+}
+
 void session_program_destroy(struct session_program *p)
 {
-    if (!p->program)
-        return;
-    const rlx_allocator *mem = p->program->mem;
+    const rlx_allocator *mem = p->mem;
+
     program_destroy(p->program);
+    ir_module_destroy(p->optimised);
     ir_module_destroy(p->fixed.mod);
     mem_free(mem, p->fixed.pack, p->fixed.count * sizeof *p->fixed.pack);
     p->program = NULL;
+    p->optimised = NULL;
     p->fixed = (struct static_program){0};
 }
 
@@ -309,8 +386,7 @@ rlx_status compile(struct rlx_session *s, struct session_program *out, struct di
     const rlx_allocator *mem = &s->model->ctx->mem;
     struct making k = {.s = s, .out = out, .d = d};
 
-    out->program = NULL;
-    out->fixed = (struct static_program){0};
+    *out = (struct session_program){.mem = mem};
     compile_watch_begin(&k.watch, s->model->ctx, s->device->backend->ops->name);
     arena_init(&k.scratch, mem);
     rlx_status status = make(&k);
@@ -318,10 +394,7 @@ rlx_status compile(struct rlx_session *s, struct session_program *out, struct di
     ir_module_destroy(k.symbolic);
     arena_free(&k.scratch);
     compile_watch_end(&k.watch, status == RLX_OK ? out->program : NULL);
-    if (status == RLX_OK)
-        return RLX_OK;
-    ir_module_destroy(out->fixed.mod);
-    mem_free(mem, out->fixed.pack, out->fixed.count * sizeof *out->fixed.pack);
-    out->fixed = (struct static_program){0};
+    if (status != RLX_OK)
+        session_program_destroy(out);
     return status;
 }

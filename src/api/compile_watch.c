@@ -75,7 +75,7 @@ void compile_watch_pass(void *user, const struct pass *pass, const struct ir_mod
         return;
     snprintf(line, sizeof line, "pass %s: %llu changes, %zu nodes", pass->name,
              (unsigned long long)changes, ir_entry(m)->node.len);
-    context_log(w->ctx, 2, line);
+    context_log(w->ctx, 2, "%s", line);
 }
 
 /* ---- the dump ---- */
@@ -163,7 +163,7 @@ static void write_dump(struct compile_watch *w, const struct program *p)
     diag_init(&d, "dump");
     file_name(w, ir_entry(p->mod), path, sizeof path);
     if (file_write(path, w->dump.at, w->dump.len, &d) != RLX_OK)
-        context_log(w->ctx, 1, d.first.message);
+        context_log(w->ctx, 1, "%s", d.first.message);
 }
 
 /* ---- the end ---- */
@@ -175,7 +175,7 @@ static void log_program(const struct compile_watch *w, const struct program *p)
     snprintf(line, sizeof line, "compiled %zu steps; activations %llu bytes, lower bound %llu",
              p->steps->step_count, (unsigned long long)p->plan->size[REGION_ACTS],
              (unsigned long long)p->plan->lower_bound);
-    context_log(w->ctx, 2, line);
+    context_log(w->ctx, 2, "%s", line);
 }
 
 static void log_schedule(const struct compile_watch *w, const struct program *p)

@@ -25,7 +25,7 @@ static rlx_status check_customs(const rlx_context_desc *desc, struct diag *d)
 
 static void warn(void *user, const char *line)
 {
-    context_log(user, 1, line);
+    context_log(user, 1, "%s", line);
 }
 
 /* What the flags decide once for all objects of the context. */
@@ -40,6 +40,22 @@ static rlx_status read_flags(rlx_context *ctx, const rlx_context_desc *desc, str
     if (s != RLX_OK)
         flags_free(&ctx->flags);
     return s;
+}
+
+#define CACHE_BYTES (UINT64_C(1) << 30)
+
+static rlx_status take_cache(rlx_context *ctx, const rlx_context_desc *desc, struct diag *d)
+{
+    size_t len = desc->cache_dir ? strlen(desc->cache_dir) : 0;
+
+    if (len == 0)
+        return RLX_OK;
+    ctx->cache_dir = mem_alloc(&ctx->mem, len + 1);
+    if (!ctx->cache_dir)
+        return diag_no_memory(d, len + 1);
+    memcpy(ctx->cache_dir, desc->cache_dir, len);
+    ctx->cache_bytes = desc->cache_bytes ? desc->cache_bytes : CACHE_BYTES;
+    return RLX_OK;
 }
 
 static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
@@ -74,8 +90,13 @@ static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_con
     ctx->threads = desc->threads;
     ctx->customs = (struct ir_customs){desc->custom_ops, desc->custom_op_count};
     rlx_status s = read_flags(ctx, desc, d);
+    if (s == RLX_OK && (s = take_cache(ctx, desc, d)) != RLX_OK) {
+        trace_close(ctx->trace);
+        flags_free(&ctx->flags);
+    }
     if (s != RLX_OK) {
-        mem_free(mem, ctx, sizeof *ctx);
+        rlx_allocator own = ctx->mem;
+        mem_free(&own, ctx, sizeof *ctx);
         return s;
     }
     pthread_mutex_init(&ctx->lock, NULL);
@@ -101,6 +122,8 @@ void rlx_context_destroy(rlx_context *ctx)
     vec_free(&mem, &ctx->device);
     trace_close(ctx->trace);
     flags_free(&ctx->flags);
+    if (ctx->cache_dir)
+        mem_free(&mem, ctx->cache_dir, strlen(ctx->cache_dir) + 1);
     pthread_mutex_destroy(&ctx->lock);
     mem_free(&mem, ctx, sizeof *ctx);
 }

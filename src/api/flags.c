@@ -1,4 +1,6 @@
 /* flags.c: what the flags of a context mean for its devices and sessions (base/flags.def). */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/objects.h"
@@ -66,10 +68,17 @@ rlx_str flags_auto_device(const struct rlx_context *ctx)
     return rlx_cstr(backend_at(0)->name);
 }
 
-void context_log(const struct rlx_context *ctx, int level, const char *line)
+void context_log(const struct rlx_context *ctx, int level, const char *fmt, ...)
 {
-    if (ctx->log)
-        ctx->log(ctx->log_user, level, line);
+    char line[512];
+    va_list args;
+
+    if (!ctx->log)
+        return;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    ctx->log(ctx->log_user, level, line);
 }
 
 void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/artefact.h"
 #include "api/objects.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -88,9 +89,11 @@ static void destroy(struct rlx_model *m)
     const rlx_allocator *mem = &m->ctx->mem;
 
     for (size_t i = 0; i < m->param_count; i++)
-        mem_free(mem, m->param[i].data, (size_t)m->param[i].bytes);
+        if (!m->param[i].borrowed)
+            mem_free(mem, m->param[i].data, (size_t)m->param[i].bytes);
     vec_free(mem, &m->store);
     ir_module_destroy(m->mod);
+    artefact_destroy(m->artefact);
     arena_free(&m->arena);
     pthread_mutex_destroy(&m->lock);
     rlx_model *origin = m->origin;
@@ -98,9 +101,8 @@ static void destroy(struct rlx_model *m)
     rlx_model_destroy(origin);
 }
 
-/* mod becomes the model's when this succeeds. */
-static rlx_status from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
-                              struct diag *d)
+rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
+                             struct diag *d)
 {
     struct rlx_model *m;
 
@@ -131,7 +133,7 @@ static rlx_status from_module(rlx_context *ctx, struct ir_module *mod, rlx_model
 rlx_status model_from_copy(const rlx_model *m, struct ir_module *mod, rlx_model **out,
                            struct diag *d)
 {
-    TRY(from_module(m->ctx, mod, out, d));
+    TRY(model_from_module(m->ctx, mod, out, d));
     (*out)->origin = (struct rlx_model *)m;
     model_retain((*out)->origin);
     return RLX_OK;
@@ -148,7 +150,7 @@ static rlx_status create(rlx_graph *g, rlx_model **out, struct diag *d)
         d->count = 1;
         return g->first.status;
     }
-    TRY(from_module(g->ctx, g->mod, out, d));
+    TRY(model_from_module(g->ctx, g->mod, out, d));
     g->mod = NULL;
     rlx_graph_destroy(g);
     return RLX_OK;
@@ -169,7 +171,7 @@ static rlx_status parse(rlx_context *ctx, rlx_str text, const struct text_parse_
     struct ir_module *mod;
 
     TRY(ir_parse(text, options, &ctx->mem, &mod, d));
-    rlx_status s = from_module(ctx, mod, out, d);
+    rlx_status s = model_from_module(ctx, mod, out, d);
     if (s != RLX_OK)
         ir_module_destroy(mod);
     return s;
@@ -220,6 +222,11 @@ rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_des
     struct text_parse_options options = {load_npy, &b, &ctx->customs};
     enum file_mode mode = desc && desc->read_files ? FILE_READ : FILE_MAP;
     if (file_open(&f, path, mode, &ctx->mem, &d) == RLX_OK) {
+        if (artefact_has_magic(&f)) {
+            if (artefact_load_model(ctx, path, &f, desc, out, &d) != RLX_OK)
+                file_close(&f);
+            return diag_report(&d, err);
+        }
         parse(ctx, (rlx_str){(const char *)f.data, f.size}, &options, out, &d);
         file_close(&f);
     }
@@ -434,10 +441,11 @@ static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *va
     TRY(model_find_param(m, rlx_cstr(name), &i, d));
     const struct ir_type *type = ir_type_of(ir_entry(m->mod), m->param[i].node);
     TRY(tensor_check(value, type, "param", rlx_cstr(name), d));
-    data = m->param[i].data;
+    data = m->param[i].borrowed ? NULL : m->param[i].data;
     if (!data && m->param[i].bytes && !(data = mem_alloc(&m->ctx->mem, (size_t)m->param[i].bytes)))
         return diag_no_memory(d, (size_t)m->param[i].bytes);
     m->param[i].data = data;
+    m->param[i].borrowed = false;
     if (tensor_count(value, &count) && count)
         convert(type->dtype, data, value->dtype, value->data, count);
     return RLX_OK;

@@ -13,6 +13,7 @@
 
 #include "base/flags.h"
 #include "ir/custom.h"
+#include "rlx/artefact.h"
 #include "run/program.h"
 
 struct rlx_context {
@@ -21,6 +22,8 @@ struct rlx_context {
     void *log_user;
     struct ir_customs customs;
     int32_t threads;
+    char *cache_dir; /* of compiled programs; NULL: none */
+    uint64_t cache_bytes;
     pthread_mutex_t lock; /* of devices */
     VEC(struct rlx_device *) device;
     struct flags flags;
@@ -49,6 +52,7 @@ struct model_param {
     rlx_str name;
     uint64_t offset, bytes; /* in every store */
     void *data;             /* set before the first session; NULL: not set */
+    bool borrowed;          /* data is the artefact's */
 };
 
 struct rlx_model {
@@ -65,8 +69,10 @@ struct rlx_model {
     bool has_session; /* it is fixed now */
     bool is_static;   /* no symbolic dim: sessions compile at once */
     struct arena arena;
-    bool *used;               /* by node: something that runs reads it */
-    struct rlx_model *origin; /* whose constants it shares; NULL: none */
+    bool *used;                /* by node: something that runs reads it */
+    struct artefact *artefact; /* programs compiled earlier; NULL: none */
+    uint64_t fingerprint;      /* 0: not asked for yet; under the lock */
+    struct rlx_model *origin;  /* whose constants it shares; NULL: none */
 };
 
 /* The weights of a model on a device, shared by its sessions there. All under the model's lock. */
@@ -91,7 +97,9 @@ struct static_program {
 };
 
 struct session_program {
+    const rlx_allocator *mem;
     struct program *program;
+    struct ir_module *optimised; /* what the passes made, before weights were split off */
     struct static_program fixed;
     int64_t *binding; /* by symbol; -1: not bound, -2: it runs at any size up to its bound */
     uint64_t last_use;
@@ -160,6 +168,7 @@ struct rlx_session {
     void *profile_user;
     struct run_hooks hooks;
     struct observer *observer; /* what else looks at runs: observe.h; NULL: nothing */
+    rlx_compiled_info compiled;
     struct arena arena;
 };
 #define SESSION_PROGRAMS 4
@@ -190,6 +199,9 @@ rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, s
 rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct diag *d);
 
 /* model.c */
+/* mod becomes the model's when this succeeds. */
+rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
+                             struct diag *d);
 /* A model of mod, made from m's; constants of m's are shared, so the new one keeps m alive. mod
  * becomes the new model's when this succeeds. */
 rlx_status model_from_copy(const rlx_model *m, struct ir_module *mod, rlx_model **out,
@@ -218,7 +230,8 @@ rlx_str flags_auto_device(const struct rlx_context *ctx);
 /* May a device of that name be opened? Or, if asked, one that is a kind of it? (RLX_DEVICES) */
 bool flags_allow_device(const struct rlx_context *ctx, rlx_str name, bool or_kind_of_it);
 /* One line for whoever listens, if anybody does. */
-void context_log(const struct rlx_context *ctx, int level, const char *line);
+void context_log(const struct rlx_context *ctx, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines);
 
 /* copies.c: whatever the program needs of copied and combined weights, made where it is old. */

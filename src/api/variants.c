@@ -81,8 +81,8 @@ static rlx_status find_or_compile(rlx_session *s, struct diag *d)
             return status;
         }
         memcpy(p->binding, s->key, s->symbol_count * sizeof *s->key);
-        p->program = made.program;
-        p->fixed = made.fixed;
+        made.binding = p->binding;
+        *p = made;
     }
     p->last_use = ++s->uses;
     if (s->current != p->program)
@@ -106,11 +106,8 @@ static rlx_status check_bounds(const rlx_session *s, struct diag *d)
 /* false: there is none that could be bound by value instead. */
 static bool give_up_bounds(rlx_session *s, const rlx_error *why)
 {
-    const rlx_context *ctx = s->model->ctx;
     bool any = false, chosen = false;
-    struct text line;
 
-    text_init(&line, &ctx->mem);
     for (size_t i = 0; i < s->symbol_count; i++)
         chosen |= s->keep[i] && s->by_value[i];
     for (size_t i = 0; i < s->symbol_count; i++) {
@@ -118,13 +115,9 @@ static bool give_up_bounds(rlx_session *s, const rlx_error *why)
             continue;
         s->by_value[i] = any = true;
         s->keep[i] = false;
-        line.len = 0;
-        text_addf(&line, "dim \"%.*s\" is compiled per value, not at its bound: %s",
-                  STR_ARG(dim_symbol_name(s->dims, i)), why->message);
-        if (ctx->log && line.at)
-            ctx->log(ctx->log_user, 1, line.at);
+        context_log(s->model->ctx, 1, "dim \"%.*s\" is compiled per value, not at its bound: %s",
+                    STR_ARG(dim_symbol_name(s->dims, i)), why->message);
     }
-    text_free(&line);
     return any;
 }
 

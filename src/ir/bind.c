@@ -285,3 +285,52 @@ rlx_status ir_bind(const struct ir_module *from, const int64_t *size, size_t cou
 {
     return ir_bind_some(from, size, NULL, count, mem, out, d);
 }
+
+/* ---- another table ---- */
+
+static bool adopt_dim(struct dim_table *to, const struct dim_table *from, ir_dim *d)
+{
+    if (*d < 0)
+        *d = dim_import(to, from, *d);
+    return *d != RLX_DIM_FAILED;
+}
+
+static bool adopt_node(struct dim_table *to, const struct dim_table *from, struct ir_node *n)
+{
+    size_t count;
+    const struct attr_info *a = family_attrs(op_info(n->op)->family, &count);
+    bool ok = true;
+
+    for (int32_t i = 0; i < n->type.rank; i++)
+        ok &= adopt_dim(to, from, &n->type.dim[i]);
+    for (size_t i = 0; i < count; i++) {
+        void *at = (char *)&n->attr + a[i].offset;
+        rlx_list *l = at;
+        if (a[i].kind == ATTR_DIM)
+            ok &= adopt_dim(to, from, at);
+        for (int32_t k = 0; a[i].kind == ATTR_DIMS && k < l->count; k++)
+            ok &= adopt_dim(to, from, &l->at[k]);
+    }
+    return ok;
+}
+
+rlx_status ir_adopt_dims(struct ir_module *m, const struct dim_table *like, struct diag *d)
+{
+    struct dim_table *to = dim_table_copy(like, m->mem);
+    bool ok = to != NULL;
+
+    for (size_t i = 0; ok && i < m->graph.len; i++) {
+        IR_EACH(n, m->graph.at[i]) {
+            ok = ok && adopt_node(to, m->dims, n);
+        }
+    }
+    for (size_t i = 0; ok && i < m->check.len; i++)
+        ok = adopt_dim(to, m->dims, &m->check.at[i].a) && adopt_dim(to, m->dims, &m->check.at[i].b);
+    if (!ok) {
+        dim_table_destroy(to);
+        return diag_no_memory(d, 0);
+    }
+    dim_table_destroy(m->dims);
+    m->dims = to;
+    return RLX_OK;
+}

@@ -109,6 +109,10 @@ rlx_status ir_bind_some(const struct ir_module *from, const int64_t *size, const
                         size_t count, const rlx_allocator *mem, struct ir_module **out,
                         struct diag *d);
 
+/* Every dim as it stands in a copy of another table, symbols by their names: numbers of symbols are
+ * then those of that table. */
+rlx_status ir_adopt_dims(struct ir_module *m, const struct dim_table *like, struct diag *d);
+
 /* size.c: a static copy of a symbolic module (by ir_bind, so with the same nodes) for other sizes:
  * every type and attribute of `sized` becomes what `symbolic` says. Nothing is allocated. */
 rlx_status ir_resize(const struct ir_module *symbolic, struct ir_module *sized, const int64_t *size,

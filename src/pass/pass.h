@@ -53,6 +53,9 @@ const struct pass *pass_find(rlx_str name);
 /* The passes a compile makes. */
 rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pass_options *o,
                     struct diag *d);
+/* Every graph with its leaves in front, as its text has them: printed and parsed, it is the same
+ * node by node. */
+rlx_status pass_leaves_first(struct ir_module *m, struct diag *d);
 /* Is every node of the family rewritten where a device has no kernels for it? (Views count.) */
 bool pass_expands(enum op_family f);
 /* Is this node of g, for that device and policy? Control flow is not counted. */

@@ -8,9 +8,13 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "base/str.h"
 #include "lower/lower.h"
 
 #define ALIGNMENT 64
+/* "null:small" has the limits of a small device, so that what limits do can be tested anywhere. */
+#define SMALL_ALIGNMENT 256
+#define SMALL_MAX_BUFFER (UINT64_C(1) << 20)
 
 struct buffer {
     uint8_t *data;
@@ -19,6 +23,7 @@ struct buffer {
 
 struct null_device {
     struct backend base;
+    bool small;
     _Atomic uint64_t tickets;
 };
 
@@ -32,14 +37,17 @@ static struct null_device *device_of(struct backend *b)
 static rlx_status null_open(const struct device_desc *desc, struct backend **out, struct diag *d)
 {
     struct null_device *dev;
+    bool small = str_eq(desc->variant, STR("small"));
 
-    if (desc->variant.len)
-        return diag_fail(d, RLX_ERROR_NO_DEVICE, "there is one null device, no \"null:%.*s\"",
+    if (desc->variant.len && !small)
+        return diag_fail(d, RLX_ERROR_NO_DEVICE,
+                         "there are \"null\" and \"null:small\", but no \"null:%.*s\"",
                          STR_ARG(desc->variant));
     dev = mem_alloc(desc->mem, sizeof *dev);
     if (!dev)
         return diag_no_memory(d, sizeof *dev);
     dev->base = (struct backend){&null_backend, desc->mem};
+    dev->small = small;
     *out = &dev->base;
     return RLX_OK;
 }
@@ -51,8 +59,12 @@ static void null_close(struct backend *b)
 
 static void null_describe(const struct backend *b, struct target *out)
 {
-    (void)b;
-    *out = (struct target){.backend = "null", .alignment = ALIGNMENT, .computes_nothing = true};
+    bool small = b && ((const struct null_device *)b)->small;
+
+    *out = (struct target){.backend = "null",
+                           .alignment = small ? SMALL_ALIGNMENT : ALIGNMENT,
+                           .max_buffer = small ? SMALL_MAX_BUFFER : 0,
+                           .computes_nothing = true};
     for (int f = 0; f < FAMILY_count; f++)
         out->native[f] = true;
     snprintf(out->description, sizeof out->description, "computes nothing, checks everything");
