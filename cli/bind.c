@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rlx/artefact.h"
+
 static int misuse_pair(struct cli *c, const char *text, const char *form)
 {
     return cli_misuse(c, "\"%s\" is not of the form %s", text, form);
@@ -126,6 +128,8 @@ static int set_params(struct opened *o, const struct open_options *opt)
         char *name;
         int code;
         rlx_model_io(o->model, RLX_IO_PARAM, i, &info, NULL);
+        if (rlx_model_has_param(o->model, info.name) && !find_pair(opt->params, info.name))
+            continue;
         code = make_value(o, &info, i, find_pair(opt->params, info.name), opt, 1000 + i, &value,
                           &given);
         if (code != EXIT_DONE)
@@ -169,6 +173,32 @@ static int make_inputs(struct opened *o, const struct open_options *opt)
     return EXIT_DONE;
 }
 
+static int open_session(struct opened *o, const struct open_options *opt)
+{
+    rlx_error err;
+
+    if (rlx_device_open(o->c->ctx, rlx_cstr(opt->device), &o->device, &err) != RLX_OK)
+        return cli_fail(o->c, &err, "cannot open device", opt->device);
+    if (rlx_session_create(o->model, o->device, opt->session, &o->session, &err) != RLX_OK)
+        return cli_fail(o->c, &err, "cannot compile", opt->path);
+    return EXIT_DONE;
+}
+
+int opened_open_session(struct opened *o, struct cli *c, const struct open_options *opt)
+{
+    rlx_model *model;
+    int code = cli_load(c, opt->path, &model);
+
+    *o = (struct opened){0};
+    if (code != EXIT_DONE)
+        return code;
+    *o = (struct opened){.c = c, .model = model};
+    if ((code = check_pairs(o, opt->params, RLX_IO_PARAM, "param")) != EXIT_DONE ||
+        (code = set_params(o, opt)) != EXIT_DONE)
+        return code;
+    return open_session(o, opt);
+}
+
 int opened_values(struct opened *o, struct cli *c, rlx_model *model, const struct open_options *opt)
 {
     int code;
@@ -188,12 +218,10 @@ int opened_open_model(struct opened *o, struct cli *c, rlx_model *model,
     rlx_error err;
     int code = opened_values(o, c, model, opt);
 
+    if (code == EXIT_DONE)
+        code = open_session(o, opt);
     if (code != EXIT_DONE)
         return code;
-    if (rlx_device_open(c->ctx, rlx_cstr(opt->device), &o->device, &err) != RLX_OK)
-        return cli_fail(c, &err, "cannot open device", opt->device);
-    if (rlx_session_create(o->model, o->device, opt->session, &o->session, &err) != RLX_OK)
-        return cli_fail(c, &err, "cannot compile", opt->path);
     rlx_run_desc run = opened_run(o);
     if (rlx_session_prepare(o->session, &run, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot compile", opt->path);

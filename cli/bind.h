@@ -30,6 +30,8 @@ int opened_open_model(struct opened *o, struct cli *c, rlx_model *model,
 /* The same without a device and a session. */
 int opened_values(struct opened *o, struct cli *c, rlx_model *model,
                   const struct open_options *options);
+int opened_open_session(struct opened *o, struct cli *c,
+                        const struct open_options *options); /* no inputs, nothing prepared */
 int opened_make_outputs(struct opened *o); /* room for every output; after prepare */
 void opened_close(struct opened *o);
 rlx_run_desc opened_run(const struct opened *o);

@@ -151,7 +151,8 @@ const struct command cmd_info = {
     .summary = "Show the inputs, params, outputs and ops of a file",
     .usage = "rlx info [--dispatch | --fusion | --schedule | --bindings | --memory] [--device D]\n"
              "         [--json] FILE",
-    .details = "FILE is a graph in the text form (*.rlx), - for standard input.",
+    .details = "FILE is a graph in the text form (*.rlx), - for standard input, or what rlx "
+               "compile wrote.",
     .run = run,
     .flags = flags,
 };

@@ -47,6 +47,9 @@ typedef struct rlx_compiled_info {
 RLX_API rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out,
                                         rlx_error *err);
 
+/* Has the param a value: set by rlx_model_set_param, or in the model's artefact? */
+RLX_API bool rlx_model_has_param(const rlx_model *m, rlx_str name);
+
 /* What a model's artefact holds. */
 typedef struct rlx_artefact_info {
     uint32_t format, library; /* versions; library as in RLX_VERSION */

@@ -252,6 +252,14 @@ bool rlx_model_artefact(const rlx_model *m, rlx_artefact_info *out)
     return true;
 }
 
+bool rlx_model_has_param(const rlx_model *m, rlx_str name)
+{
+    for (size_t i = 0; m && i < m->param_count; i++)
+        if (str_eq(m->param[i].name, name))
+            return m->param[i].data != NULL;
+    return false;
+}
+
 bool rlx_model_artefact_program(const rlx_model *m, size_t i, rlx_artefact_program *out)
 {
     if (!m || !m->artefact || !out || i >= m->artefact->program_count)

@@ -110,6 +110,65 @@ static ir_value io_node(const rlx_model *m, rlx_io_kind kind, size_t i, const rl
     return v;
 }
 
+static void describe_artefact_text(const rlx_model *m, struct text *t)
+{
+    rlx_artefact_info a;
+    rlx_artefact_program p;
+
+    if (!rlx_model_artefact(m, &a))
+        return;
+    text_addf(t, "\nartefact\n  format %u, written by %u.%u.%u for %s (%s)\n", a.format,
+              a.library / 10000, a.library / 100 % 100, a.library % 100, a.backend, a.device);
+    if (a.weights)
+        text_addf(t, "  weights of %u params, %.3f MB%s\n", a.weights, (double)a.weight_bytes / 1e6,
+                  a.weights_beside ? ", in a file beside it" : "");
+    else
+        text_addf(t, "  no weights\n");
+    for (size_t i = 0; rlx_model_artefact_program(m, i, &p); i++)
+        text_addf(t, "  program %zu: %s%s%u steps, activations %llu bytes\n", i, p.sizes,
+                  p.sizes[0] ? ", " : "", p.steps, (unsigned long long)p.activations);
+}
+
+static void json_number(struct json *j, const char *key, uint64_t v)
+{
+    json_key(j, key);
+    json_i64(j, (int64_t)v);
+}
+
+static void describe_artefact_json(const rlx_model *m, struct json *j)
+{
+    rlx_artefact_info a;
+    rlx_artefact_program p;
+
+    if (!rlx_model_artefact(m, &a))
+        return;
+    json_key(j, "artefact");
+    json_open(j, '{');
+    json_number(j, "format", a.format);
+    json_number(j, "library", a.library);
+    json_key(j, "backend");
+    json_str(j, rlx_cstr(a.backend));
+    json_key(j, "device");
+    json_str(j, rlx_cstr(a.device));
+    json_number(j, "weights", a.weights);
+    json_number(j, "weight_bytes", a.weight_bytes);
+    json_key(j, "weights_beside");
+    json_bool(j, a.weights_beside);
+    json_key(j, "programs");
+    json_open(j, '[');
+    for (size_t i = 0; rlx_model_artefact_program(m, i, &p); i++) {
+        json_open(j, '{');
+        json_key(j, "sizes");
+        json_str(j, rlx_cstr(p.sizes));
+        json_number(j, "steps", p.steps);
+        json_number(j, "activations", p.activations);
+        json_number(j, "constants", p.constants);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
 /* Of the params themselves, without the padding between them in a store. */
 static uint64_t param_bytes(const rlx_model *m)
 {
@@ -147,6 +206,7 @@ static void describe_text(const rlx_model *m, struct text *t)
         if (count)
             text_addf(t, "  %-32s %6zu\n", op_info((rlx_op)op)->name, count);
     }
+    describe_artefact_text(m, t);
 }
 
 static void describe_io(const rlx_model *m, rlx_io_kind kind, size_t i, struct json *j)
@@ -198,6 +258,7 @@ static void describe_json(const rlx_model *m, struct text *t)
             describe_io(m, io_kinds[k].kind, i, &j);
         json_close(&j, ']');
     }
+    describe_artefact_json(m, &j);
     json_close(&j, '}');
     text_add(t, STR("\n"));
 }

@@ -23,10 +23,10 @@ BUILD = pathlib.Path(os.environ.get("RLX_BUILD_DIR", ROOT / "build" / "release")
 RLX = os.environ.get("RLX", str(BUILD / "rlx"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
 MLP = str(ROOT / "examples" / "mlp.rlx")
-COMMANDS = ["info", "print", "opt", "plan", "run", "bench", "selftest", "check", "devices", "ops",
-            "flags"]
-TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [], "run": [], "bench": [],
-              "check": []}
+COMMANDS = ["info", "print", "opt", "plan", "compile", "run", "bench", "selftest", "check",
+            "devices", "ops", "flags"]
+TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [],
+              "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": []}
 TELLS = {"--profile", "--stats", "--check-nans"}  # of run: what they show is no result
 DONE, FAILED, MISUSED = 0, 1, 2
 
@@ -719,6 +719,63 @@ def test_run_refuses(t):
     need("w1" in r.err, f"a param of another shape: {r.err!r}")
     taken = t.write("taken", "a file, not a folder")
     rlx("run", MLP, "--random", "--output", taken, code=FAILED, out_on_failure=True)
+
+
+# ---- compile -----------------------------------------------------------------------------------
+
+
+def test_compile(t):
+    out, plain = t.path / "mlp.rlxa", rlx("run", MLP, "--random", "--seed", "0").out
+    r = rlx("compile", MLP, "-o", out, "--random", "--weights")
+    need("1 program" in r.out, f"compile: {r.out!r}")
+    about, model = rlx("info", "--json", out).json(), rlx("info", "--json", MLP).json()
+    artefact = about.pop("artefact")
+    need(about == model, "the artefact's model is another")
+    need(artefact["weights"] == 4 and artefact["backend"] == "cpu", f"info: {artefact}")
+    need(len(artefact["programs"]) == 1 and artefact["programs"][0]["steps"] > 0,
+         f"info: {artefact}")
+    need("program 0: " in rlx("info", out).out, "info does not list programs")
+    # its own weights, and the random input of the same seed: what the model gives with both
+    need(rlx("run", out, "--random", "--seed", "0").out == plain, "the artefact computes otherwise")
+    need(rlx("run", out, "--random", "--device", "cpu:baseline").out, "run elsewhere")
+    need(rlx("print", out).out == rlx("print", MLP).out, "the graph in it is another")
+    rlx("compile", MLP, "-o", out)
+    r = rlx("run", out, "--input", "x=" + t.array("x", [4, 8], [0] * 32), code=FAILED)
+    need("MISSING_INPUT" in r.err, f"no weights: {r.err!r}")
+    rlx("compile", MLP, code=MISUSED)
+    rlx("compile", MLP, "-o", t.path / "no" / "folder", code=FAILED)
+    rlx("compile", MLP, "-o", out, "--device", "nonsense", code=FAILED)
+    rlx("compile", MLP, "-o", out, "--random", "--weights-beside")
+    need((t.path / "mlp.rlxa.weights").exists(), "no weights beside it")
+    need(rlx("run", out, "--random", "--seed", "0").out == plain, "weights beside it differ")
+    (t.path / "mlp.rlxa.weights").unlink()
+    need("IO" in rlx("run", out, "--random", code=FAILED).err, "weights that are gone")
+
+
+def test_compile_sizes(t):
+    graph = t.write("s.rlx", "rlx 1\ngraph (input %x: f32[n,m]) {\n"
+                             "%y = reduce_sum %x axes=[0]\nreturn %y }")
+    out = t.path / "s.rlxa"
+    rlx("compile", graph, "-o", out, "--bind", "n=2,m=3", "--bind", "n=5,m=1")
+    programs = rlx("info", "--json", out).json()["artefact"]["programs"]
+    need(sorted(p["sizes"] for p in programs) == ["n=2 m=3", "n=5 m=1"], f"{programs}")
+    got = t.run(out, {"x": ([2, 3], [1, 2, 3, 4, 5, 6])})
+    near("n=2", got["y"][2], [5, 7, 9], 0)
+    got = t.run(out, {"x": ([3, 1], [1, 2, 3])}) # a size it has not
+    near("n=3", got["y"][2], [6], 0)
+    for wrong in ("n", "n=", "=1", "n=1,", "n=x", "n=-1"):
+        rlx("compile", graph, "-o", out, "--bind", wrong, code=MISUSED)
+    rlx("compile", graph, "-o", out, "--bind", "n=1", code=FAILED)
+    rlx("compile", graph, "-o", out, "--bind", "k=1", code=FAILED)
+
+
+def test_damaged_artefacts(t):
+    out = t.path / "mlp.rlxa"
+    rlx("compile", MLP, "-o", out)
+    good = out.read_bytes()
+    for at in range(0, len(good), len(good) // 40):
+        refused(t, "bad.rlxa", good[:at] + bytes([good[at] ^ 8]) + good[at + 1:])
+        refused(t, "cut.rlxa", good[:at])
 
 
 # ---- bench, selftest, devices, ops -------------------------------------------------------------
