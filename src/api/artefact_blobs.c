@@ -129,7 +129,10 @@ rlx_status blobs_read(struct blobs *b, const struct artefact_file *a, struct are
         get_blob(&r, &b->at[i]);
     TRY(reader_end(&r, artefact_kind_name(SECTION_BLOB_INDEX), 0, d));
     b->count = count;
-    return artefact_check_pieces(a, SECTION_BLOBS, &b->at[0].piece, count, sizeof *b->at, d);
+    TRY(artefact_check_pieces(a, SECTION_BLOBS, &b->at[0].piece, count, sizeof *b->at, d));
+    for (size_t i = 0; i < count; i++) /* once: several graphs may have one blob */
+        TRY(artefact_check_piece(a->file.data, &b->at[i].piece, a->check_sums, "constants", d));
+    return RLX_OK;
 }
 
 struct finder {
@@ -149,8 +152,6 @@ static rlx_status find_blob(void *user, rlx_str name, struct arena *arena, struc
                          f->blobs->count);
     const struct blob *b = &f->blobs->at[i];
     const uint8_t *at = f->blobs->file->file.data + b->piece.offset;
-    TRY(artefact_check_piece(f->blobs->file->file.data, &b->piece, f->blobs->file->check_sums,
-                             "constants", d));
     for (uint64_t k = 0; b->type.dtype == RLX_DTYPE_bool && k < b->piece.size; k++)
         if (at[k] > 1)
             return diag_fail(d, RLX_ERROR_FORMAT, "constant %" PRId64 " holds a bool of %d", i,
