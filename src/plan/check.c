@@ -42,7 +42,7 @@ static rlx_status check_value(const struct plan *p, int32_t i, struct diag *d)
              " bytes",
              i, v->bytes, v->offset, report_region[v->region], p->size[v->region]);
     if (v->root == i) {
-        if (v->offset % p->align != 0)
+        if (v->offset % p->align != 0 && !(v->flags & VALUE_FIXED)) /* a fixed one is as given */
             FAIL("plan: value %d at %" PRIu64 " is not aligned to %" PRIu64, i, v->offset,
                  p->align);
         return RLX_OK;
