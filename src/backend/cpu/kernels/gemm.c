@@ -250,7 +250,7 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end, int worker)
             continue;
         if (job->room.tile) {
             block.sum = job->tile + (b->splits > 1 ? t : worker) * job->room.tile;
-            block.ld = b->nc;
+            block.ld = gemm_tile_ld(b->loop, b->nc);
         } else {
             block.sum = block_in_c(job, &block);
             block.ld = g->n;
@@ -288,7 +288,7 @@ static void join_splits(void *ctx, int64_t begin, int64_t end, int worker)
     const struct job *job = ctx;
     const struct gemm_blocks *b = &job->b;
     const struct gemm *g = job->g;
-    int64_t size = b->loop->sum;
+    int64_t size = b->loop->sum, ld = gemm_tile_ld(b->loop, b->nc);
 
     (void)worker;
     for (int64_t t = begin; t < end; t++) {
@@ -298,7 +298,7 @@ static void join_splits(void *ctx, int64_t begin, int64_t end, int worker)
             continue;
         char *sum = job->tile + t * b->splits * job->room.tile;
         for (int64_t r = 0; r < block.rows; r++) {
-            char *row = sum + r * b->nc * size;
+            char *row = sum + r * ld * size;
             for (int64_t s = 1; s < b->splits; s++)
                 add_row(g->kind, row, row + s * job->room.tile, block.cols);
             if (!g->in_scratch)
@@ -306,7 +306,7 @@ static void join_splits(void *ctx, int64_t begin, int64_t end, int worker)
                        (size_t)(block.cols * size));
         }
         block.sum = g->in_scratch ? sum : block_in_c(job, &block);
-        block.ld = g->in_scratch ? b->nc : g->n;
+        block.ld = g->in_scratch ? ld : g->n;
         if (g->store)
             g->store(g->ctx, &block);
     }

@@ -149,7 +149,7 @@ static void measure_split(const struct gemm *g, const struct gemm_blocks *b, int
 
     r->a = panel_bytes(g, b, 0, 0, mc, false, workers);
     r->b = g->ready_b ? 0 : panel_bytes(g, b, 0, 0, loop->nr, false, workers);
-    r->tile = gemm_up(mc * loop->nr * loop->sum, 64);
+    r->tile = gemm_up(mc * gemm_tile_ld(loop, loop->nr) * loop->sum, 64);
     r->tiles = TASKS;
 }
 
@@ -165,7 +165,7 @@ static void measure_plain(const struct gemm *g, const struct gemm_blocks *b, int
     r->b = g->ready_b ? 0
                       : panel_bytes(g, b, all_bytes(g, b, g->n, loop->nr), whole_b, nc,
                                     g->m > least_rows(g, loop), workers);
-    r->tile = g->in_scratch ? gemm_up(mc * nc * loop->sum, 64) : 0;
+    r->tile = g->in_scratch ? gemm_up(mc * gemm_tile_ld(loop, nc) * loop->sum, 64) : 0;
     r->tiles = workers;
 }
 

@@ -40,6 +40,13 @@ struct gemm_room {
     int64_t total;
 };
 
+/* From row to row of a tile of `cols` sums: a line of the cache more, as rows a power of two apart
+ * would drive one another out of it. */
+static inline int64_t gemm_tile_ld(const struct gemm_loop *l, int64_t cols)
+{
+    return cols + 64 / l->sum;
+}
+
 #define gemm_cut CPU_NAME(gemm_cut)
 #define gemm_measure CPU_NAME(gemm_measure)
 
