@@ -367,3 +367,60 @@ TEST(packed, bytes_with_zero_points)
                 check_quantised(t, level_at(l), &s[i], zero[z][0], zero[z][1], pool);
     pool_destroy(pool);
 }
+
+/* ---- experts ------------------------------------------------------------------------------- */
+
+/* Five experts, one of which nobody asks for, and one row with none. */
+static void check_grouped(struct test *t, const struct cpu_kernels *level, rlx_dtype dtype,
+                          const struct shape *s, struct pool *pool)
+{
+    enum { EXPERTS = 5 };
+    static int32_t expert[MOST];
+    const struct cpu_kernel *k = level->family[FAMILY_grouped_matmul];
+    struct call call;
+    size_t bytes;
+
+    test_note(t, "%s %s, experts: %d x %d x %d", level->isa, rlx_dtype_name(dtype), (int)s->m,
+              (int)s->n, (int)s->k);
+    describe(&call, dtype, s);
+    call.c.op = RLX_OP_grouped_matmul;
+    call.c.in_count = 3;
+    call.in[1] =
+        (struct cpu_tensor){b_data, dtype, 3, {EXPERTS, s->k, s->n}, EXPERTS * s->k * s->n, NULL};
+    call.in[2] = (struct cpu_tensor){expert, RLX_DTYPE_i32, 1, {s->m}, s->m, NULL};
+    require(t, call.in[1].count <= MOST);
+    for (int64_t i = 0; i < s->m; i++)
+        expert[i] = i == 3 ? EXPERTS : (int32_t)(i * i % 3 + (i & 1));
+    fill(dtype, a_data, a_value, s->m * s->k, 5);
+    fill(dtype, b_data, b_value, EXPERTS * s->k * s->n, 6);
+    void *packed = pack(t, k, &call, &bytes);
+    expect(t, packed);
+    call.in[1].packed = packed;
+    run(t, k, &call, pool);
+    for (int64_t i = 0; i < s->m * s->n; i++) {
+        double sum = 0;
+        unsigned char want[8];
+        for (int64_t j = 0; j < s->k && expert[i / s->n] < EXPERTS; j++)
+            sum += a_value[i / s->n * s->k + j] *
+                   b_value[(expert[i / s->n] * s->k + j) * s->n + i % s->n];
+        put(dtype, want, 0, sum);
+        if (!expect_near(t, get(dtype, y_data, i), get(dtype, want, 0), 0))
+            break;
+    }
+    mem_free_aligned(mem_default(), packed, bytes, 64);
+}
+
+TEST(packed, every_expert_has_its_panels)
+{
+    static const struct shape s[] = {{1, 17, 9, false}, {7, 40, 33, false}, {90, 33, 300, false}};
+    struct diag d;
+    struct pool *pool;
+
+    diag_init(&d, NULL);
+    require_ok(t, pool_create(&pool, 3, mem_default(), &d));
+    for (int l = 0; level_at(l); l++)
+        for (size_t i = 0; i < sizeof s / sizeof *s; i++)
+            for (size_t j = 0; j < sizeof dtypes / sizeof *dtypes; j++)
+                check_grouped(t, level_at(l), dtypes[j], &s[i], pool);
+    pool_destroy(pool);
+}

@@ -3,7 +3,8 @@
  *     x [m, k], w [experts, k, n], expert [m]  ->  [m, n]
  *
  * Rows are sorted by expert, so that those of one expert, a group, are one product. Groups of a few
- * rows read their matrix where it lies; all others are items of one gemm. */
+ * rows read their matrix where it lies, unless w is a weight whose panels were made beforehand; all
+ * others are items of one gemm. */
 #include "backend/cpu/kernels/gemm.h"
 
 struct group {
@@ -14,11 +15,12 @@ struct group {
 struct grouped {
     const struct cpu_tensor *x, *w, *out;
     int64_t m, n, k;
-    int64_t per;        /* f32 per element: 2 for c64, else 1 */
-    int64_t cols;       /* of one part of a group of few rows */
-    const int32_t *row; /* rows in the sorted order, those with an expert */
-    struct group *few;  /* groups of few rows */
-    struct group *many; /* the others */
+    int64_t per;         /* f32 per element: 2 for c64, else 1 */
+    int64_t cols;        /* of one part of a group of few rows */
+    const int32_t *row;  /* rows in the sorted order, those with an expert */
+    struct group *few;   /* groups of few rows */
+    struct group *many;  /* the others */
+    int64_t ready_bytes; /* of one expert's panels */
 };
 
 /* Scratch: three arrays of m numbers, the groups, then gemm's. */
@@ -97,7 +99,7 @@ static int64_t make_groups(const struct cpu_call *c, struct grouped *g, char *sc
         b = a;
         a = sorted;
     }
-    bool direct = cpu_is_float(g->out->dtype) && g->k > 0;
+    bool direct = cpu_is_float(g->out->dtype) && g->k > 0 && !g->w->packed;
     for (int64_t i = 0, next; i < n; i = next) {
         for (next = i + 1; next < n && id[a[next]] == id[a[i]];)
             next++;
@@ -116,12 +118,10 @@ static int64_t make_groups(const struct cpu_call *c, struct grouped *g, char *sc
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-static struct gemm_view matrix(const struct grouped *g, const struct group *group)
+static struct gemm_view matrix(const struct grouped *g, int64_t expert)
 {
-    return (struct gemm_view){.data = cpu_at(g->w, group->expert * g->k * g->n),
-                              .dtype = g->w->dtype,
-                              .line = 1,
-                              .k = g->n};
+    return (struct gemm_view){
+        .data = cpu_at(g->w, expert * g->k * g->n), .dtype = g->w->dtype, .line = 1, .k = g->n};
 }
 
 static void size_of(const void *ctx, int64_t item, int64_t *m, int64_t *n, int64_t *k)
@@ -166,7 +166,7 @@ static void pack_a(const void *ctx, const struct gemm_part *p)
 static void pack_b(const void *ctx, const struct gemm_part *p)
 {
     const struct grouped *g = ctx;
-    struct gemm_view v = matrix(g, &g->many[p->item]);
+    struct gemm_view v = matrix(g, g->many[p->item].expert);
 
     if (v.dtype == RLX_DTYPE_c64)
         gemm_pack_c64_b(&v, p);
@@ -212,7 +212,7 @@ static void run_few(void *ctx, int64_t begin, int64_t end, int worker)
         struct gemm_few f = {.a_dtype = g->x->dtype,
                              .a_k = 1,
                              .rows = group->rows,
-                             .b = matrix(g, group),
+                             .b = matrix(g, group->expert),
                              .cols = cpu_min_i64(g->cols, g->n - col),
                              .k = g->k};
         for (int64_t r = 0; r < f.rows; r++)
@@ -224,9 +224,28 @@ static void run_few(void *ctx, int64_t begin, int64_t end, int worker)
     }
 }
 
+/* ---- weights ------------------------------------------------------------------------------- */
+
+static const void *ready_b(const void *ctx, int64_t item)
+{
+    const struct grouped *g = ctx;
+    return (const char *)g->w->packed + g->many[item].expert * g->ready_bytes;
+}
+
+static void pack_expert(const void *ctx, const struct gemm_part *p)
+{
+    const struct grouped *g = ctx;
+    struct gemm_view v = matrix(g, p->item);
+
+    if (cpu_is_half(v.dtype))
+        gemm_pack_half(&v, p);
+    else
+        gemm_pack_view(&v, p);
+}
+
 /* ---- the kernel ---------------------------------------------------------------------------- */
 
-static void describe_gemm(const struct grouped *g, int64_t items, struct gemm *out)
+static void describe_gemm(struct grouped *g, int64_t items, struct gemm *out)
 {
     *out = (struct gemm){.kind = gemm_kind_of(g->out->dtype),
                          .items = items,
@@ -238,7 +257,39 @@ static void describe_gemm(const struct grouped *g, int64_t items, struct gemm *o
                          .pack_b = pack_b,
                          .in_scratch = true,
                          .store = store,
+                         .ready_dtype = g->w->dtype,
                          .ctx = g};
+    g->ready_bytes = (int64_t)gemm_ready_bytes(out);
+    if (g->w->packed)
+        out->ready_b = ready_b;
+}
+
+/* Every expert's panels, one after the other. */
+static struct cpu_pack pack_size(const struct cpu_call *c, int32_t i)
+{
+    const uint64_t layout = (uint64_t)0x67726d6d << 32; /* told from those of other kernels */
+    struct grouped g;
+    struct gemm gemm;
+
+    if (i != 1 || c->in[1].count == 0 || !cpu_is_float(c->in[1].dtype) ||
+        c->in[1].dim[2] <= GEMM_READY_COLUMNS)
+        return (struct cpu_pack){0};
+    describe(c, &g);
+    describe_gemm(&g, 1, &gemm);
+    return (struct cpu_pack){.bytes = (uint64_t)(g.w->dim[0] * g.ready_bytes), .layout = layout};
+}
+
+static void pack(const struct cpu_call *c, int32_t i, void *to)
+{
+    struct grouped g;
+    struct gemm gemm;
+
+    (void)i;
+    describe(c, &g);
+    describe_gemm(&g, 1, &gemm);
+    gemm.pack_b = pack_expert;
+    for (int64_t expert = 0; expert < g.w->dim[0]; expert++)
+        gemm_make_ready(&gemm, expert, c->pool, (char *)to + expert * g.ready_bytes);
 }
 
 static uint64_t scratch(const struct cpu_call *c)
@@ -270,4 +321,5 @@ static void run(const struct cpu_call *c)
 }
 
 extern const struct cpu_kernel CPU_NAME(cpu_grouped_matmul);
-const struct cpu_kernel CPU_NAME(cpu_grouped_matmul) = {.run = run, .scratch = scratch};
+const struct cpu_kernel CPU_NAME(cpu_grouped_matmul) = {
+    .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack};
