@@ -1,8 +1,7 @@
 /* gemm_blocks.c: how a product is cut (gemm_blocks.h).
  *
  * A block's rows of a should stay in the second-level cache while a panel of b, in the first, meets
- * all of them. Columns are cut before rows: a panel of b is read once per block of rows, but rows
- * are read once per panel of b, however many panels a block has. */
+ * all of them. */
 #include "backend/cpu/kernels/gemm_blocks.h"
 
 enum {
@@ -13,11 +12,9 @@ enum {
     TASK_WORK = 1 << 20,  /* products that a block should not go below */
     GRAIN_WORK = 1 << 15, /* products that are worth handing to a thread */
     SPLIT_STRETCHES = 4,  /* that a split should have */
-    LEAST_PANELS = 4      /* of rows, that are not cut further */
+    LEAST_PANELS = 4,     /* of rows, that are not cut further */
+    LEAST_COLUMNS = 128   /* that are not, where each block packs its rows of a for itself */
 };
-
-/* Bytes of an operand that is packed as a whole, at most. */
-static const int64_t whole_a = 8 << 20, whole_b = 16 << 20;
 
 static int64_t count_of(int64_t total, int64_t part)
 {
@@ -35,17 +32,43 @@ static int64_t least_rows(const struct gemm *g, const struct gemm_loop *loop)
     return cpu_min_i64(gemm_up(g->m, loop->mr), LEAST_PANELS * loop->mr);
 }
 
-/* Halve blocks while there are few of them and each is a lot of work. */
+/* All panels of an operand: its bytes, or more than fit. */
+static double all_bytes(const struct gemm *g, const struct gemm_blocks *b, int64_t lines,
+                        int64_t width)
+{
+    return (double)g->items * (double)gemm_up(lines, width) * (double)b->stretches *
+           (double)gemm_line_bytes(b->loop, b->stretch);
+}
+
+/* Bytes of a, and of b, packed as a whole, at most. That pays where the other operand has more than
+ * a block's worth of lines; else it only serves to have more blocks, and must not take much. */
+static int64_t most_a(const struct gemm *g)
+{
+    return g->ready_b || g->n > COLUMNS ? 8 << 20 : 1 << 20;
+}
+
+static int64_t most_b(const struct gemm *g)
+{
+    return g->m > ROWS ? 16 << 20 : 1 << 19;
+}
+
+/* Halve blocks while there are few of them and each is a lot of work. With panels of b at hand,
+ * columns cost nothing to cut. */
 static void halve(const struct gemm *g, struct gemm_blocks *b)
 {
-    int64_t nr = b->loop->nr, least = TASK_WORK / (g->k + 1);
+    const struct gemm_loop *loop = b->loop;
+    bool a_fits = all_bytes(g, b, g->m, loop->mr) <= (double)most_a(g);
+    bool b_fits = g->ready_b || g->m > ROWS || all_bytes(g, b, g->n, loop->nr) <= (double)most_b(g);
+    int64_t least_cols = a_fits ? loop->nr : gemm_up(LEAST_COLUMNS, loop->nr);
+    int64_t least = TASK_WORK / (g->k + 1);
 
     while (g->items * count_of(g->m, b->mc) * count_of(g->n, b->nc) < TASKS &&
            b->mc * b->nc / 2 >= least) {
-        if (b->nc > nr)
-            b->nc = gemm_up(b->nc / 2, nr);
-        else if (b->mc > least_rows(g, b->loop))
-            b->mc = gemm_up(b->mc / 2, b->loop->mr);
+        bool wide = b->nc > least_cols, tall = b_fits && b->mc > least_rows(g, loop);
+        if (wide && (g->ready_b || !tall || b->nc >= b->mc))
+            b->nc = cpu_max_i64(least_cols, gemm_up(b->nc / 2, loop->nr));
+        else if (tall)
+            b->mc = gemm_up(b->mc / 2, loop->mr);
         else
             break;
     }
@@ -71,14 +94,6 @@ static void split(const struct gemm *g, struct gemm_blocks *b)
     b->nc = nr;
     b->split_k = count_of(b->stretches, parts) * b->stretch;
     b->splits = count_of(g->k, b->split_k);
-}
-
-/* All panels of an operand: its bytes, or more than fit. */
-static double all_bytes(const struct gemm *g, const struct gemm_blocks *b, int64_t lines,
-                        int64_t width)
-{
-    return (double)g->items * (double)gemm_up(lines, width) * (double)b->stretches *
-           (double)gemm_line_bytes(b->loop, b->stretch);
 }
 
 /* block: lines of one, of `count` per item. *slab: how many of them are packed together. */
@@ -120,12 +135,12 @@ void gemm_cut(const struct gemm *g, struct gemm_blocks *b)
     b->slab_cols = b->cols;
     b->a = b->b = GEMM_OWN;
     if (b->cols > 1)
-        b->a = source(g, b, all_bytes(g, b, g->m, loop->mr), (double)whole_a, b->mc, b->rows,
+        b->a = source(g, b, all_bytes(g, b, g->m, loop->mr), (double)most_a(g), b->mc, b->rows,
                       &b->slab_rows);
     if (g->ready_b)
         b->b = GEMM_READY;
     else if (b->rows > 1)
-        b->b = source(g, b, all_bytes(g, b, g->n, loop->nr), (double)whole_b, b->nc, b->cols,
+        b->b = source(g, b, all_bytes(g, b, g->n, loop->nr), (double)most_b(g), b->nc, b->cols,
                       &b->slab_cols);
 }
 
@@ -161,9 +176,9 @@ static void measure_plain(const struct gemm *g, const struct gemm_blocks *b, int
     int64_t nc = cpu_min_i64(gemm_up(g->n, loop->nr), COLUMNS / loop->nr * loop->nr);
 
     r->a =
-        panel_bytes(g, b, all_bytes(g, b, g->m, loop->mr), whole_a, mc, g->n > loop->nr, workers);
+        panel_bytes(g, b, all_bytes(g, b, g->m, loop->mr), most_a(g), mc, g->n > loop->nr, workers);
     r->b = g->ready_b ? 0
-                      : panel_bytes(g, b, all_bytes(g, b, g->n, loop->nr), whole_b, nc,
+                      : panel_bytes(g, b, all_bytes(g, b, g->n, loop->nr), most_b(g), nc,
                                     g->m > least_rows(g, loop), workers);
     r->tile = g->in_scratch ? gemm_up(mc * gemm_tile_ld(loop, nc) * loop->sum, 64) : 0;
     r->tiles = workers;
