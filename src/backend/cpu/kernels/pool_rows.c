@@ -48,6 +48,11 @@ static float identity(int32_t kind)
     return kind == RLX_POOL_KIND_max ? -INFINITY : kind == RLX_POOL_KIND_min ? INFINITY : 0;
 }
 
+static bool is_sum(int32_t kind)
+{
+    return kind == RLX_POOL_KIND_sum || kind == RLX_POOL_KIND_mean;
+}
+
 /* Part of a row of outputs, and where its windows are. */
 struct part {
     int64_t plane;
@@ -107,6 +112,36 @@ static void join_taps(const struct rows *r, const float *row, int64_t len, float
     }
 }
 
+/* Sums that left f32 on the way may not have to, and are made again. */
+static bool any_special(const float *x, int64_t n)
+{
+    int special = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        special |= !(fabsf(x[i]) <= 0x1.fffffep127f);
+    return special != 0;
+}
+
+static void sum_again(const struct rows *r, const struct part *p, float *out)
+{
+    const struct pool_windows *w = &r->w;
+
+    for (int64_t j = 0; j < p->n; j++) {
+        int64_t first, along = pool_inside(w, 2, p->pos + j, &first);
+        int64_t rows = p->count[0] * p->count[1];
+        double sum = 0;
+        for (int64_t i = 0; i < rows * along; i++) {
+            int64_t i0 = p->first[0] + i / along / p->count[1];
+            int64_t i1 = p->first[1] + i / along % p->count[1];
+            int64_t at = ((p->plane * w->in[0] + i0) * w->in[1] + i1) * w->in[2] + first;
+            sum += cpu_get_f64(r->x->dtype, r->x->data, at + i % along);
+        }
+        if (r->kind == RLX_POOL_KIND_mean)
+            sum /= (double)(r->count_pad ? windows_volume(w->kernel) : rows * along);
+        out[j] = (float)sum;
+    }
+}
+
 static void divide(const struct rows *r, const struct part *p, float *out)
 {
     if (r->count_pad) {
@@ -136,7 +171,9 @@ static void run_rows(void *ctx, int64_t begin, int64_t end, int worker)
             float row[ROW], out[ROW];
             p.n = cpu_min_i64(most, w->pos[2] - p.pos);
             join_taps(r, row, join_rows(r, &p, row), out, p.n);
-            if (r->kind == RLX_POOL_KIND_mean)
+            if (is_sum(r->kind) && any_special(out, p.n))
+                sum_again(r, &p, out);
+            else if (r->kind == RLX_POOL_KIND_mean)
                 divide(r, &p, out);
             cpu_store_f32(r->y->dtype, out, cpu_at(r->y, t * w->pos[2] + p.pos), p.n);
         }
@@ -204,7 +241,6 @@ bool pool_rows_run(const struct cpu_call *c, const struct pool_windows *w)
 {
     const struct attr_pool *a = &c->attr->pool;
     rlx_dtype d = c->out->dtype;
-    bool sums = a->kind == RLX_POOL_KIND_sum || a->kind == RLX_POOL_KIND_mean;
     struct rows r = {
         .w = *w, .x = &c->in[0], .y = c->out, .kind = a->kind, .count_pad = a->count_include_pad};
 
@@ -215,7 +251,8 @@ bool pool_rows_run(const struct cpu_call *c, const struct pool_windows *w)
         cpu_for(c->pool, w->planes, cpu_max_i64(1, 65536 / volume), run_planes, &r);
         return true;
     }
-    if (w->stride[2] > STRIDE_MOST || w->kernel[2] > KERNEL_MOST || (sums && volume > SUM_MOST))
+    if (w->stride[2] > STRIDE_MOST || w->kernel[2] > KERNEL_MOST ||
+        (is_sum(a->kind) && volume > SUM_MOST))
         return false;
     int64_t work = w->in[2] * w->kernel[0] * w->kernel[1]; /* of a row */
     cpu_for(c->pool, w->planes * w->pos[0] * w->pos[1], cpu_max_i64(1, 32768 / (work + 1)),
