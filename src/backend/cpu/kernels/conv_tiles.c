@@ -24,7 +24,9 @@ enum { TILE_ROWS = 4, TILE_VECS = 2 };
 enum {
     VEC_LANES = GEMM_VEC / 4,
     TILE_COLS = TILE_VECS * VEC_LANES,
+    LINE_VECS = 4,        /* where one row is done alone */
     STRETCH = 256,        /* products between two additions to the sums in memory, about */
+    STRETCH_POINT = 128,  /* the same where each is of another channel, in lines of its own */
     TASKS = 32,           /* tasks that keep a machine busy */
     TASK_LEAST = 1 << 18, /* products worth a task */
     TASK_PANELS = 128,    /* panels of sums that a task may hold */
@@ -72,12 +74,21 @@ typedef void (*micro_fn)(const struct stretch *s, const float *a, const float *x
 #define MICRO_V 3
 #include "backend/cpu/kernels/conv_micro.h"
 
+#define MICRO micro_one_4
+#define MICRO_M 1
+#define MICRO_V 4
+#include "backend/cpu/kernels/conv_micro.h"
+
+/* rows: TILE_ROWS or 1; vecs: 1 to TILE_VECS, or to 4 with one row. */
 static micro_fn micro_for(int64_t rows, int64_t vecs)
 {
-    static const micro_fn many[] = {micro_rows_1, micro_rows_2, micro_rows_3};
-    static const micro_fn one[] = {micro_one_1, micro_one_2, micro_one_3};
-
-    return (rows == 1 ? one : many)[vecs - 1];
+    if (vecs <= 1)
+        return rows == 1 ? micro_one_1 : micro_rows_1;
+    if (vecs == 2)
+        return rows == 1 ? micro_one_2 : micro_rows_2;
+    if (vecs == 4)
+        return micro_one_4;
+    return rows == 1 ? micro_one_3 : micro_rows_3;
 }
 
 /* ---- sizes --------------------------------------------------------------------------------- */
@@ -154,7 +165,9 @@ static bool make_tiles(const struct conv *v, struct tiles *t)
     t->row_panels = up(v->m, t->rows);
     t->taps = windows_volume(v->kernel);
     t->k = t->taps * v->ch;
-    t->stretch = cpu_min_i64(v->ch, up(STRETCH, t->taps));
+    t->stretch = t->taps == 1 ? STRETCH_POINT : up(STRETCH, t->taps);
+    if (t->rows == 1 || t->stretch > v->ch)
+        t->stretch = v->ch;
     t->stretches = up(v->ch, t->stretch);
     cut_tasks(v, t);
     int64_t held = t->stretches > 1 ? t->row_task * t->col_task : 1;
@@ -292,29 +305,34 @@ static void find_columns(const struct job *job, int64_t j, struct columns *c)
     c->count = cpu_min_i64(c->vecs * VEC_LANES, job->band.positions - c->first);
 }
 
+static void add_run(struct columns *c, int64_t at, int64_t count, int64_t to)
+{
+    struct run *before = &c->run[c->runs - 1];
+
+    if (c->runs > 0 && before->at + before->count == at && before->to + before->count == to)
+        before->count += (int32_t)count; /* rows without gaps are one run */
+    else
+        c->run[c->runs++] = (struct run){(int32_t)at, (int32_t)count, to};
+}
+
 static void find_runs(const struct job *job, struct columns *c)
 {
     const struct conv_band *b = &job->band;
     const int64_t *dim = job->v->out_dim;
-    int64_t n;
+    int64_t row = c->first / b->grid[2], x = c->first % b->grid[2], n;
+    int64_t y = row % b->grid[1], z = row / b->grid[1];
 
     c->runs = 0;
     for (int64_t at = 0; at < c->count; at += n) {
-        int64_t q = c->first + at, x = q % b->grid[2], y = q / b->grid[2] % b->grid[1];
-        int64_t z = q / (b->grid[2] * b->grid[1]);
         n = cpu_min_i64(b->grid[2] - x, c->count - at);
-        if (x >= b->out[2] || y >= b->out[1])
-            continue;
-        struct run *r = &c->run[c->runs];
-        r->at = (int32_t)at;
-        r->count = (int32_t)cpu_min_i64(n, b->out[2] - x);
-        r->to = ((b->first[0] + z) * dim[1] + b->first[1] + y) * dim[2] + b->first[2] + x;
-        struct run *before = r - 1; /* rows without gaps are one run */
-        if (c->runs > 0 && before->at + before->count == r->at &&
-            before->to + before->count == r->to)
-            before->count += r->count;
-        else
-            c->runs++;
+        if (x < b->out[2] && y < b->out[1])
+            add_run(c, at, cpu_min_i64(n, b->out[2] - x),
+                    ((b->first[0] + z) * dim[1] + b->first[1] + y) * dim[2] + b->first[2] + x);
+        x = 0;
+        if (++y == b->grid[1]) {
+            y = 0;
+            z++;
+        }
     }
 }
 
@@ -390,30 +408,82 @@ struct task {
     float *tile, *tail;
 };
 
-/* One stretch of one panel of positions, for all rows of the task. */
-static void run_columns(const struct job *job, const struct task *k, int64_t stretch,
-                        struct columns *c, float *tile)
+/* What the inner loop reads: a stretch of channels of one panel of positions. */
+struct source {
+    struct stretch s;
+    const float *x;
+    micro_fn micro;
+};
+
+static void find_source(const struct job *job, const struct task *k, int64_t stretch,
+                        const struct columns *c, struct source *from)
 {
     const struct conv *v = job->v;
     const struct tiles *t = job->t;
     int64_t first = stretch * t->stretch, item = k->image * v->groups + k->group;
-    struct stretch s = {cpu_min_i64(t->stretch, v->ch - first), t->taps, job->band.channel,
-                        job->offset};
-    const float *x = job->image + (item * v->ch + first) * s.channel + c->first;
-    micro_fn micro = micro_for(t->rows, c->vecs);
 
+    from->s = (struct stretch){cpu_min_i64(t->stretch, v->ch - first), t->taps, job->band.channel,
+                               job->offset};
+    from->x = job->image + (item * v->ch + first) * job->band.channel + c->first;
+    from->micro = micro_for(t->rows, c->vecs);
     if (t->planes.in_place && c->count < c->vecs * VEC_LANES) {
-        x = copy_tail(&s, x, c, k->tail);
-        s.channel = c->vecs * VEC_LANES;
+        from->x = copy_tail(&from->s, from->x, c, k->tail);
+        from->s.channel = c->vecs * VEC_LANES;
     }
-    for (int64_t p = k->row; p < k->row_end; p++) {
-        const float *a =
-            job->weights + ((k->group * t->row_panels + p) * t->k + first * t->taps) * t->rows;
-        micro(&s, a, x, tile, stretch > 0);
-        if (stretch + 1 == t->stretches)
-            store_panel(job, k->image, k->group, p, c, tile);
-        if (t->stretches > 1)
-            tile += t->rows * TILE_COLS;
+}
+
+static const float *weights_at(const struct job *job, const struct task *k, int64_t panel,
+                               int64_t stretch)
+{
+    const struct tiles *t = job->t;
+    int64_t at = (k->group * t->row_panels + panel) * t->k + stretch * t->stretch * t->taps;
+    return job->weights + at * t->rows;
+}
+
+/* Several stretches: sums are added up in tiles; a panel of positions stays in the first cache. */
+static void run_stretches(const struct job *job, const struct task *k)
+{
+    const struct tiles *t = job->t;
+
+    for (int64_t s = 0; s < t->stretches; s++) {
+        float *tile = k->tile;
+        for (int64_t j = k->col; j < k->col_end; j++) {
+            struct columns c;
+            struct source from;
+            find_columns(job, j, &c);
+            find_source(job, k, s, &c, &from);
+            if (s + 1 == t->stretches)
+                find_runs(job, &c);
+            for (int64_t p = k->row; p < k->row_end; p++, tile += t->rows * TILE_COLS) {
+                from.micro(&from.s, weights_at(job, k, p, s), from.x, tile, s > 0);
+                if (s + 1 == t->stretches)
+                    store_panel(job, k->image, k->group, p, &c, tile);
+            }
+        }
+    }
+}
+
+/* One stretch: some panels of positions at a time, so that longer runs of results are written. */
+static void run_single(const struct job *job, const struct task *k)
+{
+    enum { TOGETHER = 4 };
+    struct columns c[TOGETHER];
+    struct source from[TOGETHER];
+
+    for (int64_t j = k->col; j < k->col_end; j += TOGETHER) {
+        int64_t n = cpu_min_i64(TOGETHER, k->col_end - j);
+        for (int64_t i = 0; i < n; i++) {
+            find_columns(job, j + i, &c[i]);
+            find_runs(job, &c[i]);
+            find_source(job, k, 0, &c[i], &from[i]); /* only the last panel has a tail */
+        }
+        for (int64_t p = k->row; p < k->row_end; p++) {
+            const float *a = weights_at(job, k, p, 0);
+            for (int64_t i = 0; i < n; i++) {
+                from[i].micro(&from[i].s, a, from[i].x, k->tile, false);
+                store_panel(job, k->image, k->group, p, &c[i], k->tile);
+            }
+        }
     }
 }
 
@@ -432,18 +502,92 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end, int worker)
         k.col_end = cpu_min_i64(k.col + t->col_task, job->panels);
         k.tile = (float *)(job->own + worker * (t->tile_bytes + t->tail_bytes));
         k.tail = k.tile + t->tile_bytes / 4;
-        for (int64_t s = 0; s < t->stretches; s++) {
-            for (int64_t j = k.col; j < k.col_end; j++) {
-                int64_t before = t->stretches > 1 ? (j - k.col) * (k.row_end - k.row) : 0;
-                struct columns c;
-                find_columns(job, j, &c);
-                if (s + 1 == t->stretches)
-                    find_runs(job, &c);
-                run_columns(job, &k, s, &c, k.tile + before * t->rows * TILE_COLS);
-            }
-        }
+        if (t->stretches > 1)
+            run_stretches(job, &k);
+        else
+            run_single(job, &k);
     }
 }
+
+/* ---- one row at a time --------------------------------------------------------------------- */
+
+/* Groups of few output channels: a row of outputs needs no tile of its own, and no search for
+ * where it goes. */
+struct line {
+    int64_t image, group, row; /* output channel `row` of the group */
+    int64_t z, y;              /* in the band */
+};
+
+static struct line find_line(const struct job *job, int64_t at)
+{
+    const struct conv_band *b = &job->band;
+    struct line l = {.y = at % b->out[1], .z = at / b->out[1] % b->out[0]};
+
+    at /= b->out[1] * b->out[0];
+    l.row = at % job->v->m;
+    l.group = at / job->v->m % job->v->groups;
+    l.image = at / (job->v->m * job->v->groups);
+    return l;
+}
+
+static void next_line(const struct job *job, struct line *l)
+{
+    if (++l->y < job->band.out[1])
+        return;
+    l->y = 0;
+    if (++l->z < job->band.out[0])
+        return;
+    l->z = 0;
+    if (++l->row < job->v->m)
+        return;
+    l->row = 0;
+    if (++l->group < job->v->groups)
+        return;
+    l->group = 0;
+    l->image++;
+}
+
+static void run_line(const struct job *job, const struct line *l)
+{
+    const struct conv *v = job->v;
+    const struct conv_band *b = &job->band;
+    const struct stretch s = {v->ch, job->t->taps, b->channel, job->offset};
+    const float *a = job->weights + (l->group * v->m + l->row) * job->t->k;
+    const float *x = job->image + (l->image * v->groups + l->group) * v->ch * b->channel +
+                     (l->z * b->grid[1] + l->y) * b->grid[2];
+    int64_t row = (b->first[0] + l->z) * v->out_dim[1] + b->first[1] + l->y;
+    struct columns c; /* only its run matters here */
+
+    c.runs = 1;
+    for (int64_t at = 0, n; at < b->out[2]; at += n * VEC_LANES) {
+        _Alignas(64) float tile[LINE_VECS * VEC_LANES];
+        int64_t left = b->out[2] - at;
+        n = left > (LINE_VECS - 1) * VEC_LANES ? LINE_VECS : up(left, VEC_LANES);
+        c.run[0].at = 0;
+        c.run[0].count = (int32_t)cpu_min_i64(n * VEC_LANES, left);
+        c.run[0].to = row * v->out_dim[2] + b->first[2] + at;
+        micro_for(1, n)(&s, a, x + at, tile, false);
+        store_panel(job, l->image, l->group, l->row, &c, tile);
+    }
+}
+
+static void run_lines(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct job *job = ctx;
+    struct line l = find_line(job, begin);
+
+    (void)worker;
+    for (int64_t at = begin; at < end; at++, next_line(job, &l))
+        run_line(job, &l);
+}
+
+/* Whether v is done so. An image in place has nothing behind its last row that may be read. */
+static bool runs_lines(const struct tiles *t)
+{
+    return t->rows == 1 && !t->planes.in_place;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
 
 static void find_offsets(const struct conv *v, const struct tiles *t, const struct conv_band *b,
                          int64_t *offset)
@@ -465,6 +609,12 @@ static void run_part(struct job *job, int64_t part, struct pool *pool, float *pl
     job->image = t->planes.in_place ? v->src->data : planes;
     conv_planes_fill(v, &t->planes, &job->band, pool, planes);
     find_offsets(v, t, &job->band, offset);
+    if (runs_lines(t)) {
+        const int64_t *out = job->band.out;
+        cpu_for(pool, job->band.images * v->groups * v->m * out[0] * out[1],
+                cpu_max_i64(1, 65536 / (out[2] * t->k)), run_lines, job);
+        return;
+    }
     job->vecs = up(job->band.positions, VEC_LANES);
     job->panels = panels_of(job->band.positions);
     job->row_tasks = up(t->row_panels, t->row_task);
