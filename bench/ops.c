@@ -78,6 +78,25 @@ static const struct bench_case cases[] = {
     {"gelu 64 MB", "f32[16777216] = gelu %0", 0},
     {"silu 64 MB", "f32[16777216] = silu %0", 0},
     {"exp 64 MB", "f32[16777216] = exp %0", 0},
+    {"region 4 ops, 2 inputs",
+     "f32[16777216] f32[16777216] = elementwise_region %0, %1 "
+     "chain=[[add,i0,i1],[relu,s0],[mul,s1,i0],[sub,s2,i1]]",
+     0},
+    {"region 8 ops",
+     "f32[16777216] f32[1] = elementwise_region %0, %1 "
+     "chain=[[add,i0,i1],[relu,s0],[mul,s1,i0],[sub,s2,i1],[abs,s3],[max,s4,i1],[mul,s5,s1],[neg,"
+     "s6]]",
+     0},
+    {"region bias, residual",
+     "f32[16384,1024] f32[1024] f32[16384,1024] = elementwise_region %0, %1, %2 "
+     "chain=[[add,i0,i1],[add,s0,i2],[relu,s1]]",
+     0},
+    {"region bf16 4 ops",
+     "bf16[33554432] bf16[33554432] = elementwise_region %0, %1 "
+     "chain=[[add,i0,i1],[relu,s0],[mul,s1,i0],[sub,s2,i1]]",
+     0},
+    {"region silu, mul",
+     "f32[16777216] f32[16777216] = elementwise_region %0, %1 chain=[[silu,i0],[mul,s0,i1]]", 0},
     {"softmax 16384x1024", "f32[16384,1024] = softmax %0", 0},
     {"softmax 64x262144", "f32[64,262144] = softmax %0", 0},
     {"softmax 4x4194304", "f32[4,4194304] = softmax %0", 0},

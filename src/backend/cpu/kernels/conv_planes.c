@@ -136,8 +136,7 @@ static void copy_elements(const struct cpu_tensor *src, int64_t at, int64_t step
     if (src->dtype == RLX_DTYPE_f32) {
         const float *restrict from = (const float *)src->data + at;
         if (step == 1)
-            for (int64_t j = 0; j < n; j++)
-                to[j] = from[j];
+            memcpy(to, from, (size_t)n * sizeof *to);
         else if (step == 2)
             for (int64_t j = 0; j < n; j++)
                 to[j] = from[2 * j];
@@ -153,18 +152,20 @@ static void copy_elements(const struct cpu_tensor *src, int64_t at, int64_t step
     }
 }
 
-/* One row of a plane. row: its first element in the source; start: the index along the last axis
- * that the plane's first element has, which may be outside. */
-static void fill_row(const struct conv *v, int64_t row, int64_t start, int64_t n, float *to)
-{
-    int64_t lo, hi, step = v->stride[2];
+/* The rows of a plane have their elements lo .. hi-1 from the source. */
+struct inside {
+    int64_t lo, hi;
+};
 
-    windows_inside(start, step, v->src_dim[2], n, &lo, &hi);
-    for (int64_t j = 0; j < lo; j++)
+/* One row of n elements; at: where element lo is in the source. */
+static void fill_row(const struct conv *v, const struct inside *in, int64_t at, int64_t n,
+                     float *to)
+{
+    for (int64_t j = 0; j < in->lo; j++)
         to[j] = 0;
-    if (lo < hi)
-        copy_elements(v->src, row + start + lo * step, step, hi - lo, to + lo);
-    for (int64_t j = hi; j < n; j++)
+    if (in->lo < in->hi)
+        copy_elements(v->src, at, v->stride[2], in->hi - in->lo, to + in->lo);
+    for (int64_t j = in->hi; j < n; j++)
         to[j] = 0;
 }
 
@@ -174,13 +175,16 @@ static float *fill_plane(const struct fill_job *job, int64_t channel, const int6
 {
     const struct conv *v = job->v;
     const int64_t *grid = job->b->grid, *in = v->src_dim;
+    struct inside cols;
 
+    windows_inside(start[2], v->stride[2], in[2], grid[2], &cols.lo, &cols.hi);
     for (int64_t g0 = 0; g0 < grid[0]; g0++) {
         int64_t i0 = start[0] + g0 * v->stride[0];
         for (int64_t g1 = 0; g1 < grid[1]; g1++, to += grid[2]) {
             int64_t i1 = start[1] + g1 * v->stride[1];
+            int64_t row = ((channel * in[0] + i0) * in[1] + i1) * in[2];
             if ((uint64_t)i0 < (uint64_t)in[0] && (uint64_t)i1 < (uint64_t)in[1])
-                fill_row(v, ((channel * in[0] + i0) * in[1] + i1) * in[2], start[2], grid[2], to);
+                fill_row(v, &cols, row + start[2] + cols.lo * v->stride[2], grid[2], to);
             else
                 memset(to, 0, (size_t)grid[2] * sizeof *to);
         }

@@ -6,6 +6,7 @@
  *                 for each panel of positions: for each panel of rows: the inner loop
  *             finish the sums and store them, while they are in the cache
  *
+ * or, where the weights are small, each worker lays parts out for itself and does all of them.
  * Rows are output channels, an item is a group of an image. The inner loop (conv_micro.h) reads
  * weights from panels, a few rows side by side for each tap, and positions from planes, at any
  * alignment. Weights that do not change are packed when they are loaded. */
@@ -27,7 +28,7 @@ enum {
     LINE_VECS = 4,        /* where one row is done alone */
     STRETCH = 256,        /* products between two additions to the sums in memory, about */
     STRETCH_POINT = 128,  /* the same where each is of another channel, in lines of its own */
-    TASKS = 32,           /* tasks that keep a machine busy */
+    TASKS = 16,           /* tasks that keep a machine busy */
     TASK_LEAST = 1 << 18, /* products worth a task */
     TASK_PANELS = 128,    /* panels of sums that a task may hold */
 };
@@ -101,6 +102,7 @@ static int64_t up(int64_t x, int64_t by)
 /* Everything that follows from shapes. */
 struct tiles {
     struct conv_planes planes;
+    bool own;           /* workers lay out bands of their own, and do all rows of them */
     int64_t rows;       /* of a panel: TILE_ROWS, or 1 */
     int64_t row_panels; /* of a group */
     int64_t taps, k;    /* of a channel; of an output */
@@ -134,7 +136,7 @@ static void cut_tasks(const struct conv *v, struct tiles *t)
     t->row_task = t->row_panels;
     t->col_task = cols;
     while (t->row_task * t->col_task > 1 &&
-           (panel * (double)(t->row_task * t->col_task) > want * 1.5 ||
+           (panel * (double)(t->row_task * t->col_task) > want * 1.25 ||
             t->row_task * t->col_task > TASK_PANELS)) {
         if (t->col_task > 1 &&
             (t->col_task * TILE_COLS >= t->row_task * t->rows || t->row_task == 1))
@@ -142,6 +144,42 @@ static void cut_tasks(const struct conv *v, struct tiles *t)
         else
             t->row_task = up(t->row_task, 2);
     }
+}
+
+/* Where all weights fit into a worker's cache beside a band of the image, each worker does whole
+ * bands: what it lays out stays with it, and nobody waits. Bands of a few rows, so that there are
+ * enough of them; those that two bands read are laid out twice. */
+static int64_t own_band(const struct conv *v, const struct tiles *t)
+{
+    enum { POSITIONS = 256 }; /* fewer fill vectors badly */
+    const struct conv_planes *p = &t->planes;
+    int64_t line = 1;
+
+    for (int i = p->band_axis + 1; i < 3; i++)
+        line *= v->out_dim[i];
+    return cpu_max_i64(up(POSITIONS, line), 4 * p->extra[p->band_axis]);
+}
+
+static bool takes_own(const struct conv *v, const struct tiles *t)
+{
+    enum { WEIGHTS_MOST = 1 << 18, PARTS_LEAST = 8 }; /* elements; bands of all images */
+    int64_t rows = v->out_dim[t->planes.band_axis];
+
+    return !t->planes.in_place && v->groups == 1 && t->rows > 1 && v->m * t->k <= WEIGHTS_MOST &&
+           v->images * (rows / own_band(v, t)) >= PARTS_LEAST;
+}
+
+static void cut_own(const struct conv *v, struct tiles *t)
+{
+    struct conv_planes *p = &t->planes;
+    int64_t rows = v->out_dim[p->band_axis], each = up(TASKS, v->images);
+
+    p->images = 1;
+    p->band = cpu_min_i64(p->band, cpu_max_i64(own_band(v, t), up(rows, each)));
+    p->bands = up(rows, p->band);
+    t->row_task = t->row_panels;
+    t->col_task = cpu_max_i64(1, TASK_PANELS / t->row_panels);
+    t->col_task = cpu_min_i64(t->col_task, panels_of(conv_band_at(v, p, 0).positions));
 }
 
 /* Panels of weights: groups, each in panels of rows, each with all its k. */
@@ -169,7 +207,11 @@ static bool make_tiles(const struct conv *v, struct tiles *t)
     if (t->rows == 1 || t->stretch > v->ch)
         t->stretch = v->ch;
     t->stretches = up(v->ch, t->stretch);
-    cut_tasks(v, t);
+    t->own = takes_own(v, t);
+    if (t->own)
+        cut_own(v, t);
+    else
+        cut_tasks(v, t);
     int64_t held = t->stretches > 1 ? t->row_task * t->col_task : 1;
     t->tile_bytes = held * t->rows * TILE_COLS * 4;
     t->tile_bytes = gemm_up(t->tile_bytes, 64);
@@ -193,8 +235,9 @@ uint64_t conv_tiles_scratch(const struct conv *v, const struct pool *pool)
 
     if (!make_tiles(v, &t))
         return 0;
-    int64_t shared = t.image_bytes + t.pack_bytes + t.tap_bytes;
-    return (uint64_t)(shared + gemm_workers(pool) * (t.tile_bytes + t.tail_bytes));
+    int64_t layout = t.image_bytes + t.tap_bytes, workers = gemm_workers(pool);
+    return (uint64_t)(t.pack_bytes + layout * (t.own ? workers : 1) +
+                      workers * (t.tile_bytes + t.tail_bytes));
 }
 
 /* ---- weights ------------------------------------------------------------------------------- */
@@ -279,7 +322,9 @@ struct job {
     const int64_t *offset;
     int64_t vecs, panels; /* of an item's positions */
     int64_t row_tasks, col_tasks;
-    char *own; /* scratch, per worker */
+    int64_t large; /* of col_tasks, the first ones */
+    char *layout;  /* scratch: planes, then offsets of taps; per worker if they have their own */
+    char *own;     /* tiles and tails, per worker */
 };
 
 /* Positions of a panel that are outputs: `count` of them from position `at` of the panel on go to
@@ -487,6 +532,30 @@ static void run_single(const struct job *job, const struct task *k)
     }
 }
 
+/* Panels of positions of task number `at`: large tasks first, and smaller ones after them, which
+ * even out who began late. */
+static int64_t small_task(const struct tiles *t)
+{
+    return up(t->col_task, 3);
+}
+
+static void count_cols(struct job *job)
+{
+    const struct tiles *t = job->t;
+
+    job->large = job->panels * 3 / 4 / t->col_task;
+    job->col_tasks = job->large + up(job->panels - job->large * t->col_task, small_task(t));
+}
+
+static void find_cols(const struct job *job, int64_t at, struct task *k)
+{
+    const struct tiles *t = job->t;
+    int64_t size = at < job->large ? t->col_task : small_task(t);
+
+    k->col = at < job->large ? at * size : job->large * t->col_task + (at - job->large) * size;
+    k->col_end = cpu_min_i64(k->col + size, job->panels);
+}
+
 static void run_tasks(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct job *job = ctx;
@@ -497,9 +566,8 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end, int worker)
         int64_t item = at / item_tasks, rest = at % item_tasks;
         struct task k = {.image = item / job->v->groups, .group = item % job->v->groups};
         k.row = rest / job->col_tasks * t->row_task;
-        k.col = rest % job->col_tasks * t->col_task;
         k.row_end = cpu_min_i64(k.row + t->row_task, t->row_panels);
-        k.col_end = cpu_min_i64(k.col + t->col_task, job->panels);
+        find_cols(job, rest % job->col_tasks, &k);
         k.tile = (float *)(job->own + worker * (t->tile_bytes + t->tail_bytes));
         k.tail = k.tile + t->tile_bytes / 4;
         if (t->stretches > 1)
@@ -599,29 +667,53 @@ static void find_offsets(const struct conv *v, const struct tiles *t, const stru
     }
 }
 
-static void run_part(struct job *job, int64_t part, struct pool *pool, float *planes,
-                     int64_t *offset)
+/* Lays out a part and finds out about its positions. */
+static void prepare_part(struct job *job, int64_t part, struct pool *pool, char *layout)
+{
+    const struct conv *v = job->v;
+    const struct tiles *t = job->t;
+    float *planes = (float *)layout;
+    int64_t *offset = (int64_t *)(layout + t->image_bytes);
+
+    job->band = conv_band_at(v, &t->planes, part);
+    job->image = t->planes.in_place ? v->src->data : planes;
+    job->offset = offset;
+    conv_planes_fill(v, &t->planes, &job->band, pool, planes);
+    find_offsets(v, t, &job->band, offset);
+    job->vecs = up(job->band.positions, VEC_LANES);
+    job->panels = panels_of(job->band.positions);
+    job->row_tasks = up(t->row_panels, t->row_task);
+    count_cols(job);
+}
+
+/* A part that all workers share. */
+static void run_part(struct job *job, int64_t part, struct pool *pool)
 {
     const struct conv *v = job->v;
     const struct tiles *t = job->t;
 
-    job->band = conv_band_at(v, &t->planes, part);
-    job->image = t->planes.in_place ? v->src->data : planes;
-    conv_planes_fill(v, &t->planes, &job->band, pool, planes);
-    find_offsets(v, t, &job->band, offset);
+    prepare_part(job, part, pool, job->layout);
     if (runs_lines(t)) {
         const int64_t *out = job->band.out;
         cpu_for(pool, job->band.images * v->groups * v->m * out[0] * out[1],
                 cpu_max_i64(1, 65536 / (out[2] * t->k)), run_lines, job);
         return;
     }
-    job->vecs = up(job->band.positions, VEC_LANES);
-    job->panels = panels_of(job->band.positions);
-    job->row_tasks = up(t->row_panels, t->row_task);
-    job->col_tasks = up(job->panels, t->col_task);
     double work = (double)t->row_task * (double)t->col_task * TILE_COLS * (double)(t->rows * t->k);
     cpu_for(pool, job->band.images * v->groups * job->row_tasks * job->col_tasks,
             (int64_t)(TASK_LEAST / (work + 1)) + 1, run_tasks, job);
+}
+
+/* Parts that are one worker's. */
+static void run_own(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    struct job job = *(const struct job *)ctx;
+    char *layout = job.layout + worker * (job.t->image_bytes + job.t->tap_bytes);
+
+    for (int64_t part = begin; part < end; part++) {
+        prepare_part(&job, part, NULL, layout);
+        run_tasks(&job, 0, job.row_tasks * job.col_tasks, worker);
+    }
 }
 
 void conv_tiles_run(const struct conv *v, struct pool *pool, void *scratch)
@@ -630,19 +722,21 @@ void conv_tiles_run(const struct conv *v, struct pool *pool, void *scratch)
 
     if (!make_tiles(v, &t))
         return;
-    char *at = scratch;
-    float *planes = (float *)at;
-    float *panels = (float *)(at + t.image_bytes);
-    int64_t *offset = (int64_t *)(at + t.image_bytes + t.pack_bytes);
-    struct job job = {.v = v, .t = &t, .offset = offset, .weights = v->w->data};
+    int64_t parts = conv_planes_parts(v, &t.planes), layouts = t.own ? gemm_workers(pool) : 1;
+    struct job job = {.v = v, .t = &t, .weights = v->w->data, .layout = scratch};
+    char *panels = job.layout + layouts * (t.image_bytes + t.tap_bytes);
 
-    job.own = (char *)offset + t.tap_bytes;
+    job.own = panels + t.pack_bytes;
     if (v->w->packed) {
         job.weights = (const float *)((const struct packed_head *)v->w->packed + 1);
     } else if (packs_weights(v, &t)) {
-        pack_all(v, &t, pool, panels);
-        job.weights = panels;
+        pack_all(v, &t, pool, (float *)panels);
+        job.weights = (const float *)panels;
     }
-    for (int64_t part = 0; part < conv_planes_parts(v, &t.planes); part++)
-        run_part(&job, part, pool, planes, offset);
+    if (t.own) {
+        cpu_for(pool, parts, 1, run_own, &job);
+        return;
+    }
+    for (int64_t part = 0; part < parts; part++)
+        run_part(&job, part, pool);
 }
