@@ -1,4 +1,4 @@
-/* conv_micro.h: the inner loop of conv_tiles.c, for one shape of tile. Included once per shape,
+/* conv_micro.h: the inner loop of conv_tiles_run.c, for one shape of tile. Included once per shape,
  * with
  *
  *     MICRO      the function's name
