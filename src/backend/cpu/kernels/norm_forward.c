@@ -15,6 +15,7 @@ struct forward {
     int64_t channels;             /* gammas in all */
     const void *gamma, *beta;     /* as norm_apply wants them */
     struct norm_moments *moments; /* of one set's blocks, for every worker */
+    char *rows;                   /* a row for every worker; NULL: sets are read where they are */
     int64_t set;                  /* that is shared, and its statistics */
     struct norm_stat stat;
     bool streams;         /* results go past the caches */
@@ -45,17 +46,36 @@ static void describe(const struct cpu_call *c, struct forward *f)
     }
 }
 
-/* Scratch: gamma, beta, moments. */
+/* Scratch: gamma, beta, moments, rows. */
 static uint64_t wide_bytes(const struct forward *f)
 {
     uint64_t size = cpu_size(norm_wide(f->c->out->dtype));
     return ((uint64_t)f->channels * size + 63) / 64 * 64;
 }
 
-static uint64_t moments_count(const struct forward *f)
+static uint64_t workers(const struct cpu_call *c)
 {
-    int workers = f->c->pool ? pool_threads(f->c->pool) : 1;
-    return f->n.inner == 1 ? (uint64_t)(f->n.blocks * workers) : 0;
+    return c->pool ? (uint64_t)pool_threads(c->pool) : 1;
+}
+
+static uint64_t moments_bytes(const struct forward *f)
+{
+    uint64_t count = f->n.inner == 1 ? (uint64_t)f->n.blocks * workers(f->c) : 0;
+    return (count * sizeof(struct norm_moments) + 63) / 64 * 64;
+}
+
+/* Whether threads share the inside of a set. */
+static bool shares_sets(const struct norm *n)
+{
+    enum { FEW = 16, LARGE = 131072 };
+    return n->blocks > 1 && (n->outer < FEW || n->size > LARGE);
+}
+
+/* f16 and bf16 sets that a worker does alone are f32 in a row of its own. */
+static uint64_t row_bytes(const struct forward *f)
+{
+    bool rows = f->n.inner == 1 && !shares_sets(&f->n) && cpu_is_half(f->n.x->dtype);
+    return rows ? ((uint64_t)f->n.size * sizeof(float) + 63) / 64 * 64 : 0;
 }
 
 static uint64_t scratch(const struct cpu_call *c)
@@ -65,24 +85,36 @@ static uint64_t scratch(const struct cpu_call *c)
     if (c->out->count == 0)
         return 0;
     describe(c, &f);
-    return 2 * wide_bytes(&f) + moments_count(&f) * sizeof(struct norm_moments);
+    return 2 * wide_bytes(&f) + moments_bytes(&f) + workers(c) * row_bytes(&f);
 }
 
 /* ---- sets that lie together ---------------------------------------------------------------- */
 
+/* Where a set is, or a copy of it. */
+struct set {
+    int64_t number;
+    const char *x;
+    rlx_dtype dtype;
+};
+
+static struct set set_of(const struct forward *f, int64_t number)
+{
+    return (struct set){number, cpu_at(f->n.x, number * f->n.size), f->n.x->dtype};
+}
+
 /* Elements [from, to) of a set, to y. */
-static void write_part(const struct forward *f, int64_t set, int64_t from, int64_t to,
+static void write_part(const struct forward *f, const struct set *set, int64_t from, int64_t to,
                        struct norm_stat s, char *y)
 {
     rlx_dtype dtype = f->c->out->dtype;
     int64_t size = (int64_t)cpu_size(norm_wide(dtype));
-    int64_t channel = set % f->groups * (f->channels / f->groups);
+    int64_t channel = set->number % f->groups * (f->channels / f->groups);
 
     while (from < to) {
         int64_t n = f->run == 1 ? to - from : cpu_min_i64(to - from, f->run - from % f->run);
-        int64_t at = set * f->n.size + from, affine = (channel + from / f->run) * size;
-        norm_apply(dtype, cpu_at(f->n.x, at), dtype, y, n, s, (const char *)f->gamma + affine,
-                   (const char *)f->beta + affine, f->run == 1);
+        int64_t affine = (channel + from / f->run) * size;
+        norm_apply(set->dtype, set->x + from * (int64_t)cpu_size(set->dtype), dtype, y, n, s,
+                   (const char *)f->gamma + affine, (const char *)f->beta + affine, f->run == 1);
         from += n;
         y += n * (int64_t)cpu_size(dtype);
     }
@@ -90,7 +122,7 @@ static void write_part(const struct forward *f, int64_t set, int64_t from, int64
 
 /* The same, a piece at a time: through the caches or past them, while elements from `next` on, if
  * there are any, are fetched. */
-static void write_pieces(const struct forward *f, int64_t set, int64_t from, int64_t to,
+static void write_pieces(const struct forward *f, const struct set *set, int64_t from, int64_t to,
                          struct norm_stat s, const char *next)
 {
     enum { PIECE = CPU_TILE };
@@ -98,7 +130,7 @@ static void write_pieces(const struct forward *f, int64_t set, int64_t from, int
     CPU_TILE_ANY(result);
 
     for (int64_t n; from < to; from += n) {
-        char *y = cpu_at(f->c->out, set * f->n.size + from);
+        char *y = cpu_at(f->c->out, set->number * f->n.size + from);
         n = cpu_min_i64(PIECE, to - from);
         if (next) {
             cpu_prefetch(next, n * size);
@@ -115,15 +147,20 @@ static void whole_sets(void *ctx, int64_t begin, int64_t end, int worker)
     const struct forward *f = ctx;
     const struct norm *n = &f->n;
     struct norm_moments *m = f->moments + worker * n->blocks;
-    int64_t bytes = (int64_t)cpu_size(n->x->dtype);
+    float *row = f->rows ? (float *)(f->rows + (uint64_t)worker * row_bytes(f)) : NULL;
+    int64_t bytes = n->size * (int64_t)cpu_size(n->x->dtype);
 
-    for (int64_t set = begin; set < end; set++) {
-        const char *x = cpu_at(n->x, set * n->size);
+    for (int64_t k = begin; k < end; k++) {
+        struct set set = set_of(f, k);
+        const char *next = k + 1 < end ? set.x + bytes : NULL;
+        if (row) {
+            cpu_load_f32(set.dtype, set.x, row, n->size);
+            set = (struct set){k, (const char *)row, RLX_DTYPE_f32};
+        }
         for (int64_t b = 0; b < n->blocks; b++)
-            m[b] = norm_moments_of(n->x->dtype, x + b * n->block * bytes,
+            m[b] = norm_moments_of(set.dtype, set.x + b * n->block * (int64_t)cpu_size(set.dtype),
                                    cpu_min_i64(n->block, n->size - b * n->block), n->centred);
-        struct norm_stat s = norm_stat_of(n, m);
-        write_pieces(f, set, 0, n->size, s, set + 1 < end ? x + n->size * bytes : NULL);
+        write_pieces(f, &set, 0, n->size, norm_stat_of(n, m), next);
     }
     if (f->streams)
         cpu_stream_end();
@@ -147,11 +184,12 @@ static void block_results(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct forward *f = ctx;
     const struct norm *n = &f->n;
+    struct set set = set_of(f, f->set);
 
     (void)worker;
     for (int64_t u = begin; u < end; u++) {
         int64_t from = (n->blocks - 1 - u) * n->block;
-        write_pieces(f, f->set, from, cpu_min_i64(from + n->block, n->size), f->stat, NULL);
+        write_pieces(f, &set, from, cpu_min_i64(from + n->block, n->size), f->stat, NULL);
     }
     if (f->streams)
         cpu_stream_end();
@@ -166,13 +204,6 @@ static void shared_sets(struct forward *f)
         f->stat = norm_stat_of(n, f->moments);
         cpu_for(f->c->pool, n->blocks, 1, block_results, f);
     }
-}
-
-/* Whether threads share the inside of a set. */
-static bool shares_sets(const struct norm *n)
-{
-    enum { FEW = 16, LARGE = 131072 };
-    return n->blocks > 1 && (n->outer < FEW || n->size > LARGE);
 }
 
 /* ---- sets side by side --------------------------------------------------------------------- */
@@ -219,6 +250,7 @@ static void run(const struct cpu_call *c)
     f.beta =
         norm_widen(c->in_count > 2 ? &c->in[2] : NULL, c->out->dtype, f.channels, room + bytes);
     f.moments = (struct norm_moments *)(void *)(room + 2 * bytes);
+    f.rows = row_bytes(&f) > 0 ? room + 2 * bytes + moments_bytes(&f) : NULL;
 
     const struct norm *n = &f.n;
     if (n->inner > 1) {
