@@ -21,12 +21,13 @@ struct bench_case {
     double flops;     /* 0: it moves data */
 };
 
-#define CONV(name, n, c, h, o, k, s, p)                                                         \
-    {                                                                                           \
-        "conv " name,                                                                           \
-            "f32[" #n "," #c "," #h "," #h "] *f32[" #o "," #c "," #k "," #k "] = conv %0, %1 " \
-            "stride=[" #s "," #s "] padding=[" #p "," #p "]",                                   \
-            2.0 * n *o *c *k *k *((h + 2 * p - k) / s + 1) * ((h + 2 * p - k) / s + 1)          \
+#define OUT(h, k, s, p) (((h) + 2 * (p) - (k)) / (s) + 1)
+#define CONV(name, n, c, h, o, k, s, p)                                       \
+    {                                                                         \
+        "conv " name,                                                         \
+            "f32[" #n "," #c "," #h "," #h "] *f32[" #o "," #c "," #k "," #k  \
+            "] = conv %0, %1 stride=[" #s "," #s "] padding=[" #p "," #p "]", \
+            2.0 * n *o *c *k *k *(double)(OUT(h, k, s, p) * OUT(h, k, s, p))  \
     }
 #define ATTENTION(name, b, h, kv, q, s, d, mask, share)                                          \
     {                                                                                            \
@@ -186,7 +187,7 @@ static void *copy_part(void *ctx)
 /* Bytes read and written per second, by as many threads as the ops get. */
 static double copy_rate(char *to, const char *from)
 {
-    pthread_t thread[MOST_THREADS];
+    pthread_t thread[MOST_THREADS] = {0};
     struct copy part[MOST_THREADS];
     size_t each = COPY_BYTES / (size_t)opt.threads;
     double start = now();
