@@ -18,7 +18,7 @@
 struct bench_case {
     const char *name;
     const char *spec; /* operands, weights with a *, then "= " and the node that takes them */
-    double flops;     /* 0: it moves data */
+    int64_t flops;    /* 0: it moves data */
 };
 
 #define OUT(h, k, s, p) (((h) + 2 * (p) - (k)) / (s) + 1)
@@ -27,7 +27,7 @@ struct bench_case {
         "conv " name,                                                         \
             "f32[" #n "," #c "," #h "," #h "] *f32[" #o "," #c "," #k "," #k  \
             "] = conv %0, %1 stride=[" #s "," #s "] padding=[" #p "," #p "]", \
-            2.0 * n *o *c *k *k *(double)(OUT(h, k, s, p) * OUT(h, k, s, p))  \
+            (int64_t)2 * n *o *c *k *k *OUT(h, k, s, p) * OUT(h, k, s, p)     \
     }
 #define ATTENTION(name, b, h, kv, q, s, d, mask, share)                                          \
     {                                                                                            \
@@ -35,11 +35,12 @@ struct bench_case {
             "f32[" #b "," #h "," #q "," #d "] f32[" #b "," #kv "," #s "," #d "] f32[" #b "," #kv \
             "," #s "," #d "] = attention %0, %1, %2 num_heads=" #h " num_kv_heads=" #kv          \
             " head_dim=" #d " mask_kind=" mask " layout=bhsd",                                   \
-            4.0 * b *h *q *s *d *share                                                           \
+            (int64_t)4 * b *h *q *s *d / share                                                   \
     }
 
 static const struct bench_case cases[] = {
-    {"matmul 1024", "f32[1024,1024] f32[1024,1024] = matmul %0, %1", 2.0 * 1024 * 1024 * 1024},
+    {"matmul 1024", "f32[1024,1024] f32[1024,1024] = matmul %0, %1",
+     (int64_t)2 * 1024 * 1024 * 1024},
     CONV("3x3 64 56", 1, 64, 56, 64, 3, 1, 1),
     CONV("7x7/2 3-64 224", 1, 3, 224, 64, 7, 2, 3),
     CONV("1x1 64-64 56", 1, 64, 56, 64, 1, 1, 0),
@@ -64,13 +65,13 @@ static const struct bench_case cases[] = {
     CONV("3x3 batch 8", 8, 64, 14, 64, 3, 1, 1),
     {"conv depthwise 3x3 128 56",
      "f32[1,128,56,56] *f32[128,1,3,3] = conv %0, %1 padding=[1,1] groups=128",
-     2.0 * 128 * 56 * 56 * 9},
+     2 * 128 * 56 * 56 * 9},
     {"conv_transpose 2x2/2 64 56",
      "f32[1,64,56,56] *f32[64,64,2,2] = conv_transpose %0, %1 stride=[2,2]",
-     2.0 * 64 * 64 * 56 * 56 * 4},
+     2 * 64 * 64 * 56 * 56 * 4},
     ATTENTION("8x1024x64", 1, 8, 8, 1024, 1024, 64, "none", 1),
-    ATTENTION("causal 8x1024x64", 1, 8, 8, 1024, 1024, 64, "causal", 0.5),
-    ATTENTION("gqa 32/8x512x64", 1, 32, 8, 512, 512, 64, "causal", 0.5),
+    ATTENTION("causal 8x1024x64", 1, 8, 8, 1024, 1024, 64, "causal", 2),
+    ATTENTION("gqa 32/8x512x64", 1, 32, 8, 512, 512, 64, "causal", 2),
     ATTENTION("bert 12x128x64", 1, 12, 12, 128, 128, 64, "none", 1),
     ATTENTION("decode 32/4 1x1024x64", 1, 32, 4, 1, 1024, 64, "none", 1),
     {"add 64 MB", "f32[16777216] f32[16777216] = add %0, %1", 0},
@@ -188,7 +189,7 @@ static void *copy_part(void *ctx)
 static double copy_rate(char *to, const char *from)
 {
     pthread_t thread[MOST_THREADS] = {0};
-    struct copy part[MOST_THREADS];
+    struct copy part[MOST_THREADS] = {{to, from, 0}};
     size_t each = COPY_BYTES / (size_t)opt.threads;
     double start = now();
 
@@ -373,7 +374,7 @@ static double best_rate(const struct running *r)
 
     for (int i = 0; i < MOST_STEPS; i++)
         bytes += (double)r->times.bytes[i];
-    return (r->c->flops > 0 ? r->c->flops : bytes) / best_time(r);
+    return (r->c->flops > 0 ? (double)r->c->flops : bytes) / best_time(r);
 }
 
 /* The case and its measure take turns. */
