@@ -302,6 +302,9 @@ typedef struct rlx_session_desc {
     rlx_uploads uploads;
     bool verify_passes;       /* the graph is verified after every pass */
     rlx_numerics_mode check_numerics;
+    /* Exceptions from dispatch: names of ops with commas between them, which must outlive the
+     * session; what stands in both lists is native. */
+    const char *native_ops, *common_ops;
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);

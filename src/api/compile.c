@@ -139,6 +139,8 @@ static void pass_options_of(const rlx_session_desc *desc, struct pass_options *o
         .precision = desc->precision,
         .precision_map = desc->precision_map,
         .dispatch = desc->dispatch,
+        .native_ops = desc->native_ops,
+        .common_ops = desc->common_ops,
     };
 }
 
@@ -293,7 +295,7 @@ static rlx_status optimise(struct making *k)
     rlx_status status = pass_all(k->mod, &k->target, &options, k->d);
     fold_eval_free(&fold);
     if (status == RLX_ERROR_UNSUPPORTED)
-        stages_log_dispatch(s->model, &k->target, s->desc.dispatch);
+        stages_log_dispatch(s->model, &k->target, &options);
     TRY(status);
     compile_watch_passed(&k->watch, k->mod);
     return pass_leaves_first(k->mod, k->d);

@@ -41,6 +41,8 @@ uint64_t reuse_options_key(const struct rlx_session *s)
 
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         h = fingerprint_u64(h, part[i]);
+    h = fingerprint_str(h, rlx_cstr(desc->native_ops ? desc->native_ops : ""));
+    h = fingerprint_str(h, rlx_cstr(desc->common_ops ? desc->common_ops : ""));
     for (size_t i = 0; i < s->handle_count; i++)
         if (s->handle[i].buffer && s->handle[i].direct)
             h = fingerprint_u64(h, i);

@@ -15,6 +15,7 @@
 rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json, rlx_write_fn write,
                               void *user, rlx_error *err)
 {
+    static const struct pass_options defaults;
     struct diag d;
     struct dispatch_report r;
     struct target target;
@@ -26,7 +27,7 @@ rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json, rl
         return diag_report(&d, err);
     }
     dev->backend->ops->describe(dev->backend, &target);
-    if (dispatch_inspect(m->mod, &target, RLX_DISPATCH_AUTO, true, &r, &d) == RLX_OK) {
+    if (dispatch_inspect(m->mod, &target, &defaults, true, &r, &d) == RLX_OK) {
         text_init(&t, &m->ctx->mem);
         if (json)
             dispatch_print_json(&r, &t);
@@ -50,14 +51,15 @@ static void log_lines(const rlx_context *ctx, char *text)
     }
 }
 
-void stages_log_dispatch(const struct rlx_model *m, const struct target *t, rlx_dispatch policy)
+void stages_log_dispatch(const struct rlx_model *m, const struct target *t,
+                         const struct pass_options *o)
 {
     struct dispatch_report r;
     struct text text;
     struct diag d; /* its own: the report is an extra */
 
     diag_init(&d, "dispatch");
-    if (!m->ctx->log || dispatch_inspect(m->mod, t, policy, true, &r, &d) != RLX_OK)
+    if (!m->ctx->log || dispatch_inspect(m->mod, t, o, true, &r, &d) != RLX_OK)
         return;
     text_init(&text, &m->ctx->mem);
     dispatch_print(&r, &text);

@@ -3,8 +3,10 @@
 #define API_STAGES_H
 
 #include "api/objects.h"
+#include "pass/pass.h"
 
 /* The dispatch report of the model, line by line, to the context's log, if it has one. */
-void stages_log_dispatch(const struct rlx_model *m, const struct target *t, rlx_dispatch policy);
+void stages_log_dispatch(const struct rlx_model *m, const struct target *t,
+                         const struct pass_options *o);
 
 #endif

@@ -20,10 +20,10 @@ static bool is_lowered(const struct ir_node *n)
 }
 
 /* Will some pass take it away? */
-static bool has_rewriter(const struct target *t, rlx_dispatch policy, const struct ir_graph *g,
-                         const struct ir_node *n)
+static bool has_rewriter(const struct target *t, const struct pass_options *o,
+                         const struct ir_graph *g, const struct ir_node *n)
 {
-    return is_lowered(n) || pass_rewrites(t, policy, g, n);
+    return is_lowered(n) || pass_rewrites(t, o, g, n);
 }
 
 static void note_offender(struct dispatch_report *r, const struct ir_graph *g,
@@ -56,7 +56,7 @@ static rlx_status find_offenders(struct dispatch_report *r, const struct ir_modu
         const struct ir_graph *g = m->graph.at[i];
         for (size_t k = 0; used[i] && k < g->node.len; k++)
             if (!has_kernel(t, &g->node.at[k]) &&
-                !(looking && has_rewriter(t, r->policy, g, &g->node.at[k])))
+                !(looking && has_rewriter(t, r->options, g, &g->node.at[k])))
                 note_offender(r, g, &g->node.at[k]);
     }
     r->compile_ready = r->offender_count == 0;
@@ -128,14 +128,14 @@ rlx_status dispatch_check(const struct ir_module *m, const struct target *t, str
 
 /* ---- the report ---- */
 
-static const char *handler_of(const struct target *t, rlx_dispatch policy, const struct ir_graph *g,
-                              const struct ir_node *n)
+static const char *handler_of(const struct target *t, const struct pass_options *o,
+                              const struct ir_graph *g, const struct ir_node *n)
 {
     if (n->op == RLX_OP_custom_fn)
         return "inline-custom-fn";
     if (is_lowered(n) && !has_kernel(t, n))
         return "lower-control-flow";
-    return pass_rewrites(t, policy, g, n) ? rewriter_of(op_info(n->op)->family)->name : NULL;
+    return pass_rewrites(t, o, g, n) ? rewriter_of(op_info(n->op)->family)->name : NULL;
 }
 
 static bool is_offender(const struct dispatch_report *r, rlx_op op)
@@ -167,7 +167,7 @@ static void fill_rows(struct dispatch_report *r, const struct ir_module *m, cons
 
     for (size_t i = 0; i < m->graph.len; i++)
         IR_EACH(n, m->graph.at[i]) {
-            const char *handler = handler_of(t, r->policy, m->graph.at[i], n);
+            const char *handler = handler_of(t, r->options, m->graph.at[i], n);
             by_op[n->op].count++;
             if (handler)
                 by_op[n->op].rewriter = handler;
@@ -182,14 +182,13 @@ static void fill_rows(struct dispatch_report *r, const struct ir_module *m, cons
 }
 
 /* What a compile must do before the device can run it. */
-static rlx_status legalise(struct ir_module *m, const struct target *t, rlx_dispatch policy,
-                           struct diag *d)
+static rlx_status legalise(struct ir_module *m, const struct target *t,
+                           const struct pass_options *o, struct diag *d)
 {
     static const char *const needed[] = {"inline-custom-fn", "lower-control-flow", "expand"};
-    const struct pass_options o = {.dispatch = policy};
 
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
-        TRY(pass_one(pass_find(rlx_cstr(needed[i])), m, t, &o, NULL, d));
+        TRY(pass_one(pass_find(rlx_cstr(needed[i])), m, t, o, NULL, d));
     return RLX_OK;
 }
 
@@ -207,7 +206,7 @@ static rlx_status inspect(const struct ir_module *m, const struct target *t, boo
     if (rewrite)
         s = ir_module_copy(m, m->mem, &after, d);
     if (s == RLX_OK && rewrite)
-        s = legalise(after, t, r->policy, d);
+        s = legalise(after, t, r->options, d);
     if (s == RLX_OK)
         s = find_offenders(r, rewrite ? after : m, t, !rewrite, d);
     if (s == RLX_OK)
@@ -216,10 +215,12 @@ static rlx_status inspect(const struct ir_module *m, const struct target *t, boo
     return s;
 }
 
-rlx_status dispatch_inspect(const struct ir_module *m, const struct target *t, rlx_dispatch policy,
-                            bool rewrite, struct dispatch_report *out, struct diag *d)
+rlx_status dispatch_inspect(const struct ir_module *m, const struct target *t,
+                            const struct pass_options *o, bool rewrite, struct dispatch_report *out,
+                            struct diag *d)
 {
-    *out = (struct dispatch_report){.backend = t ? t->backend : "none", .policy = policy};
+    *out = (struct dispatch_report){
+        .backend = t ? t->backend : "none", .policy = o->dispatch, .options = o};
     arena_init(&out->arena, m->mem);
     rlx_status s = inspect(m, t, rewrite, out, d);
     if (s != RLX_OK)

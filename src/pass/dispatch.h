@@ -32,7 +32,8 @@ struct dispatch_offender {
 struct dispatch_report {
     const char *backend;
     rlx_dispatch policy;
-    size_t claims; /* ops that the device has kernels for */
+    const struct pass_options *options; /* which says more than the policy */
+    size_t claims;                      /* ops that the device has kernels for */
     struct dispatch_row *row;
     size_t row_count;
     struct dispatch_offender *offender;
@@ -42,8 +43,9 @@ struct dispatch_report {
 };
 
 /* rewrite false: only look, and believe each rewriter that it can. Labels are the module's. */
-rlx_status dispatch_inspect(const struct ir_module *m, const struct target *t, rlx_dispatch policy,
-                            bool rewrite, struct dispatch_report *out, struct diag *d);
+rlx_status dispatch_inspect(const struct ir_module *m, const struct target *t,
+                            const struct pass_options *o, bool rewrite, struct dispatch_report *out,
+                            struct diag *d);
 void dispatch_free(struct dispatch_report *r);
 void dispatch_print(const struct dispatch_report *r, struct text *out);
 void dispatch_print_json(const struct dispatch_report *r, struct text *out);

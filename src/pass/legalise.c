@@ -8,6 +8,9 @@
  * rewrites it, else one more than the deepest of what it may become. A round rewrites everything
  * that needs it, so the largest depth among what is left falls from round to round; that is why
  * this comes to an end. */
+#include <stdio.h>
+#include <string.h>
+
 #include "pass/expand.h"
 #include "pass/pass.h"
 
@@ -130,7 +133,62 @@ bool pass_expands(enum op_family f)
            f == FAMILY_stop_gradient;
 }
 
-bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct ir_graph *g,
+/* The next of several names with commas between them; false: there are no more. */
+static bool next_name(const char **list, rlx_str *out)
+{
+    if (!*list || !**list)
+        return false;
+    *out = (rlx_str){*list, strcspn(*list, ",")};
+    *list += out->len + ((*list)[out->len] == ',');
+    return true;
+}
+
+static bool is_named(const char *list, rlx_op op)
+{
+    rlx_str name;
+
+    while (next_name(&list, &name))
+        if (str_eq(name, rlx_cstr(op_info(op)->name)))
+            return true;
+    return false;
+}
+
+static rlx_status no_choice(rlx_str name, struct diag *d)
+{
+    char known[128] = "";
+    size_t len = 0;
+
+    for (size_t i = 0; i < REWRITER_COUNT && len < sizeof known; i++)
+        if (rewriters[i].when == REWRITE_LOGICAL)
+            len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "",
+                                    family_name(rewriters[i].kind));
+    return diag_fail(d, RLX_ERROR_NAME, "\"%.*s\" has no common body to choose; these have: %s",
+                     STR_ARG(name), known);
+}
+
+/* The exceptions must be ops that there is a choice for. */
+static rlx_status check_names(const char *list, struct diag *d)
+{
+    rlx_str name;
+    rlx_op op;
+
+    while (next_name(&list, &name)) {
+        const struct rewriter *w =
+            op_from_name(name, &op) ? rewriter_of(op_info(op)->family) : NULL;
+        if (!w || w->when != REWRITE_LOGICAL)
+            return no_choice(name, d);
+    }
+    return RLX_OK;
+}
+
+static rlx_dispatch dispatch_of(const struct pass_options *o, rlx_op op)
+{
+    if (is_named(o->native_ops, op))
+        return RLX_DISPATCH_NATIVE;
+    return is_named(o->common_ops, op) ? RLX_DISPATCH_COMMON : o->dispatch;
+}
+
+bool pass_rewrites(const struct target *t, const struct pass_options *o, const struct ir_graph *g,
                    const struct ir_node *n)
 {
     enum op_family f = op_info(n->op)->family;
@@ -142,8 +200,11 @@ bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct i
     case REWRITE_COMPOSITE: return !t || !t->native[f];
     case REWRITE_LACKING: return t && !t->native[f];
     case REWRITE_LOGICAL:
-        return dispatch == RLX_DISPATCH_COMMON ||
-               (dispatch == RLX_DISPATCH_AUTO && t && !t->native[f]);
+        switch (dispatch_of(o, n->op)) {
+        case RLX_DISPATCH_COMMON: return true;
+        case RLX_DISPATCH_NATIVE: return false;
+        default: return t && !t->native[f];
+        }
     case REWRITE_PARTLY: return t && t->reduce_last_axis_only;
     }
     return false;
@@ -152,7 +213,7 @@ bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct i
 static bool needs_rewrite(const struct pass_run *p, const struct ir_graph *g,
                           const struct ir_node *n)
 {
-    return pass_rewrites(p->target, p->options->dispatch, g, n);
+    return pass_rewrites(p->target, p->options, g, n);
 }
 
 static rlx_status replace(struct rebuild *r, const struct ir_node *n)
@@ -201,6 +262,8 @@ static int deepest_in(const struct pass_run *p, const struct ir_graph *g)
 
 static rlx_status run(struct pass_run *p, struct ir_module *m)
 {
+    TRY(check_names(p->options->native_ops, p->diag));
+    TRY(check_names(p->options->common_ops, p->diag));
     for (size_t i = 0; i < m->graph.len; i++) {
         struct ir_graph *g = m->graph.at[i];
         int before = MAX_ROUNDS + 1, depth;

@@ -22,6 +22,8 @@ struct pass_options {
     rlx_precision precision;
     rlx_precision_map precision_map; /* of RLX_PRECISION_CUSTOM */
     rlx_dispatch dispatch; /* native kernels or their common bodies, where there are both */
+    const char *native_ops, *common_ops; /* names with commas between them: exceptions from that;
+                                          * the first list wins. NULL: none */
 
     /* The value of a node whose operands are all constants, in the declared dtype, by the kernels
      * that would run it. in[i]: the bytes of operand i; out: room for the result. NULL: nothing is
@@ -59,7 +61,7 @@ rlx_status pass_leaves_first(struct ir_module *m, struct diag *d);
 /* Is every node of the family rewritten where a device has no kernels for it? (Views count.) */
 bool pass_expands(enum op_family f);
 /* Is this node of g, for that device and policy? Control flow is not counted. */
-bool pass_rewrites(const struct target *t, rlx_dispatch dispatch, const struct ir_graph *g,
+bool pass_rewrites(const struct target *t, const struct pass_options *o, const struct ir_graph *g,
                    const struct ir_node *n);
 /* One pass; the module is verified afterwards. */
 rlx_status pass_one(const struct pass *pass, struct ir_module *m, const struct target *t,

@@ -124,3 +124,34 @@ TEST(stages, common_bodies_agree_with_kernels)
                      1e-5, 1e-5);
     close_model(&o);
 }
+
+/* What a pass drops is still an input of the model: it may be given, and must have its size. */
+TEST(stages, dropped_inputs_are_still_known)
+{
+    struct opened o;
+    rlx_session *s = NULL;
+    rlx_io_info info;
+    rlx_error err;
+    float x[2] = {1, 2}, y[2];
+
+    require(t, open_model(t, &o,
+                          "rlx 1 graph (input %x: f32[2], input %idle: f32[2], param %p: f32[2]) {"
+                          " %d = exp %idle %e = mul %p, %d %y = neg %x return %y }"));
+    expect_ok(t, rlx_model_io(o.model, RLX_IO_INPUT, 1, &info, &err));
+    expect(t, info.name.len == 4 && !info.used);
+    require_ok(t, rlx_session_create(o.model, o.dev, NULL, &s, &err)); /* nor need p be set */
+    rlx_binding out = {"y", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
+    rlx_binding in[] = {{"x", {RLX_DTYPE_f32, 1, {2}, x, sizeof x}},
+                        {"idle", {RLX_DTYPE_f32, 1, {2}, x, sizeof x}}};
+    rlx_run_desc run = {in, 1, &out, 1, NULL, 0};
+    expect_ok(t, rlx_session_run(s, &run, &err));
+    run.input_count = 2;
+    expect_ok(t, rlx_session_run(s, &run, &err));
+    expect_near(t, y[1], -2, 0);
+    in[1].tensor.bytes = 4;
+    in[1].tensor.dim[0] = 1;
+    expect(t, rlx_session_run(s, &run, &err) != RLX_OK);
+    expect(t, err.status == RLX_ERROR_SIZE || err.status == RLX_ERROR_SHAPE);
+    rlx_session_destroy(s);
+    close_model(&o);
+}

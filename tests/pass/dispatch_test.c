@@ -3,6 +3,9 @@
 #include "ir/custom.h"
 #include "pass/dispatch.h"
 
+static const struct pass_options automatic, common = {.dispatch = RLX_DISPATCH_COMMON},
+                                            native = {.dispatch = RLX_DISPATCH_NATIVE};
+
 static struct target device(void)
 {
     struct target t = {.backend = "tiny", .alignment = 64};
@@ -40,7 +43,7 @@ TEST(pass, dispatch_paths)
     t1.native[FAMILY_group_norm] = t1.native[FAMILY_dot_general] = t1.native[FAMILY_if_] = false;
     for (int rewrite = 0; rewrite < 2; rewrite++) {
         test_note(t, "rewrite %d", rewrite);
-        require_ok(t, dispatch_inspect(m.mod, &t1, RLX_DISPATCH_AUTO, rewrite, &r, &m.diag));
+        require_ok(t, dispatch_inspect(m.mod, &t1, &automatic, rewrite, &r, &m.diag));
         expect_str(t, r.backend, "tiny");
         expect(t, r.claims > 100 && r.compile_ready && r.offender_count == 0);
         expect_eq(t, row_of(&r, RLX_OP_group_norm)->path, DISPATCH_COMMON);
@@ -63,17 +66,45 @@ TEST(pass, dispatch_policies)
     struct run m;
 
     require(t, run_open(t, &m, mixed, NULL));
-    require_ok(t, dispatch_inspect(m.mod, &t1, RLX_DISPATCH_COMMON, true, &r, &m.diag));
+    require_ok(t, dispatch_inspect(m.mod, &t1, &common, true, &r, &m.diag));
     expect_eq(t, row_of(&r, RLX_OP_group_norm)->path, DISPATCH_COMMON);
     expect_eq(t, row_of(&r, RLX_OP_resize_nearest_2x)->path, DISPATCH_COMMON);
     expect_eq(t, row_of(&r, RLX_OP_dot_general)->path,
               DISPATCH_NATIVE); /* it is no logical kernel */
     dispatch_free(&r);
     t1.native[FAMILY_group_norm] = false;
-    require_ok(t, dispatch_inspect(m.mod, &t1, RLX_DISPATCH_NATIVE, true, &r, &m.diag));
+    require_ok(t, dispatch_inspect(m.mod, &t1, &native, true, &r, &m.diag));
     expect_eq(t, row_of(&r, RLX_OP_group_norm)->path, DISPATCH_UNSUPPORTED);
     expect(t, !r.compile_ready);
     dispatch_free(&r);
+    run_close(&m);
+}
+
+TEST(pass, dispatch_exceptions)
+{
+    struct target t1 = device();
+    struct dispatch_report r;
+    struct run m;
+    const struct pass_options o[] = {
+        {.common_ops = "group_norm"},
+        {.dispatch = RLX_DISPATCH_COMMON, .native_ops = "resize_nearest_2x"},
+        {.native_ops = "resize_nearest_2x", .common_ops = "resize_nearest_2x,group_norm"}};
+
+    require(t, run_open(t, &m, mixed, NULL));
+    for (size_t i = 0; i < 3; i++) {
+        test_note(t, "row %zu", i);
+        require_ok(t, dispatch_inspect(m.mod, &t1, &o[i], true, &r, &m.diag));
+        expect_eq(t, row_of(&r, RLX_OP_group_norm)->path, DISPATCH_COMMON);
+        expect_eq(t, row_of(&r, RLX_OP_resize_nearest_2x)->path, DISPATCH_NATIVE);
+        dispatch_free(&r);
+    }
+    static const char *const bad[] = {"matmul", "nonsense", "group_norm,,matmul"};
+    for (size_t i = 0; i < 3; i++) {
+        const struct pass_options wrong = {.native_ops = bad[i]};
+        diag_init(&m.diag, "test");
+        expect_status(t, dispatch_inspect(m.mod, &t1, &wrong, true, &r, &m.diag), RLX_ERROR_NAME);
+        expect_error(t, RLX_ERROR_NAME, "group_norm, resize_nearest_2x", &m.diag.first);
+    }
     run_close(&m);
 }
 
@@ -112,7 +143,7 @@ TEST(pass, dispatch_lists_every_offender)
     expect_eq(t, h.count, 3); /* the list, and one each; nothing of the graph that nobody uses */
     expect_str(t, h.last, "exp y 1");
     m.diag.first.status = RLX_OK;
-    require_ok(t, dispatch_inspect(m.mod, &t1, RLX_DISPATCH_AUTO, true, &r, &m.diag));
+    require_ok(t, dispatch_inspect(m.mod, &t1, &automatic, true, &r, &m.diag));
     expect_eq(t, r.offender_count, 2);
     text_init(&text, mem_default());
     dispatch_print(&r, &text);

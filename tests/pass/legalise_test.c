@@ -109,7 +109,7 @@ static void check_one(struct test *t, const char *text, enum op_family lacking, 
         fail(t, "%s", after.diag.first.message);
     expect(t, changes > 0);
     IR_EACH(n, ir_entry(after.mod))
-        expect(t, !pass_rewrites(&target, RLX_DISPATCH_AUTO, ir_entry(after.mod), n));
+        expect(t, !pass_rewrites(&target, &(struct pass_options){0}, ir_entry(after.mod), n));
     if (lacking)
         check_makes(t, ir_entry(after.mod), kind);
     ok = ok && (!symbolic || bind(t, &after, &from[1]));
