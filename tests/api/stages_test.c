@@ -155,3 +155,21 @@ TEST(stages, dropped_inputs_are_still_known)
     rlx_session_destroy(s);
     close_model(&o);
 }
+
+/* A node that does nothing goes even where it was an output; what is read back is then a leaf. */
+TEST(stages, outputs_may_become_leaves)
+{
+    static struct outputs got, want;
+    struct opened o;
+    rlx_error err = {0};
+
+    require(t, open_model(t, &o,
+                          "rlx 1 graph (input %x: f32[2], state %s: f32[2]) { %c = const f32[1] {1}"
+                          " %y = mul %x, %c %z = reshape %s shape=[2] %k = exp %c"
+                          " return %y, %z, %k, %y }"));
+    expect_ok(t, run_outputs(o.model, o.dev, NULL, &got, &err));
+    expect_ok(t,
+              run_outputs(o.model, o.dev, &(rlx_session_desc){.no_optimize = true}, &want, &err));
+    expect_outputs(t, &got, &want);
+    close_model(&o);
+}
