@@ -168,7 +168,7 @@ rlx_status rlx_model_key(const rlx_model *m, const rlx_session_desc *desc, uint6
     if (!m || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
     else if (ir_fingerprint(m->mod, true, &h, &d) == RLX_OK)
-        *out = fingerprint_u64(fingerprint_u64(h, reuse_options_key(desc ? desc : &zero)),
+        *out = fingerprint_u64(fingerprint_u64(h, reuse_desc_key(desc ? desc : &zero)),
                                desc ? desc->alignment : 0);
     return diag_report(&d, err);
 }

@@ -11,9 +11,8 @@
 #include "api/artefact.h"
 #include "ir/fingerprint.h"
 
-uint64_t reuse_options_key(const struct rlx_session *s)
+uint64_t reuse_desc_key(const rlx_session_desc *desc)
 {
-    const rlx_session_desc *desc = &s->desc;
     const uint64_t part[] = {
         desc->no_reuse,
         desc->no_in_place,
@@ -42,7 +41,13 @@ uint64_t reuse_options_key(const struct rlx_session *s)
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         h = fingerprint_u64(h, part[i]);
     h = fingerprint_str(h, rlx_cstr(desc->native_ops ? desc->native_ops : ""));
-    h = fingerprint_str(h, rlx_cstr(desc->common_ops ? desc->common_ops : ""));
+    return fingerprint_str(h, rlx_cstr(desc->common_ops ? desc->common_ops : ""));
+}
+
+uint64_t reuse_options_key(const struct rlx_session *s)
+{
+    uint64_t h = reuse_desc_key(&s->desc);
+
     for (size_t i = 0; i < s->handle_count; i++)
         if (s->handle[i].buffer && s->handle[i].direct)
             h = fingerprint_u64(h, i);
