@@ -271,27 +271,44 @@ bool rlx_model_artefact_program(const rlx_model *m, size_t i, rlx_artefact_progr
         .activations = p->plan.size[REGION_ACTS],
         .constants = p->plan.size[REGION_CONSTS],
     };
-    for (size_t k = 0; k < p->dim_count && len < sizeof out->sizes; k++)
-        len += (size_t)snprintf(out->sizes + len, sizeof out->sizes - len, "%s%.*s=%lld",
-                                k ? " " : "", STR_ARG(p->dim[k]), (long long)p->size[k]);
+    for (size_t k = 0; k < p->dim_count && len < sizeof out->sizes; k++) {
+        bool bounded = p->size[k] < 0;
+        len += (size_t)snprintf(out->sizes + len, sizeof out->sizes - len, "%s%.*s%s%lld",
+                                k ? " " : "", STR_ARG(p->dim[k]), bounded ? "<=" : "=",
+                                (long long)(bounded ? -2 - p->size[k] : p->size[k]));
+    }
     return true;
 }
 
 /* ---- model and session at once ---- */
+
+/* What the program says of a dim becomes true of the session: its bound, or that it has to be
+ * compiled per value in spite of its bound. Gives a size to compile it for. */
+static int64_t take_size(rlx_session *s, rlx_str dim, int64_t size)
+{
+    size_t symbol;
+
+    if (!dim_find_symbol(s->dims, dim, &symbol) || symbol >= s->symbol_count)
+        return size < 0 ? 0 : size; /* there is none of that name: prepare will say so */
+    if (size < 0)
+        return s->bound[symbol] = -2 - size;
+    s->by_value[symbol] = s->bound[symbol] != 0;
+    return size;
+}
 
 /* As many as a session keeps; the others are taken when a run needs them. */
 static rlx_status prepare(rlx_session *s, struct diag *d)
 {
     const struct artefact *a = s->model->artefact;
 
-    for (size_t i = 0; i < a->program_count && i < SESSION_PROGRAMS; i++) {
+    for (size_t i = 0; i < a->program_count && i < s->desc.programs; i++) {
         const struct saved_program *p = &a->program[i];
         rlx_dim_size dims[32];
         rlx_error err;
         if (p->dim_count == 0 || p->dim_count > 32)
             continue; /* compiled already; or, for lack of room here, when a run asks for it */
         for (size_t k = 0; k < p->dim_count; k++)
-            dims[k] = (rlx_dim_size){p->dim[k].ptr, p->size[k]};
+            dims[k] = (rlx_dim_size){p->dim[k].ptr, take_size(s, p->dim[k], p->size[k])};
         rlx_run_desc run = {.dims = dims, .dim_count = p->dim_count};
         if (rlx_session_prepare(s, &run, &err) != RLX_OK)
             return diag_fail(d, err.status, "%s", err.message);

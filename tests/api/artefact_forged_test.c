@@ -180,7 +180,7 @@ TEST(artefact_forged, the_graph_must_have_the_ends_of_the_model)
         expect_graph(t, &f, HEAD "    %o = neg %z\n    return %o, %z\n}\n", "2 outputs");
         expect_graph(t, &f, HEAD "    %o = reshape %z shape=[32]\n    return %o\n}\n", "output 0");
         /* the right ends, but another step: the plan is not its own */
-        expect_graph(t, &f, HEAD "    %o = abs %z\n    return %o\n}\n", "step 2");
+        expect_graph(t, &f, HEAD "    %o = abs %z\n    return %o\n}\n", "plan does not fit");
         expect_graph(t, &f, HEAD "    %q = neg %z\n    %o = neg %q\n    return %o\n}\n", "values");
 #undef HEAD
     }

@@ -119,7 +119,6 @@ TEST(plan_saved, whatever_is_off_is_planned_anew)
     OFF(k.from.value[1].root, 0);
     OFF(k.from.value[1].region, REGION_CONSTS);
     OFF(k.from.value[1].flags, VALUE_OUTPUT);
-    OFF(k.from.value[4].view_offset, 64);
     OFF(k.from.value[1].bytes, 401);
     OFF(k.from.value[1].offset, k.from.value[1].offset + 64); /* not where its heir is */
     OFF(k.from.value[3].offset, k.from.value[0].offset);      /* over an input */
