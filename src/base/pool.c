@@ -1,4 +1,8 @@
-/* pool.c: threads that take numbered blocks off a shared counter until there are none left.
+/* pool.c: threads that take numbered blocks until there are none left.
+ *
+ * Each worker has a share of the blocks, the same part of every run, and helps the others when its
+ * own share is done. So what a worker wrote in one run is likely to be what it reads in the next,
+ * and is in its own cache.
  *
  * A run is a gate that opens and closes. All that its threads must agree on is one word, the gate:
  *
@@ -34,14 +38,19 @@ struct pool_worker {
     int number;
 };
 
+/* A worker's share of a run. */
+struct pool_share {
+    _Alignas(LINE) atomic_int_fast64_t next; /* block to be taken */
+    int64_t end;
+};
+
 struct pool {
     /* The job: written by the caller while the gate is closed and nobody is inside. */
     pool_fn fn;
     void *ctx;
-    int64_t blocks;
 
     const rlx_allocator *mem;
-    size_t bytes; /* of this struct and the workers behind it */
+    size_t bytes; /* of this struct and what is behind it */
     int threads;  /* the caller's included */
     int64_t spin_ns;
 
@@ -56,7 +65,7 @@ struct pool {
     atomic_bool stop;
 
     _Alignas(LINE) atomic_uint_fast64_t gate;
-    _Alignas(LINE) atomic_int_fast64_t next; /* block to be taken */
+    struct pool_share *share; /* one per thread, behind the workers */
 
     _Alignas(LINE) struct pool_worker worker[]; /* threads - 1; the caller is worker 0 */
 };
@@ -166,8 +175,11 @@ static void take_blocks(struct pool *p, int worker)
     int64_t block;
 
     frames = &frame;
-    while ((block = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) < p->blocks)
-        p->fn(p->ctx, block, worker);
+    for (int i = 0; i < p->threads; i++) {
+        struct pool_share *s = &p->share[(worker + i) % p->threads];
+        while ((block = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->end)
+            p->fn(p->ctx, block, worker);
+    }
     frames = frame.outer;
 }
 
@@ -205,6 +217,17 @@ static bool run_nested(struct pool *p, int64_t blocks, pool_fn fn, void *ctx)
     return false;
 }
 
+static void share_out(struct pool *p, int64_t blocks)
+{
+    int64_t each = blocks / p->threads, more = blocks % p->threads, at = 0;
+
+    for (int i = 0; i < p->threads; i++) {
+        atomic_store_explicit(&p->share[i].next, at, memory_order_relaxed);
+        at += each + (i < more);
+        p->share[i].end = at;
+    }
+}
+
 void pool_run(struct pool *p, int64_t blocks, pool_fn fn, void *ctx)
 {
     if (blocks <= 0 || run_nested(p, blocks, fn, ctx))
@@ -213,8 +236,7 @@ void pool_run(struct pool *p, int64_t blocks, pool_fn fn, void *ctx)
     pthread_mutex_lock(&p->turn);
     p->fn = fn;
     p->ctx = ctx;
-    p->blocks = blocks;
-    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    share_out(p, blocks);
     bool shared = blocks > 1 && p->threads > 1;
     if (shared) {
         atomic_fetch_add(&p->gate, gate_run + gate_open);
@@ -271,7 +293,9 @@ rlx_status pool_create(struct pool **out, int threads, const rlx_allocator *mem,
     if (threads == 0)
         threads = have < THREADS_MOST ? have : THREADS_MOST;
 
-    bytes = sizeof(struct pool) + (size_t)(threads - 1) * sizeof(struct pool_worker);
+    size_t workers = (size_t)(threads - 1) * sizeof(struct pool_worker);
+    size_t shares_at = (sizeof(struct pool) + workers + LINE - 1) / LINE * LINE;
+    bytes = shares_at + (size_t)threads * sizeof(struct pool_share);
     struct pool *p = mem_alloc_aligned(mem, bytes, LINE);
     if (!p)
         return diag_no_memory(d, bytes);
@@ -281,7 +305,9 @@ rlx_status pool_create(struct pool **out, int threads, const rlx_allocator *mem,
     atomic_init(&p->sleepers, 0);
     atomic_init(&p->stop, false);
     atomic_init(&p->gate, 0);
-    atomic_init(&p->next, 0);
+    p->share = (struct pool_share *)(void *)((char *)p + shares_at);
+    for (int i = 0; i < threads; i++)
+        atomic_init(&p->share[i].next, 0);
     pthread_mutex_init(&p->turn, NULL); /* with no attributes these cannot fail on Linux */
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->job, NULL);
