@@ -119,7 +119,7 @@ static rlx_status replace(struct rebuild *r, const struct fuse *f,
                           const struct fuse_pattern *pattern, const struct ir_node *n,
                           const struct fuse_match *m)
 {
-    ir_value in[5], made;
+    ir_value in[6], made;
 
     for (int32_t i = 0; i < m->in_count; i++)
         in[i] = rebuild_map(r, m->in[i]);

@@ -55,8 +55,9 @@ static inline bool fuse_may_concat(const struct pass_run *p)
 struct fuse_match {
     rlx_op op;
     union ir_attr attr;
-    ir_value in[5]; /* values of the old graph */
+    ir_value in[6]; /* values of the old graph */
     int32_t in_count;
+    float eps;        /* what the pattern needs besides, if it does */
     ir_value gone[6]; /* besides the node itself */
     int32_t gone_count;
 };

@@ -5,10 +5,10 @@
 #include "pass/dispatch.h"
 
 extern const struct pass pass_inline_custom_fn, pass_lower_control_flow, pass_simplify, pass_fold,
-    pass_cse, pass_dce, pass_fake_quant_propagate, pass_fuse_matmul_bias, pass_fuse_conv_bias,
-    pass_fuse_residual_ln, pass_fuse_residual_rms, pass_move_norm_reshape, pass_fuse_dual_matmul,
-    pass_fuse_shared_matmul, pass_fuse_swiglu, pass_check_fusion, pass_mark_regions, pass_expand,
-    pass_precision, pass_expand_broadcasts;
+    pass_cse, pass_dce, pass_fake_quant_propagate, pass_fold_batch_norm, pass_fuse_matmul_bias,
+    pass_fuse_conv_bias, pass_fuse_residual_ln, pass_fuse_residual_rms, pass_move_norm_reshape,
+    pass_fuse_dual_matmul, pass_fuse_shared_matmul, pass_fuse_swiglu, pass_check_fusion,
+    pass_mark_regions, pass_expand, pass_precision, pass_expand_broadcasts;
 
 enum when {
     OPTIONAL, /* not when nothing is to be optimised */
@@ -30,6 +30,7 @@ static const struct {
     {&pass_cse, CLEANUP},
     {&pass_dce, CLEANUP},
     /* Fusions: targeted patterns first, regions last. */
+    {&pass_fold_batch_norm, OPTIONAL},
     {&pass_fuse_matmul_bias, OPTIONAL},
     {&pass_fuse_conv_bias, OPTIONAL},
     {&pass_fuse_residual_ln, OPTIONAL},
