@@ -22,16 +22,18 @@ static uint64_t next_bits(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Floats in [-1, 1), whole numbers in [0, 8); in f32, which every leaf accepts. */
-static void fill_random(rlx_tensor *t, rlx_dtype leaf, uint64_t seed)
+/* Floats in [-1, 1), variances in [0.5, 1.5), whole numbers in [0, 8); in f32, which every leaf
+ * accepts. */
+static void fill_random(rlx_tensor *t, const rlx_io_info *leaf, uint64_t seed)
 {
-    float *at = t->data;
+    float *at = t->data, scale = leaf->variance ? 0x1p-24f : 0x1p-23f;
+    float least = leaf->variance ? 0.5f : -1;
     size_t count = t->bytes / sizeof *at;
-    bool floating = leaf <= RLX_DTYPE_f64;
+    bool floating = leaf->dtype <= RLX_DTYPE_f64;
 
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = next_bits(&seed) >> 40;
-        at[i] = floating ? (float)bits * 0x1p-23f - 1 : (float)(bits % 8);
+        at[i] = floating ? (float)bits * scale + least : (float)(bits % 8);
     }
 }
 
@@ -112,7 +114,7 @@ static int make_value(struct opened *o, const rlx_io_info *info, size_t i, const
     out->dtype = info->dtype == RLX_DTYPE_c64 ? RLX_DTYPE_c64 : RLX_DTYPE_f32;
     if (rlx_tensor_alloc(o->c->ctx, out, &err) != RLX_OK)
         return cli_fail(o->c, &err, "cannot make", "random values");
-    fill_random(out, info->dtype, opt->seed + number);
+    fill_random(out, info, opt->seed + number);
     return EXIT_DONE;
 }
 

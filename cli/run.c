@@ -12,7 +12,7 @@
 static struct {
     struct texts inputs, params, dims;
     const char *output, *device, *precision, *trace;
-    bool random, profile, nans, fail_nans, stats;
+    bool random, profile, nans, fail_nans, stats, fused;
     int64_t seed, limit, flat;
 } opt = {.device = "auto", .limit = 40, .flat = -1};
 
@@ -36,6 +36,8 @@ static const struct flag *flags(void)
          "look for NaN and Inf after every step and show the first"},
         {"--fail-nans", FLAG_SWITCH, &opt.fail_nans, NULL, "fail if there are any"},
         {"--stats", FLAG_SWITCH, &opt.stats, NULL, "how large every node's numbers are"},
+        {"--fused", FLAG_SWITCH, &opt.fused, NULL,
+         "with those three: look at steps as compiled, not at nodes as written"},
         {"--limit", FLAG_NUMBER, &opt.limit, "N", "lines of --stats (40); 0: all"},
         {"--flat", FLAG_NUMBER, &opt.flat, "I", "with --stats: the element at this position too"},
         {0}};
@@ -192,6 +194,7 @@ static int run(struct cli *c, int argc, char **argv)
     desc.check_numerics = opt.fail_nans ? RLX_NUMERICS_FAIL
                           : opt.nans    ? RLX_NUMERICS_REPORT
                                         : RLX_NUMERICS_OFF;
+    desc.no_optimize = (opt.stats || opt.nans || opt.fail_nans) && !opt.fused;
     code = opened_open(&o, c,
                        &(struct open_options){.path = args.at[0],
                                               .device = opt.device,

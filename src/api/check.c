@@ -1,10 +1,10 @@
 /* check.c: a user's graph on several devices.
  *
  * The first device is the reference. It runs the graph with every node as an output, so that all
- * values are known whatever the passes make of it. Then each node is put into a graph of its own
- * (check_node.c) and run on each other device with the reference's operands: what differs there is
- * that node's doing and nobody else's. At last the whole graph runs everywhere as it would for its
- * user, and the outputs are compared. */
+ * values are known, and as written. Then each node is put into a graph of its own (check_node.c)
+ * and run on each other device with the reference's operands: what differs there is that node's
+ * doing and nobody else's. At last the whole graph runs everywhere as it is compiled for its user,
+ * and the outputs are compared. */
 #include "api/check.h"
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ static rlx_status read_all(struct checker *c, rlx_model *all, const ir_value *no
         if (!t->data || !out[k].name)
             return diag_no_memory(c->diag, t->bytes);
     }
-    TRY(take_error(c, rlx_session_create(all, c->desc->devices[0], NULL, &s, &err), &err));
+    TRY(take_error(c, rlx_session_create(all, c->desc->devices[0], &as_written, &s, &err), &err));
     rlx_run_desc run = *c->desc->run;
     run.outputs = out;
     run.output_count = count;

@@ -30,6 +30,9 @@ struct node_result {
 rlx_status check_node(struct checker *c, rlx_device *dev, const struct ir_node *n,
                       struct node_result *r);
 
+/* Nodes stay apart and run on the device, even those on constants alone. */
+extern const rlx_session_desc as_written;
+
 rlx_tensor tensor_of_type(const struct ir_type *type, void *data);
 
 #endif

@@ -137,6 +137,8 @@ static rlx_status give_values(struct alone *a, bool absolute)
     return RLX_OK;
 }
 
+const rlx_session_desc as_written = {.no_optimize = true};
+
 static rlx_status run_on(struct alone *a, rlx_device *dev, struct eval_tensor *got, rlx_error *err)
 {
     rlx_binding *in = arena_array(&a->arena, rlx_binding, (size_t)a->node->in_count + 1);
@@ -149,7 +151,7 @@ static rlx_status run_on(struct alone *a, rlx_device *dev, struct eval_tensor *g
         *err = (rlx_error){.status = RLX_ERROR_MEMORY, .node = -1, .message = "out of memory"};
         return RLX_ERROR_MEMORY;
     }
-    rlx_status status = rlx_session_create(a->model, dev, NULL, &s, err);
+    rlx_status status = rlx_session_create(a->model, dev, &as_written, &s, err);
     if (status != RLX_OK)
         return status;
     for (int32_t i = 0; i < a->node->in_count && status == RLX_OK; i++) {

@@ -31,6 +31,7 @@ enum { CHECK_ALWAYS = true }; /* debug builds verify after every pass, and every
 struct making {
     struct rlx_session *s;
     struct target target;
+    struct pass_options options;
     struct arena scratch;
     struct ir_module *mod;      /* what becomes the program's */
     struct ir_module *symbolic; /* NULL: nothing stays symbolic */
@@ -283,10 +284,9 @@ static void after_pass(void *user, const struct pass *pass, const struct ir_modu
 static rlx_status optimise(struct making *k)
 {
     struct rlx_session *s = k->s;
-    struct pass_options options;
+    struct pass_options options = k->options;
     struct fold_eval fold;
 
-    pass_options_of(&s->desc, &options);
     fold_eval_init(&fold, &s->model->ctx->mem, s->device->backend);
     options.eval = fold_eval_node;
     options.eval_user = &fold;
@@ -295,7 +295,7 @@ static rlx_status optimise(struct making *k)
     rlx_status status = pass_all(k->mod, &k->target, &options, k->d);
     fold_eval_free(&fold);
     if (status == RLX_ERROR_UNSUPPORTED)
-        stages_log_dispatch(s->model, &k->target, &options);
+        stages_log_dispatch(s->model, &k->target, &k->options);
     TRY(status);
     compile_watch_passed(&k->watch, k->mod);
     return pass_leaves_first(k->mod, k->d);
@@ -357,6 +357,7 @@ static rlx_status make(struct making *k)
     bool made = false;
 
     s->device->backend->ops->describe(s->device->backend, &k->target);
+    pass_options_of(&s->desc, &k->options);
     TRY(bind(k));
     compile_watch_bound(&k->watch, k->mod);
     TRY(list_inputs(k));
@@ -389,7 +390,7 @@ rlx_status compile(struct rlx_session *s, struct session_program *out, struct di
     struct making k = {.s = s, .out = out, .d = d};
 
     *out = (struct session_program){.mem = mem};
-    compile_watch_begin(&k.watch, s->model->ctx, s->device->backend->ops->name);
+    compile_watch_begin(&k.watch, s->model->ctx, s->device->backend, &k.target, &k.options);
     arena_init(&k.scratch, mem);
     rlx_status status = make(&k);
     ir_module_destroy(k.mod);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/stages.h"
 #include "api/trace.h"
 #include "base/diff.h"
 #include "base/file.h"
@@ -14,6 +15,12 @@ static int64_t verbosity(const struct compile_watch *w)
     return w->ctx->log ? context_flag(w->ctx, FLAG_VERBOSE)->number : 0;
 }
 
+/* Is it asked for, and does anybody listen? */
+static bool reports(const struct compile_watch *w, enum flag_id id)
+{
+    return w->ctx->log && context_flag(w->ctx, id)->on;
+}
+
 static const char *dump_path(const struct compile_watch *w)
 {
     return context_flag(w->ctx, FLAG_IR_DUMP)->text;
@@ -21,14 +28,17 @@ static const char *dump_path(const struct compile_watch *w)
 
 static void span(struct compile_watch *w, const char *name, uint64_t start)
 {
-    trace_span(w->ctx->trace, name, start, 0, &(struct trace_args){.category = w->backend});
+    trace_span(w->ctx->trace, name, start, 0,
+               &(struct trace_args){.category = w->backend->ops->name});
     w->last = trace_now(w->ctx->trace);
 }
 
 void compile_watch_begin(struct compile_watch *w, const struct rlx_context *ctx,
-                         const char *backend)
+                         struct backend *backend, const struct target *target,
+                         const struct pass_options *options)
 {
-    *w = (struct compile_watch){.ctx = ctx, .backend = backend};
+    *w = (struct compile_watch){
+        .ctx = ctx, .backend = backend, .target = target, .options = options};
     text_init(&w->before, &ctx->mem);
     text_init(&w->dump, &ctx->mem);
     w->start = w->last = trace_now(ctx->trace);
@@ -56,12 +66,24 @@ static void log_graph(const struct compile_watch *w, const char *title, const st
     text_free(&t);
 }
 
+/* Passes change it, and what they were given is what reports are about. */
+static void keep_built(struct compile_watch *w, const struct ir_module *mod)
+{
+    struct diag d;
+
+    diag_init(&d, "report");
+    if (*dump_path(w) || verbosity(w) || reports(w, FLAG_FUSION_REPORT) ||
+        reports(w, FLAG_DISPATCH_REPORT))
+        ir_module_copy(mod, &w->ctx->mem, &w->built, &d);
+}
+
 void compile_watch_bound(struct compile_watch *w, const struct ir_module *mod)
 {
     span(w, "bind", w->last);
     log_graph(w, "graph as built:", mod);
     if (*dump_path(w))
         print_graph(mod, &w->before);
+    keep_built(w, mod);
 }
 
 void compile_watch_pass(void *user, const struct pass *pass, const struct ir_module *m,
@@ -111,6 +133,8 @@ void compile_watch_passed(struct compile_watch *w, const struct ir_module *mod)
                    "as built", "optimised", &w->ctx->mem, &w->dump, &d);
     text_addf(&w->dump, "\n==== optimised graph\n\n");
     text_add(&w->dump, (rlx_str){after.at, after.len});
+    text_addf(&w->dump, "\n==== fusion\n\n");
+    fusion_text(w->built, w->target, w->options, w->backend, &w->dump);
     text_addf(&w->dump, "\n==== ops\n\n");
     count_ops(mod, &w->dump);
     text_free(&after);
@@ -182,11 +206,25 @@ static void log_schedule(const struct compile_watch *w, const struct program *p)
 {
     struct text t;
 
-    if (!context_flag(w->ctx, FLAG_GPU_SCHEDULE)->on || !w->ctx->log)
+    if (!reports(w, FLAG_GPU_SCHEDULE) && !reports(w, FLAG_DISPATCH_REPORT))
         return;
     text_init(&t, &w->ctx->mem);
     schedule_print(p, &t);
     if (!t.failed)
+        context_log_text(w->ctx, 2, (rlx_str){t.at, t.len});
+    text_free(&t);
+}
+
+static void log_reports(const struct compile_watch *w)
+{
+    struct text t;
+
+    text_init(&t, &w->ctx->mem);
+    if (reports(w, FLAG_FUSION_REPORT))
+        fusion_text(w->built, w->target, w->options, w->backend, &t);
+    if (reports(w, FLAG_DISPATCH_REPORT) || verbosity(w))
+        dispatch_text(w->built, w->target, w->options, &t);
+    if (!t.failed && t.len)
         context_log_text(w->ctx, 2, (rlx_str){t.at, t.len});
     text_free(&t);
 }
@@ -196,11 +234,13 @@ void compile_watch_end(struct compile_watch *w, const struct program *p)
     if (p) {
         span(w, "select, plan and load", w->last);
         log_program(w, p);
+        log_reports(w);
         log_schedule(w, p);
         if (*dump_path(w))
             write_dump(w, p);
     }
     span(w, "compile", w->start);
+    ir_module_destroy(w->built);
     text_free(&w->before);
     text_free(&w->dump);
 }

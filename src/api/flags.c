@@ -91,7 +91,8 @@ void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines)
         size_t shown = len < sizeof line - 1 ? len : sizeof line - 1;
         memcpy(line, lines.ptr, shown);
         line[shown] = 0;
-        ctx->log(ctx->log_user, level, line);
+        if (len)
+            ctx->log(ctx->log_user, level, line);
         lines.ptr += len + (end != NULL);
         lines.len -= len + (end != NULL);
     }

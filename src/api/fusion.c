@@ -1,5 +1,6 @@
 /* fusion.c: what fusing makes of a model on a device, as a table or JSON: rlx/tools.h. */
-#include "api/objects.h"
+#include "api/fold_eval.h"
+#include "api/stages.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "pass/fusion_report.h"
@@ -73,6 +74,28 @@ static void write_json(const struct fusion_report *r, struct text *t)
     json_close(&j, ']');
     json_close(&j, '}');
     text_add(t, STR("\n"));
+}
+
+void fusion_text(const struct ir_module *mod, const struct target *t, const struct pass_options *o,
+                 struct backend *backend, struct text *out)
+{
+    struct pass_options options = *o;
+    struct fold_eval fold;
+    struct ir_module *copy;
+    struct fusion_report r;
+    struct diag d;
+
+    diag_init(&d, "fusion");
+    if (!mod || ir_module_copy(mod, mod->mem, &copy, &d) != RLX_OK)
+        return;
+    fold_eval_init(&fold, mod->mem, backend);
+    options.eval = fold_eval_node;
+    options.eval_user = &fold;
+    if (fusion_report(copy, t, &options, &r, &d) == RLX_OK)
+        write_text(&r, out);
+    fusion_report_free(&r);
+    fold_eval_free(&fold);
+    ir_module_destroy(copy);
 }
 
 static void report(const rlx_model *m, const struct target *target, bool json, struct text *t,

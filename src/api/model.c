@@ -64,13 +64,26 @@ static rlx_status name_outputs(struct rlx_model *m, struct diag *d)
     return RLX_OK;
 }
 
+/* By its name in the op table. */
+static bool is_variance(const struct ir_node *n, int32_t operand)
+{
+    const char *name = op_info(n->op)->inputs;
+
+    for (; operand > 0 && *name; operand--) {
+        name += strcspn(name, " ");
+        name += strspn(name, " ");
+    }
+    return strncmp(name, "var", 3) == 0 && (name[3] == 0 || name[3] == ' ');
+}
+
 /* A leaf is used when an output or a writer depends on it. */
-static rlx_status mark_used(struct rlx_model *m, struct diag *d)
+static rlx_status mark_uses(struct rlx_model *m, struct diag *d)
 {
     const struct ir_graph *g = ir_entry(m->mod);
 
     m->used = arena_array(&m->arena, bool, g->node.len);
-    if (!m->used)
+    m->variance = arena_array(&m->arena, bool, g->node.len);
+    if (!m->used || !m->variance)
         return diag_no_memory(d, g->node.len);
     for (size_t i = 0; i < g->output.len; i++)
         m->used[g->output.at[i]] = true;
@@ -78,8 +91,10 @@ static rlx_status mark_used(struct rlx_model *m, struct diag *d)
         const struct ir_node *n = &g->node.at[i];
         if (op_is(n->op, OP_WRITES) && ir_written_state(g, n) != RLX_NO_VALUE)
             m->used[i] = true;
-        for (int32_t k = 0; m->used[i] && k < n->in_count; k++)
+        for (int32_t k = 0; m->used[i] && k < n->in_count; k++) {
             m->used[n->in[k]] = true;
+            m->variance[n->in[k]] |= is_variance(n, k);
+        }
     }
     return RLX_OK;
 }
@@ -120,7 +135,7 @@ rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model 
     if (s == RLX_OK)
         s = name_outputs(m, d);
     if (s == RLX_OK)
-        s = mark_used(m, d);
+        s = mark_uses(m, d);
     if (s != RLX_OK) {
         m->mod = NULL;
         destroy(m);
@@ -267,8 +282,12 @@ static void describe(const struct rlx_model *m, ir_value v, rlx_io_kind kind, rl
 {
     const struct ir_type *t = ir_type_of(ir_entry(m->mod), v);
 
-    *out = (rlx_io_info){
-        .kind = kind, .name = name, .dtype = t->dtype, .rank = t->rank, .used = m->used[v]};
+    *out = (rlx_io_info){.kind = kind,
+                         .name = name,
+                         .dtype = t->dtype,
+                         .rank = t->rank,
+                         .used = m->used[v],
+                         .variance = m->variance[v]};
     for (int32_t i = 0; i < t->rank; i++)
         out->dim[i] = dim_is_static(t->dim[i]) ? t->dim[i] : -1;
 }

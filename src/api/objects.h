@@ -70,6 +70,7 @@ struct rlx_model {
     bool is_static;   /* no symbolic dim: sessions compile at once */
     struct arena arena;
     bool *used;                /* by node: something that runs reads it */
+    bool *variance;            /* by node: something reads it as a variance */
     struct artefact *artefact; /* programs compiled earlier; NULL: none */
     uint64_t fingerprint;      /* 0: not asked for yet; under the lock */
     struct rlx_model *origin;  /* whose constants it shares; NULL: none */
@@ -232,6 +233,7 @@ bool flags_allow_device(const struct rlx_context *ctx, rlx_str name, bool or_kin
 /* One line for whoever listens, if anybody does. */
 void context_log(const struct rlx_context *ctx, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Each line of it that is not empty. */
 void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines);
 
 /* copies.c: whatever the program needs of copied and combined weights, made where it is old. */

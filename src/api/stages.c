@@ -39,34 +39,31 @@ rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json, rl
     return diag_report(&d, err);
 }
 
-static void log_lines(const rlx_context *ctx, char *text)
+void dispatch_text(const struct ir_module *mod, const struct target *t,
+                   const struct pass_options *o, struct text *out)
 {
-    for (char *end; *text; text = end + 1) {
-        end = strchr(text, '\n');
-        if (!end)
-            break;
-        *end = 0;
-        if (end != text)
-            ctx->log(ctx->log_user, 2, text);
-    }
+    struct dispatch_report r;
+    struct diag d;
+
+    diag_init(&d, "dispatch");
+    if (!mod || dispatch_inspect(mod, t, o, true, &r, &d) != RLX_OK)
+        return;
+    dispatch_print(&r, out);
+    dispatch_free(&r);
 }
 
 void stages_log_dispatch(const struct rlx_model *m, const struct target *t,
                          const struct pass_options *o)
 {
-    struct dispatch_report r;
     struct text text;
-    struct diag d; /* its own: the report is an extra */
 
-    diag_init(&d, "dispatch");
-    if (!m->ctx->log || dispatch_inspect(m->mod, t, o, true, &r, &d) != RLX_OK)
+    if (!m->ctx->log)
         return;
     text_init(&text, &m->ctx->mem);
-    dispatch_print(&r, &text);
-    if (!text.failed)
-        log_lines(m->ctx, text.at);
+    dispatch_text(m->mod, t, o, &text);
+    if (!text.failed && text.len)
+        context_log_text(m->ctx, 2, (rlx_str){text.at, text.len});
     text_free(&text);
-    dispatch_free(&r);
 }
 
 /* ---- the graph after a pass ---- */

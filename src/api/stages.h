@@ -1,9 +1,19 @@
-/* stages.h: what other files of the API ask of stages.c. */
+/* stages.h: reports on a compile, as text, for whoever in the API shows them. */
 #ifndef API_STAGES_H
 #define API_STAGES_H
 
 #include "api/objects.h"
+#include "base/str.h"
 #include "pass/pass.h"
+
+/* Each is an extra: where it cannot be made, nothing is added. mod NULL: there is none to report
+ * on.
+ */
+void dispatch_text(const struct ir_module *mod, const struct target *t,
+                   const struct pass_options *o, struct text *out); /* stages.c */
+/* Fuses a copy. backend: whose kernels fold constants. */
+void fusion_text(const struct ir_module *mod, const struct target *t, const struct pass_options *o,
+                 struct backend *backend, struct text *out); /* fusion.c */
 
 /* The dispatch report of the model, line by line, to the context's log, if it has one. */
 void stages_log_dispatch(const struct rlx_model *m, const struct target *t,

@@ -1,70 +1,19 @@
-/* debug_test.c: looking into runs: NaN, watchers, traces, flags, schedules, estimates. */
+/* debug_test.c: looking into runs: NaN, watchers, traces, flags, schedules, estimates. Where steps
+ * are counted nodes stay apart; debug_fused_test.c looks at what fusion made. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../test.h"
 #include "api/trace.h"
 #include "base/mem.h"
+#include "debug_world.h"
 #include "rlx/graph.h"
-#include "rlx/tools.h"
 
-struct world {
-    rlx_context *ctx;
-    rlx_device *dev;
-    rlx_model *model;
-    rlx_session *session;
-    rlx_error err;
-};
-
-static bool open_world(struct test *t, struct world *w, const char *text,
-                       const rlx_context_desc *ctx, const rlx_session_desc *session)
-{
-    *w = (struct world){0};
-    return expect_ok(t, rlx_context_create(RLX_VERSION, ctx, &w->ctx, &w->err)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, &w->err)) &&
-           expect_ok(t, rlx_model_parse(w->ctx, rlx_cstr(text), &w->model, &w->err)) &&
-           expect_ok(t, rlx_session_create(w->model, w->dev, session, &w->session, &w->err));
-}
-
-static void close_world(struct world *w)
-{
-    rlx_session_destroy(w->session);
-    rlx_model_destroy(w->model);
-    rlx_device_close(w->dev);
-    rlx_context_destroy(w->ctx);
-}
-
-static rlx_tensor vector(float *data, int64_t n)
-{
-    return (rlx_tensor){RLX_DTYPE_f32, 1, {n}, data, (size_t)n * sizeof *data};
-}
-
-/* a is finite, b is not where x is negative, c takes b's place, d does c's. */
-#define LOGS                       \
-    "rlx 1\n"                      \
-    "graph (input %x: f32[6]) {\n" \
-    "    %a = mul %x, %x\n"        \
-    "    %b = log %x\n"            \
-    "    %c = add %b, %a\n"        \
-    "    %d = neg %c\n    return %d\n}\n"
-
-static rlx_status run_logs(struct world *w, float *x)
-{
-    float d[6];
-    rlx_binding in = {"x", vector(x, 6)}, out = {"d", vector(d, 6)};
-
-    return rlx_session_run(w->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &w->err);
-}
-
-static void collect(void *user, const char *text, size_t len)
-{
-    char *to = user;
-
-    strncat(to, text, len);
-}
+/* A step per node. */
+static const rlx_session_desc per_node = {.no_fusion = true},
+                              per_node_report = {.no_fusion = true,
+                                                 .check_numerics = RLX_NUMERICS_REPORT};
 
 TEST(numerics, the_first_bad_step_is_found_with_its_operands)
 {
@@ -73,7 +22,7 @@ TEST(numerics, the_first_bad_step_is_found_with_its_operands)
     rlx_numerics n;
     char text[4096] = "";
 
-    if (!open_world(t, &w, LOGS, NULL, &(rlx_session_desc){.check_numerics = RLX_NUMERICS_REPORT}))
+    if (!open_world(t, &w, LOGS, NULL, &per_node_report))
         return close_world(&w);
     expect_ok(t, run_logs(&w, good));
     expect_ok(t, rlx_session_numerics(w.session, &n, &w.err));
@@ -122,7 +71,7 @@ TEST(numerics, operands_are_known_although_their_bytes_are_reused)
     float x[6] = {1, 2, 3, 4, 5, 6}, r[6];
     rlx_numerics n;
 
-    if (!open_world(t, &w, text, NULL, &(rlx_session_desc){.check_numerics = RLX_NUMERICS_REPORT}))
+    if (!open_world(t, &w, text, NULL, &per_node_report))
         return close_world(&w);
     rlx_binding in = {"x", vector(x, 6)}, out = {"r", vector(r, 6)};
     expect_ok(t, rlx_session_run(w.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &w.err));
@@ -141,7 +90,8 @@ TEST(numerics, failing_is_asked_for)
     float bad[6] = {1, 2, 3, -4, 0, 6}, good[6] = {1, 1, 1, 1, 1, 1};
     rlx_numerics n;
 
-    if (!open_world(t, &w, LOGS, NULL, &(rlx_session_desc){.check_numerics = RLX_NUMERICS_FAIL}))
+    if (!open_world(t, &w, LOGS, NULL,
+                    &(rlx_session_desc){.no_fusion = true, .check_numerics = RLX_NUMERICS_FAIL}))
         return close_world(&w);
     expect_status(t, run_logs(&w, bad), RLX_ERROR_NUMERIC);
     expect_contains(t, w.err.message, "step 1 (log)");
@@ -205,7 +155,7 @@ TEST(watch, sees_every_value_right_after_its_step)
     struct seen s = {0};
     double out;
 
-    if (!open_world(t, &w, LOGS, NULL, NULL))
+    if (!open_world(t, &w, LOGS, NULL, &per_node))
         return close_world(&w);
     expect_ok(t, rlx_session_set_watch(w.session, see, &s, &w.err));
     expect_ok(t, run_logs(&w, x));
@@ -221,15 +171,6 @@ TEST(watch, sees_every_value_right_after_its_step)
 }
 
 /* ---- traces ---- */
-
-static size_t count_of(const char *text, const char *part)
-{
-    size_t n = 0;
-
-    for (; (text = strstr(text, part)); text += strlen(part))
-        n++;
-    return n;
-}
 
 /* neg, then abs, with a label that JSON has to escape. */
 static bool build_labelled(struct test *t, struct world *w, const char *trace)
@@ -248,7 +189,7 @@ static bool build_labelled(struct test *t, struct world *w, const char *trace)
     rlx_label(g, d, "d");
     rlx_output(g, d);
     return expect_ok(t, rlx_model_create(g, &w->model, &w->err)) &&
-           expect_ok(t, rlx_session_create(w->model, w->dev, NULL, &w->session, &w->err));
+           expect_ok(t, rlx_session_create(w->model, w->dev, &per_node, &w->session, &w->err));
 }
 
 TEST(trace, has_a_span_per_step_and_stage_and_is_whole_at_any_time)
@@ -267,7 +208,7 @@ TEST(trace, has_a_span_per_step_and_stage_and_is_whole_at_any_time)
     expect_eq(t, count_of(text, "\"step\":"), 4);
     expect_eq(t, count_of(text, "\"node\":\"say \\u0022a\\u0022\\u000a?\""), 2);
     expect_eq(t, count_of(text, "\"name\":\"compile\""), 1);
-    expect_eq(t, count_of(text, "\"name\":\"dce\""), 1);
+    expect_eq(t, count_of(text, "\"name\":\"dce\""), 2); /* of a clean-up, and at the end */
     expect_eq(t, count_of(text, "\"name\":\"upload\""), 2);
     expect_eq(t, count_of(text, "\"name\":\"readback\""), 2);
     expect_eq(t, count_of(text, "\"cat\":\"cpu\""), count_of(text, "\"ph\":\"X\""));
@@ -360,11 +301,11 @@ TEST(context_flags, reach_sessions)
     rlx_memory_info plain, apart;
     struct world w;
 
-    if (!open_world(t, &w, LOGS, NULL, NULL))
+    if (!open_world(t, &w, LOGS, NULL, &per_node))
         return close_world(&w);
     expect_ok(t, rlx_session_memory(w.session, &plain, &w.err));
     close_world(&w);
-    if (!open_world(t, &w, LOGS, &(rlx_context_desc){.flags = flags, .flag_count = 2}, NULL))
+    if (!open_world(t, &w, LOGS, &(rlx_context_desc){.flags = flags, .flag_count = 2}, &per_node))
         return close_world(&w);
     expect_ok(t, rlx_session_memory(w.session, &apart, &w.err));
     expect_eq(t, apart.in_place, 0);
@@ -423,7 +364,7 @@ TEST(context_flags, verbose_logs_passes_and_graphs)
                              .flags = &(rlx_flag){"VERBOSE", "2"},
                              .flag_count = 1};
 
-    if (open_world(t, &w, LOGS, &desc, NULL)) {
+    if (open_world(t, &w, LOGS, &desc, &per_node)) {
         expect(t, lines[2] >= 4); /* each pass, and the sum */
         expect(t, lines[3] >= 2 * 8);
     }
@@ -437,12 +378,13 @@ TEST(context_flags, ir_dump_writes_every_stage)
 
     if (open_world(t, &w, LOGS,
                    &(rlx_context_desc){.flags = &(rlx_flag){"IR_DUMP", path}, .flag_count = 1},
-                   NULL)) {
+                   &per_node)) {
         const char *text = test_read(t, path, NULL);
         require(t, text);
         expect_contains(t, text, "==== graph as built\n\nrlx 1\n");
         expect_contains(t, text, "==== what the passes changed");
         expect_contains(t, text, "==== optimised graph");
+        expect_contains(t, text, "==== fusion\n\n");
         expect_contains(t, text, "     1  log\n");
         expect_contains(t, text, "4 steps");
         expect_contains(t, text, "# arena_size=");
