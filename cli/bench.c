@@ -23,7 +23,7 @@ static const struct flag *flags(void)
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
-         "floats as: f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
+         "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
         {"--repeat", FLAG_NUMBER, &opt.repeat, "N", "exactly so many runs"},
         {"--ms", FLAG_NUMBER, &opt.milliseconds, "N", "as many runs as fit in this time (1000)"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL,

@@ -152,17 +152,27 @@ bool cli_flag_row(const struct cli *c, const char *name, rlx_flag_row *out)
     return false;
 }
 
-/* What was asked for is shown: RLX_VERBOSE 1 and schedules are lines of level 2, graphs of 3. */
+static bool is_on(const struct cli *c, const char *flag)
+{
+    rlx_flag_row row;
+
+    return cli_flag_row(c, flag, &row) && row.on;
+}
+
+/* What was asked for is shown: RLX_VERBOSE 1 and reports are lines of level 2, graphs of 3. */
 static int wanted_level(const struct cli *c)
 {
-    rlx_flag_row verbose, schedule;
+    rlx_flag_row verbose;
     int64_t level = 0;
 
     if (cli_flag_row(c, "RLX_VERBOSE", &verbose) && verbose.on)
         take_number(verbose.value, &level);
     if (level >= 2)
         return 3;
-    return level == 1 || (cli_flag_row(c, "RLX_GPU_SCHEDULE", &schedule) && schedule.on) ? 2 : 1;
+    return level == 1 || is_on(c, "RLX_GPU_SCHEDULE") || is_on(c, "RLX_FUSION_REPORT") ||
+                   is_on(c, "RLX_DISPATCH_REPORT")
+               ? 2
+               : 1;
 }
 
 int cli_context(struct cli *c)

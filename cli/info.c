@@ -6,13 +6,13 @@ static struct {
     const char *device;
     int64_t budget;
     bool json, dispatch, fusion, schedule, memory, bindings;
-} opt = {.device = "auto"};
+} opt;
 
 static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--dispatch", FLAG_SWITCH, &opt.dispatch, NULL,
-         "instead: which ops a device has kernels for, and what becomes of the others"},
+         "instead: which ops have kernels, and what becomes of the others"},
         {"--fusion", FLAG_SWITCH, &opt.fusion, NULL,
          "instead: what was fused, and what was not and why"},
         {"--schedule", FLAG_SWITCH, &opt.schedule, NULL,
@@ -22,7 +22,7 @@ static const struct flag *flags(void)
         {"--memory", FLAG_SWITCH, &opt.memory, NULL, "instead: the memory it will take"},
         {"--budget", FLAG_NUMBER, &opt.budget, "BYTES",
          "with --memory: what there is; else what the device has"},
-        {"--device", FLAG_TEXT, &opt.device, "D", "for all of these"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "for all of these (auto)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim, for the last three"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
@@ -112,6 +112,23 @@ static int describe(struct cli *c, const rlx_model *m, const char *path)
     return EXIT_DONE;
 }
 
+static int check_flags(struct cli *c)
+{
+    int views = opt.dispatch + opt.fusion + opt.schedule + opt.memory + opt.bindings;
+
+    if (views > 1)
+        return cli_misuse(
+            c, "one of --dispatch, --fusion, --schedule, --bindings and --memory at a time");
+    if (opt.device && views == 0)
+        return cli_misuse(
+            c, "--device goes with --dispatch, --fusion, --schedule, --bindings or --memory");
+    if (opt.budget < 0)
+        return cli_misuse(c, "--budget must not be negative");
+    if (!opt.device)
+        opt.device = "auto";
+    return EXIT_DONE;
+}
+
 static int run(struct cli *c, int argc, char **argv)
 {
     struct texts args;
@@ -123,11 +140,8 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
-    if (opt.dispatch + opt.fusion + opt.schedule + opt.memory + opt.bindings > 1)
-        return cli_misuse(
-            c, "one of --dispatch, --fusion, --schedule, --bindings and --memory at a time");
-    if (opt.budget < 0)
-        return cli_misuse(c, "--budget must not be negative");
+    if ((code = check_flags(c)) != EXIT_DONE)
+        return code;
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
     bool compiled = opt.schedule || opt.bindings;
@@ -149,8 +163,7 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_info = {
     .name = "info",
     .summary = "Show the inputs, params, outputs and ops of a file",
-    .usage = "rlx info [--dispatch | --fusion | --schedule | --bindings | --memory] [--device D]\n"
-             "         [--json] FILE",
+    .usage = "rlx info FILE [--dispatch | --fusion | --schedule | --bindings | --memory]",
     .details = "FILE is a graph in the text form (*.rlx), - for standard input, or what rlx "
                "compile wrote.",
     .run = run,

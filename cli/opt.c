@@ -12,7 +12,7 @@ static const struct flag *flags(void)
         {"--pass", FLAG_TEXT, &opt.pass, "A,B", "the passes to make, in this order"},
         {"--device", FLAG_TEXT, &opt.device, "D", "as for this device; without it, for none"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
-         "floats as: f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
+         "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
         {"--types", FLAG_SWITCH, &opt.types, NULL, "the type behind every node"},
         {"--list", FLAG_SWITCH, &opt.list, NULL, "list the passes there are"},
         {0}};

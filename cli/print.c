@@ -121,8 +121,7 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_print = {
     .name = "print",
     .summary = "Print a graph in its canonical text form, or draw it",
-    .usage = "rlx print [--types] [--full] [--after PASS [--device D]] [--svg OUT] [--dot OUT]\n"
-             "          [--diff FILE2] FILE",
+    .usage = "rlx print FILE [--after PASS [--device D]] [--svg OUT] [--dot OUT] [--diff FILE2]",
     .details = details,
     .run = run,
     .flags = flags,

@@ -25,7 +25,7 @@ static const struct flag *flags(void)
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
-         "floats as: f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
+         "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
         {"--random", FLAG_SWITCH, &opt.random, NULL, "random values for what is not given"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL,
@@ -190,6 +190,8 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "--precision: %s", err.message);
     if (opt.limit < 0)
         return cli_misuse(c, "--limit must not be negative");
+    if (opt.fused && !opt.stats && !opt.nans && !opt.fail_nans)
+        return cli_misuse(c, "--fused goes with --stats, --check-nans or --fail-nans");
     c->trace = opt.trace;
     desc.check_numerics = opt.fail_nans ? RLX_NUMERICS_FAIL
                           : opt.nans    ? RLX_NUMERICS_REPORT

@@ -3,19 +3,22 @@
 _rlx() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags=
     if [[ $COMP_CWORD == 1 || (${COMP_WORDS[1]} == help && $COMP_CWORD == 2) ]]; then
-        COMPREPLY=($(compgen -W "info print opt plan run bench selftest devices ops help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check devices ops flags help --version" -- "$cur"))
         return
     fi
     case ${COMP_WORDS[1]} in
-    info) flags="--json --threads --help" ;;
-    print) flags="--types --full --svg --dot --threads --help" ;;
-    opt) flags="--pass --device --types --list --threads --help" ;;
+    info) flags="--dispatch --fusion --schedule --bindings --memory --budget --device --dim --json --threads --help" ;;
+    print) flags="--types --full --after --device --svg --dot --diff --threads --help" ;;
+    opt) flags="--pass --device --precision --types --list --threads --help" ;;
     plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --threads --help" ;;
-    run) flags="--input --param --output --device --dim --random --seed --profile --threads --help" ;;
-    bench) flags="--op --device --dim --repeat --ms --json --threads --help" ;;
+    compile) flags="-o --device --bind --weights --weights-beside --param --random --threads --help" ;;
+    run) flags="--input --param --output --device --dim --precision --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --threads --help" ;;
+    bench) flags="--op --device --dim --precision --repeat --ms --profile --trace --json --threads --help" ;;
     selftest) flags="--device --op --seed --verbose --threads --help" ;;
+    check) flags="--devices --input --param --dim --seed --exact --verbose --json --threads --help" ;;
     devices) flags="--json --threads --help" ;;
     ops) flags="--json --missing --category --threads --help" ;;
+    flags) flags="--json --threads --help" ;;
     esac
     if [[ $prev == --device ]]; then
         COMPREPLY=($(compgen -W "auto cpu null" -- "$cur"))
