@@ -215,6 +215,33 @@ TEST(check, two_levels_of_a_cpu_agree)
     close_world(&w);
 }
 
+/* What a compile makes one step, or computes beforehand, is checked node by node all the same. */
+TEST(check, nodes_are_those_of_the_graph_as_written)
+{
+    struct world w;
+    float x[16], b[8] = {1, 2, 3, 4, 5, 6, 7, 8}, weight[64];
+    rlx_check_summary s;
+
+    fill(x, 16, 1);
+    fill(weight, 64, 1);
+    if (open_world(t, &w,
+                   "rlx 1\ndim n <= 4\n"
+                   "graph (input %x: f32[n,8], param %w: f32[8,8], param %b: f32[8]) {\n"
+                   "    %m = matmul %x, %w\n    %a = add %m, %b\n    %r = relu %a\n"
+                   "    %k = const f32[8] {1 2 3 4 5 6 7 8}\n    %l = log %k\n"
+                   "    %c = mul %r, %l\n    %y = tanh %c\n    return %y\n}\n",
+                   NULL)) {
+        rlx_tensor matrix = {RLX_DTYPE_f32, 2, {8, 8}, weight, sizeof weight};
+        rlx_tensor bias = vector(b, 8);
+        expect_ok(t, rlx_model_set_param(w.model, "w", &matrix, &w.err));
+        expect_ok(t, rlx_model_set_param(w.model, "b", &bias, &w.err));
+        expect_ok(t, check(&w, 2, false, x, &s));
+        expect_str(t, w.seen, "matmul:ok add:ok relu:ok log:ok mul:ok tanh:ok ");
+        expect_eq(t, w.outputs, 1);
+    }
+    close_world(&w);
+}
+
 TEST(check, exact_lets_nothing_pass_that_differs)
 {
     struct world w;

@@ -173,3 +173,35 @@ TEST(stages, outputs_may_become_leaves)
     expect_outputs(t, &got, &want);
     close_model(&o);
 }
+
+static rlx_io_info param_of(struct test *t, const rlx_model *m, size_t i)
+{
+    rlx_io_info info = {0};
+    rlx_error err;
+
+    expect_ok(t, rlx_model_io(m, RLX_IO_PARAM, i, &info, &err));
+    return info;
+}
+
+/* So that whoever makes values up does not make up a negative one. */
+TEST(stages, a_variance_is_known_by_who_reads_it)
+{
+    struct opened o;
+    rlx_io_info info;
+    rlx_error err;
+
+    require(t, open_model(t, &o,
+                          "rlx 1 graph (input %x: f32[2,3], param %g: f32[3], param %v: f32[3],"
+                          " param %u: f32[3], input %w: f32[3]) {"
+                          " %n = batch_norm_inference %x, %g, %g, %g, %v"
+                          " %d = batch_norm_inference_backward_gamma %n, %g, %w, %x"
+                          " %unused = batch_norm_inference %x, %g, %g, %g, %u return %n, %d }"));
+    expect(t, !param_of(t, o.model, 0).variance);
+    expect(t, param_of(t, o.model, 1).variance);
+    expect(t, !param_of(t, o.model, 2).variance); /* nothing that runs */
+    expect_ok(t, rlx_model_io(o.model, RLX_IO_INPUT, 1, &info, &err));
+    expect(t, info.variance);
+    expect_ok(t, rlx_model_io(o.model, RLX_IO_INPUT, 0, &info, &err));
+    expect(t, !info.variance);
+    close_model(&o);
+}
