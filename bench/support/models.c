@@ -92,7 +92,7 @@ static rlx_value conv(rlx_graph *g, const struct resnet_shape *s, const char *la
 static rlx_value bottleneck(rlx_graph *g, const struct resnet_shape *s, const char *name,
                             rlx_value x, int64_t from, int64_t width, int64_t stride, bool project)
 {
-    char layer[4][32];
+    char layer[4][64];
 
     for (int i = 0; i < 4; i++)
         snprintf(layer[i], sizeof layer[i], "%s.conv%d", name, i);
@@ -115,7 +115,7 @@ void resnet_build(rlx_graph *g, const struct resnet_shape *s)
     for (int stage = 0; stage < s->stage_count; stage++) {
         int64_t width = s->width << stage;
         for (int block = 0; block < s->blocks[stage]; block++) {
-            char name[24];
+            char name[40];
             snprintf(name, sizeof name, "stage%d.block%d", stage, block);
             int64_t stride = block == 0 && stage > 0 ? 2 : 1;
             x = bottleneck(g, s, name, x, from, width, stride, block == 0);
