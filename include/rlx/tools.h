@@ -171,7 +171,7 @@ RLX_API rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *
 RLX_API rlx_status rlx_session_peek(rlx_session *s, int32_t node, uint64_t first, size_t count,
                                     double *out, rlx_error *err);
 
-/* What check_numerics found in the last run. */
+/* What check_numerics found in the run that was waited for last. */
 #define RLX_NUMERICS_SHOWN 3
 #define RLX_NUMERICS_OPERANDS 8
 typedef struct rlx_numerics {

@@ -202,7 +202,7 @@ static rlx_status start(rlx_session *s, const rlx_run_desc *run, struct flight *
     const struct run_hooks *hooks;
     uint64_t start = observe_now(s);
 
-    TRY(observe_begin(s, &hooks, d));
+    TRY(observe_begin(s, f, &hooks, d));
     TRY(upload(s, run, d));
     observe_span(s, "upload", start);
     start = observe_now(s);
@@ -268,8 +268,7 @@ static rlx_status finish(rlx_session *s, struct flight *f, const rlx_run_desc *r
     store_end_run(s->store);
     if (status == RLX_OK)
         status = check_report(f, d);
-    if (status == RLX_OK)
-        status = observe_end(s, d);
+    status = observe_end(s, f, status, d);
     start = observe_now(s);
     if (status == RLX_OK && run)
         status = download(s, f, run, d);

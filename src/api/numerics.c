@@ -110,7 +110,7 @@ static bool operand_scan(struct rlx_session *s, int32_t value, struct scan *out)
 static void describe_operands(struct rlx_session *s, const struct step *st)
 {
     const struct steps *steps = s->current->steps;
-    rlx_numerics *f = &s->observer->found;
+    rlx_numerics *f = s->observer->now;
     struct scan scan;
 
     for (uint32_t i = 0; i < st->count && f->operand_count < RLX_NUMERICS_OPERANDS; i++) {
@@ -126,7 +126,7 @@ static void note_bad(struct rlx_session *s, int32_t step, int32_t value, const s
 {
     const struct step *st = &s->current->steps->step[step];
     struct observer *o = s->observer;
-    rlx_numerics *f = &o->found;
+    rlx_numerics *f = o->now;
 
     if (f->step < 0) {
         f->step = step;
@@ -144,10 +144,13 @@ static void note_bad(struct rlx_session *s, int32_t step, int32_t value, const s
     f->bad_values++;
 }
 
-void numerics_begin(struct rlx_session *s)
+void numerics_begin(struct rlx_session *s, const struct flight *f)
 {
-    s->observer->found = (rlx_numerics){.step = -1};
-    s->observer->previous = -1;
+    struct observer *o = s->observer;
+
+    o->now = &o->found[f - s->flight];
+    *o->now = (rlx_numerics){.step = -1};
+    o->previous = -1;
 }
 
 void numerics_step(struct rlx_session *s, int32_t step)
@@ -156,7 +159,7 @@ void numerics_step(struct rlx_session *s, int32_t step)
     const struct step *st = &steps->step[step];
     struct observer *o = s->observer;
 
-    o->found.steps++;
+    o->now->steps++;
     for (uint32_t i = 0; i < st->count; i++) {
         const struct operand *w = &steps->operand[st->first + i];
         if (w->role == ROLE_READ || steps->value[w->value].node < 0)
@@ -176,18 +179,21 @@ static void log_line(void *user, const char *text, size_t len)
     context_log_text(user, 1, (rlx_str){text, len});
 }
 
-rlx_status numerics_end(struct rlx_session *s, struct diag *d)
+rlx_status numerics_end(struct rlx_session *s, const struct flight *flight, rlx_status so_far,
+                        struct diag *d)
 {
-    const rlx_numerics *f = &s->observer->found;
+    struct observer *o = s->observer;
+    const rlx_numerics *f = &o->last;
 
-    if (f->step < 0)
-        return RLX_OK;
-    const struct step *st = &s->current->steps->step[f->step];
-    if (s->observer->mode == RLX_NUMERICS_REPORT) {
+    o->last = o->found[flight - s->flight];
+    if (so_far != RLX_OK || f->step < 0)
+        return so_far;
+    const struct step *st = &flight->program->steps->step[f->step];
+    if (o->mode == RLX_NUMERICS_REPORT) {
         rlx_numerics_print(f, log_line, s->model->ctx);
         return RLX_OK;
     }
-    diag_at(d, st->name, st->node, ir_node(ir_entry(s->current->mod), st->node)->label);
+    diag_at(d, st->name, st->node, ir_node(ir_entry(flight->program->mod), st->node)->label);
     return diag_fail(
         d, RLX_ERROR_NUMERIC,
         "step %d (%s) is the first to give NaN or Inf: %llu NaN and %llu Inf among %llu "
@@ -292,6 +298,6 @@ rlx_status rlx_session_numerics(rlx_session *s, rlx_numerics *out, rlx_error *er
     else if (!s->observer || s->observer->mode == RLX_NUMERICS_OFF)
         diag_fail(&d, RLX_ERROR_STATE, "the session was made without check_numerics");
     else
-        *out = s->observer->found;
+        *out = s->observer->last;
     return diag_report(&d, err);
 }

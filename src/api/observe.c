@@ -36,8 +36,10 @@ rlx_status observe_open(struct rlx_session *s, struct diag *d)
     if (!s->observer)
         return diag_no_memory(d, sizeof *s->observer);
     s->observer->mode = s->desc.check_numerics;
-    s->observer->found.step = -1;
-    return RLX_OK;
+    s->observer->last.step = -1;
+    s->observer->found = arena_array(&s->arena, rlx_numerics, s->desc.in_flight);
+    return s->observer->found ? RLX_OK
+                              : diag_no_memory(d, s->desc.in_flight * sizeof(rlx_numerics));
 }
 
 void observe_close(struct rlx_session *s)
@@ -142,7 +144,8 @@ static rlx_status make_records(struct rlx_session *s, struct diag *d)
     return RLX_OK;
 }
 
-rlx_status observe_begin(struct rlx_session *s, const struct run_hooks **hooks, struct diag *d)
+rlx_status observe_begin(struct rlx_session *s, const struct flight *f,
+                         const struct run_hooks **hooks, struct diag *d)
 {
     bool checks = s->observer && s->observer->mode != RLX_NUMERICS_OFF;
     bool watches = s->observer && s->observer->watch;
@@ -152,16 +155,19 @@ rlx_status observe_begin(struct rlx_session *s, const struct run_hooks **hooks, 
         return RLX_OK;
     if (checks) {
         TRY(make_records(s, d));
-        numerics_begin(s);
+        numerics_begin(s, f);
     }
     s->hooks = (struct run_hooks){after_step, s};
     *hooks = &s->hooks;
     return RLX_OK;
 }
 
-rlx_status observe_end(struct rlx_session *s, struct diag *d)
+rlx_status observe_end(struct rlx_session *s, const struct flight *f, rlx_status so_far,
+                       struct diag *d)
 {
-    return s->observer && s->observer->mode != RLX_NUMERICS_OFF ? numerics_end(s, d) : RLX_OK;
+    bool checks = s->observer && s->observer->mode != RLX_NUMERICS_OFF;
+
+    return checks ? numerics_end(s, f, so_far, d) : so_far;
 }
 
 /* ---- rlx/tools.h ---- */

@@ -84,7 +84,6 @@ static rlx_status make_programs(struct rlx_session *s, struct diag *d)
 
 static rlx_status make_flights(struct rlx_session *s, struct diag *d)
 {
-    s->desc.in_flight = s->desc.in_flight ? s->desc.in_flight : SESSION_FLIGHTS;
     s->flight = arena_array(&s->arena, struct flight, s->desc.in_flight);
     if (!s->flight)
         return diag_no_memory(d, s->desc.in_flight * sizeof *s->flight);
@@ -138,6 +137,7 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
     s->model = m;
     s->device = dev;
     s->desc = *desc;
+    s->desc.in_flight = desc->in_flight ? desc->in_flight : SESSION_FLIGHTS;
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
     device_retain(dev);

@@ -76,6 +76,39 @@ TEST(numerics, a_region_is_known_as_an_operand)
     close_world(&w);
 }
 
+static uint64_t submit_logs(struct test *t, struct world *w, float *x)
+{
+    rlx_binding in = {"x", vector(x, 6)};
+    uint64_t ticket = 0;
+
+    expect_ok(t, rlx_session_submit(w->session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, &ticket,
+                                    &w->err));
+    return ticket;
+}
+
+/* Whatever was submitted since: a run that went wrong fails when it is waited for, and no other. */
+TEST(numerics, each_run_in_flight_has_its_own)
+{
+    struct world w;
+    float good[6] = {1, 2, 3, 4, 5, 6}, bad[6] = {1, 2, 3, -4, 0, 6};
+    rlx_numerics n;
+
+    if (!open_world(t, &w, LOGS, NULL, &(rlx_session_desc){.check_numerics = RLX_NUMERICS_FAIL}))
+        return close_world(&w);
+    uint64_t first = submit_logs(t, &w, bad), second = submit_logs(t, &w, good);
+    expect_ok(t, rlx_session_wait(w.session, second, NULL, &w.err));
+    expect_ok(t, rlx_session_numerics(w.session, &n, &w.err));
+    expect_eq(t, n.step, -1);
+    second = submit_logs(t, &w, good);
+    expect_status(t, rlx_session_wait(w.session, first, NULL, &w.err), RLX_ERROR_NUMERIC);
+    expect_str(t, w.err.label, "d");
+    expect_ok(t, rlx_session_numerics(w.session, &n, &w.err));
+    expect_eq(t, n.step, 0);
+    expect_eq(t, n.bad[0].first_index, 3);
+    expect_ok(t, rlx_session_wait(w.session, second, NULL, &w.err));
+    close_world(&w);
+}
+
 /* ---- sizes below a bound ---- */
 
 #define BOUNDED                    \
