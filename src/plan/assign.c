@@ -257,6 +257,23 @@ static rlx_status search(struct assign *a, struct arena *arena, uint64_t *nodes,
     return RLX_OK;
 }
 
+/* Every box opens one segment at most, so that no offset can leave 64 bits. */
+static rlx_status check_segment(const struct assign *a, uint64_t segment, struct diag *d)
+{
+    uint64_t most;
+
+    if (__builtin_mul_overflow(segment, a->count, &most))
+        return diag_fail(d, RLX_ERROR_LIMIT, "%u buffers in segments of %llu bytes leave 64 bits",
+                         (unsigned)a->count, (unsigned long long)segment);
+    for (uint32_t b = 0; b < a->count && segment; b++)
+        if (a->box[b].size > segment)
+            return diag_fail(d, RLX_ERROR_LIMIT,
+                             "buffer %u of %llu bytes is larger than a segment, %llu",
+                             (unsigned)a->id[b], (unsigned long long)a->box[b].size,
+                             (unsigned long long)segment);
+    return RLX_OK;
+}
+
 static rlx_status assign(struct assign *a, const struct plan_problem *p, struct plan_fit *fit,
                          struct arena *scratch, struct diag *d)
 {
@@ -270,10 +287,12 @@ static rlx_status assign(struct assign *a, const struct plan_problem *p, struct 
     if (!a->order || !a->best_order || !a->offset)
         return diag_no_memory(d, a->count * sizeof *a->offset);
     TRY(bestfit_init(&a->fit, a->box, a->count, scratch, d));
+    TRY(check_segment(a, p->segment, d));
+    a->fit.segment = p->segment;
     TRY(try_orders(a, scratch, d));
     if (a->height > a->goal)
         lift(a);
-    if (a->height > a->goal && p->budget != PLAN_BUDGET_NONE)
+    if (a->height > a->goal && p->budget != PLAN_BUDGET_NONE && !p->segment)
         TRY(search(a, scratch, &fit->nodes, d));
 
     fit->arena = a->height;

@@ -4,6 +4,7 @@
  * Most boxes live for a few steps and meet a few others. Lists of placed boxes are therefore kept
  * by stretch of time as well, all sorted by offset, and a box looks at one list only. */
 #include "plan/bestfit.h"
+#include "plan/segments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,21 @@ static const struct bestfit_lane *narrowest_lane(struct bestfit *f, uint32_t b)
     return lane;
 }
 
+/* Room for it between top and the next box; UINT64_MAX: none. */
+static uint64_t room_between(const struct bestfit *f, uint64_t size, uint64_t top, uint64_t next,
+                             uint64_t *at)
+{
+    struct segment_gap gap = {.from = top, .to = next};
+
+    *at = top;
+    if (!f->segment)
+        return next > top && next - top >= size ? next - top : UINT64_MAX;
+    if (!segment_fit(f->segment, size, &gap))
+        return UINT64_MAX;
+    *at = gap.at;
+    return gap.room;
+}
+
 static uint64_t find_offset(struct bestfit *f, uint32_t b)
 {
     const struct bestfit_lane *lane = narrowest_lane(f, b);
@@ -117,15 +133,17 @@ static uint64_t find_offset(struct bestfit *f, uint32_t b)
         uint32_t q = lane->placed[i];
         if (f->box[q].birth > it->death || f->box[q].death < it->birth)
             continue;
-        uint64_t gap = f->offset[q] > top ? f->offset[q] - top : 0;
-        if (gap >= it->size && gap < best_gap) {
+        uint64_t at, gap = room_between(f, it->size, top, f->offset[q], &at);
+        if (gap < best_gap) {
             best_gap = gap;
-            best = top;
+            best = at;
         }
         if (f->offset[q] + f->box[q].size > top)
             top = f->offset[q] + f->box[q].size;
     }
-    return best_gap == UINT64_MAX ? top : best;
+    if (best_gap != UINT64_MAX)
+        return best;
+    return f->segment ? segment_above(f->segment, it->size, top) : top;
 }
 
 static void insert(struct bestfit *f, struct bestfit_lane *lane, uint32_t b)

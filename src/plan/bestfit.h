@@ -11,6 +11,7 @@ enum { BESTFIT_LEVELS = 3, BESTFIT_LANES = 1 + 8 + 64 };
 struct bestfit {
     const struct plan_item *box; /* sizes above zero */
     uint32_t count;
+    uint64_t segment;      /* no box across a multiple of this; 0: anywhere */
     uint8_t *first, *last; /* of the 64 lanes: where a box is born, where it dies */
     uint64_t *offset;      /* what bestfit_place found */
     struct bestfit_lane {

@@ -45,6 +45,11 @@ static rlx_status check_value(const struct plan *p, int32_t i, struct diag *d)
         if (v->offset % p->align != 0 && !(v->flags & VALUE_FIXED)) /* a fixed one is as given */
             FAIL("plan: value %d at %" PRIu64 " is not aligned to %" PRIu64, i, v->offset,
                  p->align);
+        bool is_cut = p->segment && (v->region == REGION_ACTS || v->region == REGION_CONSTS);
+        if (is_cut && v->offset / p->segment != (v->offset + v->bytes - 1) / p->segment)
+            FAIL("plan: value %d, %" PRIu64 " bytes at %" PRIu64 ", lies across the end of a buffer"
+                 " of %" PRIu64 " bytes",
+                 i, v->bytes, v->offset, p->segment);
         return RLX_OK;
     }
     const struct value *r = &s->value[v->root];

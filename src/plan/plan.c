@@ -5,6 +5,7 @@
 
 #include "plan/liveness.h"
 #include "plan/saved.h"
+#include "plan/segments.h"
 
 static bool round_up(uint64_t x, uint64_t align, uint64_t *out)
 {
@@ -25,7 +26,8 @@ static rlx_status too_big(struct diag *d, const struct steps *s, size_t value)
 /* One after the other, behind those whose place was given. */
 static rlx_status lay_out(struct plan *p, struct steps *s, enum region region, struct diag *d)
 {
-    uint64_t end = 0;
+    bool is_cut = region == REGION_ACTS || region == REGION_CONSTS;
+    uint64_t end = 0, segment = is_cut ? p->segment : 0;
 
     for (size_t i = 0; i < s->value_count; i++) {
         const struct value *v = &s->value[i];
@@ -43,8 +45,7 @@ static rlx_status lay_out(struct plan *p, struct steps *s, enum region region, s
         v->offset = 0;
         if (v->bytes == 0)
             continue;
-        if (!round_up(end, p->align, &v->offset) ||
-            __builtin_add_overflow(v->offset, v->bytes, &end))
+        if (!segment_append(segment, p->align, v->bytes, &end, &v->offset))
             return too_big(d, s, i);
     }
     if (!round_up(end, p->align, &p->size[region]))
@@ -89,6 +90,10 @@ static rlx_status share_out(struct plan *p, struct steps *s, const struct root *
     struct plan_problem problem = {
         .item = item, .count = count, .align = p->align, .budget = o->budget};
     TRY(plan_assign(&problem, scratch, &fit, d));
+    if (p->segment && fit.arena > p->segment) {
+        problem.segment = p->segment;
+        TRY(plan_assign(&problem, scratch, &fit, d));
+    }
     for (size_t i = 0; i < s->value_count; i++)
         if (s->value[i].region == REGION_ACTS && s->value[i].root == (int32_t)i)
             s->value[i].offset = fit.offset[slot[root[i].owner]];
@@ -121,12 +126,27 @@ void plan_place_views(struct steps *s)
     }
 }
 
+static rlx_status check_sizes(const struct plan *p, const struct steps *s, struct diag *d)
+{
+    for (size_t i = 0; i < s->value_count && p->segment; i++) {
+        const struct value *v = &s->value[i];
+        bool is_cut = v->region == REGION_ACTS || v->region == REGION_CONSTS;
+        if (is_cut && v->root == (int32_t)i && v->bytes > p->segment)
+            return diag_fail(d, RLX_ERROR_LIMIT,
+                             "value %zu (node %d) takes %llu bytes; a buffer holds %llu", i,
+                             v->node, (unsigned long long)v->bytes, (unsigned long long)p->segment);
+    }
+    return RLX_OK;
+}
+
 static rlx_status build(struct plan *p, struct steps *s, const struct plan_options *o,
                         struct arena *scratch, struct diag *d)
 {
     struct root *root;
 
+    TRY(segment_size(o->max_buffer, p->align, &p->segment, d));
     TRY(liveness_check(s, d));
+    TRY(check_sizes(p, s, d));
     TRY(liveness_find(s, scratch, &root, d));
     if (!o->no_reuse && !o->no_in_place)
         p->in_place = liveness_in_place(s, root);
@@ -136,7 +156,7 @@ static rlx_status build(struct plan *p, struct steps *s, const struct plan_optio
     TRY(lay_out(p, s, REGION_OUTSIDE, d));
     TRY(sum_roots(p, s, d));
     if (o->saved)
-        TRY(plan_restore(p, s, root, o->saved, scratch, d));
+        TRY(plan_restore(p, s, root, o, scratch, d));
     if (!p->restored)
         TRY((o->no_reuse ? share_nothing : share_out)(p, s, root, o, scratch, d));
     plan_place_views(s);

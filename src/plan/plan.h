@@ -2,7 +2,8 @@
  *
  * plan_build walks the steps for lifetimes, lets outputs take over inputs that die (in place), and
  * places every root of the activation arena so that no two that live at the same time overlap.
- * The other regions are laid out one value after the other. */
+ * The other regions are laid out one value after the other. Where a region is larger than a buffer
+ * of the device may be, it is cut into several, and nothing lies across a cut. */
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
@@ -22,6 +23,7 @@ struct plan_problem {
     uint64_t align;    /* of every offset; a power of two, or 1 */
     uint64_t capacity; /* stop as soon as it fits in this; 0: stop at the lower bound only */
     uint64_t budget;   /* of effort, one of these or any number; 0: PLAN_BUDGET_DEFAULT */
+    uint64_t segment; /* no item across a multiple of this, greedy only (segments.h); 0: anywhere */
 };
 
 /* Effort is counted in buffers looked at, a few nanoseconds each. It is spent only where the first
@@ -54,8 +56,9 @@ struct plan_options {
     uint64_t align; /* of every slot, a power of two; 0: PLAN_ALIGN */
     bool no_reuse;  /* every root its own bytes; no in-place */
     bool no_in_place;
-    bool check;      /* run the checks of plan_check afterwards */
-    uint64_t budget; /* as in plan_problem */
+    bool check;          /* run the checks of plan_check afterwards */
+    uint64_t budget;     /* as in plan_problem */
+    uint64_t max_buffer; /* bytes of one buffer: larger regions are cut (segments.h); 0: no limit */
     /* Offsets of an earlier plan, taken over where they fit these very steps; NULL: none. */
     const struct plan_saved *saved;
 };
@@ -66,12 +69,14 @@ struct plan_saved {
     const struct steps *steps;
     uint64_t size[REGION_COUNT];
     uint64_t align;
+    uint64_t max_buffer; /* that it was planned for */
 };
 
 struct plan {
     const struct steps *steps;   /* whose values now have offsets */
     uint64_t size[REGION_COUNT]; /* bytes each region needs */
     uint64_t align;
+    uint64_t segment; /* activations and constants are cut at its multiples; 0: not at all */
     uint64_t lower_bound, unshared; /* of the activation region */
     int32_t peak;
     const char *method;

@@ -1,6 +1,7 @@
 /* print.c: a plan as text, a line per value by offset, and as JSON. */
 #include "base/json.h"
 #include "plan/report.h"
+#include "plan/segments.h"
 
 enum { PEAK_LINES = 10 };
 
@@ -73,6 +74,8 @@ void plan_print(const struct plan *p, plan_name name, void *user, struct text *o
     for (int i = 0; i < REGION_OUTSIDE; i++)
         if (i != REGION_ACTS)
             text_addf(out, " %s=%llu", report_region[i], (unsigned long long)p->size[i]);
+    if (p->segment)
+        text_addf(out, " buffers=%zu", segment_count(p->segment, p->size[REGION_ACTS]));
     text_add(out, STR("\n"));
     print_values(&r);
     print_peak(&r);
@@ -131,6 +134,10 @@ void plan_print_json(const struct plan *p, plan_name name, void *user, struct te
     json_bytes(&j, "total_unshared", p->unshared);
     json_bytes(&j, "saved", saved(p));
     json_bytes(&j, "align", p->align);
+    if (p->segment) {
+        json_bytes(&j, "segment", p->segment);
+        json_int(&j, "buffers", (int64_t)segment_count(p->segment, p->size[REGION_ACTS]));
+    }
     json_int(&j, "peak", p->peak);
     json_int(&j, "in_place", p->in_place);
     json_key(&j, "method");

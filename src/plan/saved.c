@@ -56,7 +56,7 @@ static bool same_steps(struct plan *p, const struct steps *s, const struct steps
 static bool take_offsets(struct plan *p, struct steps *s, const struct root *root,
                          const struct plan_saved *saved)
 {
-    uint64_t end = 0;
+    uint64_t end = 0, most = 0; /* as much as a plan of our own might take */
 
     for (size_t i = 0; i < s->value_count; i++) {
         struct value *v = &s->value[i];
@@ -69,10 +69,13 @@ static bool take_offsets(struct plan *p, struct steps *s, const struct root *roo
             MISFIT("value %zu is not where the one it takes over is", i);
         if (__builtin_add_overflow(v->offset, v->bytes, &e) || e > UINT64_MAX - p->align)
             MISFIT("value %zu at %" PRIu64 " leaves 64 bits", i, v->offset);
+        if (__builtin_add_overflow(most, p->segment, &most))
+            most = UINT64_MAX;
         end = v->bytes && e > end ? e : end;
     }
     p->size[REGION_ACTS] = (end + p->align - 1) & ~(p->align - 1);
-    if (p->size[REGION_ACTS] > p->unshared)
+    if (p->size[REGION_ACTS] > p->unshared &&
+        (p->size[REGION_ACTS] <= p->segment || p->size[REGION_ACTS] > most))
         MISFIT("it takes %" PRIu64 " bytes, and %" PRIu64 " with nothing shared",
                p->size[REGION_ACTS], p->unshared);
     for (int r = 0; r < REGION_COUNT; r++)
@@ -80,6 +83,18 @@ static bool take_offsets(struct plan *p, struct steps *s, const struct root *roo
             MISFIT("region %d takes %" PRIu64 " bytes, not %" PRIu64, r, p->size[r],
                    saved->size[r]);
     return true;
+}
+
+/* A plan that was cut for other buffers takes more room than it has to, or lies across cuts. Where
+ * one buffer is enough, it is as good as any. */
+static bool same_buffers(struct plan *p, const struct plan_saved *saved, uint64_t max_buffer)
+{
+    uint64_t bytes = saved->size[REGION_ACTS], was = saved->max_buffer;
+
+    if (was == max_buffer || ((!was || bytes <= was) && (!max_buffer || bytes <= max_buffer)))
+        return true;
+    MISFIT("it was planned for buffers of %" PRIu64 " bytes, not %" PRIu64 " (0: any)", was,
+           max_buffer);
 }
 
 /* The most bytes alive at one position, found anew. No sum overflows: unshared did not. */
@@ -113,8 +128,9 @@ static rlx_status find_bound(struct plan *p, const struct steps *s, const struct
 }
 
 rlx_status plan_restore(struct plan *p, struct steps *s, const struct root *root,
-                        const struct plan_saved *saved, struct arena *scratch, struct diag *d)
+                        const struct plan_options *o, struct arena *scratch, struct diag *d)
 {
+    const struct plan_saved *saved = o->saved;
     struct diag own;
 
     if (saved->align != p->align) {
@@ -122,8 +138,8 @@ rlx_status plan_restore(struct plan *p, struct steps *s, const struct root *root
                  p->align, saved->align);
         return RLX_OK;
     }
-    if (!same_values(p, s, saved->steps) || !same_steps(p, s, saved->steps) ||
-        !take_offsets(p, s, root, saved))
+    if (!same_buffers(p, saved, o->max_buffer) || !same_values(p, s, saved->steps) ||
+        !same_steps(p, s, saved->steps) || !take_offsets(p, s, root, saved))
         return RLX_OK;
     plan_place_views(s);
     diag_init(&own, "plan");

@@ -7,7 +7,7 @@
 /* Takes the saved offsets over if the steps are the saved ones and every rule holds: p->restored
  * is set then, else p->misfit says why. Fails for want of memory only. */
 rlx_status plan_restore(struct plan *p, struct steps *s, const struct root *root,
-                        const struct plan_saved *saved, struct arena *scratch, struct diag *d);
+                        const struct plan_options *o, struct arena *scratch, struct diag *d);
 
 void plan_place_views(struct steps *s); /* each view where its root is */
 
