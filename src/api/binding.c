@@ -155,12 +155,13 @@ static rlx_status take_given(struct binder *b, const rlx_run_desc *run)
     return RLX_OK;
 }
 
-/* rows stands for batch * seq unless something else fixed it. */
+/* rows stands for batch * seq unless something else fixed it. Where nothing has such an axis it
+ * stays unbound, lest every product asks for a program of its own. */
 static rlx_status derive_rows(struct binder *b)
 {
     int64_t rows;
 
-    if (b->count <= SYMBOL_ROWS || b->size[SYMBOL_BATCH] < 0 || b->size[SYMBOL_SEQ] < 0 ||
+    if (!b->s->uses_rows || b->size[SYMBOL_BATCH] < 0 || b->size[SYMBOL_SEQ] < 0 ||
         b->size[SYMBOL_ROWS] >= 0)
         return RLX_OK;
     if (__builtin_mul_overflow(b->size[SYMBOL_BATCH], b->size[SYMBOL_SEQ], &rows))

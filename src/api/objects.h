@@ -157,6 +157,7 @@ struct rlx_session {
     int64_t *bound;   /* by symbol; 0: none */
     bool *by_value;   /* by symbol: it has a bound, but something cannot shrink below it */
     bool *keep;       /* by symbol: it stays symbolic in programs */
+    bool uses_rows;   /* the graph has an axis of "rows", which may follow from batch and seq */
     bool has_run;
     struct dim_table *dims; /* the model's, and what feeds name besides */
     struct handle *handle;  /* one per input of the model */

@@ -65,6 +65,7 @@ static rlx_status make_symbols(struct rlx_session *s, struct diag *d)
         s->binding[i] = -1;
         s->bound[i] = dim_symbol_bound(s->dims, i);
     }
+    s->uses_rows = dim_symbol_is_used(s->dims, SYMBOL_ROWS);
     return RLX_OK;
 }
 

@@ -35,6 +35,8 @@ ir_dim dim_symbol(struct dim_table *t, rlx_str name);
  */
 size_t dim_symbol_count(const struct dim_table *t);
 rlx_str dim_symbol_name(const struct dim_table *t, size_t symbol); /* "none": a reserved gap */
+/* Is it part of any expression? */
+bool dim_symbol_is_used(const struct dim_table *t, size_t symbol);
 bool dim_find_symbol(const struct dim_table *t, rlx_str name, size_t *symbol);
 int64_t dim_symbol_bound(const struct dim_table *t, size_t symbol); /* 0: none declared */
 void dim_set_bound(struct dim_table *t, size_t symbol, int64_t upper);

@@ -135,6 +135,15 @@ static bool poly_uses(const struct dim_table *t, const struct dim_poly *p, size_
     return false;
 }
 
+bool dim_symbol_is_used(const struct dim_table *t, size_t symbol)
+{
+    for (size_t i = 0; i < t->poly.len; i++) {
+        if (poly_uses(t, &t->poly.at[i], symbol))
+            return true;
+    }
+    return false;
+}
+
 bool dim_uses(const struct dim_table *t, ir_dim d, size_t symbol)
 {
     const struct dim_poly *p = dim_poly_of(t, d);
