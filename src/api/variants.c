@@ -121,11 +121,12 @@ static bool give_up_bounds(rlx_session *s, const rlx_error *why)
     return any;
 }
 
-/* Might it work when symbols are bound by value? */
+/* Might it work when symbols are bound by value? Some ops can be put together from others only for
+ * sizes that are known. */
 static bool is_about_sizes(rlx_status s)
 {
     return s == RLX_ERROR_EXTENT || s == RLX_ERROR_SHAPE || s == RLX_ERROR_ATTRIBUTE ||
-           s == RLX_ERROR_BINDING || s == RLX_ERROR_LIMIT;
+           s == RLX_ERROR_BINDING || s == RLX_ERROR_LIMIT || s == RLX_ERROR_UNSUPPORTED;
 }
 
 /* Outputs of the run before lie where this one's will, and are taken away first. */
