@@ -62,7 +62,7 @@ typedef struct rlx_artefact_info {
 RLX_API bool rlx_model_artefact(const rlx_model *m,
                                 rlx_artefact_info *out); /* false: it has none */
 typedef struct rlx_artefact_program {
-    char sizes[128]; /* of the symbolic dims: "batch=1 seq=128"; "" if there are none */
+    char sizes[128]; /* of the symbolic dims: "batch=1 seq<=128"; "" if there are none */
     uint32_t steps;
     uint64_t activations, constants; /* bytes */
 } rlx_artefact_program;
