@@ -237,9 +237,15 @@ static rlx_status read_handle(rlx_session *s, const char *name, rlx_tensor *valu
     struct handle *h;
 
     TRY(handle_find_bound(s, name, &h, d));
-    value->rank = h->held.rank;
-    memcpy(value->dim, h->held.dim, sizeof value->dim);
-    TRY(tensor_check(value, &h->held, "handle", rlx_cstr(name), d));
+    rlx_tensor exact = *value;
+    size_t count = 0;
+    exact.rank = h->held.rank;
+    memcpy(exact.dim, h->held.dim, sizeof exact.dim);
+    if (tensor_count(&exact, &count) && count <= exact.bytes / rlx_dtype_size(value->dtype))
+        exact.bytes = count * rlx_dtype_size(value->dtype); /* more room than that is fine */
+    TRY(tensor_check(&exact, &h->held, "handle", rlx_cstr(name), d));
+    value->rank = exact.rank;
+    memcpy(value->dim, exact.dim, sizeof value->dim);
     return transfer_all(s, h, value->dtype, value->data, true, d);
 }
 
