@@ -210,7 +210,7 @@ static rlx_status start(rlx_session *s, const rlx_run_desc *run, struct flight *
                        &f->backend_ticket, d));
     observe_span(s, "submit", start);
     s->has_run = true;
-    return handles_feed(s, d);
+    return handles_feed(s, f, d);
 }
 
 static rlx_status submit(rlx_session *s, const rlx_run_desc *run, struct flight **out,

@@ -133,25 +133,25 @@ static rlx_status measure(rlx_session *s, const struct handle *h, const struct i
 }
 
 /* A whole value of another shape takes the handle's place if no bound forbids it. */
-static rlx_status feed(rlx_session *s, struct handle *h, struct diag *d)
+static rlx_status feed(rlx_session *s, struct handle *h, const struct flight *f, struct diag *d)
 {
-    const struct program_slot *slot = &s->current->output[h->feed.output];
-    struct span from = program_span(s->current, slot->value);
+    const struct ir_type *type = &f->type[h->feed.output];
+    struct span from = flight_span(f, h->feed.output);
     struct handle_mover m = {
         .backend = s->device->backend, .from = from.buffer, .from_offset = from.offset, .diag = d};
     struct feeding k;
 
     if (h->feed.all)
-        TRY(handle_fit(s, h, &slot->type, d));
-    TRY(measure(s, h, &slot->type, &k, d));
+        TRY(handle_fit(s, h, type, d));
+    TRY(measure(s, h, type, &k, d));
     m.to = h->buffer;
-    const struct block block = {.rank = slot->type.rank,
+    const struct block block = {.rank = type->rank,
                                 .dim = k.dim,
-                                .size = rlx_dtype_size(slot->type.dtype),
+                                .size = rlx_dtype_size(type->dtype),
                                 .to = {h->layout.dim, k.to},
-                                .from = {slot->type.dim, k.from}};
+                                .from = {type->dim, k.from}};
     TRY(block_each(&block, false, handle_move, &m));
-    for (int32_t i = 0; i < slot->type.rank; i++) {
+    for (int32_t i = 0; i < type->rank; i++) {
         int64_t end = k.to[i] + k.dim[i];
         h->held.dim[i] = h->feed.all || end > h->held.dim[i] ? end : h->held.dim[i];
     }
@@ -159,10 +159,11 @@ static rlx_status feed(rlx_session *s, struct handle *h, struct diag *d)
 }
 
 /* In the order of their names, so that it does not depend on who was bound first. */
-rlx_status handles_feed(rlx_session *s, struct diag *d)
+rlx_status handles_feed(rlx_session *s, struct flight *f, struct diag *d)
 {
     struct handle *last = NULL;
 
+    TRY(flight_before_feeds(s, f, d));
     for (size_t n = 0; n < s->handle_count; n++) {
         struct handle *next = NULL;
         for (size_t i = 0; i < s->handle_count; i++) {
@@ -173,7 +174,7 @@ rlx_status handles_feed(rlx_session *s, struct diag *d)
         }
         if (!next)
             return RLX_OK;
-        TRY(feed(s, next, d));
+        TRY(feed(s, next, f, d));
         last = next;
     }
     return RLX_OK;

@@ -2,7 +2,7 @@
  *
  * Outputs of a run stay in their slots until the next run of the same program needs these. Only
  * then, if nobody has taken them, are they copied to a buffer of the flight's own: a session that
- * waits for each run before the next one copies nothing. */
+ * waits for each run before the next one copies nothing, unless feeds write to its outputs. */
 #include "api/objects.h"
 
 rlx_status flight_begin(rlx_session *s, struct flight **out, struct diag *d)
@@ -93,20 +93,40 @@ rlx_status flight_keep(rlx_session *s, const struct program *p, struct diag *d)
     return RLX_OK;
 }
 
+/* An output that is a handle lies where a feed is about to write. */
+static bool feeds_overwrite(const rlx_session *s, const struct flight *f)
+{
+    for (size_t i = 0; i < s->handle_count; i++)
+        for (size_t k = 0; s->handle[i].feed.is_set && k < f->program->output_count; k++)
+            if (program_span(f->program, f->program->output[k].value).buffer == s->handle[i].buffer)
+                return true;
+    return false;
+}
+
+rlx_status flight_before_feeds(rlx_session *s, struct flight *f, struct diag *d)
+{
+    return feeds_overwrite(s, f) ? keep(s, f, d) : RLX_OK;
+}
+
+struct span flight_span(const struct flight *f, size_t output)
+{
+    struct span span = {f->outputs, 0, 0};
+
+    if (!f->kept)
+        return program_span(f->program, f->program->output[output].value);
+    for (size_t i = 0; i < output; i++)
+        span.offset += padded(&f->type[i]);
+    type_bytes(&f->type[output], &span.bytes);
+    return span;
+}
+
 rlx_status flight_read(rlx_session *s, struct flight *f, size_t output, rlx_tensor *to,
                        struct diag *d)
 {
     const struct ir_type *t = &f->type[output];
-    struct span span = {f->outputs, 0, 0};
     int64_t count = 0;
 
     type_count(t, &count);
-    if (f->kept) {
-        for (size_t i = 0; i < output; i++)
-            span.offset += padded(&f->type[i]);
-        type_bytes(t, &span.bytes);
-    } else {
-        span = program_span(f->program, f->program->output[output].value);
-    }
-    return span_read(s->device->backend, span, t->dtype, to->dtype, to->data, (size_t)count, d);
+    return span_read(s->device->backend, flight_span(f, output), t->dtype, to->dtype, to->data,
+                     (size_t)count, d);
 }

@@ -259,7 +259,7 @@ struct handle *handle_of(struct rlx_session *s, rlx_str name); /* bound ones onl
 rlx_status handles_attach(struct rlx_session *s, struct diag *d);
 /* Before it runs: what it cannot read there is copied to where it can. */
 rlx_status handles_stage(struct rlx_session *s, struct diag *d);
-rlx_status handles_feed(struct rlx_session *s, struct diag *d);
+rlx_status handles_feed(struct rlx_session *s, struct flight *f, struct diag *d);
 /* An explicit input takes the place of what the handle held. */
 rlx_status handle_replace(struct rlx_session *s, struct handle *h, const rlx_tensor *value,
                           struct diag *d);
@@ -277,6 +277,9 @@ struct flight *flight_find(struct rlx_session *s, uint64_t ticket);
 void flight_end(struct rlx_session *s, struct flight *f);
 /* Outputs that still lie in this program's slots move out of the way. */
 rlx_status flight_keep(struct rlx_session *s, const struct program *p, struct diag *d);
+/* The same for outputs that lie in handles which feeds are about to change. */
+rlx_status flight_before_feeds(struct rlx_session *s, struct flight *f, struct diag *d);
+struct span flight_span(const struct flight *f, size_t output);
 rlx_status flight_read(struct rlx_session *s, struct flight *f, size_t output, rlx_tensor *to,
                        struct diag *d);
 
