@@ -1,0 +1,295 @@
+/* contract_test.c: runtime.md section 10, line 8: the parts of a device's memory contract (3.1)
+ * that are functions of their own, and the vectors of 3.5 that a CPU has. slots_test.c has typed
+ * access to spans; cache_test.c the ladder of buckets. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test.h"
+#include "backend/backend.h"
+#include "rlx/cache.h"
+#include "run/block.h"
+#include "run/content.h"
+#include "run/program.h"
+
+/* ---- 3.5: worked values ---- */
+
+TEST(contract, input_hash_vectors)
+{
+    const float data[3] = {1, 2, 3}, zero = 0;
+
+    expect_eq_u64(t, content_hash(NULL, 0, 0), UINT64_C(0xaf63bd4c8601b7df));
+    expect_eq_u64(t, content_hash(&zero, 4, 1), UINT64_C(0x082f2207b4e88cc4));
+    expect_eq_u64(t, content_hash(data, 4, 1), UINT64_C(0x882f225f37688cc4));
+    expect_eq_u64(t, content_hash(data, 8, 2), UINT64_C(0x4839545f3771363f));
+    expect_eq_u64(t, content_hash(data, 12, 3), UINT64_C(0xe1f7223783b72e62));
+}
+
+/* Any bit, the length and the order count, in both lanes. */
+TEST(contract, every_bit_of_an_input_counts)
+{
+    uint8_t data[37], other[37];
+
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * 17);
+    uint64_t a = content_hash(data, sizeof data, 37), b = content_hash_2(data, sizeof data);
+    for (size_t i = 0; i < 8 * sizeof data; i++) {
+        memcpy(other, data, sizeof data);
+        other[i / 8] ^= (uint8_t)(1u << i % 8);
+        expect(t, content_hash(other, sizeof other, 37) != a);
+        expect(t, content_hash_2(other, sizeof other) != b);
+    }
+    expect(t, content_hash(data, 36, 37) != a && content_hash(data, 37, 36) != a);
+    expect(t, content_hash_2(data, 36) != b);
+    memset(other, 0, sizeof other); /* zeros of different lengths */
+    for (size_t n = 1; n < sizeof other; n++) {
+        expect(t, content_hash(other, n, n) != content_hash(other, n - 1, n - 1));
+        expect(t, content_hash_2(other, n) != content_hash_2(other, n - 1));
+    }
+}
+
+TEST(contract, bucket_ladder_vector)
+{
+    static const int64_t high[] = {8, 16, 32, 64, 128, 256};
+    rlx_bucket got[8];
+    size_t n = 8;
+
+    require_ok(t, rlx_bucket_ladder(8, 256, got, &n, NULL));
+    require(t, n == 6);
+    for (size_t i = 0; i < n; i++) {
+        expect_eq(t, got[i].low, i ? high[i - 1] + 1 : 1);
+        expect_eq(t, got[i].high, high[i]);
+    }
+}
+
+/* ---- 3.1: raw ranges and copies ---- */
+
+static const char *const devices[] = {"cpu", "null"};
+
+struct memory {
+    struct backend *backend;
+    struct buffer *buffer;
+    struct diag diag;
+};
+
+static bool open_memory(struct test *t, struct memory *m, const char *device, uint64_t bytes)
+{
+    struct device_desc desc = {.mem = mem_default(), .threads = 1};
+
+    *m = (struct memory){0};
+    diag_init(&m->diag, "contract");
+    return expect_ok(t, backend_find(rlx_cstr(device))->open(&desc, &m->backend, &m->diag)) &&
+           expect_ok(t, m->backend->ops->alloc(m->backend, bytes, &m->buffer, &m->diag));
+}
+
+static void close_memory(struct memory *m)
+{
+    if (m->backend) {
+        m->backend->ops->release(m->backend, m->buffer);
+        m->backend->ops->close(m->backend);
+    }
+}
+
+enum { ROOM = 96 };
+
+/* The whole buffer is what the model of it is. */
+static void expect_memory(struct test *t, struct memory *m, const uint8_t *want)
+{
+    uint8_t got[ROOM];
+
+    expect_ok(t,
+              m->backend->ops->read(m->backend, (struct span){m->buffer, 0, ROOM}, got, &m->diag));
+    expect_bytes(t, got, want, ROOM);
+}
+
+TEST(contract, new_memory_is_zero)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct memory m;
+        const uint8_t zero[ROOM] = {0};
+        if (open_memory(t, &m, devices[i], ROOM))
+            expect_memory(t, &m, zero);
+        close_memory(&m);
+    }
+}
+
+/* Any first and last byte, also those within a word; none is no work. */
+TEST(contract, raw_ranges_of_any_alignment)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct memory m;
+        uint8_t model[ROOM] = {0}, data[ROOM], got[ROOM];
+        if (open_memory(t, &m, devices[i], ROOM))
+            for (uint64_t from = 0; from < 9; from++)
+                for (uint64_t bytes = 0; bytes < 21; bytes++) {
+                    struct span s = {m.buffer, from + 40, bytes};
+                    for (size_t k = 0; k < ROOM; k++)
+                        data[k] = (uint8_t)(from * 31 + bytes * 7 + k + 1);
+                    expect_ok(t, m.backend->ops->write(m.backend, s, data, &m.diag));
+                    memcpy(model + s.offset, data, (size_t)bytes);
+                    expect_memory(t, &m, model);
+                    memset(got, 0, sizeof got);
+                    expect_ok(t, m.backend->ops->read(m.backend, s, got, &m.diag));
+                    expect_bytes(t, got, data, (size_t)bytes);
+                    expect_eq(t, got[bytes], 0);
+                }
+        close_memory(&m);
+    }
+}
+
+/* Copies of overlapping ranges are those of memmove; a fill ends where it should. */
+TEST(contract, copies_may_overlap)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct memory m;
+        uint8_t model[ROOM];
+        if (open_memory(t, &m, devices[i], ROOM))
+            for (uint64_t to = 20; to < 40; to += 3)
+                for (uint64_t from = 19; from < 42; from += 5) {
+                    struct span whole = {m.buffer, 0, ROOM};
+                    for (size_t k = 0; k < ROOM; k++)
+                        model[k] = (uint8_t)(k * 5 + to);
+                    expect_ok(t, m.backend->ops->write(m.backend, whole, model, &m.diag));
+                    expect_ok(t, m.backend->ops->copy(m.backend, (struct span){m.buffer, to, 33},
+                                                      (struct span){m.buffer, from, 33}, &m.diag));
+                    memmove(model + to, model + from, 33);
+                    expect_ok(t, m.backend->ops->fill(m.backend, (struct span){m.buffer, to + 1, 3},
+                                                      0xab, &m.diag));
+                    memset(model + to + 1, 0xab, 3);
+                    expect_memory(t, &m, model);
+                }
+        close_memory(&m);
+    }
+}
+
+/* ---- typed: odd counts of halves, types of one byte, nothing at all ---- */
+
+TEST(contract, odd_counts_of_narrow_types)
+{
+    static const rlx_dtype types[] = {RLX_DTYPE_f16, RLX_DTYPE_bf16, RLX_DTYPE_i8, RLX_DTYPE_u8,
+                                      RLX_DTYPE_bool};
+
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
+            struct memory m;
+            const size_t size = rlx_dtype_size(types[k]);
+            if (open_memory(t, &m, devices[i], ROOM))
+                for (size_t n = 0; n <= 7; n++) {
+                    float x[7], back[8];
+                    uint8_t model[ROOM], got[ROOM];
+                    struct span s = {m.buffer, 8 + size, n * size}; /* odd, in elements */
+                    test_note(t, "%zu of %s on %s", n, rlx_dtype_name(types[k]), devices[i]);
+                    for (size_t e = 0; e < 7; e++)
+                        x[e] = (float)(e % 2), back[e] = 9;
+                    back[7] = 9;
+                    m.backend->ops->fill(m.backend, (struct span){m.buffer, 0, ROOM}, 0xee,
+                                         &m.diag);
+                    memset(model, 0xee, ROOM);
+                    expect_ok(t, span_write(m.backend, s, types[k], RLX_DTYPE_f32, x, n, &m.diag));
+                    expect_ok(t, m.backend->ops->read(m.backend, (struct span){m.buffer, 0, ROOM},
+                                                      got, &m.diag));
+                    memcpy(model + s.offset, got + s.offset, n * size);
+                    expect_bytes(t, got, model, ROOM); /* no byte around it */
+                    expect_ok(t,
+                              span_read(m.backend, s, types[k], RLX_DTYPE_f32, back, n, &m.diag));
+                    expect_close(t, back, x, n, 0, 0);
+                    expect_near(t, back[n], 9, 0);
+                }
+            close_memory(&m);
+        }
+}
+
+/* ---- parts of tensors ---- */
+
+struct moves {
+    const uint8_t *from;
+    uint8_t *to;
+    size_t calls, bytes;
+    uint64_t last;
+    bool falls;
+};
+
+static rlx_status move(void *user, uint64_t to, uint64_t from, uint64_t bytes)
+{
+    struct moves *m = user;
+
+    m->falls |= m->calls && to < m->last;
+    m->last = to;
+    m->calls++;
+    m->bytes += (size_t)bytes;
+    memcpy(m->to + to, m->from + from, (size_t)bytes);
+    return RLX_OK;
+}
+
+static void check_block(struct test *t, const int64_t *dim, const int64_t *to, const int64_t *at,
+                        size_t size, size_t calls)
+{
+    static uint8_t from[512], got[512], want[512];
+    struct moves m = {.from = from, .to = got};
+    const struct block b = {3, dim, size, {to, at}, {dim, NULL}};
+    size_t n = 0;
+
+    memset(got, 0xee, sizeof got);
+    memset(want, 0xee, sizeof want);
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (uint8_t)(i * 3);
+    for (int64_t i = 0; i < dim[0]; i++)
+        for (int64_t j = 0; j < dim[1]; j++)
+            for (int64_t k = 0; k < dim[2]; k++, n++) {
+                size_t place = (size_t)(((i + at[0]) * to[1] + j + at[1]) * to[2] + k + at[2]);
+                memcpy(want + place * size, from + n * size, size);
+            }
+    expect_ok(t, block_each(&b, false, move, &m));
+    expect_bytes(t, got, want, sizeof got);
+    expect_eq_u64(t, m.calls, calls);
+    expect_eq_u64(t, m.bytes, n * size);
+    expect(t, !m.falls);
+    struct moves back = {.from = from, .to = got};
+    memset(got, 0xee, sizeof got);
+    expect_ok(t, block_each(&b, true, move, &back));
+    expect_bytes(t, got, want, sizeof got);
+    expect_eq_u64(t, back.calls, calls);
+    expect(t, calls < 2 || back.falls);
+}
+
+TEST(contract, blocks_are_as_few_runs_as_can_be)
+{
+    static const struct {
+        int64_t dim[3], to[3], at[3];
+        size_t calls;
+    } rows[] = {
+        {{2, 3, 4}, {2, 3, 4}, {0, 0, 0}, 1}, /* all of it */
+        {{2, 3, 4}, {5, 3, 4}, {1, 0, 0}, 1}, /* rows of the first axis */
+        {{2, 3, 4}, {2, 5, 4}, {0, 1, 0}, 2}, /* of the second: one run per batch */
+        {{2, 3, 4}, {2, 3, 6}, {0, 0, 2}, 6}, {{2, 3, 4}, {4, 4, 5}, {2, 1, 1}, 6},
+        {{1, 1, 1}, {3, 3, 3}, {2, 2, 2}, 1}, {{0, 3, 4}, {2, 3, 4}, {0, 0, 0}, 0}, /* nothing */
+        {{2, 0, 4}, {2, 5, 4}, {0, 3, 0}, 0}, {{2, 3, 0}, {2, 3, 4}, {0, 0, 0}, 0},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t size = 1; size <= 4; size *= 2) {
+            test_note(t, "case %zu, elements of %zu", i, size);
+            check_block(t, rows[i].dim, rows[i].to, rows[i].at, size, rows[i].calls);
+        }
+}
+
+/* A scalar is a run of one element; a failure ends it. */
+static rlx_status refuse(void *user, uint64_t to, uint64_t from, uint64_t bytes)
+{
+    (void)to, (void)from, (void)bytes;
+    return ++*(int *)user == 2 ? RLX_ERROR_SIZE : RLX_OK;
+}
+
+TEST(contract, blocks_of_no_axes_and_failures)
+{
+    const int64_t dim[2] = {4, 2}, to[2] = {4, 3};
+    const struct block scalar = {0, NULL, 8, {NULL, NULL}, {NULL, NULL}};
+    const struct block rows = {2, dim, 1, {to, NULL}, {dim, NULL}};
+    uint8_t a[8] = {1, 2, 3, 4, 5, 6, 7, 8}, b[8] = {0};
+    struct moves m = {.from = a, .to = b};
+    int calls = 0;
+
+    expect_ok(t, block_each(&scalar, false, move, &m));
+    expect_bytes(t, b, a, 8);
+    expect_status(t, block_each(&rows, false, refuse, &calls), RLX_ERROR_SIZE);
+    expect_eq(t, calls, 2);
+}
