@@ -10,6 +10,8 @@ enum { SIZED_OUTPUTS = 3, SIZED_INPUTS = 8, SIZED_ROOM = 4096 };
 
 struct sized {
     rlx_status status;
+    const uint64_t *calls; /* if given, of an allocator: the run's own are counted */
+    uint64_t asked;
     size_t outputs;
     rlx_tensor shape[SIZED_OUTPUTS];
     float y[SIZED_OUTPUTS][SIZED_ROOM];
@@ -94,8 +96,10 @@ static inline void sized_run(struct place *p, const rlx_dim_size *dims, size_t d
                                {.dtype = RLX_DTYPE_f32, .data = r->y[i], .bytes = sizeof r->y[i]}};
     }
     memset(&p->err, 0, sizeof p->err);
+    uint64_t before = r->calls ? *r->calls : 0;
     r->status = rlx_session_run(
         p->session, &(rlx_run_desc){in, inputs, out, r->outputs, dims, dim_count}, &p->err);
+    r->asked = r->calls ? *r->calls - before : 0;
     for (size_t i = 0; i < r->outputs; i++)
         r->shape[i] = out[i].tensor;
 }
