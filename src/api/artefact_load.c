@@ -208,7 +208,7 @@ rlx_status artefact_load_model(rlx_context *ctx, const char *path, const struct 
                                const rlx_load_desc *desc, rlx_model **out, struct diag *d)
 {
     struct artefact *a = mem_alloc(&ctx->mem, sizeof *a);
-    rlx_model *m;
+    rlx_model *m = NULL;
 
     if (!a)
         return diag_no_memory(d, sizeof *a);
