@@ -225,6 +225,7 @@ static rlx_status submit(rlx_session *s, const rlx_run_desc *run, struct flight 
     TRY(choose_program(s, run, d));
     TRY(check_inputs(s, run, d));
     TRY(check_outputs(s, NULL, run, d));
+    TRY(feeds_check(s, d));
     TRY(store_begin_run(s->store, s->desc.params_default_zero, refresh, s, d));
     rlx_status status = flight_begin(s, &f, d);
     if (status == RLX_OK) {

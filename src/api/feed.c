@@ -179,3 +179,16 @@ rlx_status handles_feed(rlx_session *s, struct flight *f, struct diag *d)
     }
     return RLX_OK;
 }
+
+/* What a feed asks for is known before the run; a whole one makes room for itself. */
+rlx_status feeds_check(rlx_session *s, struct diag *d)
+{
+    struct feeding k;
+
+    for (size_t i = 0; i < s->handle_count; i++) {
+        const struct handle *h = &s->handle[i];
+        if (h->feed.is_set && !h->feed.all)
+            TRY(measure(s, h, &s->current->output[h->feed.output].type, &k, d));
+    }
+    return RLX_OK;
+}

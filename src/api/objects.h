@@ -259,6 +259,8 @@ struct handle *handle_of(struct rlx_session *s, rlx_str name); /* bound ones onl
 rlx_status handles_attach(struct rlx_session *s, struct diag *d);
 /* Before it runs: what it cannot read there is copied to where it can. */
 rlx_status handles_stage(struct rlx_session *s, struct diag *d);
+/* Before anything is written: do all feeds fit? */
+rlx_status feeds_check(struct rlx_session *s, struct diag *d);
 rlx_status handles_feed(struct rlx_session *s, struct flight *f, struct diag *d);
 /* An explicit input takes the place of what the handle held. */
 rlx_status handle_replace(struct rlx_session *s, struct handle *h, const rlx_tensor *value,

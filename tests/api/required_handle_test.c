@@ -166,6 +166,43 @@ TEST(required, feeds_that_do_not_fit_are_refused)
     place_close(&s.p);
 }
 
+/* Row 46: a run whose feeds do not all fit is refused before it changes anything. */
+TEST(required, a_feed_that_does_not_fit_stops_the_run)
+{
+    struct place p;
+    float a[4] = {1, 2, 3, 4}, row[2] = {9, 9}, y[8], zero[6] = {0}, state[6];
+    int32_t at = 1;
+    rlx_tensor v = matrix(a, 2, 2), read = matrix(y, 2, 2), kept = matrix(state, 3, 2);
+    rlx_feed whole = {.mode = RLX_FEED_WHOLE}, late = {.mode = RLX_FEED_ROW, .dst_row = "at+1"};
+
+    if (!place_open(t, &p, "cpu", NULL) ||
+        !expect_ok(t, place_build(&p,
+                                  "dim at graph (input %a: f32[2,2], input %b: f32[2,2],"
+                                  " input %r: f32[1,2], input %i: i32[], input %x: f32[at],"
+                                  " state %s: f32[3,2]) { %y = neg %a"
+                                  " %c = cache_append %s, %r, %i axis=0 return %y, %c }",
+                                  NULL)))
+        return place_close(&p);
+    expect_ok(t, rlx_session_bind_handle(p.session, "a", &v, &p.err));
+    expect_ok(t, rlx_session_bind_handle(p.session, "b", &v, &p.err));
+    expect_ok(t, rlx_session_set_feed(p.session, "a", &whole, &p.err));
+    expect_ok(t, rlx_session_set_feed(p.session, "b", &late, &p.err));
+    rlx_binding in[2] = {{"r", matrix(row, 1, 2)}, {"i", {RLX_DTYPE_i32, 0, {0}, &at, 4}}};
+    rlx_dim_size no = {"at", 1}, yes = {"at", 0};
+    expect_status(t, run_to(&p, in, 2, NULL, NULL, 0, &no), RLX_ERROR_SIZE);
+    expect_contains(t, p.err.message, "\"b\"");
+    expect_ok(t, rlx_session_read_handle(p.session, "a", &read, &p.err));
+    expect_close(t, y, a, 4, 0, 0);
+    expect_ok(t, rlx_session_get_state(p.session, "s", &kept, &p.err));
+    expect_close(t, state, zero, 6, 0, 0);
+    expect_ok(t, run_to(&p, in, 2, NULL, NULL, 0, &yes));
+    expect_ok(t, rlx_session_read_handle(p.session, "b", &read, &p.err));
+    expect_close(t, y, ((const float[]){1, 2, -1, -2}), 4, 0, 0);
+    expect_ok(t, rlx_session_get_state(p.session, "s", &kept, &p.err));
+    expect_near(t, state[2], 9, 0);
+    place_close(&p);
+}
+
 /* Rows 46 and 54: a row number below 0 is an error, not a place before the handle. */
 TEST(required, row_numbers_below_zero_are_errors)
 {
