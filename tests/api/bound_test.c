@@ -1,5 +1,6 @@
-/* bound_test.c: symbols with a bound: one program, compiled at the bound, that runs at any smaller
- * size exactly like a program compiled for that size. */
+/* bound_test.c: runtime.md section 10, line 5, with bound_ops_test.c and bound_model_test.c:
+ * symbols with a bound: one program, compiled at the bound, that runs at any smaller size exactly
+ * like a program compiled for that size. */
 #include "required.h"
 
 enum { BOUND = 12, WIDTH = 4, MOST = 3 * (BOUND + 1) * WIDTH * 8 };

@@ -12,7 +12,7 @@
 
 #define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
-enum { MOST_NUMBERS = 64, MOST_INPUTS = 32 };
+enum { MOST_NUMBERS = 96, MOST_INPUTS = 32 };
 
 struct place {
     rlx_context *ctx;

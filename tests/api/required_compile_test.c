@@ -1,8 +1,11 @@
 /* required_compile_test.c: runtime.md section 8.1, row by row: what a compiler may not abort on,
- * ignore or get wrong. Rows that need what is not there yet are listed at the end. */
+ * ignore or get wrong. With required_values_test.c, required_run_test.c, required_dims_test.c and
+ * required_handle_test.c this is line 1 of section 10. Rows that are elsewhere, or that no CPU can
+ * meet, are listed at the end. */
 #include <math.h>
 
 #include "required.h"
+#include "rlx/cache.h"
 
 /* ---- refused, with the reason -------------------------------------------------------------- */
 
@@ -425,9 +428,75 @@ TEST(required, element_types_are_checked)
     place_close(&p);
 }
 
-/* Rows of 8.1 that are not here, and why:
- *  4, 5   claim-set override and the fusion contract are options that sessions do not have
- * 10-26   that are supported: required_values_test.c; 20, 22, 25, 26 there as far as there are
- * kernels 27-29   bindings, staging, mirrors and compiled variants belong to GPUs 32      there is
- * no such row 35      needs runs: required_run_test.c 37      Vulkan memory 38      there is no
- * differentiation yet 39      there is no compile cache to give buckets to */
+/* Row 5: the list of what was missed; without the contract the same model compiles. */
+TEST(required, the_fusion_contract_fails_with_its_list)
+{
+    static const char graph[] = "graph (input %x: f32[1,2], input %w: f32[2,2], input %b: f32[2]) {"
+                                " %m = matmul %x, %w %y = add %m, %b return %y, %m }";
+    struct place p;
+
+    if (!place_open(t, &p, "cpu", NULL))
+        return place_close(&p);
+    test_note(t, "row 5");
+    place_build(&p, graph, &(rlx_session_desc){.assert_fusion_clean = true});
+    expect_error(t, RLX_ERROR_GRAPH, "%m (matmul): multi-consumer", &p.err);
+    expect(t, p.session == NULL);
+    expect_numbers(t, &p, graph, "1 2 | 1 0 0 1 | 10 20", "11 22");
+    place_close(&p);
+}
+
+/* Row 39: caches that could hold nothing, and buckets that are none. */
+static rlx_status make_session(void *user, uint64_t key, rlx_session **out, rlx_error *err)
+{
+    struct place *p = user;
+
+    (void)key;
+    return rlx_session_create(p->model, p->dev, NULL, out, err);
+}
+
+TEST(required, caches_and_buckets_are_checked)
+{
+    static const rlx_bucket overlap[] = {{1, 4}, {4, 8}}, empty[] = {{1, 4}, {6, 5}};
+    static const rlx_bucket good[] = {{1, 4}, {5, 8}};
+    rlx_cache *cache = NULL;
+    rlx_bucket_cache *buckets = NULL;
+    rlx_session *s = NULL;
+    rlx_bucket ladder[70];
+    size_t n = 70;
+    struct place p;
+
+    if (!place_open(t, &p, "cpu", NULL) || !expect_working(t, &p))
+        return place_close(&p);
+    test_note(t, "row 39");
+    rlx_cache_create(p.ctx, 0, 0, &cache, &p.err);
+    expect_error(t, RLX_ERROR_ARGUMENT, "capacity", &p.err);
+    rlx_bucket_cache_create(p.ctx, overlap, 2, &buckets, &p.err);
+    expect_error(t, RLX_ERROR_ARGUMENT, "4", &p.err);
+    rlx_bucket_cache_create(p.ctx, empty, 2, &buckets, &p.err);
+    expect_error(t, RLX_ERROR_ARGUMENT, "6", &p.err);
+    rlx_bucket_cache_create(p.ctx, NULL, 0, &buckets, &p.err);
+    expect_error(t, RLX_ERROR_ARGUMENT, "", &p.err);
+    rlx_bucket_ladder(1, INT64_MAX, ladder, &n, &p.err);
+    expect_error(t, RLX_ERROR_ARGUMENT, "64 bits", &p.err);
+    expect(t, cache == NULL && buckets == NULL && n == 70);
+    expect_ok(t, rlx_cache_create(p.ctx, 1, 0, &cache, &p.err));
+    expect_ok(t, rlx_cache_get(cache, 7, make_session, &p, &s, &p.err));
+    expect(t, s != NULL);
+    expect_ok(t, rlx_bucket_cache_create(p.ctx, good, 2, &buckets, &p.err));
+    expect_ok(t, rlx_bucket_cache_get(buckets, 6, make_session, &p, &s, NULL, &p.err));
+    expect(t, s != NULL);
+    rlx_cache_destroy(cache);
+    rlx_bucket_cache_destroy(buckets);
+    place_close(&p);
+}
+
+/* Rows of 8.1 that are not here:
+ *   4         as row 3; a custom op that no kernel runs: required_values_test.c
+ *   10-26     that are supported: required_values_test.c; 20, 22, 25, 26 there as far as there are
+ *             kernels
+ *   32        there is no such row
+ *   35        needs runs: required_dims_test.c
+ * and those that no CPU can meet:
+ *   27-29     bindings, staging, mirrors and compiled variants belong to GPUs
+ *   37        Vulkan memory
+ *   38        there is no differentiation yet */

@@ -341,13 +341,57 @@ TEST(required, unknown_experts_are_always_reported)
     place_close(&p);
 }
 
-/* Rows of 8.2 that are not here, and why:
- * 40-45, 48, 58, 59  required_run_test.c
- * 47, 60, 65         f16 mirrors, dispatch-only runs and tail steps belong to GPUs
- * 50                 bounded sizes are specialised per value; there is no strict extent yet
- * 51, 62             values: required_values_test.c
- * 53                 fft has no kernel yet
- * 56                 the devices there are cannot be lost
- * 57                 there are no feeds yet
- * 63                 sessions cannot be cloned yet
- * 66                 there are no padding or slicing helpers; the ops are checked in 8.1 */
+/* Row 50: what cannot shrink with its bound is compiled per value, and says so; or is refused. */
+static void note_line(void *user, int level, const char *line)
+{
+    *(bool *)user |= level == 1 && strstr(line, "compiled per value") != NULL;
+}
+
+TEST(required, what_cannot_shrink_is_reported)
+{
+    static const char graph[] = "dim n <= 6 graph (input %x: f32[n]) {"
+                                " %y = pad %x before=[6-n] after=[0] return %y }";
+    float x[6] = {1, 2, 3, 4, 5, 6}, y[6];
+    bool said = false;
+    rlx_bound_info info = {0};
+    struct place p;
+
+    if (!place_open(t, &p, "cpu", &(rlx_context_desc){.log = note_line, .log_user = &said}))
+        return place_close(&p);
+    test_note(t, "row 50");
+    expect_ok(t, place_build(&p, graph, NULL));
+    for (int64_t n = 6; n >= 0; n--) {
+        expect_ok(t, run_x(&p, 1, &n, x, y, 6, NULL));
+        expect_near(t, y[5], (double)n, 0);
+    }
+    expect_ok(t, rlx_session_bound(p.session, "n", &info, &p.err));
+    expect_eq(t, info.by_value, said);
+    expect_ok(t, place_build(&p,
+                             "dim n <= 6 graph (input %x: f32[n]) { %p = pad %x before=[6-n]"
+                             " after=[0] %y = narrow %p axis=0 start=0 len=6-n return %y }",
+                             NULL));
+    int64_t n = 2;
+    expect_ok(t, run_x(&p, 1, &n, x, y, 6, NULL));
+    expect_ok(t, rlx_session_bound(p.session, "n", &info, &p.err));
+    expect(t, info.by_value && said);
+    expect_ok(t, place_build(&p,
+                             "dim n <= 6 graph (input %x: f32[n]) { %p = pad %x before=[6-n]"
+                             " after=[0] %y = narrow %p axis=0 start=0 len=6-n return %y }",
+                             &(rlx_session_desc){.strict_extent = true}));
+    for (int i = 0; i < 2; i++) {
+        run_x(&p, 1, &n, x, y, 6, NULL);
+        expect_error(t, RLX_ERROR_EXTENT, "grows", &p.err);
+    }
+    expect_working(t, &p);
+    place_close(&p);
+}
+
+/* Rows of 8.2 that are not here:
+ *   40-45, 48, 58, 59, 66           required_run_test.c
+ *   40-46, 48, 49, 54, 55, 57, 60, 63, 64   of handles, feeds and clones: required_handle_test.c
+ *   52, 54    at length: deferred_test.c
+ *   51, 62    values: required_values_test.c
+ * and those that no CPU can meet:
+ *   47, 65    f16 mirrors and tail steps belong to GPUs
+ *   53        fft has no kernel yet
+ *   56        a CPU is not lost */

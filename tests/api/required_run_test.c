@@ -1,9 +1,10 @@
 /* required_run_test.c: runtime.md section 8.2, row by row, and what 4.4 and 4.5 say of params,
- * inputs and outputs: what a run may not ignore, clamp or overwrite. Rows that need what is not
- * there yet are listed at the end. */
+ * inputs and outputs: what a run may not ignore, clamp or overwrite. Those about sizes and states
+ * are in required_dims_test.c, those about handles in required_handle_test.c. */
 #include <math.h>
 
 #include "required.h"
+#include "rlx/cache.h"
 
 static rlx_tensor floats(float *data, int64_t n)
 {
@@ -344,4 +345,31 @@ TEST(required, every_type_is_exact)
     expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&x, 1, &y, 1, NULL, 0}, &p.err));
     expect(t, g[0] == -f[0] && g[1] == -f[1]);
     place_close(&p);
+}
+
+/* Row 66: padding and slicing with sizes that do not go together. */
+TEST(required, padding_checks_its_sizes)
+{
+    float few[6] = {1, 2, 3, 4, 5, 6}, many[8], back[6];
+    rlx_tensor from = {RLX_DTYPE_f32, 2, {3, 2}, few, sizeof few};
+    rlx_tensor to = {RLX_DTYPE_f32, 2, {4, 2}, many, sizeof many};
+    rlx_tensor out = {RLX_DTYPE_f32, 2, {3, 2}, back, sizeof back};
+    rlx_error err;
+    static const struct {
+        int64_t inner, actual, upper;
+    } bad[] = {{2, 5, 4}, {2, -1, 4}, {0, 3, 4}, {4, 3, 4}, {2, 2, 4}, {2, 3, 5}, {-2, 3, 4}};
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        test_note(t, "row 66, case %zu", i);
+        expect_status(t, rlx_pad_rows(&from, bad[i].inner, bad[i].actual, bad[i].upper, &to, &err),
+                      RLX_ERROR_ARGUMENT);
+        if (bad[i].actual != 2) /* which is fewer rows than there are to pad, but fine to slice */
+            expect_status(
+                t, rlx_slice_rows(&to, bad[i].inner, bad[i].actual, bad[i].upper, &out, &err),
+                RLX_ERROR_ARGUMENT);
+    }
+    expect_ok(t, rlx_pad_rows(&from, 2, 3, 4, &to, &err));
+    expect(t, many[5] == 6 && many[6] == 0 && many[7] == 0);
+    expect_ok(t, rlx_slice_rows(&to, 2, 3, 4, &out, &err));
+    expect_close(t, back, few, 6, 0, 0);
 }

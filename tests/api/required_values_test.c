@@ -292,10 +292,10 @@ TEST(required, regions_of_any_size)
     expect_numbers(t, &p, tall.at, "1 -3", "1 -3");
 
     put(&wide, "graph (input %%x: f32[1], input %%z: f32[1]) { %%y = batch_elementwise_region ");
-    for (int i = 0; i < 60; i++)
+    for (int i = 0; i < 90; i++)
         put(&wide, "%s%s", i ? ", " : "", i % 7 ? "%x" : "%z"), put(&want, "%d ", i % 7 ? -5 : -7);
     put(&wide, " chain=[[neg,i0]] return %%y }");
-    test_note(t, "row 23: 60 slices");
+    test_note(t, "row 23: 90 slices");
     expect_numbers(t, &p, wide.at, "5 | 7", want.at);
     place_close(&p);
 }
