@@ -11,8 +11,9 @@ struct step_builder; /* lower/select.c */
 
 struct select_options {
     bool check_indices;
-    bool pack_weights;  /* kernels may have copies of weights in their own layout */
-    int64_t loop_limit; /* iterations of a loop without a bound of its own; 0: no limit */
+    bool pack_weights;   /* kernels may have copies of weights in their own layout */
+    uint64_t max_buffer; /* bytes of such a copy at most; 0: no limit */
+    int64_t loop_limit;  /* iterations of a loop without a bound of its own; 0: no limit */
 };
 
 /* Sizes that a program may run at, to ask kernels what they would need then. */

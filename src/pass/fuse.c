@@ -30,6 +30,16 @@ static bool is_static(const struct fuse *f, const struct ir_node *n)
     return true;
 }
 
+bool fuse_fits(const struct fuse *f, const struct ir_type *t, uint64_t *sum)
+{
+    uint64_t bytes;
+
+    if (f->max_buffer == 0 || !type_is_static(t))
+        return true;
+    return type_bytes(t, &bytes) && !__builtin_add_overflow(*sum, bytes, sum) &&
+           *sum <= f->max_buffer;
+}
+
 rlx_status fuse_open(struct fuse *f, const struct ir_graph *g, struct diag *d)
 {
     const rlx_allocator *mem = g->mod->mem;
@@ -163,6 +173,7 @@ static rlx_status fuse_in(struct pass_run *p, struct ir_graph *g,
 
     if (!gone)
         return s;
+    f.max_buffer = p->target ? p->target->max_buffer : 0;
     for (size_t i = 0; s == RLX_OK && i < g->node.len; i++) {
         if (!find(&f, pattern, &g->node.at[i], &m))
             continue;

@@ -11,10 +11,11 @@
 
 struct fuse {
     const struct ir_graph *g;
-    size_t room;     /* of the arrays */
-    int32_t *uses;   /* by node */
-    ir_value *user;  /* by node: the last that reads it; RLX_NO_VALUE: none */
-    bool *is_static; /* by node: made of params and constants by ops that are computed once */
+    size_t room;         /* of the arrays */
+    int32_t *uses;       /* by node */
+    ir_value *user;      /* by node: the last that reads it; RLX_NO_VALUE: none */
+    bool *is_static;     /* by node: made of params and constants by ops that are computed once */
+    uint64_t max_buffer; /* no value larger than this is to be made; 0: no limit */
 };
 
 rlx_status fuse_open(struct fuse *f, const struct ir_graph *g, struct diag *d);
@@ -32,6 +33,9 @@ static inline enum op_family fuse_family(const struct ir_node *n)
 {
     return op_info(n->op)->family;
 }
+/* Would a value of *sum bytes and of t besides still fit in a buffer? Of sizes that are not known
+ * nothing is said. */
+bool fuse_fits(const struct fuse *f, const struct ir_type *t, uint64_t *sum);
 /* Does the node read a state whose writer stands between it and `to`? Then it cannot move there. */
 bool fuse_crosses_writer(const struct fuse *f, ir_value node, ir_value to);
 /* Is t a vector of n elements, or [1, .., 1, n]? */

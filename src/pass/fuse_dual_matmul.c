@@ -6,19 +6,22 @@
  *     %y = mul %s, %u                   %y = fused_swiglu %p
  *
  * Needs:  the products share %x and how operands are stored, and nothing else reads them or %s;
- * weights of rank 2 and one shape.      Keeps: types, labels. The gate comes second in the packed
- * product, whichever way round the mul has its operands. */
+ * weights of rank 2 and one shape; what is made fits in a buffer of the device.      Keeps: types,
+ * labels. The gate comes second in the packed product, whichever way round the mul has its
+ * operands. */
 #include "pass/fuse.h"
 
 /* Do the two make one product: the same left side, weights that can stand side by side? */
 static bool pair_up(const struct fuse *f, const struct ir_node *gate, const struct ir_node *up)
 {
     const struct ir_type *wg = ir_type_of(f->g, gate->in[1]), *wu = ir_type_of(f->g, up->in[1]);
+    uint64_t weights = 0, products = 0; /* bytes */
 
     return gate->in[0] == up->in[0] &&
            gate->attr.matmul.transpose_a == up->attr.matmul.transpose_a &&
            gate->attr.matmul.transpose_b == up->attr.matmul.transpose_b && wg->rank == 2 &&
-           type_same(wg, wu);
+           type_same(wg, wu) && fuse_fits(f, wg, &weights) && fuse_fits(f, wu, &weights) &&
+           fuse_fits(f, &gate->type, &products) && fuse_fits(f, &up->type, &products);
 }
 
 static bool match(const struct fuse *f, const struct ir_node *n, struct fuse_match *m)

@@ -6,7 +6,8 @@
  * ...
  *
  * Needs:  all products of %x have weights of rank 2 that are made of params and constants (so that
- * the concatenation is computed once) and store their operands alike; at most WIDEST columns.
+ * the concatenation is computed once) and store their operands alike; at most WIDEST columns; what
+ * is made fits in a buffer of the device.
  * Keeps: types, labels, outputs. The product stands where the first of them stood; what the other
  * weights are made of is moved up to there. */
 #include "base/str.h"
@@ -15,6 +16,7 @@
 bool fuse_shared_fits(const struct fuse *f, const struct fuse_shared *s, const char **why)
 {
     const struct ir_node *first = fuse_node(f, s->product[0]);
+    uint64_t weights = 0, products = 0; /* bytes */
     int64_t columns = 0;
 
     for (size_t i = 0; i < s->count; i++) {
@@ -28,6 +30,8 @@ bool fuse_shared_fits(const struct fuse *f, const struct fuse_shared *s, const c
             *why = "the products store their operands differently";
         else if (!dim_is_static(wide) || wide > FUSE_WIDEST - columns)
             *why = "together the weights have too many columns";
+        else if (!fuse_fits(f, w, &weights) || !fuse_fits(f, &n->type, &products))
+            *why = "together they would be larger than a buffer of the device";
         else if (fuse_crosses_writer(f, s->product[0], s->product[i]))
             *why = "the left side is written in between";
         else {
@@ -180,6 +184,7 @@ static rlx_status fuse_in(struct pass_run *p, struct ir_graph *g, struct arena *
     size_t groups = 0;
     const char *why;
 
+    f.max_buffer = p->target ? p->target->max_buffer : 0;
     if (s == RLX_OK)
         s = fuse_shared_list(&f, arena, &w.by_left, p->diag);
     for (size_t i = 0; s == RLX_OK && i < g->node.len; i++) {

@@ -208,7 +208,7 @@ static int32_t choose_packed(struct select_call *c, struct cpu_work *w, struct c
         if (!is_weight(c, c->node->in[i]))
             continue;
         struct cpu_pack p = w->kernel->pack_size(&w->call, i);
-        if (p.bytes == 0)
+        if (p.bytes == 0 || (c->options->max_buffer && p.bytes > c->options->max_buffer))
             continue;
         w->in[i].packed = w;
         w->packed[count] = i;
