@@ -301,11 +301,19 @@ typedef struct rlx_session_desc {
     uint32_t in_flight;       /* runs that may be submitted before one is waited for; 0: 2 */
     uint32_t programs;        /* kept at most, one per binding of the symbolic dims; 0: 4 */
     rlx_uploads uploads;
-    bool verify_passes;       /* the graph is verified after every pass */
+    bool verify_passes; /* the graph is verified after every pass */
     rlx_numerics_mode check_numerics;
     /* Exceptions from dispatch: names of ops with commas between them, which must outlive the
      * session; what stands in both lists is native. */
     const char *native_ops, *common_ops;
+    /* Bytes of one allocation on the device, where that is less than its own limit; 0: its own.
+     * What is larger together is put into several; one value that is larger is LIMIT. The weights
+     * are laid out by the first session of a model on a device. */
+    uint64_t max_buffer;
+    /* Bytes that activations, constants, states, handles, outputs of unfinished runs and copies of
+     * weights (which the model's sessions share) may take together; 0: what the device has. More is
+     * MEMORY, before anything is allocated. */
+    uint64_t memory_limit;
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);
@@ -433,6 +441,7 @@ typedef struct rlx_memory_info {
     uint64_t weight_copies;                          /* packed and combined weights */
     uint64_t lower_bound, unshared;                  /* of the activations */
     uint32_t steps, in_place;
+    uint32_t buffers; /* that the activations lie in: several, where one would be too large */
 } rlx_memory_info;
 RLX_API rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *err);
 

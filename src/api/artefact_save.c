@@ -27,13 +27,10 @@ static rlx_status add(struct saver *w, enum artefact_kind kind, size_t number, s
 
 static rlx_status save_target(struct saver *w)
 {
-    struct backend *b = w->s->device->backend;
-    struct target target;
     struct target_note note;
     struct text bytes;
 
-    b->ops->describe(b, &target);
-    target_note_of(&target, &note);
+    target_note_of(&w->s->target, &note);
     text_init(&bytes, w->mem);
     target_note_put(&note, &bytes);
     return add(w, SECTION_TARGET, 0, &bytes, RLX_OK);

@@ -74,7 +74,7 @@ static void place_leaf(void *user, const struct ir_node *leaf, struct leaf_place
         out->offset = k->s->state_offset[v];
     for (size_t i = 0; i < m->param_count && leaf->op == RLX_OP_param; i++)
         if (m->param[i].node == v)
-            out->offset = m->param[i].offset;
+            out->offset = k->s->store->offset[i];
     const struct handle *h = handle_of(k->s, ir_leaf_name(leaf));
     if (leaf->op == RLX_OP_input && h && h->direct)
         out->outside = h->buffer;
@@ -96,8 +96,12 @@ static rlx_status copy_of(void *user, const struct ir_node *source, uint64_t lay
         return diag_no_memory(d, m->param_count);
     for (size_t i = 0; i < m->param_count; i++)
         needs[i] = pack ? pack->needs[i] : !data && str_eq(m->param[i].name, name);
-    return store_copy_of(k->s->store, what ^ layout * UINT64_C(0x9e3779b97f4a7c15), bytes, needs,
-                         out, d);
+    return budget_copy_of(k->s, what ^ layout * UINT64_C(0x9e3779b97f4a7c15), bytes, needs, out, d);
+}
+
+static rlx_status may_take(void *user, uint64_t bytes, struct diag *d)
+{
+    return budget_check(((struct making *)user)->s, bytes, d);
 }
 
 /* ---- stages ---- */
@@ -254,16 +258,19 @@ static rlx_status make_program(struct making *k)
                  .no_reuse = s->desc.no_reuse,
                  .no_in_place = s->desc.no_in_place,
                  .check = s->desc.check_plan || CHECK_ALWAYS,
+                 .max_buffer = s->desc.max_buffer,
                  .saved = k->reuse.plan},
         .select = {.check_indices = s->desc.check_indices,
                    .pack_weights = !s->desc.no_packed_weights,
+                   .max_buffer = s->desc.max_buffer,
                    .loop_limit = s->desc.loop_limit},
-        .weights = s->store->buffer,
-        .state = s->state,
+        .weights = &s->store->memory,
+        .state = &s->state,
         .symbol_count = s->symbol_count,
         .probes = &k->probes,
         .place_leaf = place_leaf,
         .copy_of = copy_of,
+        .may_take = may_take,
         .user = k,
     };
     struct ir_module *mod = k->mod, *symbolic = k->symbolic;
@@ -322,15 +329,18 @@ static void drop(struct making *k)
 }
 
 /* What a cache has may turn out useless as late as this: then the passes are made after all. An
- * artefact that does is damaged. */
+ * artefact that does is damaged, unless it was made for larger buffers than there are here: passes
+ * join less where these are small. */
 static rlx_status finish_saved(struct making *k, bool *made)
 {
+    bool final = k->reuse.from == REUSE_ARTEFACT && k->reuse.must_fit;
     struct ir_module *bound = k->mod;
     struct diag own, *d = k->d;
+    rlx_error why = {0};
 
     diag_init(&own, "compile");
     k->mod = k->reuse.mod;
-    k->d = k->reuse.from == REUSE_ARTEFACT ? d : &own;
+    k->d = final ? d : &own;
     rlx_status status = ir_adopt_dims(k->mod, bound->dims, k->d);
     if (status == RLX_OK)
         status = dispatch_check(k->mod, &k->target, k->d);
@@ -338,14 +348,21 @@ static rlx_status finish_saved(struct making *k, bool *made)
         status = finish(k);
     k->d = d;
     *made = status == RLX_OK;
-    if (*made || k->reuse.from == REUSE_ARTEFACT) {
+    if (*made) {
         ir_module_destroy(bound);
-        return status;
+        return RLX_OK;
     }
     drop(k);
     k->mod = bound;
-    if (status == RLX_ERROR_MEMORY)
-        return diag_fail(d, status, "%s", own.first.message);
+    if (final)
+        return status;
+    diag_report(&own, &why);
+    if (status == RLX_ERROR_MEMORY ||
+        (k->reuse.from == REUSE_ARTEFACT && status != RLX_ERROR_LIMIT)) {
+        diag_stage(d, why.stage, why.backend);
+        diag_at(d, why.op, why.node, rlx_cstr(why.label));
+        return diag_fail(d, status, "%s", why.message);
+    }
     reuse_failed(k->s, &own);
     k->reuse = (struct reuse){0};
     return RLX_OK;
@@ -356,7 +373,7 @@ static rlx_status make(struct making *k)
     struct rlx_session *s = k->s;
     bool made = false;
 
-    s->device->backend->ops->describe(s->device->backend, &k->target);
+    k->target = s->target;
     pass_options_of(&s->desc, &k->options);
     TRY(bind(k));
     compile_watch_bound(&k->watch, k->mod);

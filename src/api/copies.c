@@ -33,7 +33,7 @@ static rlx_status register_packs(struct rlx_session *s, const bool *needs, const
     for (size_t i = 0; i < out->count; i++) {
         uint64_t bytes = 0;
         type_bytes(ir_type_of(g, g->output.at[i]), &bytes);
-        TRY(store_copy_of(s->store, key[i], bytes, needs, &out->pack[i], d));
+        TRY(budget_copy_of(s, key[i], bytes, needs, &out->pack[i], d));
     }
     return RLX_OK;
 }
@@ -59,11 +59,17 @@ rlx_status copies_register(struct rlx_session *s, struct ir_module *fixed, const
 
 static void place_param(void *user, const struct ir_node *leaf, struct leaf_place *out)
 {
-    const struct rlx_model *m = ((const struct rlx_session *)user)->model;
+    const struct rlx_session *s = user;
+    const struct rlx_model *m = s->model;
 
     for (size_t i = 0; i < m->param_count; i++)
         if (str_eq(m->param[i].name, ir_leaf_name(leaf)))
-            out->offset = m->param[i].offset;
+            out->offset = s->store->offset[i];
+}
+
+static rlx_status may_take(void *user, uint64_t bytes, struct diag *d)
+{
+    return budget_check_locked(user, bytes, d);
 }
 
 static rlx_status run_to_packs(struct rlx_session *s, const struct static_program *f,
@@ -92,17 +98,16 @@ static rlx_status run_static(struct rlx_session *s, const struct static_program 
     struct backend *b = s->device->backend;
     const rlx_allocator *mem = &s->model->ctx->mem;
     struct ir_module *mod;
-    struct target target;
     struct program *p;
 
-    b->ops->describe(b, &target);
     const struct program_desc desc = {
         .backend = b,
         .mem = mem,
-        .plan = {.align = target.alignment},
-        .weights = s->store->buffer,
-        .state = s->state,
+        .plan = {.align = s->target.alignment, .max_buffer = s->desc.max_buffer},
+        .weights = &s->store->memory,
+        .state = &s->state,
         .place_leaf = place_param,
+        .may_take = may_take,
         .user = s,
     };
     TRY(ir_module_copy(f->mod, mem, &mod, d));

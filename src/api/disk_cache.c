@@ -43,12 +43,9 @@ static uint64_t fold(uint64_t h, const struct rlx_session *s, uint64_t model,
                      const int64_t *binding, size_t count)
 {
     const struct dim_table *dims = s->model->mod->dims;
-    struct backend *b = s->device->backend;
-    struct target target;
     struct target_note note;
 
-    b->ops->describe(b, &target);
-    target_note_of(&target, &note);
+    target_note_of(&s->target, &note);
     const uint64_t part[] = {
         ARTEFACT_FORMAT,      RLX_VERSION,       model,
         reuse_options_key(s), s->desc.alignment, note.native,
@@ -129,6 +126,7 @@ static rlx_status read_program(struct rlx_session *s, const struct file *f, cons
     if (!saved_program_has_sizes(p, s->model->mod->dims, binding, count))
         return diag_fail(d, RLX_ERROR_FORMAT, "it is for other sizes");
     TRY(saved_program_parse(&blobs, text, p, bound, true, s->model->ctx, &out->mod, d));
+    p->plan.max_buffer = s->desc.max_buffer; /* part of the key */
     out->from = REUSE_CACHE;
     out->plan = &p->plan;
     return RLX_OK;

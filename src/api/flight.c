@@ -39,45 +39,40 @@ void flight_end(rlx_session *s, struct flight *f)
     s->flights--;
 }
 
-#define OUTPUT_ALIGNMENT 256
-
-static uint64_t padded(const struct ir_type *t)
-{
-    uint64_t bytes = 0;
-
-    type_bytes(t, &bytes);
-    return (bytes + OUTPUT_ALIGNMENT - 1) / OUTPUT_ALIGNMENT * OUTPUT_ALIGNMENT;
-}
-
+/* Outputs one after the other; memory of an earlier flight is used again if it was as large. */
 static rlx_status make_room(rlx_session *s, struct flight *f, struct diag *d)
 {
-    struct backend *b = s->device->backend;
-    struct buffer *made;
-    uint64_t need = 0;
+    struct memory_layout l;
+    struct memory made;
 
-    for (size_t i = 0; i < f->program->output_count; i++)
-        need += padded(&f->type[i]);
-    if (f->outputs && f->room >= need)
+    TRY(memory_layout_begin(&l, s->desc.max_buffer, STORE_ALIGNMENT, f->used, d));
+    for (size_t i = 0; i < f->program->output_count; i++) {
+        uint64_t bytes = 0;
+        type_bytes(&f->type[i], &bytes);
+        TRY(memory_layout_add(&l, "output", s->model->output_name[i], bytes, &f->offset[i], d));
+    }
+    bool fits = f->outputs.count >= l.count;
+    for (size_t i = 0; i < l.count && fits; i++)
+        fits = f->outputs.part[i].bytes >= l.used[i];
+    if (fits)
         return RLX_OK;
-    TRY(b->ops->alloc(b, need, &made, d));
-    b->ops->release(b, f->outputs);
+    TRY(budget_check(s, memory_layout_bytes(&l), d));
+    TRY(memory_alloc(s->device->backend, &s->model->ctx->mem, l.segment, l.used, l.count, &made,
+                     d));
+    memory_release(&f->outputs);
     f->outputs = made;
-    f->room = need;
     return RLX_OK;
 }
 
 static rlx_status keep(rlx_session *s, struct flight *f, struct diag *d)
 {
     struct backend *b = s->device->backend;
-    uint64_t at = 0;
 
     TRY(make_room(s, f, d));
     for (size_t i = 0; i < f->program->output_count; i++) {
         struct span from = program_span(f->program, f->program->output[i].value);
-        struct span to = {f->outputs, at, from.bytes};
         if (from.bytes)
-            TRY(b->ops->copy(b, to, from, d));
-        at += padded(&f->type[i]);
+            TRY(b->ops->copy(b, memory_span(&f->outputs, f->offset[i], from.bytes), from, d));
     }
     f->kept = true;
     return RLX_OK;
@@ -110,14 +105,12 @@ rlx_status flight_before_feeds(rlx_session *s, struct flight *f, struct diag *d)
 
 struct span flight_span(const struct flight *f, size_t output)
 {
-    struct span span = {f->outputs, 0, 0};
+    uint64_t bytes = 0;
 
     if (!f->kept)
         return program_span(f->program, f->program->output[output].value);
-    for (size_t i = 0; i < output; i++)
-        span.offset += padded(&f->type[i]);
-    type_bytes(&f->type[output], &span.bytes);
-    return span;
+    type_bytes(&f->type[output], &bytes);
+    return memory_span(&f->outputs, f->offset[output], bytes);
 }
 
 rlx_status flight_read(rlx_session *s, struct flight *f, size_t output, rlx_tensor *to,

@@ -123,7 +123,7 @@ static rlx_status renew(rlx_session *s, struct handle *h, struct diag *d)
     if (!type_bytes(&h->layout, &bytes))
         return diag_fail(d, RLX_ERROR_LIMIT, "handle \"%.*s\" is too large",
                          STR_ARG(handle_name(s, h)));
-    TRY(b->ops->alloc(b, bytes, &made, d));
+    TRY(budget_alloc(s, "handle", handle_name(s, h), bytes, &made, d));
     if (!h->buffer)
         drop_programs(s);
     b->ops->release(b, h->buffer);
@@ -380,7 +380,7 @@ rlx_status handle_fit(rlx_session *s, struct handle *h, const struct ir_type *wa
     if (status == RLX_OK) {
         struct buffer *made;
         type_bytes(&h->layout, &h->bytes);
-        status = s->device->backend->ops->alloc(s->device->backend, h->bytes, &made, d);
+        status = budget_alloc(s, "handle", handle_name(s, h), h->bytes, &made, d);
         h->buffer = status == RLX_OK ? made : NULL;
     }
     if (status == RLX_OK)

@@ -41,10 +41,10 @@ static void add_slot(struct manifest *m, const struct program *p, const char *ki
     struct row r = {.kind = kind, .region = "", .name = name, .type = &slot->type};
 
     if (slot->value >= 0) {
-        struct span s = program_span(p, slot->value);
-        r.region = regions[p->steps->value[slot->value].region];
-        r.offset = s.offset;
-        r.bytes = s.bytes;
+        const struct value *v = &p->steps->value[slot->value];
+        r.region = regions[v->region];
+        r.offset = v->offset;
+        r.bytes = v->bytes;
         r.placed = true;
     }
     m->row[m->row_count++] = r;
@@ -77,9 +77,13 @@ static void add_leaves(struct manifest *m, const struct rlx_session *s)
 
     for (size_t i = 0; i < model->param_count; i++) {
         const struct model_param *p = &model->param[i];
-        m->row[m->row_count++] = (struct row){
-            "param", regions[REGION_WEIGHTS], p->name, ir_type_of(g, p->node), p->offset, p->bytes,
-            true};
+        m->row[m->row_count++] = (struct row){"param",
+                                              regions[REGION_WEIGHTS],
+                                              p->name,
+                                              ir_type_of(g, p->node),
+                                              s->store->offset[i],
+                                              p->bytes,
+                                              true};
         add_to_group(m, prefix(p->name), p->bytes);
     }
     IR_EACH(n, g) {

@@ -11,8 +11,6 @@
 #include "ir/text.h"
 #include "run/convert.h"
 
-#define STORE_ALIGNMENT 256 /* what the strictest device wants of a slot */
-
 static rlx_status lay_out_params(struct rlx_model *m, struct diag *d)
 {
     const struct ir_graph *g = ir_entry(m->mod);
@@ -29,7 +27,6 @@ static rlx_status lay_out_params(struct rlx_model *m, struct diag *d)
             continue;
         p->node = ir_id(g, n);
         p->name = ir_leaf_name(n);
-        p->offset = m->weight_bytes;
         if (!type_bytes(&n->type, &p->bytes) ||
             __builtin_add_overflow(m->weight_bytes, p->bytes, &m->weight_bytes) ||
             m->weight_bytes > INT64_MAX - STORE_ALIGNMENT)

@@ -50,9 +50,9 @@ struct rlx_graph {
 struct model_param {
     ir_value node;
     rlx_str name;
-    uint64_t offset, bytes; /* in every store */
-    void *data;             /* set before the first session; NULL: not set */
-    bool borrowed;          /* data is the artefact's */
+    uint64_t bytes;
+    void *data;    /* set before the first session; NULL: not set */
+    bool borrowed; /* data is the artefact's */
 };
 
 struct rlx_model {
@@ -80,10 +80,12 @@ struct rlx_model {
 struct store {
     struct rlx_model *model; /* not counted: sessions count the model */
     struct rlx_device *device;
-    struct buffer *buffer;
-    bool *set;         /* by param */
-    uint64_t *changed; /* by param: the version that brought its value */
-    uint64_t version;  /* counts changes; from 1 */
+    struct memory memory;
+    uint64_t *offset;    /* by param: where in it */
+    uint64_t max_buffer; /* that it was laid out for */
+    bool *set;           /* by param */
+    uint64_t *changed;   /* by param: the version that brought its value */
+    uint64_t version;    /* counts changes; from 1 */
     VEC(struct weight_copy *) copy;
     bool own; /* of one clone: nobody else finds it */
     int refs;
@@ -134,18 +136,19 @@ struct flight {
     struct run_report report;
     struct ir_type *type; /* by output, as of that run */
     bool kept;            /* the outputs were copied to `outputs`, one after the other */
-    struct buffer *outputs;
-    uint64_t room;
+    struct memory outputs;
+    uint64_t *offset; /* in it, by output */
+    uint64_t *used;   /* scratch of its layout */
 };
 
 struct rlx_session {
     struct rlx_model *model;
     struct rlx_device *device;
     struct store *store;
-    struct buffer *state;
-    uint64_t state_bytes;
-    uint64_t *state_offset; /* by node of the model's entry graph */
-    rlx_session_desc desc;
+    struct memory state;
+    uint64_t *state_offset;          /* by node of the model's entry graph */
+    rlx_session_desc desc;           /* max_buffer: the device's if that is lower */
+    struct target target;            /* the device, with that max_buffer */
     struct session_program *program; /* room for desc.programs of them */
     size_t program_count;
     uint64_t uses;
@@ -173,6 +176,7 @@ struct rlx_session {
     rlx_compiled_info compiled;
     struct arena arena;
 };
+#define STORE_ALIGNMENT 256 /* what the strictest device wants of a slot */
 #define SESSION_PROGRAMS 4
 #define SESSION_FLIGHTS 2
 #define SYMBOL_KEPT (-2)
@@ -181,15 +185,18 @@ void device_retain(struct rlx_device *dev);
 void model_retain(struct rlx_model *m);
 
 /* store.c */
-rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, struct store **out,
-                      struct diag *d);
+/* max_buffer: how it is laid out if nobody has opened it before. */
+rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, uint64_t max_buffer,
+                      struct store **out, struct diag *d);
 /* The same weights, but from now on apart. */
 rlx_status store_clone(struct store *from, struct store **out, struct diag *d);
 void store_close(struct store *s);
 /* The copy of that key, made where there is none; needs: by param, copied. */
 rlx_status store_copy_of(struct store *s, uint64_t key, uint64_t bytes, const bool *needs,
                          struct weight_copy **out, struct diag *d);
+bool store_has_copy(struct store *s, uint64_t key, uint64_t bytes);
 uint64_t store_copy_bytes(struct store *s);
+uint64_t store_copy_bytes_locked(const struct store *s);
 /* Until store_end_run no param can be set. refresh, called with the lock held, brings copies up to
  * date. */
 rlx_status store_begin_run(struct store *s, bool params_default_zero,
@@ -215,6 +222,17 @@ rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const c
 /* Names of the leaves of that op, "a, b, c", for messages; cut where it gets long. */
 const char *leaf_names(const struct ir_graph *g, rlx_op op, char *out, size_t size);
 bool tensor_count(const rlx_tensor *t, size_t *count); /* false: a bad tensor */
+
+/* budget.c: is there room on the device, and may the session have it? Asked before allocating. */
+rlx_status budget_check(struct rlx_session *s, uint64_t bytes, struct diag *d);
+/* The same while the model's lock is held: in store_begin_run's refresh. */
+rlx_status budget_check_locked(const struct rlx_session *s, uint64_t bytes, struct diag *d);
+/* One buffer for one thing, named like `what "name"`: LIMIT where it is larger than buffers are. */
+rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, uint64_t bytes,
+                        struct buffer **out, struct diag *d);
+/* The store's copy of that key; a new one must be within the budget. */
+rlx_status budget_copy_of(struct rlx_session *s, uint64_t key, uint64_t bytes, const bool *needs,
+                          struct weight_copy **out, struct diag *d);
 
 /* compile.c: the program for s->key. EXTENT: a bounded symbol in it cannot be kept; which ones is
  * in s->by_value. */

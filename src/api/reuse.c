@@ -100,26 +100,29 @@ static const struct saved_program *choose(struct rlx_session *s, const struct ta
 }
 
 static rlx_status find_in_artefact(struct rlx_session *s, const struct ir_module *bound,
-                                   const int64_t *binding, size_t count, struct reuse *out,
-                                   struct diag *d)
+                                   const int64_t *binding, size_t count, struct arena *scratch,
+                                   struct reuse *out, struct diag *d)
 {
     const struct artefact *a = s->model->artefact;
-    struct backend *b = s->device->backend;
-    struct target target;
+    struct plan_saved *plan = arena_new(scratch, struct plan_saved);
     struct target_note here;
     struct reader text;
 
-    b->ops->describe(b, &target);
-    target_note_of(&target, &here);
+    if (!plan)
+        return diag_no_memory(d, sizeof *plan);
+    target_note_of(&s->target, &here);
     const struct saved_program *p = choose(s, &here, binding, count);
     if (!p)
         return RLX_OK;
     TRY(artefact_need(&a->file, SECTION_OPTIMISED, (uint32_t)(p - a->program), &text, d));
     TRY(saved_program_parse(&a->blobs, text, p, bound, false, s->model->ctx, &out->mod, d));
-    uint64_t align = s->desc.alignment ? s->desc.alignment : target.alignment;
+    uint64_t align = s->desc.alignment ? s->desc.alignment : s->target.alignment;
+    *plan = p->plan;
+    plan->max_buffer = a->target.max_buffer;
     out->from = REUSE_ARTEFACT;
-    out->plan = &p->plan;
-    out->must_fit = target_same_limits(&a->target, &here) && p->plan.align == align;
+    out->plan = plan;
+    out->must_fit = target_same_limits(&a->target, &here) && p->plan.align == align &&
+                    s->store->max_buffer == s->desc.max_buffer;
     return RLX_OK;
 }
 
@@ -131,7 +134,7 @@ rlx_status reuse_find(struct rlx_session *s, const struct ir_module *bound, stru
     *out = (struct reuse){0};
     TRY(reuse_sizes(s, s->key, scratch, &size, d));
     if (s->model->artefact)
-        TRY(find_in_artefact(s, bound, size, s->symbol_count, out, d));
+        TRY(find_in_artefact(s, bound, size, s->symbol_count, scratch, out, d));
     if (!out->mod && s->model->ctx->cache_dir)
         cache_find(s, bound, size, s->symbol_count, scratch, out);
     return RLX_OK;
@@ -173,7 +176,7 @@ rlx_status reuse_done(struct rlx_session *s, const struct reuse *r, const struct
 
 void reuse_failed(struct rlx_session *s, const struct diag *why)
 {
-    say_why(s, "the cached program is of no use", why->first.message);
+    say_why(s, "the saved program is of no use", why->first.message);
 }
 
 rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out, rlx_error *err)

@@ -6,26 +6,39 @@
 #include "api/observe.h"
 #include "base/str.h"
 
-/* States lie one after the other in a buffer of the session's own. */
-static rlx_status make_states(struct rlx_session *s, struct diag *d)
+/* States lie one after the other in memory of the session's own. */
+static rlx_status lay_out_states(struct rlx_session *s, struct memory_layout *l, struct diag *d)
 {
     const struct ir_graph *g = ir_entry(s->model->mod);
-    struct backend *b = s->device->backend;
-    uint64_t at = 0, bytes;
+    uint64_t bytes;
 
-    s->state_offset = arena_array(&s->arena, uint64_t, g->node.len);
-    if (!s->state_offset)
-        return diag_no_memory(d, g->node.len * sizeof(uint64_t));
     IR_EACH(n, g) {
         if (n->op != RLX_OP_state)
             continue;
-        s->state_offset[ir_id(g, n)] = at;
-        if (!type_bytes(&n->type, &bytes) || bytes > INT64_MAX - 512 - at)
+        if (!type_bytes(&n->type, &bytes))
             return diag_fail(d, RLX_ERROR_LIMIT, "the states together overflow 64 bits");
-        at += (bytes + 255) / 256 * 256;
+        diag_at(d, op_info(n->op)->name, ir_id(g, n), n->label);
+        TRY(memory_layout_add(l, "state", ir_leaf_name(n), bytes, &s->state_offset[ir_id(g, n)],
+                              d));
     }
-    s->state_bytes = at;
-    return b->ops->alloc(b, at, &s->state, d);
+    diag_at(d, NULL, -1, STR(""));
+    return RLX_OK;
+}
+
+static rlx_status make_states(struct rlx_session *s, struct diag *d)
+{
+    size_t count = ir_entry(s->model->mod)->node.len;
+    uint64_t *used = arena_array(&s->arena, uint64_t, count + 1);
+    struct memory_layout l;
+
+    s->state_offset = arena_array(&s->arena, uint64_t, count);
+    if (!s->state_offset || !used)
+        return diag_no_memory(d, count * sizeof(uint64_t));
+    TRY(memory_layout_begin(&l, s->desc.max_buffer, STORE_ALIGNMENT, used, d));
+    TRY(lay_out_states(s, &l, d));
+    TRY(budget_check(s, memory_layout_bytes(&l), d));
+    return memory_alloc(s->device->backend, &s->model->ctx->mem, l.segment, l.used, l.count,
+                        &s->state, d);
 }
 
 static rlx_status check_desc(const rlx_session_desc *desc, struct diag *d)
@@ -90,7 +103,9 @@ static rlx_status make_flights(struct rlx_session *s, struct diag *d)
         return diag_no_memory(d, s->desc.in_flight * sizeof *s->flight);
     for (size_t i = 0; i < s->desc.in_flight; i++) {
         s->flight[i].type = arena_array(&s->arena, struct ir_type, s->model->output_count);
-        if (!s->flight[i].type)
+        s->flight[i].offset = arena_array(&s->arena, uint64_t, s->model->output_count);
+        s->flight[i].used = arena_array(&s->arena, uint64_t, s->model->output_count + 1);
+        if (!s->flight[i].type || !s->flight[i].offset || !s->flight[i].used)
             return diag_no_memory(d, s->model->output_count * sizeof(struct ir_type));
     }
     return RLX_OK;
@@ -123,7 +138,7 @@ static rlx_status build(struct rlx_session *s, struct store *store, struct diag 
     TRY(make_flights(s, d));
     TRY(make_handles(s, d));
     if (!store)
-        TRY(store_open(s->model, s->device, &s->store, d));
+        TRY(store_open(s->model, s->device, s->desc.max_buffer, &s->store, d));
     TRY(make_states(s, d));
     return s->model->is_static ? compile_static(s, d) : RLX_OK; /* else in the first run */
 }
@@ -139,6 +154,10 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
     s->device = dev;
     s->desc = *desc;
     s->desc.in_flight = desc->in_flight ? desc->in_flight : SESSION_FLIGHTS;
+    dev->backend->ops->describe(dev->backend, &s->target);
+    if (!desc->max_buffer || (s->target.max_buffer && s->target.max_buffer < desc->max_buffer))
+        s->desc.max_buffer = s->target.max_buffer;
+    s->target.max_buffer = s->desc.max_buffer;
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
     device_retain(dev);
@@ -189,7 +208,7 @@ static void end_flights(rlx_session *s)
             b->ops->wait(b, f->backend_ticket, NULL);
             store_end_run(s->store);
         }
-        b->ops->release(b, f->outputs);
+        memory_release(&f->outputs);
     }
 }
 
@@ -198,13 +217,12 @@ void rlx_session_destroy(rlx_session *s)
     if (!s)
         return;
     const rlx_allocator *mem = &s->model->ctx->mem;
-    struct backend *b = s->device->backend;
     end_flights(s);
     for (size_t i = 0; i < s->program_count; i++)
         session_program_destroy(&s->program[i]);
     if (s->handle)
         handles_release(s);
-    b->ops->release(b, s->state);
+    memory_release(&s->state);
     if (s->store)
         store_close(s->store);
     dim_table_destroy(s->dims);
@@ -220,8 +238,6 @@ void rlx_session_destroy(rlx_session *s)
 
 static rlx_status copy_life(rlx_session *from, rlx_session *to, struct diag *d)
 {
-    struct backend *b = from->device->backend;
-
     for (size_t i = 0; i < from->symbol_count; i++) {
         to->bound[i] = from->bound[i];
         to->by_value[i] = from->by_value[i];
@@ -230,9 +246,7 @@ static rlx_status copy_life(rlx_session *from, rlx_session *to, struct diag *d)
     to->dims = dim_table_copy(from->dims, &from->model->ctx->mem); /* with the feeds' rows */
     if (!to->dims)
         return diag_no_memory(d, 0);
-    if (from->state_bytes)
-        TRY(b->ops->copy(b, (struct span){to->state, 0, to->state_bytes},
-                         (struct span){from->state, 0, from->state_bytes}, d));
+    TRY(memory_copy(&to->state, &from->state, d));
     return handles_copy(from, to, d);
 }
 
@@ -390,8 +404,9 @@ static rlx_status find_state(const rlx_session *s, const char *name, const rlx_t
     if (!ir_find_leaf(g, rlx_cstr(name), out) || ir_node(g, *out)->op != RLX_OP_state)
         return diag_fail(d, RLX_ERROR_NAME, "there is no state \"%s\"; there are: %s", name,
                          leaf_names(g, RLX_OP_state, known, sizeof known));
-    *span = (struct span){s->state, s->state_offset[*out], 0};
-    type_bytes(ir_type_of(g, *out), &span->bytes);
+    uint64_t bytes = 0;
+    type_bytes(ir_type_of(g, *out), &bytes);
+    *span = memory_span(&s->state, s->state_offset[*out], bytes);
     return RLX_OK;
 }
 
@@ -466,13 +481,14 @@ rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *e
         *out = (rlx_memory_info){
             .weights = s->model->weight_bytes,
             .weight_copies = store_copy_bytes(s->store),
-            .constants = p->size[REGION_CONSTS],
-            .activations = p->size[REGION_ACTS],
+            .constants = s->current->consts.bytes,
+            .activations = s->current->acts.bytes,
             .state = p->size[REGION_STATE],
             .lower_bound = p->lower_bound,
             .unshared = p->unshared,
             .steps = (uint32_t)s->current->steps->step_count,
             .in_place = p->in_place,
+            .buffers = (uint32_t)s->current->acts.count,
         };
     }
     return diag_report(&d, err);

@@ -21,46 +21,88 @@ static void destroy(struct store *s)
         mem_free(mem, s->copy.at[i], sizeof *s->copy.at[i]);
     }
     vec_free(mem, &s->copy);
-    backend_of(s)->ops->release(backend_of(s), s->buffer);
+    memory_release(&s->memory);
     rlx_device_close(s->device);
+    mem_free(mem, s->offset, params * sizeof *s->offset);
     mem_free(mem, s->set, params * sizeof *s->set);
     mem_free(mem, s->changed, params * sizeof *s->changed);
     mem_free(mem, s, sizeof *s);
+}
+
+static struct span span_of(const struct store *s, size_t param)
+{
+    return memory_span(&s->memory, s->offset[param], s->model->param[param].bytes);
 }
 
 static rlx_status upload(struct store *s, struct diag *d)
 {
     for (size_t i = 0; i < s->model->param_count; i++) {
         const struct model_param *p = &s->model->param[i];
-        struct span to = {s->buffer, p->offset, p->bytes};
         if (!p->data)
             continue;
-        TRY(backend_of(s)->ops->write(backend_of(s), to, p->data, d));
+        TRY(backend_of(s)->ops->write(backend_of(s), span_of(s, i), p->data, d));
         s->set[i] = true;
         s->changed[i] = s->version;
     }
     return RLX_OK;
 }
 
-static rlx_status create(struct rlx_model *m, struct rlx_device *dev, struct store **out,
-                         struct diag *d)
+static rlx_status check_memory(const struct store *s, uint64_t bytes, struct diag *d)
+{
+    struct target t;
+
+    backend_of(s)->ops->describe(backend_of(s), &t);
+    if (!t.memory || bytes <= t.memory)
+        return RLX_OK;
+    return diag_fail(d, RLX_ERROR_MEMORY, "the params take %llu bytes; device %s has %llu",
+                     (unsigned long long)bytes, s->device->name, (unsigned long long)t.memory);
+}
+
+/* Params one after the other, in as many buffers as it takes. */
+static rlx_status lay_out(struct store *s, uint64_t *used, struct diag *d)
+{
+    const struct rlx_model *m = s->model;
+    struct memory_layout l;
+
+    TRY(memory_layout_begin(&l, s->max_buffer, STORE_ALIGNMENT, used, d));
+    for (size_t i = 0; i < m->param_count; i++)
+        TRY(memory_layout_add(&l, "param", m->param[i].name, m->param[i].bytes, &s->offset[i], d));
+    TRY(check_memory(s, memory_layout_bytes(&l), d));
+    return memory_alloc(backend_of(s), &m->ctx->mem, l.segment, l.used, l.count, &s->memory, d);
+}
+
+static rlx_status allocate(struct store *s, struct diag *d)
+{
+    const rlx_allocator *mem = &s->model->ctx->mem;
+    size_t count = s->model->param_count, room = (count + 1) * sizeof(uint64_t);
+
+    if (count) {
+        s->offset = mem_alloc(mem, count * sizeof *s->offset);
+        s->set = mem_alloc(mem, count * sizeof *s->set);
+        s->changed = mem_alloc(mem, count * sizeof *s->changed);
+        if (!s->offset || !s->set || !s->changed)
+            return diag_no_memory(d, count * sizeof *s->changed);
+    }
+    uint64_t *used = mem_alloc(mem, room);
+    if (!used)
+        return diag_no_memory(d, room);
+    rlx_status status = lay_out(s, used, d);
+    mem_free(mem, used, room);
+    return status;
+}
+
+static rlx_status create(struct rlx_model *m, struct rlx_device *dev, uint64_t max_buffer,
+                         struct store **out, struct diag *d)
 {
     const rlx_allocator *mem = &m->ctx->mem;
     struct store *s = mem_alloc(mem, sizeof *s);
-    rlx_status status = RLX_OK;
 
     if (!s)
         return diag_no_memory(d, sizeof *s);
-    *s = (struct store){.model = m, .device = dev, .refs = 1, .version = 1};
+    *s = (struct store){
+        .model = m, .device = dev, .max_buffer = max_buffer, .refs = 1, .version = 1};
     device_retain(dev);
-    if (m->param_count) {
-        s->set = mem_alloc(mem, m->param_count * sizeof *s->set);
-        s->changed = mem_alloc(mem, m->param_count * sizeof *s->changed);
-        if (!s->set || !s->changed)
-            status = diag_no_memory(d, m->param_count * sizeof *s->changed);
-    }
-    if (status == RLX_OK)
-        status = dev->backend->ops->alloc(dev->backend, m->weight_bytes, &s->buffer, d);
+    rlx_status status = allocate(s, d);
     if (status == RLX_OK)
         status = upload(s, d);
     if (status != RLX_OK) {
@@ -71,8 +113,8 @@ static rlx_status create(struct rlx_model *m, struct rlx_device *dev, struct sto
     return RLX_OK;
 }
 
-rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, struct store **out,
-                      struct diag *d)
+rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, uint64_t max_buffer,
+                      struct store **out, struct diag *d)
 {
     rlx_status status = RLX_OK;
     struct store *s = NULL;
@@ -85,7 +127,7 @@ rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, struct store 
         s->refs++;
     else if (!vec_room(&m->ctx->mem, &m->store))
         status = diag_no_memory(d, sizeof s);
-    else if ((status = create(m, dev, &s, d)) == RLX_OK)
+    else if ((status = create(m, dev, max_buffer, &s, d)) == RLX_OK)
         m->store.at[m->store.len++] = s;
     if (status == RLX_OK) {
         m->has_session = true;
@@ -97,16 +139,11 @@ rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, struct store 
 
 static rlx_status copy_weights(struct store *from, struct store *to, struct diag *d)
 {
-    uint64_t bytes = from->model->weight_bytes;
-    struct backend *b = backend_of(to);
-
     for (size_t i = 0; i < from->model->param_count; i++) {
         to->set[i] = from->set[i];
         to->changed[i] = to->version;
     }
-    return bytes ? b->ops->copy(b, (struct span){to->buffer, 0, bytes},
-                                (struct span){from->buffer, 0, bytes}, d)
-                 : RLX_OK;
+    return memory_copy(&to->memory, &from->memory, d);
 }
 
 rlx_status store_clone(struct store *from, struct store **out, struct diag *d)
@@ -119,7 +156,7 @@ rlx_status store_clone(struct store *from, struct store **out, struct diag *d)
     if (!vec_room(&m->ctx->mem, &m->store))
         status = diag_no_memory(d, sizeof s);
     if (status == RLX_OK)
-        status = create(m, from->device, &s, d);
+        status = create(m, from->device, from->max_buffer, &s, d);
     if (status == RLX_OK) {
         s->own = true;
         status = copy_weights(from, s, d);
@@ -218,13 +255,30 @@ rlx_status store_copy_of(struct store *s, uint64_t key, uint64_t bytes, const bo
     return status;
 }
 
-uint64_t store_copy_bytes(struct store *s)
+bool store_has_copy(struct store *s, uint64_t key, uint64_t bytes)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&s->model->lock);
+    for (size_t i = 0; i < s->copy.len && !found; i++)
+        found = s->copy.at[i]->key == key && s->copy.at[i]->bytes == bytes;
+    pthread_mutex_unlock(&s->model->lock);
+    return found;
+}
+
+uint64_t store_copy_bytes_locked(const struct store *s)
 {
     uint64_t sum = 0;
 
-    pthread_mutex_lock(&s->model->lock);
     for (size_t i = 0; i < s->copy.len; i++)
         sum += s->copy.at[i]->bytes;
+    return sum;
+}
+
+uint64_t store_copy_bytes(struct store *s)
+{
+    pthread_mutex_lock(&s->model->lock);
+    uint64_t sum = store_copy_bytes_locked(s);
     pthread_mutex_unlock(&s->model->lock);
     return sum;
 }
@@ -277,8 +331,8 @@ rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, s
         status = diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\": a session of this model is running",
                            STR_ARG(name));
     else
-        status = span_write(backend_of(s), (struct span){s->buffer, p->offset, p->bytes},
-                            type->dtype, value->dtype, value->data, count, d);
+        status = span_write(backend_of(s), span_of(s, i), type->dtype, value->dtype, value->data,
+                            count, d);
     if (status == RLX_OK) {
         s->set[i] = true;
         s->changed[i] = ++s->version;
@@ -303,6 +357,6 @@ rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct d
     memcpy(value->dim, type->dim, sizeof value->dim);
     TRY(tensor_check(value, type, "param", name, d));
     tensor_count(value, &count);
-    return span_read(backend_of(s), (struct span){s->buffer, p->offset, p->bytes}, type->dtype,
-                     value->dtype, value->data, count, d);
+    return span_read(backend_of(s), span_of(s, i), type->dtype, value->dtype, value->data, count,
+                     d);
 }

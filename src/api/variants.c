@@ -46,18 +46,27 @@ static bool in_flight(const rlx_session *s, const struct program *p)
     return false;
 }
 
-/* The least recently used one that nothing waits for makes room. */
-static rlx_status free_place(rlx_session *s, struct session_program **out, struct diag *d)
+/* The least recently used one that nothing waits for; NULL: there is none. */
+static struct session_program *oldest_idle(rlx_session *s)
 {
     struct session_program *p = NULL;
+
+    for (size_t i = 0; i < s->program_count; i++)
+        if (!in_flight(s, s->program[i].program) && (!p || s->program[i].last_use < p->last_use))
+            p = &s->program[i];
+    return p;
+}
+
+/* It makes room. */
+static rlx_status free_place(rlx_session *s, struct session_program **out, struct diag *d)
+{
+    struct session_program *p;
 
     if (s->program_count < s->desc.programs) {
         *out = &s->program[s->program_count++];
         return RLX_OK;
     }
-    for (size_t i = 0; i < s->program_count; i++)
-        if (!in_flight(s, s->program[i].program) && (!p || s->program[i].last_use < p->last_use))
-            p = &s->program[i];
+    p = oldest_idle(s);
     if (!p)
         return diag_fail(d, RLX_ERROR_STATE,
                          "all %zu programs have runs in flight: wait for one of them first",
@@ -69,12 +78,55 @@ static rlx_status free_place(rlx_session *s, struct session_program **out, struc
     return RLX_OK;
 }
 
+static rlx_status fail_again(const rlx_error *e, rlx_status status, struct diag *d)
+{
+    diag_stage(d, e->stage, e->backend);
+    diag_at(d, e->op, e->node, rlx_cstr(e->label));
+    return diag_fail(d, status, "%s", e->message);
+}
+
+/* false: there is none that could go. */
+static bool drop_oldest(rlx_session *s)
+{
+    struct session_program *p = oldest_idle(s), *last;
+
+    if (!p)
+        return false;
+    if (p->program == s->current)
+        s->current = NULL;
+    session_program_destroy(p);
+    last = &s->program[--s->program_count];
+    int64_t *binding = p->binding;
+    *p = *last;
+    last->binding = binding; /* each place keeps one array */
+    last->program = NULL;
+    return true;
+}
+
+/* Programs for other sizes go where the session may not have one more beside them. */
+static rlx_status compile_within(rlx_session *s, struct session_program *out, struct diag *d)
+{
+    struct diag own;
+    rlx_error why;
+    rlx_status status;
+
+    if (!s->desc.memory_limit)
+        return compile(s, out, d);
+    do {
+        diag_init(&own, "compile");
+        memset(&why, 0, sizeof why);
+        status = compile(s, out, &own);
+        diag_report(&own, &why);
+    } while (status == RLX_ERROR_MEMORY && drop_oldest(s));
+    return status == RLX_OK ? RLX_OK : fail_again(&why, status, d);
+}
+
 static rlx_status find_or_compile(rlx_session *s, struct diag *d)
 {
     struct session_program *p = find_program(s), made;
 
     if (!p) {
-        TRY(compile(s, &made, d));
+        TRY(compile_within(s, &made, d));
         rlx_status status = free_place(s, &p, d);
         if (status != RLX_OK) {
             session_program_destroy(&made);
@@ -160,12 +212,6 @@ rlx_status compile_static(rlx_session *s, struct diag *d)
         s->key[i] = s->binding[i] = -1;
     TRY(find_or_compile(s, d));
     return load_current(s, d);
-}
-
-static rlx_status fail_again(const rlx_error *e, rlx_status status, struct diag *d)
-{
-    diag_at(d, e->op, e->node, rlx_cstr(e->label));
-    return diag_fail(d, status, "%s", e->message);
 }
 
 rlx_status choose_program(rlx_session *s, const rlx_run_desc *run, struct diag *d)

@@ -1,9 +1,11 @@
 /* program.c: steps and plan become memory and commands; slots are written and read. */
 #include "run/program.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "plan/segments.h"
 #include "run/convert.h"
 
 /* Where the leaves lie, for the lowering. */
@@ -36,55 +38,110 @@ static rlx_status place_leaves(const struct program_desc *desc, struct program *
     return RLX_OK;
 }
 
-static rlx_status check_limits(const struct program *p, struct diag *d)
+/* The node that a value belongs to: its own, or the one whose step works in it. */
+static const struct ir_node *node_of(const struct program *p, size_t value)
 {
-    struct target t;
+    const struct steps *s = p->steps;
+    int32_t node = s->value[value].node;
 
-    p->backend->ops->describe(p->backend, &t);
-    for (size_t i = 0; t.max_buffer && i < p->steps->value_count; i++) {
-        const struct value *v = &p->steps->value[i];
-        if (v->bytes > t.max_buffer)
-            return diag_fail(
-                d, RLX_ERROR_LIMIT, "node %d takes %llu bytes; %s allocates at most %llu", v->node,
-                (unsigned long long)v->bytes, t.backend, (unsigned long long)t.max_buffer);
+    for (size_t i = 0; i < s->step_count && node < 0; i++)
+        for (uint32_t k = s->step[i].first; k < s->step[i].first + s->step[i].count; k++)
+            if (s->operand[k].value == (int32_t)value)
+                node = s->step[i].node;
+    return node >= 0 ? ir_node(ir_entry(p->mod), node) : NULL;
+}
+
+static void blame(const struct program *p, const struct ir_node *n, struct diag *d)
+{
+    if (n)
+        diag_at(d, op_info(n->op)->name, ir_id(ir_entry(p->mod), n), n->label);
+}
+
+/* A region can be cut between values, but no value. */
+static rlx_status check_sizes(const struct program *p, const struct plan_options *o, struct diag *d)
+{
+    const struct steps *s = p->steps;
+    uint64_t segment;
+
+    TRY(segment_size(o->max_buffer, o->align ? o->align : PLAN_ALIGN, &segment, d));
+    for (size_t i = 0; segment && i < s->value_count; i++) {
+        const struct value *v = &s->value[i];
+        if ((v->region != REGION_ACTS && v->region != REGION_CONSTS) || v->root != (int32_t)i ||
+            v->bytes <= segment)
+            continue;
+        const struct ir_node *n = node_of(p, i);
+        const char *op = n ? op_info(n->op)->name : "a step";
+        char what[64];
+        blame(p, n, d);
+        snprintf(what, sizeof what, "%s%s", v->flags & VALUE_SCRATCH ? "scratch of " : "", op);
+        return memory_too_large(what, n ? n->label : STR(""), v->bytes, segment, d);
     }
     return RLX_OK;
 }
 
 /* When there is no room, the largest value says best what to change. */
-static rlx_status allocate_activations(struct program *p, struct diag *d)
+static rlx_status name_largest(const struct program *p, rlx_status status, const struct diag *why,
+                               struct diag *d)
 {
-    const struct value *most = NULL;
-    struct diag own;
+    const struct steps *s = p->steps;
+    size_t most = s->value_count;
 
-    diag_init(&own, "compile");
-    rlx_status status = p->backend->ops->alloc(p->backend, p->plan->size[REGION_ACTS],
-                                               &p->buffer[REGION_ACTS], &own);
-    if (status == RLX_OK)
-        return RLX_OK;
-    for (size_t i = 0; i < p->steps->value_count; i++) {
-        const struct value *v = &p->steps->value[i];
-        if (v->region == REGION_ACTS && v->node >= 0 && (!most || v->bytes > most->bytes))
-            most = v;
+    for (size_t i = 0; i < s->value_count; i++) {
+        const struct value *v = &s->value[i];
+        if ((v->region == REGION_ACTS || v->region == REGION_CONSTS) &&
+            (most == s->value_count || v->bytes > s->value[most].bytes))
+            most = i;
     }
-    if (!most)
-        return diag_fail(d, status, "%s", own.first.message);
-    const struct ir_node *n = ir_node(ir_entry(p->mod), most->node);
-    diag_at(d, op_info(n->op)->name, most->node, n->label);
+    const struct ir_node *n = most < s->value_count ? node_of(p, most) : NULL;
+    if (!n)
+        return diag_fail(d, status, "%s", why->first.message);
+    blame(p, n, d);
     return diag_fail(d, status,
-                     "%s, which the activations take; the largest is %s %%%.*s, %llu bytes",
-                     own.first.message, op_info(n->op)->name, STR_ARG(n->label),
-                     (unsigned long long)most->bytes);
+                     "%s, for activations and constants; the largest is %s %%%.*s, %llu bytes",
+                     why->first.message, op_info(n->op)->name, STR_ARG(n->label),
+                     (unsigned long long)s->value[most].bytes);
+}
+
+/* How much each buffer of a region holds. */
+struct sizes {
+    uint64_t *bytes;
+    size_t count;
+};
+
+static rlx_status find_sizes(struct program *p, enum region region, struct sizes *out,
+                             uint64_t *sum, struct diag *d)
+{
+    TRY(segment_bytes(p->plan, region, &p->arena, &out->bytes, &out->count, d));
+    for (size_t i = 0; i < out->count; i++)
+        if (__builtin_add_overflow(*sum, out->bytes[i], sum))
+            return diag_fail(d, RLX_ERROR_LIMIT, "activations and constants overflow 64 bits");
+    return RLX_OK;
+}
+
+static rlx_status take_memory(const struct program_desc *desc, struct program *p, struct diag *d)
+{
+    struct sizes consts, acts;
+    uint64_t sum = 0, segment = p->plan->segment;
+
+    TRY(find_sizes(p, REGION_CONSTS, &consts, &sum, d));
+    TRY(find_sizes(p, REGION_ACTS, &acts, &sum, d));
+    if (desc->may_take)
+        TRY(desc->may_take(desc->user, sum, d));
+    TRY(memory_alloc(p->backend, p->mem, segment, consts.bytes, consts.count, &p->consts, d));
+    return memory_alloc(p->backend, p->mem, segment, acts.bytes, acts.count, &p->acts, d);
 }
 
 static rlx_status allocate(const struct program_desc *desc, struct program *p, struct diag *d)
 {
-    p->buffer[REGION_WEIGHTS] = desc->weights;
-    p->buffer[REGION_STATE] = desc->state;
-    TRY(check_limits(p, d));
-    TRY(p->backend->ops->alloc(p->backend, p->plan->size[REGION_CONSTS], &p->buffer[REGION_CONSTS],
-                               d));
-    return allocate_activations(p, d);
+    struct diag own;
+
+    p->memory[REGION_WEIGHTS] = desc->weights;
+    p->memory[REGION_STATE] = desc->state;
+    p->memory[REGION_CONSTS] = &p->consts;
+    p->memory[REGION_ACTS] = &p->acts;
+    diag_init(&own, "compile");
+    rlx_status status = take_memory(desc, p, &own);
+    return status == RLX_OK ? RLX_OK : name_largest(p, status, &own, d);
 }
 
 static rlx_status upload_consts(struct program *p, struct diag *d)
@@ -235,6 +292,7 @@ static rlx_status build(const struct program_desc *desc, struct program *p,
                                       .leaf_offset = places.offset,
                                       .outside = places.is_outside};
     TRY(lower_select(&from, p->backend, &desc->select, &p->arena, &p->steps, d));
+    TRY(check_sizes(p, &desc->plan, d));
     TRY(plan_build(p->steps, &desc->plan, &p->arena, &p->plan, d));
     TRY(allocate(desc, p, d));
     TRY(upload_consts(p, d));
@@ -279,8 +337,8 @@ void program_destroy(struct program *p)
 {
     if (!p)
         return;
-    p->backend->ops->release(p->backend, p->buffer[REGION_CONSTS]);
-    p->backend->ops->release(p->backend, p->buffer[REGION_ACTS]);
+    memory_release(&p->consts);
+    memory_release(&p->acts);
     ir_module_destroy(p->mod);
     ir_module_destroy(p->symbolic);
     arena_free(&p->arena);
@@ -293,7 +351,7 @@ struct span program_span(const struct program *p, int32_t value)
 
     if (v->region == REGION_OUTSIDE)
         return (struct span){p->outside[v->root], v->offset, v->bytes};
-    return (struct span){p->buffer[v->region], v->offset, v->bytes};
+    return memory_span(p->memory[v->region], v->offset, v->bytes);
 }
 
 #define CHUNK_BYTES 4096

@@ -10,6 +10,7 @@
 #include "backend/backend.h"
 #include "lower/lower.h"
 #include "plan/plan.h"
+#include "run/memory.h"
 
 /* A leaf or an output as the outside sees it. */
 struct program_slot {
@@ -36,9 +37,10 @@ struct program {
     struct arena arena;
     struct steps *steps;
     struct plan *plan;
-    struct buffer *buffer[REGION_COUNT]; /* weights and state are borrowed; outside: none */
-    struct buffer **outside;             /* by value: the buffer of one that lies outside */
-    struct span *span;                   /* of every operand */
+    struct memory consts, acts;
+    const struct memory *memory[REGION_COUNT]; /* weights and state are borrowed; outside: none */
+    struct buffer **outside;                   /* by value: the buffer of one that lies outside */
+    struct span *span;                         /* of every operand */
     struct command *command;
     size_t command_count;
     struct program_slot *input, *output;
@@ -60,18 +62,21 @@ struct program_desc {
     const rlx_allocator *mem;
     struct plan_options plan;
     struct select_options select;
-    struct buffer *weights, *state;
+    const struct memory *weights, *state;
     size_t symbol_count;
     const struct size_probes *probes; /* of a symbolic module; else NULL */
     void (*place_leaf)(void *user, const struct ir_node *leaf, struct leaf_place *out);
     /* The copy of a param or constant that a kernel asked for. */
     rlx_status (*copy_of)(void *user, const struct ir_node *source, uint64_t layout, uint64_t bytes,
                           struct weight_copy **out, struct diag *d);
+    /* May it allocate so many bytes? MEMORY if not. NULL: whatever it wants. */
+    rlx_status (*may_take)(void *user, uint64_t bytes, struct diag *d);
     void *user;
 };
 
 /* mod: static and optimised; symbolic: the same with symbols, or NULL. Both become the program's,
- * also when this fails. It is to be loaded before it runs. inputs: the entry's before optimisation, so that unused ones are known. */
+ * also when this fails. It is to be loaded before it runs. inputs: the entry's before optimisation,
+ * so that unused ones are known. */
 rlx_status program_create(const struct program_desc *desc, struct ir_module *mod,
                           struct ir_module *symbolic, const struct program_slot *inputs,
                           size_t input_count, struct program **out, struct diag *d);

@@ -28,24 +28,24 @@ static void fill(uint8_t *at, size_t bytes, uint64_t seed)
 /* ---- spans ------------------------------------------------------------------------------------
  */
 
-struct memory {
+struct place {
     struct backend *backend;
     struct buffer *buffer;
     uint64_t bytes;
     struct diag diag;
 };
 
-static bool memory_open(struct test *t, struct memory *m, const char *device, uint64_t bytes)
+static bool memory_open(struct test *t, struct place *m, const char *device, uint64_t bytes)
 {
     struct device_desc desc = {.mem = mem_default(), .threads = 1};
 
-    *m = (struct memory){.bytes = bytes};
+    *m = (struct place){.bytes = bytes};
     diag_init(&m->diag, "slots");
     return expect_ok(t, backend_find(rlx_cstr(device))->open(&desc, &m->backend, &m->diag)) &&
            expect_ok(t, m->backend->ops->alloc(m->backend, bytes, &m->buffer, &m->diag));
 }
 
-static void memory_close(struct memory *m)
+static void memory_close(struct place *m)
 {
     if (m->backend) {
         m->backend->ops->release(m->backend, m->buffer);
@@ -54,8 +54,7 @@ static void memory_close(struct memory *m)
 }
 
 /* Everything in the buffer outside [from, to) is still 0xee. */
-static void expect_fence(struct test *t, struct memory *m, uint8_t *room, uint64_t from,
-                         uint64_t to)
+static void expect_fence(struct test *t, struct place *m, uint8_t *room, uint64_t from, uint64_t to)
 {
     size_t broken = 0;
 
@@ -73,7 +72,7 @@ struct rooms {
     uint8_t host[MOST * 8], want[MOST * 8], got[MOST * 8 + 16], all[MOST * 8 + 2 * OFFSET];
 };
 
-static void check_pair(struct test *t, struct memory *m, struct rooms *r, rlx_dtype slot,
+static void check_pair(struct test *t, struct place *m, struct rooms *r, rlx_dtype slot,
                        rlx_dtype dtype, size_t count)
 {
     size_t size = rlx_dtype_size(slot), host = rlx_dtype_size(dtype);
@@ -106,7 +105,7 @@ TEST(slots, every_pair_of_types)
     require(t, r != NULL);
     fill(r->host, sizeof r->host, 7);
     for (size_t k = 0; k < 2; k++) {
-        struct memory m;
+        struct place m;
         if (!memory_open(t, &m, devices[k], sizeof r->all))
             break;
         for (int slot = 0; slot < RLX_DTYPE_count; slot++)
@@ -133,7 +132,7 @@ TEST(slots, pieces_join)
     require(t, r != NULL);
     fill(r->host, sizeof r->host, 99);
     for (size_t k = 0; k < 2; k++) {
-        struct memory m;
+        struct place m;
         if (!memory_open(t, &m, devices[k], sizeof r->all))
             break;
         for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++)
@@ -152,7 +151,7 @@ TEST(slots, spans_have_ends)
 
     memset(host, 1, sizeof host);
     for (size_t k = 0; k < 2; k++) {
-        struct memory m;
+        struct place m;
         if (!memory_open(t, &m, devices[k], 256))
             return;
         struct backend *b = m.backend;

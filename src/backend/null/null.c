@@ -15,6 +15,7 @@
 /* "null:small" has the limits of a small device, so that what limits do can be tested anywhere. */
 #define SMALL_ALIGNMENT 256
 #define SMALL_MAX_BUFFER (UINT64_C(1) << 20)
+#define SMALL_MEMORY (UINT64_C(16) << 20)
 
 struct buffer {
     uint8_t *data;
@@ -64,6 +65,7 @@ static void null_describe(const struct backend *b, struct target *out)
     *out = (struct target){.backend = "null",
                            .alignment = small ? SMALL_ALIGNMENT : ALIGNMENT,
                            .max_buffer = small ? SMALL_MAX_BUFFER : 0,
+                           .memory = small ? SMALL_MEMORY : 0,
                            .computes_nothing = true};
     for (int f = 0; f < FAMILY_count; f++)
         out->native[f] = true;

@@ -1,0 +1,91 @@
+/* budget.c: how much a session has on its device, and whether it may have more.
+ *
+ * Nothing is counted along the way: what there is is added up when somebody asks, which happens
+ * before allocations only. */
+#include "api/objects.h"
+#include "base/str.h"
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* What the session has besides the weights and their copies. */
+static uint64_t taken(const struct rlx_session *s)
+{
+    uint64_t sum = s->state.bytes;
+
+    for (size_t i = 0; i < s->program_count; i++)
+        if (s->program[i].program)
+            sum = add(sum,
+                      add(s->program[i].program->acts.bytes, s->program[i].program->consts.bytes));
+    for (size_t i = 0; i < s->handle_count; i++)
+        if (s->handle[i].buffer)
+            sum = add(sum, s->handle[i].bytes);
+    for (size_t i = 0; i < s->desc.in_flight; i++)
+        sum = add(sum, s->flight[i].outputs.bytes);
+    return sum;
+}
+
+static rlx_status check(const struct rlx_session *s, uint64_t copies, uint64_t bytes,
+                        struct diag *d)
+{
+    uint64_t held = add(taken(s), copies), limit = s->desc.memory_limit, all = s->target.memory;
+
+    if (limit && add(held, bytes) > limit)
+        return diag_fail(d, RLX_ERROR_MEMORY,
+                         "%llu bytes are wanted besides %llu held, more than memory_limit, %llu",
+                         (unsigned long long)bytes, (unsigned long long)held,
+                         (unsigned long long)limit);
+    if (all && add(add(held, s->store->memory.bytes), bytes) > all)
+        return diag_fail(
+            d, RLX_ERROR_MEMORY,
+            "%llu bytes are wanted besides %llu held and %llu of weights, more than device %s has, "
+            "%llu",
+            (unsigned long long)bytes, (unsigned long long)held,
+            (unsigned long long)s->store->memory.bytes, s->device->name, (unsigned long long)all);
+    return RLX_OK;
+}
+
+rlx_status budget_check(struct rlx_session *s, uint64_t bytes, struct diag *d)
+{
+    return check(s, store_copy_bytes(s->store), bytes, d);
+}
+
+rlx_status budget_check_locked(const struct rlx_session *s, uint64_t bytes, struct diag *d)
+{
+    return check(s, store_copy_bytes_locked(s->store), bytes, d);
+}
+
+rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, uint64_t bytes,
+                        struct buffer **out, struct diag *d)
+{
+    struct backend *b = s->device->backend;
+    struct diag own;
+
+    if (s->desc.max_buffer && bytes > s->desc.max_buffer)
+        return memory_too_large(what, name, bytes, s->desc.max_buffer, d);
+    diag_init(&own, what);
+    rlx_status status = budget_check(s, bytes, &own);
+    if (status != RLX_OK)
+        return diag_fail(d, status, "%s \"%.*s\": %s", what, STR_ARG(name), own.first.message);
+    return b->ops->alloc(b, bytes, out, d);
+}
+
+/* A weight's copy is one thing: it cannot be cut. */
+rlx_status budget_copy_of(struct rlx_session *s, uint64_t key, uint64_t bytes, const bool *needs,
+                          struct weight_copy **out, struct diag *d)
+{
+    rlx_str name = STR("");
+
+    for (size_t i = 0; needs && i < s->model->param_count && !name.len; i++)
+        if (needs[i])
+            name = s->model->param[i].name;
+    if (s->desc.max_buffer && bytes > s->desc.max_buffer)
+        return memory_too_large("a copy of weights, of param", name, bytes, s->desc.max_buffer, d);
+    if (!store_has_copy(s->store, key, bytes))
+        TRY(budget_check(s, bytes, d));
+    return store_copy_of(s->store, key, bytes, needs, out, d);
+}
