@@ -65,23 +65,23 @@ TEST(contract, bucket_ladder_vector)
 
 static const char *const devices[] = {"cpu", "null"};
 
-struct memory {
+struct test_memory {
     struct backend *backend;
     struct buffer *buffer;
     struct diag diag;
 };
 
-static bool open_memory(struct test *t, struct memory *m, const char *device, uint64_t bytes)
+static bool open_memory(struct test *t, struct test_memory *m, const char *device, uint64_t bytes)
 {
     struct device_desc desc = {.mem = mem_default(), .threads = 1};
 
-    *m = (struct memory){0};
+    *m = (struct test_memory){0};
     diag_init(&m->diag, "contract");
     return expect_ok(t, backend_find(rlx_cstr(device))->open(&desc, &m->backend, &m->diag)) &&
            expect_ok(t, m->backend->ops->alloc(m->backend, bytes, &m->buffer, &m->diag));
 }
 
-static void close_memory(struct memory *m)
+static void close_memory(struct test_memory *m)
 {
     if (m->backend) {
         m->backend->ops->release(m->backend, m->buffer);
@@ -92,7 +92,7 @@ static void close_memory(struct memory *m)
 enum { ROOM = 96 };
 
 /* The whole buffer is what the model of it is. */
-static void expect_memory(struct test *t, struct memory *m, const uint8_t *want)
+static void expect_memory(struct test *t, struct test_memory *m, const uint8_t *want)
 {
     uint8_t got[ROOM];
 
@@ -104,7 +104,7 @@ static void expect_memory(struct test *t, struct memory *m, const uint8_t *want)
 TEST(contract, new_memory_is_zero)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct memory m;
+        struct test_memory m;
         const uint8_t zero[ROOM] = {0};
         if (open_memory(t, &m, devices[i], ROOM))
             expect_memory(t, &m, zero);
@@ -116,7 +116,7 @@ TEST(contract, new_memory_is_zero)
 TEST(contract, raw_ranges_of_any_alignment)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct memory m;
+        struct test_memory m;
         uint8_t model[ROOM] = {0}, data[ROOM], got[ROOM];
         if (open_memory(t, &m, devices[i], ROOM))
             for (uint64_t from = 0; from < 9; from++)
@@ -140,7 +140,7 @@ TEST(contract, raw_ranges_of_any_alignment)
 TEST(contract, copies_may_overlap)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct memory m;
+        struct test_memory m;
         uint8_t model[ROOM];
         if (open_memory(t, &m, devices[i], ROOM))
             for (uint64_t to = 20; to < 40; to += 3)
@@ -170,7 +170,7 @@ TEST(contract, odd_counts_of_narrow_types)
 
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
-            struct memory m;
+            struct test_memory m;
             const size_t size = rlx_dtype_size(types[k]);
             if (open_memory(t, &m, devices[i], ROOM))
                 for (size_t n = 0; n <= 7; n++) {
