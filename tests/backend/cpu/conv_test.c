@@ -29,6 +29,12 @@ static const struct shape shapes[] = {
     {1, 6, {1, 6, 6}, 8, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 1},
     /* more channels than a stretch holds */
     {1, 70, {1, 9, 9}, 40, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 1},
+    /* small images of many channels: whole runs of positions; the last of a line reaches back */
+    {1, 150, {1, 7, 7}, 64, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, 1},
+    {2, 40, {1, 7, 7}, 70, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 1},
+    {1, 33, {1, 27, 19}, 96, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}, 1},
+    {1, 130, {1, 5, 5}, 32, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, 1},
+    {2, 64, {3, 4, 8}, 64, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 2},
     /* one output channel per group, and a few */
     {2, 11, {1, 15, 18}, 11, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 11},
     {1, 6, {1, 30, 10}, 12, {1, 5, 5}, {1, 2, 2}, {0, 2, 2}, {1, 1, 1}, 6},
@@ -332,7 +338,7 @@ static uint16_t *as_f16(const float *x, int64_t n)
 
 TEST(conv, halves_are_rounded_once)
 {
-    static const size_t some[] = {1, 3, 6, 8, 11, 15};
+    static const size_t some[] = {1, 3, 6, 8, 11, 12, 13, 16, 20};
 
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
         const struct shape *s = &shapes[some[i]];
@@ -363,7 +369,7 @@ TEST(conv, halves_are_rounded_once)
 
 TEST(conv, what_is_outside_is_left_out)
 {
-    static const size_t some[] = {0, 2, 11, 14, 17};
+    static const size_t some[] = {0, 2, 12, 13, 16, 19, 22};
 
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
         const struct shape *s = &shapes[some[i]];
@@ -384,6 +390,51 @@ TEST(conv, what_is_outside_is_left_out)
             run_all_ways(t, &k, data, d.y, (size_t)d.outs * 4);
             expect_close(t, d.y, d.want, (size_t)d.outs, 0, 0);
         }
+        free_data(&d);
+    }
+}
+
+/* A copy that was packed for one size of image serves all the others. */
+TEST(conv, packed_weights_serve_images_of_other_sizes)
+{
+    static const int64_t side[] = {7, 8, 14, 3, 1, 40};
+    enum { SIDES = sizeof side / sizeof *side };
+    const struct shape shape = {1,         40,        {1, 7, 7}, 70, {1, 3, 3},
+                                {1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 1};
+
+    for (int i = 0; i < LEVELS * SIDES * SIDES; i++) {
+        const struct cpu_kernels *isa = level(i / (SIDES * SIDES));
+        struct shape from = shape, to = shape;
+        struct trial k = {0};
+        struct data d;
+        union ir_attr attr;
+        if (!isa)
+            continue;
+        from.in[1] = from.in[2] = side[i / SIDES % SIDES];
+        to.in[1] = to.in[2] = side[i % SIDES];
+        test_note(t, "packed for %d, run for %d at %s", (int)from.in[1], (int)to.in[1], isa->isa);
+        require(t, make_data(&to, &d));
+        k.kernel = isa->family[FAMILY_conv];
+        describe(&k, &to, &attr, RLX_DTYPE_f32, false, RLX_OP_none, false);
+        run(t, &k, (void *[]){d.x, d.w}, d.want, NULL, false);
+
+        describe(&k, &from, &attr, RLX_DTYPE_f32, false, RLX_OP_none, false);
+        size_t bytes = (size_t)k.kernel->pack_size(&k.call, 1).bytes;
+        void *copy = mem_alloc_aligned(mem_default(), bytes, 64);
+        require(t, copy != NULL);
+        k.in[1].data = d.w;
+        k.kernel->pack(&k.call, 1, copy);
+        describe(&k, &to, &attr, RLX_DTYPE_f32, false, RLX_OP_none, false);
+        k.in[0].data = d.x;
+        k.in[1].data = d.w;
+        k.in[1].packed = copy;
+        k.out.data = d.y;
+        size_t scratch = (size_t)k.kernel->scratch(&k.call);
+        k.call.scratch = mem_alloc_aligned(mem_default(), scratch, 64);
+        k.kernel->run(&k.call);
+        expect_close(t, d.y, d.want, (size_t)d.outs, 0, 0);
+        mem_free_aligned(mem_default(), k.call.scratch, scratch, 64);
+        mem_free_aligned(mem_default(), copy, bytes, 64);
         free_data(&d);
     }
 }

@@ -1,5 +1,5 @@
 /* conv_tiles.h: forward convolutions of f32, f16 and bf16, from planes: conv_tiles.c cuts them,
- * conv_tiles_run.c runs them. */
+ * conv_tiles_run.c runs them with vectors of positions, conv_lanes.c with vectors of channels. */
 #ifndef CPU_CONV_TILES_H
 #define CPU_CONV_TILES_H
 

@@ -10,12 +10,10 @@
  * Rows are output channels, an item is a group of an image. The inner loop (conv_micro.h) reads
  * weights from panels, a few rows side by side for each tap, and positions from planes, at any
  * alignment. Weights that do not change are packed when they are loaded. */
+#include "backend/cpu/kernels/conv_store.h"
 #include "backend/cpu/kernels/conv_tiles_core.h"
-#include "backend/cpu/kernels/row.h"
 
 enum { LINE_VECS = 4 }; /* vectors where one row is done alone */
-
-typedef vec_f32 loose_f32 __attribute__((aligned(4), may_alias));
 
 /* Some channels, each with all taps. */
 struct stretch {
@@ -149,26 +147,15 @@ static void find_runs(const struct job *job, struct columns *c)
 static void store_plain(const struct conv *v, const struct columns *c, const float *sum, float bias,
                         int64_t channel_at)
 {
-    const bool relu = v->act == RLX_OP_relu;
-
     for (int32_t i = 0; i < c->runs; i++) {
         const struct run *r = &c->run[i];
-        const float *restrict from = sum + r->at;
-        float *to = (float *)v->out->data + channel_at + r->to;
-        if (v->residual) {
-            const float *add = (const float *)v->residual->data + channel_at + r->to;
-            CPU_INDEPENDENT
-            for (int32_t j = 0; j < r->count; j++) {
-                float s = from[j] + bias + add[j];
-                to[j] = relu && s < 0 ? 0 : s;
-            }
-        } else if (relu) {
-            for (int32_t j = 0; j < r->count; j++)
-                to[j] = from[j] + bias < 0 ? 0 : from[j] + bias;
-        } else {
-            for (int32_t j = 0; j < r->count; j++)
-                to[j] = from[j] + bias;
-        }
+        int32_t j = 0;
+        for (; j + VEC_LANES <= r->count; j += VEC_LANES)
+            conv_store_vec(v, *(const loose_f32 *)(sum + r->at + j), bias, channel_at + r->to + j,
+                           VEC_LANES);
+        if (j < r->count)
+            conv_store_vec(v, load_some(sum + r->at + j, r->count - j), bias,
+                           channel_at + r->to + j, r->count - j);
     }
 }
 
@@ -179,15 +166,14 @@ static void store_panel(const struct job *job, int64_t image, int64_t group, int
     const struct conv *v = job->v;
     int64_t row = panel * job->t->rows, plane = windows_volume(v->out_dim);
     int64_t rows = cpu_min_i64(job->t->rows, v->m - row);
-    bool plain = v->out->dtype == RLX_DTYPE_f32 && (v->act == RLX_OP_none || v->act == RLX_OP_relu);
+    bool plain = conv_stores_plain(v);
 
     for (int64_t i = 0; i < rows; i++) {
         int64_t co = group * v->m + row + i;
         int64_t at = ((job->band.image + image) * v->groups * v->m + co) * plane;
         const float *sum = tile + i * TILE_COLS;
         if (plain) {
-            float bias = v->bias ? ((const float *)v->bias->data)[co] : -0.0f;
-            store_plain(v, c, sum, bias, at);
+            store_plain(v, c, sum, conv_plain_bias(v, co), at);
             continue;
         }
         for (int32_t k = 0; k < c->runs; k++)
@@ -421,16 +407,6 @@ static bool runs_lines(const struct tiles *t)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static void find_offsets(const struct conv *v, const struct tiles *t, const struct conv_band *b,
-                         int64_t *offset)
-{
-    for (int64_t i = 0; i < t->taps; i++) {
-        int64_t tap[3] = {i / (v->kernel[1] * v->kernel[2]), i / v->kernel[2] % v->kernel[1],
-                          i % v->kernel[2]};
-        offset[i] = conv_tap_offset(v, &t->planes, b, tap);
-    }
-}
-
 /* Lays out a part and finds out about its positions. */
 static void prepare_part(struct job *job, int64_t part, struct pool *pool, char *layout)
 {
@@ -443,7 +419,7 @@ static void prepare_part(struct job *job, int64_t part, struct pool *pool, char 
     job->image = t->planes.in_place ? v->src->data : planes;
     job->offset = offset;
     conv_planes_fill(v, &t->planes, &job->band, pool, planes);
-    find_offsets(v, t, &job->band, offset);
+    conv_tiles_offsets(v, t, &job->band, offset);
     job->vecs = conv_up(job->band.positions, VEC_LANES);
     job->panels = conv_panels(job->band.positions);
     job->row_tasks = conv_up(t->row_panels, t->row_task);
@@ -480,24 +456,14 @@ static void run_own(void *ctx, int64_t begin, int64_t end, int worker)
     }
 }
 
-void conv_tiles_run(const struct conv *v, struct pool *pool, void *scratch)
+void conv_rows_run(const struct conv *v, const struct tiles *t, const struct conv_room *room,
+                   struct pool *pool)
 {
-    struct tiles t;
+    struct job job = {
+        .v = v, .t = t, .weights = room->weights, .layout = room->layout, .own = room->own};
+    int64_t parts = conv_planes_parts(v, &t->planes);
 
-    if (!conv_tiles_make(v, &t))
-        return;
-    int64_t parts = conv_planes_parts(v, &t.planes), layouts = t.own ? gemm_workers(pool) : 1;
-    struct job job = {.v = v, .t = &t, .weights = v->w->data, .layout = scratch};
-    char *panels = job.layout + layouts * (t.image_bytes + t.tap_bytes);
-
-    job.own = panels + t.pack_bytes;
-    if (v->w->packed) {
-        job.weights = (const float *)((const struct packed_head *)v->w->packed + 1);
-    } else if (conv_tiles_packs(v, &t)) {
-        conv_tiles_pack_all(v, &t, pool, (float *)panels);
-        job.weights = (const float *)panels;
-    }
-    if (t.own) {
+    if (t->own) {
         cpu_for(pool, parts, 1, run_own, &job);
         return;
     }
