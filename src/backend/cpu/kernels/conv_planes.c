@@ -1,5 +1,6 @@
 /* conv_planes.c: images become planes for a convolution to read (conv_planes.h). */
 #include "backend/cpu/kernels/conv_planes.h"
+#include "backend/cpu/kernels/gemm_vec.h"
 
 static const double waste_most = 1.6;             /* positions computed for each output */
 static const int64_t part_most = 4 << 20;         /* bytes of a part, if it can be cut */
@@ -157,10 +158,53 @@ struct inside {
     int64_t lo, hi;
 };
 
+#if defined(__AVX512F__)
+/* Bits lo .. hi-1 of 32. */
+static inline uint32_t bits_between(int64_t lo, int64_t hi)
+{
+    lo = cpu_max_i64(lo, 0);
+    hi = cpu_min_i64(hi, 32);
+    return lo < hi ? UINT32_MAX >> (32 - hi) & UINT32_MAX << lo : 0;
+}
+
+/* Rows are short, often shorter than a vector: zeros and elements go together, by masks. from:
+ * where element 0 would be, which may be outside and is not read then. */
+static void fill_row_f32(const struct inside *in, uintptr_t from, int64_t step, int64_t n,
+                         float *to)
+{
+    const __m512i even =
+        _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+
+    for (int64_t j = 0; j < n; j += 16) {
+        int64_t lo = in->lo - j, hi = in->hi - j;
+        const float *at = (const float *)(from + (uintptr_t)(j * step * 4));
+        __mmask16 inside = (__mmask16)bits_between(lo, cpu_min_i64(hi, 16));
+        __m512 x;
+        if (step == 1) {
+            x = _mm512_maskz_loadu_ps(inside, at);
+        } else {
+            uint32_t read = bits_between(2 * lo, 2 * cpu_min_i64(hi, 16) - 1);
+            __m512 low = _mm512_maskz_loadu_ps((__mmask16)read, at);
+            __m512 high = _mm512_maskz_loadu_ps((__mmask16)(read >> 16), at + 16);
+            x = _mm512_permutex2var_ps(low, even, high);
+        }
+        _mm512_mask_storeu_ps(to + j, (__mmask16)bits_between(0, cpu_min_i64(n - j, 16)), x);
+    }
+}
+#endif
+
 /* One row of n elements; at: where element lo is in the source. */
 static void fill_row(const struct conv *v, const struct inside *in, int64_t at, int64_t n,
                      float *to)
 {
+#if defined(__AVX512F__)
+    int64_t step = v->stride[2];
+    if (v->src->dtype == RLX_DTYPE_f32 && step <= 2) {
+        uintptr_t first = (uintptr_t)v->src->data + (uintptr_t)((at - in->lo * step) * 4);
+        fill_row_f32(in, first, step, n, to);
+        return;
+    }
+#endif
     for (int64_t j = 0; j < in->lo; j++)
         to[j] = 0;
     if (in->lo < in->hi)
