@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *default_resize(void *user, void *ptr, size_t old_size, size_t new_size)
 {
@@ -70,12 +71,23 @@ static bool aligned_total(size_t bytes, size_t align, size_t *total)
            size_add(*total, align - 1, total);
 }
 
+static void ask_for_huge_pages(void *ptr, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    (void)madvise(ptr, bytes / MEM_HUGE_PAGE * MEM_HUGE_PAGE, MADV_HUGEPAGE);
+#else
+    (void)ptr, (void)bytes; /* the system does as it likes */
+#endif
+}
+
+/* Pages keep the size they had when they were touched first, so zeroing comes after asking. */
 void *mem_alloc_aligned(const rlx_allocator *a, size_t bytes, size_t align)
 {
+    bool zero = a->resize == default_resize; /* as in mem_alloc */
     size_t total;
     if (!aligned_total(bytes, align, &total))
         return NULL;
-    char *raw = mem_alloc(a, total);
+    char *raw = zero ? calloc(1, total) : a->resize(a->user, NULL, 0, total);
     if (!raw)
         return NULL;
 
@@ -83,6 +95,10 @@ void *mem_alloc_aligned(const rlx_allocator *a, size_t bytes, size_t align)
     uintptr_t mask = (uintptr_t)align - 1;
     char *ptr = raw + sizeof raw + (size_t)(((from + mask) & ~mask) - from);
     memcpy(ptr - sizeof raw, &raw, sizeof raw);
+    if (align >= MEM_HUGE_PAGE)
+        ask_for_huge_pages(ptr, bytes);
+    if (!zero)
+        memset(ptr, 0, bytes);
     return ptr;
 }
 

@@ -13,7 +13,9 @@ void *mem_alloc(const rlx_allocator *a, size_t bytes);
 void *mem_resize(const rlx_allocator *a, void *ptr, size_t old_bytes, size_t bytes);
 void mem_free(const rlx_allocator *a, void *ptr, size_t bytes); /* NULL is fine */
 
-/* For alignments above that of max_align_t (a power of two); freed with the same numbers. */
+/* For alignments above that of max_align_t (a power of two); freed with the same numbers. Memory
+ * that begins where a huge page may is asked for in such pages. */
+#define MEM_HUGE_PAGE ((size_t)2 << 20)
 void *mem_alloc_aligned(const rlx_allocator *a, size_t bytes, size_t align);
 void mem_free_aligned(const rlx_allocator *a, void *ptr, size_t bytes, size_t align);
 

@@ -98,6 +98,25 @@ TEST(mem, aligned_blocks_are_aligned_and_zeroed)
     expect_no_leak(t, &count);
 }
 
+/* The system may have no huge pages to give; the memory is as good without them. */
+TEST(mem, blocks_in_huge_pages_are_aligned_and_zeroed)
+{
+    const size_t bytes = 2 * MEM_HUGE_PAGE + 5;
+    struct test_alloc count = {0};
+    const rlx_allocator counting = test_allocator(&count);
+    const rlx_allocator *each[] = {&counting, mem_default()};
+
+    for (int i = 0; i < 2; i++) {
+        char *p = mem_alloc_aligned(each[i], bytes, MEM_HUGE_PAGE);
+        require(t, p != NULL);
+        expect_eq(t, (uintptr_t)p % MEM_HUGE_PAGE, 0);
+        expect(t, all_zero(p, bytes));
+        memset(p, 0xff, bytes);
+        mem_free_aligned(each[i], p, bytes, MEM_HUGE_PAGE);
+    }
+    expect_no_leak(t, &count);
+}
+
 TEST(mem, aligned_refuses_what_cannot_be)
 {
     struct test_alloc count = {0};

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,19 +77,7 @@ static void cpu_describe(const struct backend *b, struct target *out)
  * third of a run that does little else. */
 static size_t alignment_of(uint64_t bytes)
 {
-    const size_t huge_page = 2u << 20;
-    return bytes >= 2 * huge_page ? huge_page : ALIGNMENT;
-}
-
-static void ask_for_huge_pages(struct buffer *buf)
-{
-#ifdef MADV_HUGEPAGE
-    size_t align = alignment_of(buf->bytes);
-    if (align > ALIGNMENT)
-        (void)madvise(buf->data, (size_t)buf->bytes / align * align, MADV_HUGEPAGE);
-#else
-    (void)buf; /* the system does as it likes */
-#endif
+    return bytes >= 2 * MEM_HUGE_PAGE ? MEM_HUGE_PAGE : ALIGNMENT;
 }
 
 static rlx_status cpu_alloc(struct backend *b, uint64_t bytes, struct buffer **out, struct diag *d)
@@ -106,7 +93,6 @@ static rlx_status cpu_alloc(struct backend *b, uint64_t bytes, struct buffer **o
         mem_free(b->mem, buf, sizeof *buf);
         return diag_no_memory(d, (size_t)bytes);
     }
-    ask_for_huge_pages(buf);
     *out = buf;
     return RLX_OK;
 }
