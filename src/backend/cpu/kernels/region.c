@@ -37,7 +37,9 @@ struct region {
 
     const struct cpu_tensor *in, *out; /* out: its type; its data moves with a batch */
     char *out_data;
-    bool streams; /* results go past the caches */
+    int64_t count; /* of the output, or of a batch's part */
+    int64_t span;  /* elements of a tile */
+    bool streams;  /* results go past the caches */
 };
 
 static rlx_dtype in_tile(rlx_dtype d)
@@ -167,6 +169,18 @@ static void prepare_step(struct region *r, int32_t k)
     r->type[r->inputs + k] = s->type;
 }
 
+/* A tile's bytes hold twice as many elements where none has eight bytes. */
+static int64_t span_of(const struct region *r)
+{
+    for (int32_t i = 0; i < r->inputs + r->len; i++)
+        if (cpu_size(r->type[i]) > 4)
+            return CPU_TILE;
+    for (int32_t k = 0; k < r->len; k++)
+        if (cpu_size(r->step[k].operand) > 4)
+            return CPU_TILE;
+    return 2 * CPU_TILE;
+}
+
 static void prepare(struct region *r)
 {
     int32_t *tile_of = r->spare + r->len;
@@ -178,6 +192,7 @@ static void prepare(struct region *r)
         prepare_step(r, k);
         r->step[k].tile = tile_of[k];
     }
+    r->span = span_of(r);
 }
 
 /* [n, c, h, w] read at [n, c, y/2, x/2] by an output [n, c, 2h, 2w]: each of y and x is two axes,
@@ -244,7 +259,7 @@ static struct value operand(const struct region *r, const struct worker *w, int3
 /* To f16 and bf16 and back, so that the rounding happens. */
 static void cast_step(rlx_dtype from, rlx_dtype to, const void *x, void *out, int64_t n)
 {
-    CPU_TILE_OF(uint16_t, half);
+    CPU_TILE_ANY(half);
 
     if (cpu_is_half(to)) {
         cpu_row_cast(in_tile(from), to, x, half, n);
@@ -297,6 +312,22 @@ static void store(const struct region *r, const struct value *v, char *to, int64
         cpu_copy_strided(to + size, to, size, n - 1, 0);
 }
 
+/* Of what dense inputs hold some tiles further on, step k fetches its share: all of it at once
+ * would keep the step's own reads waiting. */
+static void fetch_share(const struct region *r, int64_t pos, int32_t k)
+{
+    enum { AHEAD = 4 }; /* tiles */
+    int64_t share = r->span / r->len, from = pos + AHEAD * r->span + k * share;
+
+    if (from + share > r->count)
+        return;
+    for (int32_t i = 0; i < r->inputs; i++) {
+        const struct cpu_view *v = &r->view[i];
+        if (v->rank == 1 && v->stride[0] == 1)
+            cpu_prefetch(v->data + from * v->size, share * v->size);
+    }
+}
+
 static void region_range(void *ctx, int64_t begin, int64_t end, int number)
 {
     const struct region *r = ctx;
@@ -307,13 +338,15 @@ static void region_range(void *ctx, int64_t begin, int64_t end, int number)
         CPU_TILE_ANY(result);
         char *place = r->out_data + pos * (int64_t)cpu_size(type);
         char *to = r->streams ? (char *)result : place;
-        int64_t n = cpu_view_span(r->view, r->inputs, pos, cpu_min_i64(end - pos, CPU_TILE));
+        int64_t n = cpu_view_span(r->view, r->inputs, pos, cpu_min_i64(end - pos, r->span));
 
         load_inputs(r, &w, pos, n);
         for (int32_t k = 0; k < r->len; k++) {
             const struct region_step *s = &r->step[k];
             bool straight = k == r->len - 1 && !cpu_is_half(type);
             void *out = straight ? to : w.step_tile + (int64_t)s->tile * CPU_TILE_BYTES;
+            if (r->streams)
+                fetch_share(r, pos, k);
             w.value[r->inputs + k] = run_step(r, &w, s, out, n);
         }
         store(r, &w.value[r->inputs + r->len - 1], to, n);
@@ -328,6 +361,10 @@ static void region_range(void *ctx, int64_t begin, int64_t end, int number)
 static void run_over(struct region *r, struct pool *pool, int64_t count)
 {
     int64_t grain = cpu_max_i64(2048, 65536 / (r->len + 1)) / CPU_TILE * CPU_TILE;
+
+    r->count = count;
+    if (r->streams)
+        grain = cpu_stream_block(count) / CPU_TILE * CPU_TILE;
     cpu_for(pool, count, grain, region_range, r);
 }
 
