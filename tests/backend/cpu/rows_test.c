@@ -40,6 +40,12 @@ static float *numbers(int64_t n, uint32_t seed)
     return x;
 }
 
+/* Room for n of them where results may go past the caches a vector at a time. */
+static float *room(int64_t n)
+{
+    return aligned_alloc(64, ((size_t)n * sizeof(float) + 63) / 64 * 64);
+}
+
 static void run_once(struct test *t, const struct cpu_kernel *k, struct cpu_call c,
                      struct pool *pool)
 {
@@ -100,14 +106,14 @@ static void softmax_reference(const float *x, float *y, int64_t rows, int64_t n)
 
 TEST(rows, softmax_of_rows_of_any_length)
 {
-    static const int64_t size[][2] = {{40001, 107}, {3, 40011}, {9, 40000}, {2, 300007},
-                                      {17, 1},      {5, 15},    {5, 64},    {1, 65}};
+    static const int64_t size[][2] = {{40001, 107}, {4099, 1024}, {3, 40011},
+                                      {9, 40000},   {2, 300007},  {17, 1},
+                                      {5, 15},      {5, 64},      {1, 65}};
     const union ir_attr attr = {.softmax = {1}};
 
     for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
         int64_t rows = size[i][0], n = size[i][1], count = rows * n;
-        float *x = numbers(count, 5), *y = malloc((size_t)count * 4),
-              *want = malloc((size_t)count * 4);
+        float *x = numbers(count, 5), *y = room(count), *want = malloc((size_t)count * 4);
         float *copy = malloc((size_t)count * 4);
         require(t, x && y && want && copy);
         for (int64_t k = 0; k < n && rows > 2; k++) { /* a row of -Inf, and one with little else */
@@ -168,7 +174,8 @@ TEST(rows, softmax_of_halves_and_bad_numbers)
 /* ---- norms --------------------------------------------------------------------------------- */
 
 static void norm_reference(const float *x, const float *residual, const float *gamma,
-                           const float *beta, float *y, int64_t rows, int64_t n, bool centred)
+                           const float *beta, float *y, int64_t rows, int64_t n, bool centred,
+                           double eps)
 {
     for (int64_t r = 0; r < rows; r++) {
         double mean = 0, squares = 0;
@@ -182,21 +189,22 @@ static void norm_reference(const float *x, const float *residual, const float *g
         for (int64_t i = 0; i < n; i++) {
             double v = (double)x[r * n + i] + (residual ? (double)residual[r * n + i] : 0) - mean;
             y[r * n + i] =
-                (float)(v / sqrt(squares / (double)n + 1e-5) * (double)gamma[i] + (double)beta[i]);
+                (float)(v / sqrt(squares / (double)n + eps) * (double)gamma[i] + (double)beta[i]);
         }
     }
 }
 
 TEST(rows, norms_of_rows_of_any_length)
 {
-    static const int64_t size[][2] = {{40001, 107}, {3, 40011}, {20, 40000}, {2, 300007}, {17, 1}};
+    static const int64_t size[][2] = {{40001, 107}, {4099, 1024}, {3, 40011},
+                                      {20, 40000},  {2, 300007},  {17, 1}};
 
     for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
         int64_t rows = size[i][0], n = size[i][1], count = rows * n;
         float *x = numbers(count, 7), *residual = numbers(count, 8),
               *copy = malloc((size_t)count * 4);
         float *gamma = numbers(n, 9), *beta = numbers(n, 10);
-        float *y = malloc((size_t)count * 4), *want = malloc((size_t)count * 4);
+        float *y = room(count), *want = malloc((size_t)count * 4);
         require(t, x && residual && gamma && beta && y && want && copy);
         for (int way = 0; way < 3; way++) {
             static const enum op_family family[] = {FAMILY_layer_norm, FAMILY_rms_norm,
@@ -206,7 +214,8 @@ TEST(rows, norms_of_rows_of_any_length)
             const union ir_attr attr[] = {{.layer_norm = {1, 1e-5f}},
                                           {.rms_norm = {1, 1e-5f}},
                                           {.fused_residual_norm = {false, 1e-5f}}};
-            norm_reference(x, way == 2 ? residual : NULL, gamma, beta, want, rows, n, way != 1);
+            norm_reference(x, way == 2 ? residual : NULL, gamma, beta, want, rows, n, way != 1,
+                           1e-5);
             for (int l = 0; l < LEVELS; l++) {
                 if (!level(l))
                     continue;
@@ -228,6 +237,43 @@ TEST(rows, norms_of_rows_of_any_length)
         }
         free(x), free(residual), free(gamma), free(beta), free(y), free(want), free(copy);
     }
+}
+
+/* Squares that are no floats, and values close together. */
+TEST(rows, norms_of_extreme_values)
+{
+    enum { ROWS = 6, N = 1000 };
+    static const float scale[ROWS] = {1e-25f, 1, 1e18f, 1e25f, 0.25f, 0};
+    static const float about[ROWS] = {0, 0, 0, 0, 1e6f, 3};
+    const float eps = 1e-40f;
+    const union ir_attr attr[] = {{.layer_norm = {1, eps}}, {.rms_norm = {1, eps}}};
+    float *x = numbers(ROWS * N, 14), gamma[N], beta[N], y[ROWS * N], want[ROWS * N];
+
+    require(t, x != NULL);
+    for (int i = 0; i < N; i++)
+        gamma[i] = 1 + (float)(i % 7), beta[i] = (float)(i % 5);
+    for (int i = 0; i < ROWS * N; i++)
+        x[i] = x[i] * scale[i / N] + about[i / N];
+    for (int way = 0; way < 2; way++) {
+        norm_reference(x, NULL, gamma, beta, want, ROWS, N, way == 0, (double)eps);
+        for (int l = 0; l < LEVELS; l++) {
+            if (!level(l))
+                continue;
+            const struct cpu_tensor in[3] = {matrix(x, RLX_DTYPE_f32, ROWS, N),
+                                             vector(gamma, RLX_DTYPE_f32, N),
+                                             vector(beta, RLX_DTYPE_f32, N)};
+            const struct cpu_tensor out = matrix(y, RLX_DTYPE_f32, ROWS, N);
+            test_note(t, "op %d at %s", way, level(l)->isa);
+            run(t, level(l)->family[way ? FAMILY_rms_norm : FAMILY_layer_norm],
+                (struct cpu_call){.op = way ? RLX_OP_rms_norm : RLX_OP_layer_norm,
+                                  .attr = &attr[way],
+                                  .in_count = 3,
+                                  .in = in,
+                                  .out = &out});
+            expect_close(t, y, want, ROWS * N, 2e-6, 2e-6);
+        }
+    }
+    free(x);
 }
 
 /* ---- elements ------------------------------------------------------------------------------ */
@@ -256,6 +302,43 @@ TEST(rows, large_results_of_elementwise_ops)
         expect_eq(t, wrong, 0);
     }
     free(x), free(y), free(b);
+}
+
+TEST(rows, large_results_of_chains)
+{
+    enum { ROWS = 4099, N = 1025 };
+    const rlx_chain_step chain[3] = {
+        {.op = RLX_OP_mul, .in = {RLX_CHAIN_INPUT(0), RLX_CHAIN_INPUT(1)}},
+        {.op = RLX_OP_add, .in = {0, RLX_CHAIN_INPUT(2)}},
+        {.op = RLX_OP_relu, .in = {1}},
+    };
+    const union ir_attr attr = {.elementwise_region = {.chain = {chain, 3}}};
+    const float half = 0.5f;
+    float *x = numbers(ROWS * N, 15), *row = numbers(N, 16), *y = room(ROWS * N);
+
+    require(t, x && row && y);
+    for (int l = 0; l < LEVELS; l++) {
+        if (!level(l))
+            continue;
+        const struct cpu_tensor in[3] = {matrix(x, RLX_DTYPE_f32, ROWS, N),
+                                         vector(row, RLX_DTYPE_f32, N),
+                                         vector((void *)(uintptr_t)&half, RLX_DTYPE_f32, 1)};
+        const struct cpu_tensor out = matrix(y, RLX_DTYPE_f32, ROWS, N);
+        int64_t wrong = 0;
+        test_note(t, "at %s", level(l)->isa);
+        run(t, level(l)->family[FAMILY_elementwise_region],
+            (struct cpu_call){.op = RLX_OP_elementwise_region,
+                              .attr = &attr,
+                              .in_count = 3,
+                              .in = in,
+                              .out = &out});
+        for (int64_t i = 0; i < (int64_t)ROWS * N; i++) {
+            float v = x[i] * row[i % N] + half;
+            wrong += y[i] != (v < 0 ? 0 : v);
+        }
+        expect_eq(t, wrong, 0);
+    }
+    free(x), free(row), free(y);
 }
 
 /* ---- transposes ---------------------------------------------------------------------------- */

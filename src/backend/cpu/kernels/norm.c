@@ -1,5 +1,6 @@
 /* norm.c: statistics of normalised sets, and rows normalised with them (norm.h). */
 #include "backend/cpu/kernels/norm.h"
+#include "backend/cpu/kernels/vec_math.h"
 
 /* ---- sets ---------------------------------------------------------------------------------- */
 
@@ -45,89 +46,7 @@ void norm_groups(struct norm *n, const struct cpu_tensor *x, int64_t groups, flo
     cut(n);
 }
 
-/* ---- moments ------------------------------------------------------------------------------- */
-
-enum { LANES = 16 };
-
-static double add_lanes(const double *lane)
-{
-    double sum[LANES];
-
-    memcpy(sum, lane, sizeof sum);
-    for (int n = LANES / 2; n > 0; n /= 2)
-        for (int l = 0; l < n; l++)
-            sum[l] += sum[l + n];
-    return sum[0];
-}
-
-/* The sums of v over n elements x, in LANES interleaved parts. */
-#define LANE_SUM(T, v)                                 \
-    do {                                               \
-        const T *p_ = row;                             \
-        double lane_[LANES] = {0};                     \
-        int64_t i_ = 0;                                \
-        for (; i_ + LANES <= n; i_ += LANES) {         \
-            for (int l_ = 0; l_ < LANES; l_++) {       \
-                double x = (double)p_[i_ + l_] - from; \
-                lane_[l_] += (v);                      \
-            }                                          \
-        }                                              \
-        for (int l_ = 0; i_ < n; i_++, l_++) {         \
-            double x = (double)p_[i_] - from;          \
-            lane_[l_] += (v);                          \
-        }                                              \
-        return add_lanes(lane_);                       \
-    } while (0)
-
-static double sum_f32(const void *row, int64_t n, double from)
-{
-    LANE_SUM(float, x);
-}
-
-static double sum_f64(const void *row, int64_t n, double from)
-{
-    LANE_SUM(double, x);
-}
-
-static double squares_f32(const void *row, int64_t n, double from)
-{
-    LANE_SUM(float, (x) * (x));
-}
-
-static double squares_f64(const void *row, int64_t n, double from)
-{
-    LANE_SUM(double, (x) * (x));
-}
-
-/* Sum of x - from, or of its square, over n elements. */
-static double sum_row(rlx_dtype dtype, const void *x, int64_t n, double from, bool square)
-{
-    CPU_TILE_OF(float, tile);
-    double sum = 0;
-
-    if (dtype == RLX_DTYPE_f32)
-        return square ? squares_f32(x, n, from) : sum_f32(x, n, from);
-    if (dtype == RLX_DTYPE_f64)
-        return square ? squares_f64(x, n, from) : sum_f64(x, n, from);
-    for (int64_t at = 0; at < n; at += CPU_TILE) {
-        int64_t part = cpu_min_i64(CPU_TILE, n - at);
-        cpu_load_f32(dtype, (const uint16_t *)x + at, tile, part);
-        sum += square ? squares_f32(tile, part, from) : sum_f32(tile, part, from);
-    }
-    return sum;
-}
-
-struct norm_moments norm_moments_of(rlx_dtype dtype, const void *x, int64_t count, bool centred)
-{
-    struct norm_moments m = {0};
-
-    if (centred) {
-        double first = cpu_get_f64(dtype, x, 0);
-        m.mean = first + sum_row(dtype, x, count, first, false) / (double)count;
-    }
-    m.squares = sum_row(dtype, x, count, m.mean, true);
-    return m;
-}
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 static struct norm_stat finish(const struct norm *n, double mean, double squares)
 {
@@ -273,6 +192,11 @@ static void apply_f64(const double *x, double *y, int64_t n, struct norm_stat s,
         APPLY(double, x, (v - s.mean) * s.factor * g[0] + b[0]);
 }
 
+static bool f32_holds(struct norm_stat s)
+{
+    return s.factor > 1e-30 && s.factor < 1e30 && fabs(s.mean) < 1e30;
+}
+
 /* Statistics that f32 cannot hold: rare, and slow. */
 static void apply_extreme(const float *x, float *y, int64_t n, struct norm_stat s, const float *g,
                           const float *b, int step)
@@ -287,7 +211,7 @@ static void apply_extreme(const float *x, float *y, int64_t n, struct norm_stat 
 static void apply_f32(const float *x, float *y, int64_t n, struct norm_stat s, const float *g,
                       const float *b, int step)
 {
-    if (!(s.factor > 1e-30 && s.factor < 1e30 && fabs(s.mean) < 1e30)) {
+    if (!f32_holds(s)) {
         apply_extreme(x, y, n, s, g, b, step);
         return;
     }
@@ -298,6 +222,19 @@ static void apply_f32(const float *x, float *y, int64_t n, struct norm_stat s, c
         float g0 = g[0], b0 = b[0];
         APPLY(float, x, ((v - high) - low) * factor * g0 + b0);
     }
+}
+
+bool norm_stream(const float *x, float *y, int64_t n, struct norm_stat s, const float *g,
+                 const float *b)
+{
+    if (!vec_streams_to(y, n) || !f32_holds(s))
+        return false;
+    float high = (float)s.mean, low = (float)(s.mean - (double)high), factor = (float)s.factor;
+    for (int64_t i = 0; i < n; i += VEC_F32) {
+        vec_f32 v = (vec_load(x + i) - high) - low;
+        vec_stream(y + i, v * factor * vec_load(g + i) + vec_load(b + i));
+    }
+    return true;
 }
 
 void norm_apply(rlx_dtype x_type, const void *x, rlx_dtype y_type, void *y, int64_t n,

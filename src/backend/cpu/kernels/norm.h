@@ -6,9 +6,10 @@
  *     layer_norm, rms_norm    size: the axis           outer, inner: the axes around it
  *     group_norm              size: a group's channels and places      inner: 1
  *
- * Statistics are f64 whatever x is: two passes, the first for the mean, taken from the set's first
- * element, so that large values close together lose nothing. A set that lies together is cut into
- * blocks, for threads to share; their moments are joined in order. */
+ * Statistics are f64, and so are sums, but for those of a few f32: two passes, the first for the
+ * mean, taken from the set's first element, so that large values close together lose nothing. A set
+ * that lies together is cut into blocks, for threads to share; their moments are joined in order.
+ */
 #ifndef CPU_KERNELS_NORM_H
 #define CPU_KERNELS_NORM_H
 
@@ -39,6 +40,7 @@ struct norm_moments {
 #define norm_columns CPU_NAME(norm_columns)
 #define norm_all CPU_NAME(norm_all)
 #define norm_apply CPU_NAME(norm_apply)
+#define norm_stream CPU_NAME(norm_stream)
 #define norm_widen CPU_NAME(norm_widen)
 
 /* Sets along an axis, or of [n, c, ...] in groups of channels. */
@@ -79,6 +81,10 @@ void norm_all(const struct norm *n, struct pool *pool, struct norm_moments *mome
  * and a beta for each element; 0: one for all. y may be x if their types are the same. */
 void norm_apply(rlx_dtype x_type, const void *x, rlx_dtype y_type, void *y, int64_t n,
                 struct norm_stat s, const void *gamma, const void *beta, int step);
+
+/* The same for f32 and step 1, past the caches; false if that cannot be, and nothing is done. */
+bool norm_stream(const float *x, float *y, int64_t n, struct norm_stat s, const float *gamma,
+                 const float *beta);
 
 /* What norm_apply computes in for this type. */
 static inline rlx_dtype norm_wide(rlx_dtype d)

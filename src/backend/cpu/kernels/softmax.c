@@ -231,16 +231,17 @@ static void store_tile(const struct softmax_job *j, char *y, const float *e, int
     cpu_stream_out(y, result, n * (int64_t)cpu_size(d));
 }
 
-/* One row; next: where the one after it is, or NULL. e: a row of the worker's own. */
-static void softmax_row(const struct softmax_job *j, const char *x, char *y, const char *next,
-                        float *e)
+/* e times the scale as elements of y. */
+static void scale_row(const struct softmax_job *j, char *y, const float *e, float scale)
 {
-    rlx_dtype d = j->x->dtype;
+    rlx_dtype d = j->y->dtype;
     int64_t size = (int64_t)cpu_size(d);
-    const float *from = cpu_as_f32(d, x, e, j->n);
-    float top = shift_of(row_largest(from, j->n));
-    float scale = (float)softmax_scale(exp_row(from, e, j->n, top, next, size));
 
+    if (j->streams && d == RLX_DTYPE_f32 && vec_streams_to(y, j->n)) {
+        for (int64_t i = 0; i < j->n; i += VEC_F32)
+            vec_stream((float *)(void *)y + i, vec_load(e + i) * scale);
+        return;
+    }
     for (int64_t i = 0; i < j->n; i += CPU_TILE) {
         int64_t part = cpu_min_i64(j->n - i, CPU_TILE);
         CPU_TILE_OF(float, result);
@@ -250,6 +251,18 @@ static void softmax_row(const struct softmax_job *j, const char *x, char *y, con
         if (to == result)
             store_tile(j, y + i * size, result, part);
     }
+}
+
+/* One row; next: where the one after it is, or NULL. e: a row of the worker's own. */
+static void softmax_row(const struct softmax_job *j, const char *x, char *y, const char *next,
+                        float *e)
+{
+    rlx_dtype d = j->x->dtype;
+    int64_t size = (int64_t)cpu_size(d);
+    const float *from = cpu_as_f32(d, x, e, j->n);
+    float top = shift_of(row_largest(from, j->n));
+
+    scale_row(j, y, e, (float)softmax_scale(exp_row(from, e, j->n, top, next, size)));
 }
 
 static void softmax_row_f64(const double *x, double *y, int64_t n)

@@ -44,20 +44,50 @@ static inline vec_f32 vec_max(vec_f32 x, vec_f32 y)
 
 static inline float vec_largest(vec_f32 v)
 {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps(v);
+#else
     float most = v[0];
 
     for (int i = 1; i < VEC_F32; i++)
         most = v[i] > most ? v[i] : most;
     return most;
+#endif
 }
 
 static inline double vec_sum(vec_f32 v)
 {
+#if defined(__AVX512F__)
+    __m256 low = _mm512_castps512_ps256(v);
+    __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
+    return _mm512_reduce_add_pd(_mm512_cvtps_pd(low) + _mm512_cvtps_pd(high));
+#else
     double sum = 0;
 
     for (int i = 0; i < VEC_F32; i++)
         sum += (double)v[i];
     return sum;
+#endif
+}
+
+/* Past the caches (common.h); p lies as vec_streams_to wants it. */
+static inline void vec_stream(float *p, vec_f32 v)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_ps(p, v);
+#elif defined(__AVX2__)
+    _mm256_stream_ps(p, v);
+#elif defined(__SSE2__)
+    _mm_stream_ps(p, v);
+#else
+    vec_store(p, v);
+#endif
+}
+
+/* Whether n elements from p on are whole vectors that vec_stream takes. */
+static inline bool vec_streams_to(const void *p, int64_t n)
+{
+    return (uintptr_t)p % GEMM_VEC == 0 && n % VEC_F32 == 0;
 }
 
 /* x 2^k, for whole k from -154 to 131 as far as the result is a float. */
