@@ -126,6 +126,8 @@ static rlx_status renew(rlx_session *s, struct handle *h, struct diag *d)
     TRY(budget_alloc(s, "handle", handle_name(s, h), bytes, &made, d));
     if (!h->buffer)
         drop_programs(s);
+    else
+        reload_programs(s);
     b->ops->release(b, h->buffer);
     h->buffer = made;
     h->bytes = bytes;
@@ -386,9 +388,11 @@ rlx_status handle_fit(rlx_session *s, struct handle *h, const struct ir_type *wa
     if (status == RLX_OK)
         status = copy_value(s, h, &before, d);
     if (status != RLX_OK) {
+        s->device->backend->ops->release(s->device->backend, h->buffer);
         *h = before;
         return status;
     }
+    reload_programs(s);
     s->device->backend->ops->release(s->device->backend, before.buffer);
     return RLX_OK;
 }

@@ -269,6 +269,8 @@ int64_t upper_dim(struct rlx_session *s, ir_dim dim);
 rlx_status choose_program(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
 rlx_status compile_static(struct rlx_session *s, struct diag *d); /* of a model without symbols */
 void drop_programs(struct rlx_session *s);
+/* A buffer that programs read was replaced: they are to look where it is now. */
+void reload_programs(struct rlx_session *s);
 struct session_program *current_program(struct rlx_session *s);
 
 /* handle.c, feed.c */

@@ -38,6 +38,13 @@ void drop_programs(rlx_session *s)
     upload_forget(s);
 }
 
+/* Comparing buffers would not do: a new one may have the address of one that is gone. */
+void reload_programs(rlx_session *s)
+{
+    for (size_t i = 0; i < s->program_count; i++)
+        s->program[i].program->loaded = false;
+}
+
 static bool in_flight(const rlx_session *s, const struct program *p)
 {
     for (size_t i = 0; i < s->desc.in_flight; i++)
