@@ -76,6 +76,16 @@ static void sum_halves(rlx_dtype dtype, const uint16_t *a, const uint16_t *b, co
     }
 }
 
+/* `part` elements of a row straight past the caches, where that is possible. */
+static bool stream_piece(const struct residual *r, const char *row, int64_t at, int64_t part,
+                         struct norm_stat s, char *y)
+{
+    const float *gamma = r->gamma, *beta = r->beta, *x = (const float *)(const void *)row;
+
+    return r->c->out->dtype == RLX_DTYPE_f32 &&
+           norm_stream(x + at, (float *)(void *)y, part, s, gamma + at, beta + at);
+}
+
 /* The result of row k. more: the next row is wanted too, and may be fetched meanwhile. */
 static void write_row(const struct residual *r, int64_t k, const char *row, struct norm_stat s,
                       bool more)
@@ -94,6 +104,8 @@ static void write_row(const struct residual *r, int64_t k, const char *row, stru
             cpu_prefetch(cpu_at(&in[1], (k + 1) * n + at), part * size);
         }
         char *y = cpu_at(out, k * n + at);
+        if (r->streams && stream_piece(r, row, at, part, s, y))
+            continue;
         norm_apply(wide, row + at * wide_size, out->dtype, r->streams ? (char *)result : y, part, s,
                    (const char *)r->gamma + at * wide_size, (const char *)r->beta + at * wide_size,
                    1);
