@@ -45,9 +45,9 @@ enum { CASES = sizeof cases / sizeof *cases };
 int main(int argc, char **argv)
 {
     struct options o = options_read(argc, argv);
-    struct ceiling copy[2];
+    struct ceiling copy[3];
     struct job jobs[CASES];
-    struct side side[CASES + 2];
+    struct side side[CASES + 3];
 
     for (int i = 0; i < CASES; i++) {
         rlx_graph *g = job_begin(&jobs[i], o.threads);
@@ -62,15 +62,20 @@ int main(int argc, char **argv)
     side[CASES].name = "memcpy";
     side[CASES + 1] = ceiling_side(&copy[1]);
     side[CASES + 1].name = "memcpy, huge pages";
-    measure(side, CASES + 2, &o);
+    ceiling_open(&copy[2], CEILING_COPY_STREAM, o.threads);
+    side[CASES + 2] = ceiling_side(&copy[2]);
+    side[CASES + 2].name = "copy past the caches";
+    measure(side, CASES + 3, &o);
     /* The limit is for as many threads as the memory has use for. */
     double wanted = o.threads > 1 ? 0.8 : 0;
     for (int i = 0; i < CASES; i++) {
         compare_rates(cases[i].name, &o, "GB/s", BYTES, copy[0].work, &side[i],
                       fastest(&side[CASES], 2), wanted);
+        compare_rates(cases[i].name, &o, "GB/s", BYTES, copy[2].work, &side[i], &side[CASES + 2],
+                      0);
         job_close(&jobs[i]);
     }
-    ceiling_close(&copy[0]);
-    ceiling_close(&copy[1]);
+    for (int i = 0; i < 3; i++)
+        ceiling_close(&copy[i]);
     return 0;
 }

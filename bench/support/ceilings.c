@@ -42,6 +42,7 @@ static void work(const struct ceiling_worker *w)
     case CEILING_AMX_BF16_REGISTERS: loop_amx_bf16(w->memory, false); break;
     case CEILING_COPY:
     case CEILING_COPY_HUGE: memcpy(w->memory, w->memory + half, half); break;
+    case CEILING_COPY_STREAM: loop_copy_stream(w->memory, w->memory + half, half); break;
     case CEILING_READ:
     case CEILING_READ_HUGE: loop_read(w->memory, w->bytes); break;
     case CEILING_COUNT: break;
@@ -73,7 +74,7 @@ void ceiling_call(void *ceiling)
 
 static bool is_copy(enum ceiling_kind kind)
 {
-    return kind == CEILING_COPY || kind == CEILING_COPY_HUGE;
+    return kind == CEILING_COPY || kind == CEILING_COPY_HUGE || kind == CEILING_COPY_STREAM;
 }
 
 static size_t bytes_of(enum ceiling_kind kind, int threads)
@@ -110,7 +111,8 @@ static void *get_memory(size_t bytes, bool huge)
 void ceiling_open(struct ceiling *c, enum ceiling_kind kind, int threads)
 {
     bool amx = kind == CEILING_AMX_BF16 || kind == CEILING_AMX_BF16_REGISTERS;
-    bool huge = kind == CEILING_COPY_HUGE || kind == CEILING_READ_HUGE;
+    bool huge =
+        kind == CEILING_COPY_HUGE || kind == CEILING_COPY_STREAM || kind == CEILING_READ_HUGE;
 
     *c = (struct ceiling){
         .unit = units[kind], .what = texts[kind], .threads = threads, .kind = kind};
@@ -118,6 +120,8 @@ void ceiling_open(struct ceiling *c, enum ceiling_kind kind, int threads)
         c->missing = loop_amx_missing();
     else if (kind == CEILING_FMA_F32)
         c->missing = loop_fma_missing();
+    else if (kind == CEILING_COPY_STREAM)
+        c->missing = loop_stream_missing();
     c->worker = calloc((size_t)threads, sizeof *c->worker);
     if (!c->worker)
         give_up("out of memory");

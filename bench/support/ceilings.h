@@ -14,6 +14,7 @@
     X(AMX_BF16_REGISTERS, "GFLOP/s", "bf16 AMX, operands in registers")           \
     X(COPY, "GB/s", "memcpy of 64 MB, both ways counted")                         \
     X(COPY_HUGE, "GB/s", "memcpy of 64 MB, huge pages")                           \
+    X(COPY_STREAM, "GB/s", "copy of 64 MB past the caches, huge pages")           \
     X(READ, "GB/s", "read of 64 MB per thread")                                   \
     X(READ_HUGE, "GB/s", "read of 64 MB per thread, huge pages")
 

@@ -85,6 +85,25 @@ void loop_fma_f32(void)
         fma_256();
 }
 
+/* ---- copies ---- */
+
+const char *loop_stream_missing(void)
+{
+    return NULL;
+}
+
+void loop_copy_stream(void *to, const void *from, size_t bytes)
+{
+    __m128i *y = to;
+    const __m128i *x = from;
+
+    for (size_t i = 0; i < bytes / sizeof *y; i += 4)
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 4; k++)
+            _mm_stream_si128(y + i + k, _mm_load_si128(x + i + k));
+    _mm_sfence();
+}
+
 /* ---- AMX ---- */
 
 /* In assembly throughout: gcc 12 takes the configuration for 8 bytes and may drop the rest. */
@@ -172,6 +191,16 @@ double loop_fma_f32_flops(void)
 
 void loop_fma_f32(void)
 {
+}
+
+const char *loop_stream_missing(void)
+{
+    return not_here;
+}
+
+void loop_copy_stream(void *to, const void *from, size_t bytes)
+{
+    (void)to, (void)from, (void)bytes;
 }
 
 const char *loop_amx_missing(void)

@@ -20,4 +20,8 @@ void loop_amx_bf16(const void *panel, bool loads);
 
 void loop_read(const void *memory, size_t bytes); /* memory: aligned; bytes: a multiple of 128 */
 
+/* A copy whose stores go past the caches. All of it aligned, bytes a multiple of 64. */
+const char *loop_stream_missing(void);
+void loop_copy_stream(void *to, const void *from, size_t bytes);
+
 #endif
