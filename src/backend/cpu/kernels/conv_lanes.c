@@ -39,6 +39,7 @@ struct stretch {
     int64_t channel;       /* elements from one channel to the next */
     const int64_t *offset; /* of each tap */
     const float *weights;
+    const float *ahead; /* weights wanted later, a line of the cache for each product */
 };
 
 /* first + second positions; both are constants wherever this is used. */
@@ -47,7 +48,7 @@ static inline __attribute__((always_inline)) void micro(int first, int second,
                                                         const float *x1, float *to, bool add)
 {
     vec_f32 sum[2 * LANE_RUN][LANE_VECS];
-    const float *w = s->weights;
+    const float *w = s->weights, *ahead = s->ahead;
 
     GEMM_UNROLL
     for (int i = 0; i < first + second; i++) {
@@ -56,9 +57,10 @@ static inline __attribute__((always_inline)) void micro(int first, int second,
             sum[i][j] = (vec_f32){0};
     }
     for (int64_t c = 0; c < s->channels; c++, x0 += s->channel, x1 += s->channel) {
-        for (int64_t t = 0; t < s->taps; t++, w += LANE_CHANNELS) {
+        for (int64_t t = 0; t < s->taps; t++, w += LANE_CHANNELS, ahead += VEC_LANES) {
             const float *a = x0 + s->offset[t], *b = x1 + s->offset[t];
             vec_f32 wv[LANE_VECS];
+            __builtin_prefetch(ahead, 0, 2);
             GEMM_UNROLL
             for (int j = 0; j < LANE_VECS; j++)
                 wv[j] = ((const loose_f32 *)w)[j];
@@ -106,22 +108,32 @@ static int64_t run_place(const struct job *job, int64_t run)
            line % job->band.out[1] * job->band.grid[2] + cpu_min_i64(at, l->length - l->run);
 }
 
+/* The first LANE_VECS pairs of runs fetch the weights of the stretch after this one: the next
+ * panel's follow this one's. */
 static void add_stretch(const struct job *job, const struct task *k, int64_t first, const float *x)
 {
     const struct tiles *t = job->t;
     int64_t panel = k->group * t->row_panels + k->panel, run = k->run;
-    const struct stretch s = {
-        cpu_min_i64(t->stretch, job->v->ch - first), t->taps, job->band.channel, job->offset,
-        job->room->weights + (panel * t->k + first * t->taps) * LANE_CHANNELS};
+    struct stretch s = {.channels = cpu_min_i64(t->stretch, job->v->ch - first),
+                        .taps = t->taps,
+                        .channel = job->band.channel,
+                        .offset = job->offset,
+                        .weights =
+                            job->room->weights + (panel * t->k + first * t->taps) * LANE_CHANNELS};
+    int64_t part = s.channels * s.taps * VEC_LANES, parts = 0;
     float *to = k->sums;
 
+    s.ahead = s.weights;
     if (job->lines.run == 1) {
         for (; run < k->run_end; run++, to += LANE_CHANNELS)
             micro_one(&s, x + run_place(job, run), to, first > 0);
         return;
     }
-    for (; run + 1 < k->run_end; run += 2, to += 2 * LANE_RUN * LANE_CHANNELS)
+    for (; run + 1 < k->run_end; run += 2, to += 2 * LANE_RUN * LANE_CHANNELS) {
+        s.ahead = s.weights + (parts < LANE_VECS ? part * (LANE_VECS + parts++) : 0);
         micro_pair(&s, x + run_place(job, run), x + run_place(job, run + 1), to, first > 0);
+    }
+    s.ahead = s.weights;
     if (run < k->run_end)
         micro_run(&s, x + run_place(job, run), to, first > 0);
 }
