@@ -53,7 +53,7 @@ static void pack_a(const struct job *job, int64_t item, int64_t row, int64_t row
                           .lines = rows,
                           .k = k,
                           .ks = ks,
-                          .width = job->b.loop->mr,
+                          .width = gemm_a_width(job->b.loop, job->g->m),
                           .panel = to};
     job->g->pack_a(job->g->ctx, &p);
 }
@@ -161,6 +161,7 @@ static void multiply(const struct job *job, const char *a, const char *b, int64_
 {
     const struct gemm_loop *l = job->b.loop;
     int64_t lanes = gemm_lanes(l, ks), line = gemm_line_bytes(l, ks);
+    int64_t width = gemm_a_width(l, job->g->m);
     struct b_reader read = b_reader(job, to->rows, ks, worker);
 
     for (int64_t j = 0; j < to->cols; j += l->nr, b += read.panel) {
@@ -171,7 +172,7 @@ static void multiply(const struct job *job, const char *a, const char *b, int64_
         }
         for (int64_t i = 0; i < to->rows; i += l->mr, ap += l->mr * line) {
             char *c = (char *)to->sum + (i * to->ld + j) * l->sum;
-            read.micro(lanes, ap, bp, c, to->ld, add, cpu_min_i64(l->mr, to->rows - i),
+            read.micro(lanes, ap, width, bp, c, to->ld, add, cpu_min_i64(l->mr, to->rows - i),
                        cpu_min_i64(l->nr, to->cols - j));
         }
     }

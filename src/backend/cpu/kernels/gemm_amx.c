@@ -105,12 +105,13 @@ LANES(lanes_u8_i8, TILE_U8_I8)
 typedef uint32_t sum_bits __attribute__((may_alias));
 typedef float sum_f32 __attribute__((may_alias));
 
-void amx_micro_bf16(int64_t lanes, const void *a, const void *b, void *c, int64_t ld, bool add,
-                    int64_t m, int64_t n)
+void amx_micro_bf16(int64_t lanes, const void *a, int64_t width, const void *b, void *c, int64_t ld,
+                    bool add, int64_t m, int64_t n)
 {
     _Alignas(64) sum_f32 part[AMX_LINES * AMX_LINES];
     sum_f32 *to = c;
 
+    (void)width;
     if (m == AMX_LINES && n == AMX_LINES) {
         lanes_bf16(lanes, a, b, c, ld, add, true);
         return;
@@ -121,12 +122,13 @@ void amx_micro_bf16(int64_t lanes, const void *a, const void *b, void *c, int64_
             to[i * ld + j] = part[i * AMX_LINES + j] + (add ? to[i * ld + j] : 0);
 }
 
-void amx_micro_u8_i8(int64_t lanes, const void *a, const void *b, void *c, int64_t ld, bool add,
-                     int64_t m, int64_t n)
+void amx_micro_u8_i8(int64_t lanes, const void *a, int64_t width, const void *b, void *c,
+                     int64_t ld, bool add, int64_t m, int64_t n)
 {
     _Alignas(64) sum_bits part[AMX_LINES * AMX_LINES];
     sum_bits *to = c;
 
+    (void)width;
     if (m == AMX_LINES && n == AMX_LINES) {
         lanes_u8_i8(lanes, a, b, c, ld, add, true);
         return;

@@ -27,10 +27,10 @@ void amx_leave(void);
  *
  *     a   lane 0: line 0, 1, .. 31, each 64 bytes of k; lane 1: ..
  *     b   k as 4-byte groups: group 0 of columns 0, 1, .. 31; group 1 of ..; 16 groups a lane */
-void amx_micro_bf16(int64_t lanes, const void *a, const void *b, void *c, int64_t ld, bool add,
-                    int64_t m, int64_t n);
-void amx_micro_u8_i8(int64_t lanes, const void *a, const void *b, void *c, int64_t ld, bool add,
-                     int64_t m, int64_t n);
+void amx_micro_bf16(int64_t lanes, const void *a, int64_t width, const void *b, void *c, int64_t ld,
+                    bool add, int64_t m, int64_t n);
+void amx_micro_u8_i8(int64_t lanes, const void *a, int64_t width, const void *b, void *c,
+                     int64_t ld, bool add, int64_t m, int64_t n);
 
 /* The part p of a matrix of bf16; p->item is not looked at. */
 void amx_pack_bf16_a(const struct gemm_view *v, const struct gemm_part *p);

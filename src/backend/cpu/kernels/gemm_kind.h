@@ -5,9 +5,9 @@
 #include "backend/cpu/kernels/gemm.h"
 
 /* m x n sums, m <= mr and n <= nr, of one panel of a and one of b, over `lanes` lanes of k. They go
- * to c, or are added to what is there; rows of c are `ld` sums apart. */
-typedef void (*gemm_micro_fn)(int64_t lanes, const void *a, const void *b, void *c, int64_t ld,
-                              bool add, int64_t m, int64_t n);
+ * to c, or are added to what is there; rows of c are `ld` sums apart. width: lines of a's panel. */
+typedef void (*gemm_micro_fn)(int64_t lanes, const void *a, int64_t width, const void *b, void *c,
+                              int64_t ld, bool add, int64_t m, int64_t n);
 
 struct gemm_loop {
     gemm_micro_fn micro;
@@ -29,6 +29,13 @@ const struct gemm_loop *gemm_loop_of(enum gemm_kind kind);
 static inline int64_t gemm_lanes(const struct gemm_loop *l, int64_t ks)
 {
     return (ks + l->step - 1) / l->step;
+}
+
+/* Lines of a's panels in a product of m rows. Where one panel holds all of them it is no wider than
+ * they are: empty lines would be read along with the others. Tiles of AMX are always whole. */
+static inline int64_t gemm_a_width(const struct gemm_loop *l, int64_t m)
+{
+    return l->enter ? l->mr : cpu_min_i64(l->mr, m);
 }
 
 /* Bytes of ks of k of one line in a panel. */

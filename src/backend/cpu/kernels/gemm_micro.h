@@ -12,7 +12,7 @@
  *
  *                   b: k rows of GEMM_NV vectors
  *     a: k columns  sums
- *     of GEMM_MR
+ *     of `width`
  *
  * There is a copy of the loop for every number of rows, so that a product of few rows does no work
  * for rows that are not there. */
@@ -37,9 +37,9 @@ static void MICRO(store_part)(const MICRO_T *sum, MICRO_T *c, int64_t ld, bool a
 
 /* rows is a constant wherever this is used. */
 static inline __attribute__((always_inline)) void MICRO(rows)(int rows, int64_t ks,
-                                                              const MICRO_T *a, const MICRO_B *b,
-                                                              MICRO_T *c, int64_t ld, bool add,
-                                                              int64_t n)
+                                                              const MICRO_T *a, int64_t width,
+                                                              const MICRO_B *b, MICRO_T *c,
+                                                              int64_t ld, bool add, int64_t n)
 {
     enum { NR = sizeof(MICRO_V) / sizeof(MICRO_T) * GEMM_NV };
     enum { AHEAD = 2048 / sizeof(MICRO_B), LINE = 64 / sizeof(MICRO_B) };
@@ -57,7 +57,7 @@ static inline __attribute__((always_inline)) void MICRO(rows)(int rows, int64_t 
         for (int v = 0; v < GEMM_ROW; v += 64)
             __builtin_prefetch((const char *)(c + i * ld) + v, 1);
     }
-    for (int64_t k = 0; k < ks; k++, a += GEMM_MR, b += NR) {
+    for (int64_t k = 0; k < ks; k++, a += width, b += NR) {
         MICRO_V bv[GEMM_NV];
         GEMM_UNROLL
         for (int v = 0; v < GEMM_NV; v++)
@@ -89,12 +89,12 @@ static inline __attribute__((always_inline)) void MICRO(rows)(int rows, int64_t 
     }
 }
 
-static void MICRO(micro)(int64_t ks, const void *a, const void *b, void *c, int64_t ld, bool add,
-                         int64_t m, int64_t n)
+static void MICRO(micro)(int64_t ks, const void *a, int64_t width, const void *b, void *c,
+                         int64_t ld, bool add, int64_t m, int64_t n)
 {
     switch (m) {
 #define ROWS(count) \
-    case count: MICRO(rows)(count, ks, a, b, c, ld, add, n); break;
+    case count: MICRO(rows)(count, ks, a, width, b, c, ld, add, n); break;
         ROWS(1)
         ROWS(2)
         ROWS(3)
@@ -110,7 +110,7 @@ static void MICRO(micro)(int64_t ks, const void *a, const void *b, void *c, int6
         ROWS(10)
         ROWS(11)
 #endif
-    default: MICRO(rows)(GEMM_MR, ks, a, b, c, ld, add, n); break;
+    default: MICRO(rows)(GEMM_MR, ks, a, GEMM_MR, b, c, ld, add, n); break;
 #undef ROWS
     }
 }
