@@ -123,6 +123,8 @@ rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, str
     struct program *p = sp->program;
     bool old = false;
 
+    if (sp->fresh == s->store->version)
+        return RLX_OK;
     for (size_t i = 0; i < sp->fixed.count; i++)
         old |= store_copy_is_old(s->store, sp->fixed.pack[i]);
     if (old)
@@ -134,5 +136,6 @@ rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, str
         TRY(b->ops->pack(b, &p->command[k->step], k->operand, d));
         p->packed[i]->made = s->store->version;
     }
+    sp->fresh = s->store->version;
     return RLX_OK;
 }

@@ -104,6 +104,7 @@ struct session_program {
     struct program *program;
     struct ir_module *optimised; /* what the passes made, before weights were split off */
     struct static_program fixed;
+    uint64_t fresh;   /* the version of the weights its copies are all made from; 0: not yet */
     int64_t *binding; /* by symbol; -1: not bound, -2: it runs at any size up to its bound */
     uint64_t last_use;
 };
