@@ -118,7 +118,8 @@ TEST(plan_segments, nothing_lies_across_a_cut)
         require_ok(t, build(f)); /* which checks it */
         expect_eq_u64(t, f->plan->segment, limit[i] / 64 * 64);
         for (int r = REGION_CONSTS; r <= REGION_ACTS; r++) {
-            require_ok(t, segment_bytes(f->plan, r, &f->arena, &bytes, &count, &f->diag));
+            require_ok(t,
+                       segment_bytes(f->plan, (enum region)r, &f->arena, &bytes, &count, &f->diag));
             expect_eq_u64(t, count, (f->plan->size[r] - 1) / f->plan->segment + 1);
             for (size_t k = 0; k < count; k++)
                 expect(t, bytes[k] > 0 && bytes[k] <= limit[i]);

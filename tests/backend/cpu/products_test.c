@@ -142,7 +142,7 @@ TEST(products, matmul_broadcasts_its_batch)
 
 TEST(products, bias_and_activation_come_after_the_sum)
 {
-    const union ir_attr attr = {.fused_matmul_bias_act = {RLX_OP_relu}};
+    const union ir_attr attr = {.fused_matmul_bias_act = {.activation = RLX_OP_relu}};
     float bias[40];
     const struct cpu_tensor in[3] = {f32(a, RLX_LIST(30, 20)), f32(b, RLX_LIST(20, 40)),
                                      f32(bias, RLX_LIST(40))};
