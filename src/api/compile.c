@@ -80,23 +80,36 @@ static void place_leaf(void *user, const struct ir_node *leaf, struct leaf_place
         out->outside = h->buffer;
 }
 
-/* Copies are told apart by what they are made from and how they are laid out. */
+/* Copies are told apart by what they are made from, of which shape, and how they are laid out: the
+ * same bytes under another shape give another copy. */
+static uint64_t copy_key(const struct ir_node *source, uint64_t layout)
+{
+    const struct ir_type *t = &source->type;
+    const struct ir_blob *data = source->op == RLX_OP_const ? &source->attr.const_.data : NULL;
+    rlx_str name = ir_leaf_name(source);
+    uint64_t part[4 + RLX_MAX_RANK] = {layout, (uint64_t)t->dtype, (uint64_t)t->rank};
+
+    part[3] = data ? hash_bytes(data->ptr, data->len) : hash_bytes(name.ptr, name.len);
+    for (int32_t i = 0; i < t->rank; i++)
+        part[4 + i] = (uint64_t)t->dim[i];
+    return hash_bytes(part, sizeof part);
+}
+
 static rlx_status copy_of(void *user, const struct ir_node *source, uint64_t layout, uint64_t bytes,
                           struct weight_copy **out, struct diag *d)
 {
     struct making *k = user;
     struct rlx_model *m = k->s->model;
     const struct weight_copy *pack = pack_of(k, ir_leaf_name(source));
-    const struct ir_blob *data = source->op == RLX_OP_const ? &source->attr.const_.data : NULL;
-    rlx_str name = ir_leaf_name(source);
-    uint64_t what = data ? hash_bytes(data->ptr, data->len) : hash_bytes(name.ptr, name.len);
     bool *needs = arena_array(&k->scratch, bool, m->param_count);
 
     if (!needs)
         return diag_no_memory(d, m->param_count);
     for (size_t i = 0; i < m->param_count; i++)
-        needs[i] = pack ? pack->needs[i] : !data && str_eq(m->param[i].name, name);
-    return budget_copy_of(k->s, what ^ layout * UINT64_C(0x9e3779b97f4a7c15), bytes, needs, out, d);
+        needs[i] =
+            pack ? pack->needs[i]
+                 : source->op == RLX_OP_param && str_eq(m->param[i].name, ir_leaf_name(source));
+    return budget_copy_of(k->s, copy_key(source, layout), bytes, needs, out, d);
 }
 
 static rlx_status may_take(void *user, uint64_t bytes, struct diag *d)
@@ -359,9 +372,7 @@ static rlx_status finish_saved(struct making *k, bool *made)
     diag_report(&own, &why);
     if (status == RLX_ERROR_MEMORY ||
         (k->reuse.from == REUSE_ARTEFACT && status != RLX_ERROR_LIMIT)) {
-        diag_stage(d, why.stage, why.backend);
-        diag_at(d, why.op, why.node, rlx_cstr(why.label));
-        return diag_fail(d, status, "%s", why.message);
+        return diag_again(d, &why, status);
     }
     reuse_failed(k->s, &own);
     k->reuse = (struct reuse){0};

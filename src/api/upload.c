@@ -70,12 +70,9 @@ static rlx_status write_part(rlx_session *s, const struct program_slot *slot, co
 
 static bool skips(const rlx_session *s)
 {
-    struct target t;
-
     if (s->desc.uploads != RLX_UPLOADS_AUTO)
         return s->desc.uploads == RLX_UPLOADS_CHANGED;
-    s->device->backend->ops->describe(s->device->backend, &t);
-    return t.slow_uploads;
+    return s->target.slow_uploads;
 }
 
 /* Small data is cheaper to upload than to think about. */
@@ -96,10 +93,9 @@ static bool is_there(const rlx_session *s, const struct upload_mark *m, const st
            m->content[0] == content[0] && m->content[1] == content[1];
 }
 
-static rlx_status keep_previous(const rlx_session *s, const struct program_slot *slot,
-                                const struct upload_mark *m, struct diag *d)
+static rlx_status keep_previous(const struct program_slot *slot, const struct upload_mark *m,
+                                struct diag *d)
 {
-    (void)s;
     if (m->valid && type_same(&m->type, &slot->type))
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_MISSING_INPUT,
@@ -115,10 +111,10 @@ rlx_status upload_input(rlx_session *s, size_t i, const rlx_tensor *t, struct di
     uint64_t content[2];
     size_t count = 0;
 
-    if (t->data == RLX_UNCHANGED)
-        return keep_previous(s, slot, m, d);
     if (slot->value < 0)
         return RLX_OK; /* nothing reads it */
+    if (t->data == RLX_UNCHANGED)
+        return keep_previous(slot, m, d);
     if (is_there(s, m, &slot->type, t, content))
         return RLX_OK;
     bool whole = memcmp(t->dim, slot->type.dim, (size_t)t->rank * sizeof t->dim[0]) == 0;

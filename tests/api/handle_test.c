@@ -359,3 +359,58 @@ TEST(packs, follow_their_params)
     }
     place_close(&p);
 }
+
+/* The same constant under two shapes, and one weight both ways round: a copy each. */
+TEST(packs, shapes_and_directions_have_copies_of_their_own)
+{
+    enum { K = 64, N = 128, M = 4 };
+    static const char graph[] =
+        "graph (input %%x: f32[4,64], input %%z: f32[4,128], param %%w: f32[64,64]) {"
+        " %%c = const f32[64,128] bytes 0x%s %%r = reshape %%c shape=[128,64]"
+        " %%a = matmul %%x, %%c %%b = matmul %%z, %%r"
+        " %%d = matmul %%x, %%w %%e = matmul %%x, %%w transpose_b=true"
+        " %%s = concat %%a, %%b, %%d, %%e axis=1 return %%s }";
+    static char hex[K * N * 8 + 1], text[sizeof hex + 1024];
+    static float x[M * K], z[M * N], w[K * K], y[2][M * (N + 3 * K)];
+    rlx_tensor weight = matrix(w, K, K);
+
+    for (size_t i = 0; i < K * N; i++) {
+        float v = (float)(i % 37) - 18;
+        uint8_t byte[4];
+        memcpy(byte, &v, sizeof v);
+        for (size_t k = 0; k < 4; k++)
+            snprintf(hex + i * 8 + k * 2, 3, "%02x", byte[k]);
+    }
+    for (size_t i = 0; i < K * K; i++)
+        w[i] = (float)(i % 11) - 5;
+    for (size_t i = 0; i < M * N; i++)
+        x[i % (M * K)] = z[i] = (float)(i % 7) - 3;
+    snprintf(text, sizeof text, graph, hex);
+    for (int plain = 0; plain < 2; plain++) {
+        struct place p;
+        rlx_session_desc desc = {.no_packed_weights = plain};
+        if (place_open(t, &p, "cpu", NULL) && expect_ok(t, place_build(&p, text, &desc))) {
+            rlx_binding in[2] = {{"x", matrix(x, M, K)}, {"z", matrix(z, M, N)}};
+            expect_ok(t, rlx_session_set_param(p.session, "w", &weight, &p.err));
+            expect_ok(t, run_to(&p, in, 2, y[plain], M * (N + 3 * K), NULL, 0));
+        }
+        place_close(&p);
+    }
+    expect_close(t, y[0], y[1], M * (N + 3 * K), 0, 0); /* whole numbers: exact both ways */
+}
+
+/* What nothing reads need not have a value to be unchanged from. */
+TEST(flight, an_unused_input_may_be_unchanged)
+{
+    struct place p;
+    float x[2] = {1, 2}, y[2];
+    rlx_binding in[2] = {{"x", matrix(x, 1, 2)}, {"u", matrix(RLX_UNCHANGED, 1, 2)}};
+
+    if (place_open(t, &p, "cpu", NULL) &&
+        expect_ok(t, place_build(&p,
+                                 "graph (input %x: f32[1,2], input %u: f32[1,2])"
+                                 " { %y = neg %x return %y }",
+                                 NULL)))
+        expect_ok(t, run_to(&p, in, 2, y, 2, NULL, 0));
+    place_close(&p);
+}
