@@ -1,7 +1,7 @@
 /* copies.c: weights in other forms, kept up to date.
  *
- *     static part   what a graph computes from params alone: a graph of its own, run when they
- * change packed        a weight in the layout that a kernel reads best: made by the backend
+ *     static part   what a graph computes from params alone: a graph of its own
+ *     packed        a weight in the layout that a kernel reads best: made by the backend
  *
  * Both live in the store, under a key of their content, so that the programs of a model share them.
  * The static part comes first: what it computes may be packed in turn. */

@@ -58,29 +58,37 @@ static rlx_status check_tensor(const rlx_tensor *t, int64_t inner, int64_t rows,
     return RLX_OK;
 }
 
-static rlx_status pad(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
-                      rlx_tensor *to, struct diag *d)
+/* `have` rows become `want`: rows are left out at the end, or zeros are put there. */
+static rlx_status resize_rows(const rlx_tensor *from, int64_t inner, int64_t have, int64_t want,
+                              rlx_tensor *to, struct diag *d)
 {
-    size_t small, large;
+    size_t old, new;
 
-    if (!from || !to)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", from ? "to" : "from");
-    TRY(check_rows(actual, upper, d));
-    TRY(check_tensor(from, inner, actual, &small, d));
-    TRY(row_bytes(from, inner, upper, &large, d));
-    if (to->bytes < large || (large && !to->data))
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%zu padded bytes do not fit into %zu", large,
-                         to->bytes);
-    if (small)
-        memcpy(to->data, from->data, small);
-    if (large > small)
-        memset((char *)to->data + small, 0, large - small);
+    TRY(check_tensor(from, inner, have, &old, d));
+    TRY(row_bytes(from, inner, want, &new, d));
+    if (to->bytes < new || (new && !to->data))
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%lld rows, %zu bytes, do not fit into %zu",
+                         (long long)want, new, to->bytes);
+    size_t kept = old < new ? old : new;
+    if (kept)
+        memcpy(to->data, from->data, kept);
+    if (new > kept)
+        memset((char *)to->data + kept, 0, new - kept);
     void *data = to->data;
     *to = *from;
     to->data = data;
-    to->dim[0] = upper;
-    to->bytes = large;
+    to->dim[0] = want;
+    to->bytes = new;
     return RLX_OK;
+}
+
+static rlx_status pad(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
+                      rlx_tensor *to, struct diag *d)
+{
+    if (!from || !to)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", from ? "to" : "from");
+    TRY(check_rows(actual, upper, d));
+    return resize_rows(from, inner, actual, upper, to, d);
 }
 
 rlx_status rlx_pad_rows(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
@@ -96,24 +104,10 @@ rlx_status rlx_pad_rows(const rlx_tensor *from, int64_t inner, int64_t actual, i
 static rlx_status slice(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
                         rlx_tensor *to, struct diag *d)
 {
-    size_t small, large;
-
     if (!from || !to)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", from ? "to" : "from");
     TRY(check_rows(actual, upper, d));
-    TRY(check_tensor(from, inner, upper, &large, d));
-    TRY(row_bytes(from, inner, actual, &small, d));
-    if (to->bytes < small || (small && !to->data))
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%lld rows, %zu bytes, do not fit into %zu",
-                         (long long)actual, small, to->bytes);
-    if (small)
-        memcpy(to->data, from->data, small);
-    void *data = to->data;
-    *to = *from;
-    to->data = data;
-    to->dim[0] = actual;
-    to->bytes = small;
-    return RLX_OK;
+    return resize_rows(from, inner, upper, actual, to, d);
 }
 
 rlx_status rlx_slice_rows(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,

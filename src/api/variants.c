@@ -85,13 +85,6 @@ static rlx_status free_place(rlx_session *s, struct session_program **out, struc
     return RLX_OK;
 }
 
-static rlx_status fail_again(const rlx_error *e, rlx_status status, struct diag *d)
-{
-    diag_stage(d, e->stage, e->backend);
-    diag_at(d, e->op, e->node, rlx_cstr(e->label));
-    return diag_fail(d, status, "%s", e->message);
-}
-
 /* false: there is none that could go. */
 static bool drop_oldest(rlx_session *s)
 {
@@ -125,7 +118,7 @@ static rlx_status compile_within(rlx_session *s, struct session_program *out, st
         status = compile(s, out, &own);
         diag_report(&own, &why);
     } while (status == RLX_ERROR_MEMORY && drop_oldest(s));
-    return status == RLX_OK ? RLX_OK : fail_again(&why, status, d);
+    return status == RLX_OK ? RLX_OK : diag_again(d, &why, status);
 }
 
 static rlx_status find_or_compile(rlx_session *s, struct diag *d)
@@ -242,7 +235,7 @@ rlx_status choose_program(rlx_session *s, const rlx_run_desc *run, struct diag *
         if (s->desc.strict_extent && is_about_sizes(status))
             for (size_t i = 0; i < s->symbol_count; i++)
                 if (s->keep[i])
-                    return fail_again(&why, RLX_ERROR_EXTENT, d);
+                    return diag_again(d, &why, RLX_ERROR_EXTENT);
     } while (is_about_sizes(status) && give_up_bounds(s, &why));
-    return fail_again(&why, status, d);
+    return diag_again(d, &why, status);
 }

@@ -147,6 +147,13 @@ rlx_status(diag_no_memory)(struct diag *d, size_t bytes)
     return diag_fail(d, RLX_ERROR_MEMORY, "out of memory: no room for %zu bytes", bytes);
 }
 
+rlx_status diag_again(struct diag *d, const rlx_error *e, rlx_status s)
+{
+    diag_stage(d, e->stage, e->backend);
+    diag_at(d, e->op, e->node, rlx_cstr(e->label));
+    return (diag_fail)(d, s, "%s", e->message);
+}
+
 rlx_status diag_report(const struct diag *d, rlx_error *err)
 {
     if (err && d->first.status != RLX_OK)

@@ -35,6 +35,8 @@ rlx_status diag_no_memory(struct diag *d, size_t bytes); /* RLX_ERROR_MEMORY */
         (diag_no_memory)((d), (bytes)); \
         (rlx_status) RLX_ERROR_MEMORY;  \
     }))
+/* A failure that another diag collected, as one of this one's, with that status. */
+rlx_status diag_again(struct diag *d, const rlx_error *e, rlx_status s);
 /* At the API's edge: copy the first failure out (err may be NULL) and return its status. */
 rlx_status diag_report(const struct diag *d, rlx_error *err);
 
