@@ -89,6 +89,8 @@ static inline ir_value ir_id(const struct ir_graph *g, const struct ir_node *n)
     return (ir_value)(n - g->node.at);
 }
 
+/* Does n give the bytes of its first operand, or a run of them? */
+bool ir_is_view(const struct ir_graph *g, const struct ir_node *n);
 rlx_str ir_leaf_name(const struct ir_node *n); /* of an input, param or state; else none */
 bool ir_find_leaf(const struct ir_graph *g, rlx_str name, ir_value *out);
 /* The state leaf this node writes, or RLX_NO_VALUE. */
@@ -104,7 +106,8 @@ bool ir_module_is_static(const struct ir_module *m); /* no symbol anywhere */
 rlx_status ir_bind(const struct ir_module *from, const int64_t *size, size_t count,
                    const rlx_allocator *mem, struct ir_module **out, struct diag *d);
 
-/* The same, but symbols with keep[symbol] stay as they are: the module is still symbolic in them. */
+/* The same, but symbols with keep[symbol] stay as they are: the module is still symbolic in them.
+ */
 rlx_status ir_bind_some(const struct ir_module *from, const int64_t *size, const bool *keep,
                         size_t count, const rlx_allocator *mem, struct ir_module **out,
                         struct diag *d);

@@ -14,29 +14,6 @@ struct step_builder {
     int32_t *last_read; /* by node: the last one that reads its bytes, through views too */
 };
 
-static bool leading_dims_are_one(const struct ir_type *t, int64_t axis)
-{
-    for (int64_t i = 0; i < axis; i++)
-        if (t->dim[i] != 1)
-            return false;
-    return true;
-}
-
-static bool transpose_moves_only_ones(const struct ir_node *n, const struct ir_type *x)
-{
-    int64_t last = -1;
-
-    for (int32_t i = 0; i < n->attr.transpose.perm.count; i++) {
-        int64_t axis = n->attr.transpose.perm.at[i];
-        if (x->dim[axis] == 1)
-            continue;
-        if (axis < last)
-            return false;
-        last = axis;
-    }
-    return true;
-}
-
 static uint64_t inner_bytes(const struct ir_type *t, int64_t axis)
 {
     uint64_t n = rlx_dtype_size(t->dtype);
@@ -48,23 +25,13 @@ static uint64_t inner_bytes(const struct ir_type *t, int64_t axis)
 
 bool lower_is_view(const struct ir_graph *g, const struct ir_node *n, uint64_t *offset)
 {
-    const struct ir_type *x = n->in_count ? ir_type_of(g, n->in[0]) : NULL;
-
     *offset = 0;
-    if (!x)
+    if (!ir_is_view(g, n))
         return false;
-    switch (n->op) {
-    case RLX_OP_reshape:
-    case RLX_OP_stop_gradient: return true;
-    case RLX_OP_cast: return x->dtype == n->type.dtype;
-    case RLX_OP_transpose: return transpose_moves_only_ones(n, x);
-    case RLX_OP_narrow:
-        if (!leading_dims_are_one(x, n->attr.narrow.axis))
-            return false;
-        *offset = (uint64_t)n->attr.narrow.start * inner_bytes(x, n->attr.narrow.axis);
-        return true;
-    default: return false;
-    }
+    if (n->op == RLX_OP_narrow)
+        *offset = (uint64_t)n->attr.narrow.start *
+                  inner_bytes(ir_type_of(g, n->in[0]), n->attr.narrow.axis);
+    return true;
 }
 
 /* ---- views of states ---- */

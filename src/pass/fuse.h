@@ -82,4 +82,21 @@ static inline ir_value fuse_other(const struct ir_node *n, int i)
     return n->in[1 - i];
 }
 
+/* Is operand i of the mul n a silu, and is n all that reads it and the other operand? The three
+ * that go with n are put into m->gone: the silu, the other operand, what is gated. */
+static inline bool fuse_gate(const struct fuse *f, const struct ir_node *n, int i,
+                             struct fuse_match *m)
+{
+    const struct ir_node *silu = fuse_node(f, n->in[i]);
+
+    if (silu->op != RLX_OP_silu || !fuse_sole(f, n->in[i], n) ||
+        !fuse_sole(f, fuse_other(n, i), n) || !fuse_sole(f, silu->in[0], silu))
+        return false;
+    m->gone_count = 3;
+    m->gone[0] = n->in[i];
+    m->gone[1] = fuse_other(n, i);
+    m->gone[2] = silu->in[0];
+    return true;
+}
+
 #endif

@@ -27,11 +27,9 @@ static bool pair_up(const struct fuse *f, const struct ir_node *gate, const stru
 static bool match(const struct fuse *f, const struct ir_node *n, struct fuse_match *m)
 {
     for (int i = 0; n->op == RLX_OP_mul && i < 2; i++) {
-        const struct ir_node *silu = fuse_node(f, n->in[i]), *up = fuse_node(f, fuse_other(n, i));
-        if (silu->op != RLX_OP_silu || !fuse_sole(f, n->in[i], n) ||
-            !fuse_sole(f, fuse_other(n, i), n) || !fuse_sole(f, silu->in[0], silu))
+        if (!fuse_gate(f, n, i, m))
             continue;
-        const struct ir_node *gate = fuse_node(f, silu->in[0]);
+        const struct ir_node *gate = fuse_node(f, m->gone[2]), *up = fuse_node(f, m->gone[1]);
         if (gate->op != RLX_OP_matmul || up->op != RLX_OP_matmul || !pair_up(f, gate, up))
             continue;
         m->op = RLX_OP_fused_swiglu;
@@ -40,10 +38,6 @@ static bool match(const struct fuse *f, const struct ir_node *n, struct fuse_mat
         m->in[0] = gate->in[0];
         m->in[1] = up->in[1];
         m->in[2] = gate->in[1];
-        m->gone_count = 3;
-        m->gone[0] = n->in[i];
-        m->gone[1] = fuse_other(n, i);
-        m->gone[2] = silu->in[0];
         return true;
     }
     return false;

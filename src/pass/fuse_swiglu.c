@@ -36,11 +36,9 @@ static bool are_halves(const struct fuse *f, const struct ir_node *lo, const str
 static bool match(const struct fuse *f, const struct ir_node *n, struct fuse_match *m)
 {
     for (int i = 0; n->op == RLX_OP_mul && i < 2; i++) {
-        const struct ir_node *silu = fuse_node(f, n->in[i]), *up = fuse_node(f, fuse_other(n, i));
-        if (silu->op != RLX_OP_silu || !fuse_sole(f, n->in[i], n) ||
-            !fuse_sole(f, fuse_other(n, i), n) || !fuse_sole(f, silu->in[0], silu))
+        if (!fuse_gate(f, n, i, m))
             continue;
-        const struct ir_node *gate = fuse_node(f, silu->in[0]);
+        const struct ir_node *gate = fuse_node(f, m->gone[2]), *up = fuse_node(f, m->gone[1]);
         bool gate_first = are_halves(f, gate, up);
         if (!gate_first && !are_halves(f, up, gate))
             continue;
@@ -49,10 +47,6 @@ static bool match(const struct fuse *f, const struct ir_node *n, struct fuse_mat
         m->attr.fused_swiglu.gate_first = gate_first;
         m->in_count = 1;
         m->in[0] = gate->in[0];
-        m->gone_count = 3;
-        m->gone[0] = n->in[i];
-        m->gone[1] = fuse_other(n, i);
-        m->gone[2] = silu->in[0];
         return true;
     }
     return false;

@@ -161,47 +161,12 @@ static void classify(struct split *s, const struct ir_node *n)
 
 /* ---- which of them are packs ---- */
 
-static bool only_ones_move(const struct ir_node *n, const struct ir_type *x)
-{
-    const rlx_list *perm = &n->attr.transpose.perm;
-    int64_t last = -1;
-
-    for (int32_t i = 0; i < perm->count; i++) {
-        if (x->dim[perm->at[i]] == 1)
-            continue;
-        if (perm->at[i] < last)
-            return false;
-        last = perm->at[i];
-    }
-    return true;
-}
-
-/* The same bytes, or a run of them: costs nothing in any run. */
-static bool is_view(const struct ir_graph *g, const struct ir_node *n)
-{
-    if (n->in_count == 0)
-        return false;
-    const struct ir_type *x = ir_type_of(g, n->in[0]);
-    switch (n->op) {
-    case RLX_OP_reshape:
-    case RLX_OP_stop_gradient: return true;
-    case RLX_OP_cast: return x->dtype == n->type.dtype;
-    case RLX_OP_transpose: return only_ones_move(n, x);
-    case RLX_OP_narrow:
-        for (int64_t i = 0; i < n->attr.narrow.axis; i++)
-            if (x->dim[i] != 1)
-                return false;
-        return true;
-    default: return false;
-    }
-}
-
 /* v is needed in every run: the nearest value behind it that is no view becomes a pack. */
 static void mark_pack(struct split *s, ir_value v)
 {
     if (!s->is_static[v] || !s->has_param[v])
         return;
-    while (is_view(s->g, ir_node(s->g, v)))
+    while (ir_is_view(s->g, ir_node(s->g, v)))
         v = ir_node(s->g, v)->in[0];
     s->is_pack[v] = ir_node(s->g, v)->op != RLX_OP_param;
 }
