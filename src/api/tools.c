@@ -9,6 +9,7 @@
 #include "api/objects.h"
 #include "base/diff.h"
 #include "base/json.h"
+#include "autodiff/autodiff.h"
 #include "base/str.h"
 #include "ir/eval.h"
 #include "ir/shape.h"
@@ -391,6 +392,7 @@ bool rlx_op_list(size_t i, rlx_op_row *out)
         .summary = o->summary,
         .special = (o->flags & OP_SPECIAL) != 0,
         .infer = shape_rule_of(o->family) != NULL,
+        .grad = grad_has_rule((rlx_op)(i + 1)),
         .cpu = (o->flags & OP_LEAF) || cpu.native[o->family] || pass_expands(o->family),
     };
     list_attributes(o->family, out->attributes, sizeof out->attributes);

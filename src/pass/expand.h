@@ -2,6 +2,7 @@
 #ifndef PASS_EXPAND_H
 #define PASS_EXPAND_H
 
+#include "ir/formula.h"
 #include "pass/rebuild.h"
 
 /* Adds the nodes that stand for n; in[] are its operands in the new graph. */
@@ -48,19 +49,11 @@ rlx_status expand_to_shape(struct rebuild *r, ir_value x, rlx_list shape, ir_val
 /* x unchanged when there is no activation. */
 rlx_status expand_activation(struct rebuild *r, rlx_op activation, ir_value x, ir_value *out);
 
-/* A formula over values of one type; a failure is kept, and everything after it does nothing. */
-struct formula {
-    struct rebuild *r;
-    rlx_dtype dtype;
-    rlx_status status;
-};
-ir_value formula_1(struct formula *f, rlx_op op, ir_value a);
-ir_value formula_2(struct formula *f, rlx_op op, ir_value a, ir_value b);
-ir_value formula_where(struct formula *f, ir_value cond, ir_value a, ir_value b);
-ir_value formula_number(struct formula *f, double v); /* a scalar */
-ir_value formula_cast(struct formula *f, ir_value x, rlx_dtype to);
-/* What an op on that type is best computed in: f32 where it is narrower. */
-rlx_dtype formula_dtype(rlx_dtype t);
+/* Formulas of the new graph. */
+static inline struct formula expand_formula(struct rebuild *r, rlx_dtype dtype)
+{
+    return (struct formula){.g = &r->made, .diag = r->diag, .dtype = formula_dtype(dtype)};
+}
 
 /* expand.c */
 rlx_status expand_lora_matmul(struct rebuild *r, const struct ir_node *n, const ir_value *in,

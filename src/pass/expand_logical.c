@@ -15,18 +15,12 @@ static ir_dim product(const struct rebuild *r, const struct ir_type *t, int32_t 
  */
 static ir_value normalise(struct formula *f, ir_value x, double eps)
 {
-    union ir_attr attr;
-    ir_value mean = RLX_NO_VALUE, var = RLX_NO_VALUE;
-
-    attr_defaults(RLX_OP_reduce_mean, &attr);
-    attr.reduce.axes = rlx_list_of(1, (const int64_t[]){-1});
-    attr.reduce.keep_dim = true;
-    if (f->status == RLX_OK)
-        f->status = rebuild_add(f->r, RLX_OP_reduce_mean, &x, 1, &attr, &mean);
+    const rlx_list last = rlx_list_of(1, (const int64_t[]){-1});
+    ir_value mean = formula_reduce(f, RLX_OP_reduce_mean, x, last, true);
     ir_value apart = formula_2(f, RLX_OP_sub, x, mean);
     ir_value square = formula_2(f, RLX_OP_mul, apart, apart);
-    if (f->status == RLX_OK)
-        f->status = rebuild_add(f->r, RLX_OP_reduce_mean, &square, 1, &attr, &var);
+    ir_value var = formula_reduce(f, RLX_OP_reduce_mean, square, last, true);
+
     var = formula_2(f, RLX_OP_add, var, formula_number(f, eps));
     return formula_2(f, RLX_OP_mul, apart, formula_1(f, RLX_OP_rsqrt, var));
 }
@@ -37,7 +31,7 @@ rlx_status expand_group_norm(struct rebuild *r, const struct ir_node *n, const i
                              ir_value *out)
 {
     const struct ir_type t = n->type;
-    struct formula f = {.r = r, .dtype = formula_dtype(t.dtype)};
+    struct formula f = expand_formula(r, t.dtype);
     int64_t groups = n->attr.group_norm.num_groups;
     ir_dim each = dim_exact_div(r->old->mod->dims, product(r, &t, 1), groups);
     rlx_list channels = {.count = t.rank - 1, .at = {t.dim[1], 1, 1, 1, 1, 1, 1}};

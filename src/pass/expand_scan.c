@@ -18,47 +18,21 @@ static rlx_status check_length(struct rebuild *r, const struct ir_node *n, int64
 /* Step t of x along axis 1, in that shape and in the type that is computed in. */
 static ir_value step(struct formula *f, ir_value x, int64_t t, rlx_list shape)
 {
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = expand_narrow(f->r, x, 1, t, 1, &out);
-    if (f->status == RLX_OK)
-        f->status = expand_reshape_to(f->r, out, shape, &out);
-    return formula_cast(f, out, f->dtype);
+    return formula_cast(f, formula_reshape(f, formula_narrow(f, x, 1, t, 1), shape), f->dtype);
 }
 
 static ir_value sum_over(struct formula *f, ir_value x, int64_t axis, bool keep)
 {
-    ir_value out = RLX_NO_VALUE;
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_reduce_sum, &attr);
-    attr.reduce.axes = rlx_list_of(1, &axis);
-    attr.reduce.keep_dim = keep;
-    if (f->status == RLX_OK)
-        f->status = rebuild_add(f->r, RLX_OP_reduce_sum, &x, 1, &attr, &out);
-    return out;
+    return formula_reduce(f, RLX_OP_reduce_sum, x, rlx_list_of(1, &axis), keep);
 }
 
 /* One step's result with its axis of time, in the type of the node. */
 static ir_value as_step(struct formula *f, const struct ir_node *n, ir_value y)
 {
-    rlx_list shape = rlx_list_of(n->type.rank, n->type.dim);
+    rlx_list shape = formula_shape(&n->type);
 
     shape.at[1] = 1;
-    y = formula_cast(f, y, n->type.dtype);
-    if (f->status == RLX_OK)
-        f->status = expand_reshape_to(f->r, y, shape, &y);
-    return y;
-}
-
-static rlx_status join(struct rebuild *r, const ir_value *part, int64_t count, ir_value *out)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_concat, &attr);
-    attr.concat.axis = 1;
-    return rebuild_add(r, RLX_OP_concat, part, (int32_t)count, &attr, out);
+    return formula_reshape(f, formula_cast(f, y, n->type.dtype), shape);
 }
 
 #define MUL(a, b) formula_2(f, RLX_OP_mul, (a), (b))
@@ -105,7 +79,7 @@ static ir_value delta_step(struct formula *f, const struct ir_node *n, const ir_
 static rlx_status unroll(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                          ir_value *out)
 {
-    struct formula f = {.r = r, .dtype = formula_dtype(n->type.dtype)};
+    struct formula f = expand_formula(r, n->type.dtype);
     int64_t steps = n->type.dim[1];
     ir_value state = formula_number(&f, 0);
 
@@ -121,8 +95,8 @@ static rlx_status unroll(struct rebuild *r, const struct ir_node *n, const ir_va
                                                     : delta_step(&f, n, in, t, &state);
         part[t] = as_step(&f, n, y);
     }
-    TRY(f.status);
-    return join(r, part, steps, out);
+    *out = formula_concat(&f, part, (int32_t)steps, 1);
+    return f.status;
 }
 
 rlx_status expand_selective_scan(struct rebuild *r, const struct ir_node *n, const ir_value *in,

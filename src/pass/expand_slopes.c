@@ -3,56 +3,6 @@
  * product of two sigmoids has them. Types narrower than f32 are computed in f32. */
 #include "pass/expand.h"
 
-ir_value formula_1(struct formula *f, rlx_op op, ir_value a)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = expand_1(f->r, op, a, &out);
-    return out;
-}
-
-ir_value formula_2(struct formula *f, rlx_op op, ir_value a, ir_value b)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = expand_2(f->r, op, a, b, &out);
-    return out;
-}
-
-ir_value formula_where(struct formula *f, ir_value cond, ir_value a, ir_value b)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = rebuild_add(f->r, RLX_OP_where, (const ir_value[]){cond, a, b}, 3, NULL, &out);
-    return out;
-}
-
-ir_value formula_number(struct formula *f, double v)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = rebuild_scalar(f->r, f->dtype, v, &out);
-    return out;
-}
-
-ir_value formula_cast(struct formula *f, ir_value x, rlx_dtype to)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = expand_cast(f->r, x, to, &out);
-    return out;
-}
-
-rlx_dtype formula_dtype(rlx_dtype t)
-{
-    return t == RLX_DTYPE_f16 || t == RLX_DTYPE_bf16 ? RLX_DTYPE_f32 : t;
-}
-
 /* Shorthands for what follows: f and x are what they are everywhere. */
 #define NUM(v) formula_number(f, (v))
 #define NEG(a) formula_1(f, RLX_OP_neg, (a))
@@ -167,7 +117,7 @@ static ir_value slope_of(struct formula *f, rlx_op kind, ir_value x)
 rlx_status expand_activation_backward(struct rebuild *r, const struct ir_node *n,
                                       const ir_value *in, ir_value *out)
 {
-    struct formula f = {.r = r, .dtype = formula_dtype(n->type.dtype)};
+    struct formula f = expand_formula(r, n->type.dtype);
     rlx_op kind = n->op == RLX_OP_relu_backward ? RLX_OP_relu : n->attr.activation_backward.kind;
 
     *out = in[1];

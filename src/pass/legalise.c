@@ -133,6 +133,23 @@ bool pass_expands(enum op_family f)
            f == FAMILY_stop_gradient;
 }
 
+bool pass_can_expand(const struct ir_graph *g, const struct ir_node *n)
+{
+    const struct rewriter *w = rewriter_of(op_info(n->op)->family);
+
+    return w && (!w->applies || w->applies(g, n));
+}
+
+rlx_status pass_expand_node(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d)
+{
+    const struct ir_node n = *ir_node(g, node); /* nodes move when others are added */
+    struct rebuild r = {.old = g, .made = *g, .diag = d};
+    rlx_status status = rewriter_of(op_info(n.op)->family)->expand(&r, &n, n.in, out);
+
+    *g = r.made;
+    return status;
+}
+
 /* The next of several names with commas between them; false: there are no more. */
 static bool next_name(const char **list, rlx_str *out)
 {

@@ -1,9 +1,7 @@
 /* rebuild.c: see rebuild.h. The new graph stands beside the old one until it is complete. */
 #include "pass/rebuild.h"
 
-#include <string.h>
-
-#include "base/half.h"
+#include "ir/formula.h"
 
 rlx_status rebuild_begin(struct rebuild *r, struct ir_graph *g, struct diag *d)
 {
@@ -102,45 +100,9 @@ rlx_status rebuild_finish(struct rebuild *r)
     return RLX_OK;
 }
 
-static void one_element(rlx_dtype dtype, double value, uint8_t out[8])
-{
-    int64_t whole = (int64_t)value; /* little-endian: narrower integers are its first bytes */
-
-    memset(out, 0, 8);
-    switch (dtype) {
-    case RLX_DTYPE_f64: memcpy(out, &value, 8); break;
-    case RLX_DTYPE_f32:
-    case RLX_DTYPE_c64: memcpy(out, &(float){(float)value}, 4); break;
-    case RLX_DTYPE_f16: memcpy(out, &(uint16_t){f64_to_f16(value)}, 2); break;
-    case RLX_DTYPE_bf16: memcpy(out, &(uint16_t){f64_to_bf16(value)}, 2); break;
-    case RLX_DTYPE_bool: out[0] = whole != 0; break;
-    default: memcpy(out, &whole, 8); break;
-    }
-}
-
-static rlx_status repeat(struct rebuild *r, rlx_dtype dtype, const rlx_list *shape, double value,
-                         ir_value *out)
-{
-    union ir_attr attr;
-    size_t size = rlx_dtype_size(dtype), count = shape->count ? (size_t)shape->at[0] : 1;
-    uint8_t *data = arena_alloc_array(&r->old->mod->arena, count, size, 16);
-    uint8_t one[8];
-
-    if (!data)
-        return diag_no_memory(r->diag, count);
-    one_element(dtype, value, one);
-    for (size_t i = 0; i < count; i++)
-        memcpy(data + i * size, one, size);
-    attr_defaults(RLX_OP_const, &attr);
-    attr.const_.dtype = dtype;
-    attr.const_.shape = *shape;
-    attr.const_.data = (struct ir_blob){data, count * size};
-    return rebuild_add(r, RLX_OP_const, NULL, 0, &attr, out);
-}
-
 rlx_status rebuild_scalar(struct rebuild *r, rlx_dtype dtype, double value, ir_value *out)
 {
-    return repeat(r, dtype, &(rlx_list){.count = 0}, value, out);
+    return ir_add_number(&r->made, dtype, &(rlx_list){.count = 0}, value, out, r->diag);
 }
 
 rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, int64_t count, double value,
@@ -148,5 +110,5 @@ rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, int64_t count, doubl
 {
     const rlx_list shape = rlx_list_of(1, &count);
 
-    return repeat(r, dtype, &shape, value, out);
+    return ir_add_number(&r->made, dtype, &shape, value, out, r->diag);
 }

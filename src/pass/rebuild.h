@@ -33,8 +33,7 @@ static inline ir_value rebuild_map(const struct rebuild *r, ir_value old)
 /* A new node; attr NULL: defaults. */
 rlx_status rebuild_add(struct rebuild *r, rlx_op op, const ir_value *in, int32_t count,
                        const union ir_attr *attr, ir_value *out);
-/* A constant: the same number in every element of a vector, or a scalar. Integers and booleans take
- * what the number truncates to. */
+/* A constant: the same number in every element of a vector, or a scalar. */
 rlx_status rebuild_fill(struct rebuild *r, rlx_dtype dtype, int64_t count, double value,
                         ir_value *out);
 rlx_status rebuild_scalar(struct rebuild *r, rlx_dtype dtype, double value, ir_value *out);

@@ -1,0 +1,34 @@
+/* autodiff.h: gradients. A rule says for one node how the gradient of its value reaches its
+ * operands (ops-core 1.10); the walk carries a gradient from one value back to others.
+ *
+ * All of it appends ordinary nodes to the graph. A gradient has the type of what it belongs to;
+ * RLX_NO_VALUE stands for one that is zero because nothing flows. */
+#ifndef AUTODIFF_AUTODIFF_H
+#define AUTODIFF_AUTODIFF_H
+
+#include "ir/graph.h"
+
+/* How a node of g is differentiated. */
+enum grad_way {
+    GRAD_STOPS,   /* nothing flows through it */
+    GRAD_RULE,    /* by its family's rule */
+    GRAD_EXPANDS, /* by the rules of the simpler ops it stands for */
+    GRAD_MISSING  /* there is no way: NO_RULE */
+};
+enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n);
+/* Has the op a rule, or do the ops it stands for have theirs? For the table of `rlx ops`. */
+bool grad_has_rule(rlx_op op);
+
+/* The gradients of one node's operands: dy is that of its value. wanted[i]: operand i's is asked
+ * for; dx[i] is it. Integers never have one. */
+rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool *wanted,
+                     ir_value *dx, struct diag *d);
+
+/* From `out`, whose gradient is dy, back to wrt[]; nodes before `floor` are not looked into, so
+ * that wrt may lie before it. Contributions to one value are added in the order of the walk:
+ * consumers from the last to the first, operands from the first. NO_RULE is found before anything
+ * is added. */
+rlx_status grad_walk(struct ir_graph *g, ir_value floor, ir_value out, ir_value dy,
+                     const ir_value *wrt, size_t count, ir_value *dx, struct diag *d);
+
+#endif

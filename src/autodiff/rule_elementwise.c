@@ -1,0 +1,135 @@
+/* rule_elementwise.c: arithmetic and functions of one number (ops-core 5). */
+#include "autodiff/rule.h"
+
+#define NUM(v) formula_number(f, (v))
+#define MUL(a, b) formula_2(f, RLX_OP_mul, (a), (b))
+#define ADD(a, b) formula_2(f, RLX_OP_add, (a), (b))
+#define DIV(a, b) formula_2(f, RLX_OP_div, (a), (b))
+#define NEG(a) formula_1(f, RLX_OP_neg, (a))
+
+/* z conjugated where it is complex: the factor of a complex gradient. */
+static ir_value conj_of(struct formula *f, ir_value z)
+{
+    if (f->status == RLX_OK && formula_type(f, z)->dtype == RLX_DTYPE_c64)
+        return formula_1(f, RLX_OP_conjugate, z);
+    return z;
+}
+
+/* G where this side is the one taken, half of it where both are equal, else 0. */
+static ir_value share(struct vjp *v, rlx_op taken, ir_value a, ir_value b)
+{
+    struct formula *f = &v->f;
+    ir_value half = formula_cast(f, NUM(0.5), v->n->type.dtype);
+    ir_value zero = formula_cast(f, NUM(0), v->n->type.dtype);
+    ir_value equal = formula_where(f, formula_2(f, RLX_OP_eq, a, b), MUL(v->dy, half), zero);
+
+    return formula_where(f, formula_2(f, taken, a, b), v->dy, equal);
+}
+
+static void binary_extreme(struct vjp *v)
+{
+    rlx_op taken = v->n->op == RLX_OP_max ? RLX_OP_gt : RLX_OP_lt;
+
+    for (int32_t i = 0; i < 2; i++)
+        if (vjp_wanted(v, i))
+            vjp_give(v, i, share(v, taken, v->n->in[i], v->n->in[1 - i]));
+}
+
+/* Both factors are infinite or NaN in places where the gradient is 0; the product must not be. */
+static void binary_pow(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    ir_value a = formula_cast(f, v->n->in[0], f->dtype), b = formula_cast(f, v->n->in[1], f->dtype);
+    ir_value dy = formula_cast(f, v->dy, f->dtype), zero = NUM(0);
+
+    if (vjp_wanted(v, 0)) {
+        ir_value less = formula_2(f, RLX_OP_pow, a, formula_2(f, RLX_OP_sub, b, NUM(1)));
+        ir_value flat = formula_2(f, RLX_OP_eq, b, zero);
+        vjp_give(v, 0, formula_where(f, flat, zero, MUL(dy, MUL(b, less))));
+    }
+    if (vjp_wanted(v, 1)) {
+        ir_value y = formula_cast(f, v->y, f->dtype);
+        ir_value slope = MUL(dy, MUL(y, formula_1(f, RLX_OP_log, a)));
+        ir_value at_zero = formula_where(f, formula_2(f, RLX_OP_ge, b, zero), zero, slope);
+        vjp_give(v, 1, formula_where(f, formula_2(f, RLX_OP_eq, a, zero), at_zero, slope));
+    }
+}
+
+static void binary_atan2(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    ir_value a = v->n->in[0], b = v->n->in[1];
+    ir_value each = DIV(v->dy, ADD(MUL(a, a), MUL(b, b)));
+
+    vjp_give(v, 0, MUL(each, b));
+    vjp_give(v, 1, NEG(MUL(each, a)));
+}
+
+/* a - b trunc(a/b): the quotient, cut, is constant between its jumps. */
+static void binary_mod(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    ir_value a = v->n->in[0], b = v->n->in[1];
+
+    vjp_give(v, 0, v->dy);
+    if (vjp_wanted(v, 1)) /* (y - a) / b is -trunc(a/b), up to rounding */
+        vjp_give(v, 1,
+                 MUL(v->dy, formula_1(f, RLX_OP_round, DIV(formula_2(f, RLX_OP_sub, v->y, a), b))));
+}
+
+void vjp_binary(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    ir_value a = v->n->in[0], b = v->n->in[1], dy = v->dy;
+
+    switch (v->n->op) {
+    case RLX_OP_add:
+        vjp_give(v, 0, dy);
+        vjp_give(v, 1, dy);
+        break;
+    case RLX_OP_sub:
+        vjp_give(v, 0, dy);
+        if (vjp_wanted(v, 1))
+            vjp_give(v, 1, NEG(dy));
+        break;
+    case RLX_OP_mul:
+        if (vjp_wanted(v, 0))
+            vjp_give(v, 0, MUL(dy, conj_of(f, b)));
+        if (vjp_wanted(v, 1))
+            vjp_give(v, 1, MUL(dy, conj_of(f, a)));
+        break;
+    case RLX_OP_div:
+        if (vjp_wanted(v, 0))
+            vjp_give(v, 0, DIV(dy, conj_of(f, b)));
+        if (vjp_wanted(v, 1))
+            vjp_give(v, 1, NEG(DIV(MUL(dy, conj_of(f, v->y)), conj_of(f, b))));
+        break;
+    case RLX_OP_max:
+    case RLX_OP_min: binary_extreme(v); break;
+    case RLX_OP_pow: binary_pow(v); break;
+    case RLX_OP_atan2: binary_atan2(v); break;
+    case RLX_OP_mod: binary_mod(v); break;
+    default: break;
+    }
+}
+
+/* Steps have no slope; rounding passes it through. The others are one op that takes x and G. */
+void vjp_unary(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    const ir_value in[] = {v->n->in[0], v->dy};
+    union ir_attr attr;
+
+    switch (v->n->op) {
+    case RLX_OP_floor:
+    case RLX_OP_ceil:
+    case RLX_OP_sign: break;
+    case RLX_OP_round: vjp_give(v, 0, v->dy); break;
+    case RLX_OP_neg: vjp_give(v, 0, NEG(v->dy)); break;
+    case RLX_OP_relu: vjp_give(v, 0, formula_2(f, RLX_OP_relu_backward, in[0], in[1])); break;
+    default:
+        attr_defaults(RLX_OP_activation_backward, &attr);
+        attr.activation_backward.kind = v->n->op;
+        vjp_give(v, 0, formula_node(f, RLX_OP_activation_backward, in, 2, &attr));
+    }
+}

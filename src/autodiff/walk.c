@@ -1,0 +1,226 @@
+/* walk.c: gradients of one node, and from one value back to others. */
+#include "autodiff/rule.h"
+#include "pass/pass.h"
+
+/* ---- rules ---- */
+
+struct rule {
+    vjp_rule make;
+    bool (*applies)(const struct ir_graph *g, const struct ir_node *n); /* NULL: always */
+    bool refused;
+};
+
+static const struct rule rules[FAMILY_count] = {
+#define RULE(family) [FAMILY_##family] = {vjp_##family, NULL, false},
+#define RULE_IF(family) [FAMILY_##family] = {vjp_##family, vjp_##family##_applies, false},
+#define NO_RULE(family) [FAMILY_##family] = {NULL, NULL, true},
+#include "autodiff/rules.def"
+};
+
+static bool can_have_gradient(const struct ir_type *t)
+{
+    return dtype_is(t->dtype, CLASS_F | CLASS_C);
+}
+
+enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n)
+{
+    const struct op_info *op = op_info(n->op);
+    const struct rule *r = &rules[op->family];
+
+    if (!can_have_gradient(&n->type))
+        return GRAD_STOPS;
+    if (r->refused || (r->applies && !r->applies(g, n)))
+        return GRAD_MISSING;
+    if (!(op->flags & OP_DIFF))
+        return op->category == CATEGORY_GRADIENT ? GRAD_MISSING : GRAD_STOPS;
+    if (r->make)
+        return GRAD_RULE;
+    return pass_can_expand(g, n) ? GRAD_EXPANDS : GRAD_MISSING;
+}
+
+bool grad_has_rule(rlx_op op)
+{
+    const struct op_info *o = op_info(op);
+
+    return (o->flags & OP_DIFF) && !rules[o->family].refused &&
+           (rules[o->family].make || pass_expands(o->family));
+}
+
+void vjp_give(struct vjp *v, int32_t i, ir_value dx)
+{
+    if (!vjp_wanted(v, i) || v->f.status != RLX_OK)
+        return;
+    struct ir_type t = *vjp_type(v, i);
+    v->dx[i] = formula_cast(&v->f, formula_unbroadcast(&v->f, dx, &t), t.dtype);
+}
+
+/* ---- one node ---- */
+
+static rlx_status missing(const struct ir_graph *g, const struct ir_node *n, struct diag *d)
+{
+    diag_at(d, op_info(n->op)->name, ir_id(g, n), n->label);
+    return diag_fail(d, RLX_ERROR_NO_RULE, "%s has no gradient rule%s", op_info(n->op)->name,
+                     rules[op_info(n->op)->family].applies ? " in this form" : "");
+}
+
+static int32_t first_place(const struct ir_node *n, int32_t i)
+{
+    int32_t first = 0;
+
+    while (n->in[first] != n->in[i])
+        first++;
+    return first;
+}
+
+/* The node written with simpler ops, behind all others, and the way back through those. An operand
+ * that stands twice among the operands gets all of its gradient at the first place. */
+static rlx_status through_expansion(struct ir_graph *g, ir_value node, ir_value dy,
+                                    const bool *want, ir_value *dx, struct diag *d)
+{
+    const struct ir_node n = *ir_node(g, node);
+    ir_value first = (ir_value)g->node.len, out;
+    ir_value *wrt = arena_array(&g->mod->arena, ir_value, 2 * (size_t)n.in_count + 1);
+    ir_value *found = wrt + n.in_count;
+    size_t count = 0;
+
+    if (!wrt)
+        return diag_no_memory(d, (size_t)n.in_count * sizeof *wrt);
+    TRY(pass_expand_node(g, node, &out, d));
+    for (int32_t i = 0; i < n.in_count; i++)
+        if (want[i] && first_place(&n, i) == i)
+            wrt[count++] = n.in[i];
+    TRY(grad_walk(g, first, out, dy, wrt, count, found, d));
+    count = 0;
+    for (int32_t i = 0; i < n.in_count; i++)
+        if (want[i] && first_place(&n, i) == i)
+            dx[i] = found[count++];
+    return RLX_OK;
+}
+
+rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool *wanted,
+                     ir_value *dx, struct diag *d)
+{
+    const struct ir_node n = *ir_node(g, node); /* nodes move when others are added */
+    bool *want = arena_array(&g->mod->arena, bool, (size_t)n.in_count + 1), any = false;
+
+    if (!want)
+        return diag_no_memory(d, (size_t)n.in_count);
+    for (int32_t i = 0; i < n.in_count; i++) {
+        dx[i] = RLX_NO_VALUE;
+        want[i] = wanted[i] && can_have_gradient(ir_type_of(g, n.in[i]));
+        any |= want[i];
+    }
+    switch (any ? grad_way(g, &n) : GRAD_STOPS) {
+    case GRAD_MISSING: return missing(g, ir_node(g, node), d);
+    case GRAD_EXPANDS: return through_expansion(g, node, dy, want, dx, d);
+    case GRAD_RULE: break;
+    default: return RLX_OK;
+    }
+    struct vjp v = {.f = {.g = g, .diag = d, .dtype = formula_dtype(n.type.dtype)},
+                    .n = &n,
+                    .y = node,
+                    .dy = dy,
+                    .wanted_ = want,
+                    .dx = dx};
+    rules[op_info(n.op)->family].make(&v);
+    return v.f.status;
+}
+
+/* ---- the walk ---- */
+
+struct walk {
+    struct ir_graph *g;
+    ir_value floor, out;
+    bool *reaches; /* by value: does it depend on something in wrt, so that a gradient is needed? */
+    ir_value *grad; /* by value: what has arrived so far */
+    struct diag *diag;
+};
+
+/* Which values lie between wrt and out, and can all of them be passed? */
+static rlx_status find_paths(struct walk *w, const ir_value *wrt, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!can_have_gradient(ir_type_of(w->g, wrt[i])))
+            return diag_fail(w->diag, RLX_ERROR_DTYPE, "value %d is %s: only floats have gradients",
+                             (int)wrt[i], rlx_dtype_name(ir_type_of(w->g, wrt[i])->dtype));
+        if (wrt[i] <= w->out)
+            w->reaches[wrt[i]] = true;
+    }
+    for (ir_value v = w->floor; v <= w->out; v++) {
+        const struct ir_node *n = ir_node(w->g, v);
+        bool depends = false;
+        for (int32_t i = 0; i < n->in_count; i++)
+            depends |= w->reaches[n->in[i]];
+        w->reaches[v] |= depends && grad_way(w->g, n) != GRAD_STOPS;
+    }
+    return RLX_OK;
+}
+
+/* Of those, the ones that out is made of; the first without a rule ends it. */
+static rlx_status check_rules(struct walk *w)
+{
+    bool *used = arena_array(&w->g->mod->arena, bool, (size_t)w->out + 1);
+
+    if (!used)
+        return diag_no_memory(w->diag, (size_t)w->out);
+    used[w->out] = true;
+    for (ir_value v = w->out; v >= w->floor; v--) {
+        const struct ir_node *n = ir_node(w->g, v);
+        bool depends = false;
+        for (int32_t i = 0; used[v] && w->reaches[v] && i < n->in_count; i++) {
+            depends |= w->reaches[n->in[i]];
+            used[n->in[i]] = true;
+        }
+        if (depends && grad_way(w->g, n) == GRAD_MISSING)
+            return missing(w->g, n, w->diag);
+    }
+    return RLX_OK;
+}
+
+static rlx_status arrive(struct walk *w, ir_value at, ir_value dx)
+{
+    struct formula f = {.g = w->g, .diag = w->diag};
+
+    if (dx == RLX_NO_VALUE)
+        return RLX_OK;
+    w->grad[at] = w->grad[at] == RLX_NO_VALUE ? dx : formula_2(&f, RLX_OP_add, w->grad[at], dx);
+    return f.status;
+}
+
+static rlx_status pass_back(struct walk *w, ir_value v)
+{
+    const struct ir_node n = *ir_node(w->g, v);
+    bool *want = arena_array(&w->g->mod->arena, bool, (size_t)n.in_count + 1);
+    ir_value *dx = arena_array(&w->g->mod->arena, ir_value, (size_t)n.in_count + 1);
+
+    if (!want || !dx)
+        return diag_no_memory(w->diag, (size_t)n.in_count * sizeof *dx);
+    for (int32_t i = 0; i < n.in_count; i++)
+        want[i] = w->reaches[n.in[i]];
+    TRY(grad_node(w->g, v, w->grad[v], want, dx, w->diag));
+    for (int32_t i = 0; i < n.in_count; i++)
+        TRY(arrive(w, n.in[i], dx[i]));
+    return RLX_OK;
+}
+
+rlx_status grad_walk(struct ir_graph *g, ir_value floor, ir_value out, ir_value dy,
+                     const ir_value *wrt, size_t count, ir_value *dx, struct diag *d)
+{
+    struct walk w = {.g = g, .floor = floor, .out = out, .diag = d};
+
+    w.reaches = arena_array(&g->mod->arena, bool, (size_t)out + 1);
+    w.grad = arena_array(&g->mod->arena, ir_value, (size_t)out + 1);
+    if (!w.reaches || !w.grad)
+        return diag_no_memory(d, (size_t)out * sizeof *w.grad);
+    for (ir_value v = 0; v <= out; v++)
+        w.grad[v] = RLX_NO_VALUE;
+    TRY(find_paths(&w, wrt, count));
+    TRY(check_rules(&w));
+    w.grad[out] = dy;
+    for (ir_value v = out; v >= floor; v--)
+        if (w.grad[v] != RLX_NO_VALUE && w.reaches[v])
+            TRY(pass_back(&w, v));
+    for (size_t i = 0; i < count; i++)
+        dx[i] = wrt[i] <= out ? w.grad[wrt[i]] : RLX_NO_VALUE;
+    return RLX_OK;
+}
