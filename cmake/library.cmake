@@ -12,7 +12,15 @@ function(rlx_library_target target)
         ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
-add_library(rlx_core OBJECT ${library_sources})
+file(GLOB_RECURSE rlk_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.rlk)
+set(embedded ${CMAKE_CURRENT_BINARY_DIR}/embedded_kernels.c)
+add_custom_command(
+    OUTPUT ${embedded}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR}/kernels -DOUT=${embedded}
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${rlk_files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    COMMENT "Embedding kernels" VERBATIM)
+add_library(rlx_core OBJECT ${library_sources} ${embedded})
 rlx_library_target(rlx_core)
 set(rlx_objects $<TARGET_OBJECTS:rlx_core>)
 

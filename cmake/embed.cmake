@@ -1,0 +1,18 @@
+# embed.cmake: kernels/**/*.rlk as one C file, so that the library needs no files at run time.
+# cmake -DROOT=... -DOUT=... -P embed.cmake
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/*.rlk)
+list(SORT files)
+set(text "/* Made by cmake/embed.cmake from kernels/. */\n#include <stddef.h>\n\n")
+string(APPEND text "struct kc_embedded {\n    const char *name;\n    const unsigned char *text;\n    size_t len;\n};\n")
+set(rows "")
+set(i 0)
+foreach(file IN LISTS files)
+    file(READ ${ROOT}/${file} hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    string(REGEX REPLACE "\\.rlk$" "" name ${file})
+    string(APPEND text "static const unsigned char text_${i}[] = {${bytes}0};\n")
+    string(APPEND rows "    {\"${name}\", text_${i}, sizeof text_${i} - 1},\n")
+    math(EXPR i "${i} + 1")
+endforeach()
+string(APPEND text "extern const struct kc_embedded kc_embedded[];\nconst struct kc_embedded kc_embedded[] = {\n${rows}    {NULL, NULL, 0}};\n")
+file(WRITE ${OUT} "${text}")

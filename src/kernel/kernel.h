@@ -1,0 +1,70 @@
+/* kernel.h: the kernel compiler: .rlk source, made for one use, as SPIR-V or WGSL.
+ *
+ *     source  =>  tokens  =>  tree  =>  kir, for given types and constants  =>  SPIR-V, WGSL
+ *
+ * It knows no graphs and no devices; what a device can do comes in as a few flags. */
+#ifndef KERNEL_KERNEL_H
+#define KERNEL_KERNEL_H
+
+#include "base/diag.h"
+#include "kernel/kir.h"
+
+/* Where `use "lib/math"` comes from: the text of a file; false: there is none of that name. */
+struct kc_sources {
+    bool (*find)(void *user, rlx_str name, rlx_str *text);
+    void *user;
+};
+/* The kernels that are part of the library. */
+extern const struct kc_sources kc_library;
+
+/* One of a kernel's constants or types: "WG", "256"; "T", "f16"; "HAS_BIAS", "true". */
+struct kc_define {
+    rlx_str name, value;
+};
+
+/* What the device has; each is a constant of that name in the source. */
+struct kc_features {
+    bool f16;                 /* HAS_F16: arithmetic in f16 */
+    bool f16_rounds;          /* conversions to f16 round to nearest even */
+    bool f64;                 /* HAS_F64 */
+    bool int64;               /* HAS_INT64 */
+    bool subgroups;           /* HAS_SUBGROUPS */
+    bool dot8;                /* HAS_DOT8: packed products of bytes */
+    bool fma;                 /* HAS_FMA */
+    bool coop, coop_group;    /* HAS_COOP, HAS_COOP_GROUP: cooperative matrices, and of the group */
+    bool storage16, storage8; /* buffers of 16 and 8 bits; else they are words */
+    uint32_t subgroup_size;   /* SUBGROUP_SIZE; 0: it varies */
+    uint32_t max_group;       /* MAX_GROUP: invocations */
+    uint32_t shared_bytes;    /* of a group */
+};
+
+/* A kernel of the file, for these constants. Everything lives in the arena. FORMAT, with line,
+ * column and the line itself, where the source is wrong; ARGUMENT where a constant is; LIMIT. */
+rlx_status kc_specialise(const struct kc_sources *sources, rlx_str file, rlx_str kernel,
+                         const struct kc_define *define, size_t defines,
+                         const struct kc_features *features, struct arena *arena, struct kir *out,
+                         struct diag *d);
+
+/* The names of a file's kernels, in order. */
+rlx_status kc_kernels(const struct kc_sources *sources, rlx_str file, struct arena *arena,
+                      rlx_str **names, size_t *count, struct diag *d);
+
+/* How a kernel's buffers are bound. Buffers that overlap are one binding: merge[i] is the first of
+ * those that i is in (NULL: all are apart). offset[i]: elements of i begin behind the start of the
+ * binding (NULL: none do); so do those of all merged ones. Such offsets, in elements, are words of
+ * the parameter block behind the kernel's own, in the order of the buffers. */
+struct kc_emit {
+    const struct kc_features *features;
+    const uint32_t *merge;
+    const bool *offset;
+};
+/* Words of a module for Vulkan 1.1 (SPIR-V 1.3), or 1.6 where cooperative matrices are used.
+ * Binding i is buffer i; the parameter block is push constants up to 128 bytes, else the uniform
+ * buffer behind the last. */
+rlx_status kc_emit_spirv(const struct kir *k, const struct kc_emit *e, struct arena *arena,
+                         uint32_t **words, size_t *count, struct diag *d);
+/* The same as WGSL; the parameter block is a uniform buffer. */
+rlx_status kc_emit_wgsl(const struct kir *k, const struct kc_emit *e, struct text *out,
+                        struct diag *d);
+
+#endif

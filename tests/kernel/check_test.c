@@ -1,0 +1,113 @@
+/* check_test.c: kernels made for one use, and what is refused. */
+#include <string.h>
+
+#include "source.h"
+
+static void lists(struct test *t, const char *text, const char *defines, const char *part)
+{
+    struct source s;
+    struct text out;
+
+    text_init(&out, mem_default());
+    if (expect_ok(t, source_open(&s, text, defines, &source_least))) {
+        kir_print(&s.kir, &out);
+        expect_contains(t, out.at, part);
+    } else {
+        fail(t, "%s", s.diag.first.message);
+    }
+    text_free(&out);
+    source_close(&s);
+}
+
+static void refuses(struct test *t, const char *text, const char *part)
+{
+    struct source s;
+
+    expect(t, source_open(&s, text, "", &source_least) != RLX_OK);
+    expect_contains(t, s.diag.first.message, part);
+    source_close(&s);
+}
+
+#define SOFTMAX                                                                                   \
+    "use \"lib/reduce\"\n"                                                                        \
+    "kernel k<T: float, WG: size = 256>(x: in [T], y: out [T], cols: u32) group(WG) {\n"          \
+    "    shared part: [f32; WG]\n"                                                                \
+    "    let base = group.x * cols\n"                                                             \
+    "    let lane = local.x\n"                                                                    \
+    "    var top = -inf\n"                                                                        \
+    "    for i in lane..cols by WG { top = larger(top, f32(x[base + i])) }\n"                     \
+    "    top = group_max(part, top)\n"                                                            \
+    "    var sum = 0.0\n"                                                                         \
+    "    for i in lane..cols by WG { sum += native_exp2(f32(x[base + i]) - top) }\n"              \
+    "    sum = group_sum(part, sum)\n"                                                            \
+    "    for i in lane..cols by WG { y[base + i] = T(native_exp2(f32(x[base + i]) - top) / sum) " \
+    "}\n"                                                                                         \
+    "}\n"
+
+TEST(kernel, softmax_is_made_for_each_type)
+{
+    lists(t, SOFTMAX, "T=f32",
+          "group(256, 1, 1)\nbuffer 0: x: in f32\nbuffer 1: y: out f32\n"
+          "word 0: cols: u32\nvar 0: part: shared f32[256]\n");
+    lists(t, SOFTMAX, "T=f16,WG=64", "var 0: part: shared f32[64]\n");
+    lists(t, SOFTMAX, "T=bf16,WG=64", "BITS_OF");
+}
+
+TEST(kernel, constants_choose_and_unroll)
+{
+    lists(t,
+          "kernel k<BIAS: flag = false>(x: inout [f32]) group(1) {\n"
+          "    if BIAS { nonsense() } else { x[0] = 1.5 * 2.0 }\n"
+          "    unroll for i in 0..3 { x[i + 1] = f32(i) }\n}\n",
+          "", "CONST 0x40400000: f32\n  BUFFER_STORE #0");
+    lists(t, "const N = 4\nkernel k(x: out [u32]) group(N * 16) { x[local.x] = N << 2 }\n", "",
+          "CONST 0x10: u32");
+    lists(t,
+          "const table: [i32; 4] = [1, -2, 3, 4]\n"
+          "kernel k(x: out [i32]) group(4) { x[local.x] = table[local.x] }\n",
+          "", "table i32[4]");
+}
+
+TEST(kernel, functions_return_from_their_paths)
+{
+    lists(
+        t,
+        "fn f(x: f32) -> f32 {\n    if x < 0.0 { return -x }\n    let y = x * x\n    return y\n}\n"
+        "kernel k(x: inout [f32]) group(1) { x[0] = f(x[0]) }\n",
+        "", "ELSE");
+    lists(t,
+          "fn add_to<T: type>(to: var T, x: T) { to += x }\n"
+          "kernel k(x: inout [f32]) group(1) {\n    var s = 0.0\n    add_to(s, x[0])\n    x[0] = "
+          "s\n}\n",
+          "", "ADD");
+}
+
+TEST(kernel, pairs_stand_for_64_bits)
+{
+    lists(t, "kernel k(x: inout [i64]) group(1) { x[0] = x[0] + i64(x[1] < x[2]) }\n", "",
+          "BITCAST");
+}
+
+TEST(kernel, mistakes_are_shown_where_they_are)
+{
+    refuses(t, "kernel k(x: out [f32]) group(1) {\n    x[0] = y\n}\n",
+            "test:2:12: nothing is called y\n    x[0] = y\n           ^");
+    refuses(t, "kernel k(x: out [f32]) group(1) { x[0] = 1u }\n", "a number runs into a name");
+    refuses(t, "kernel k(x: out [f32]) group(1) { x[0] = u32(1) }\n", "f32 is expected here");
+    refuses(t, "kernel k(x: in [f32]) group(1) { x[0] = 1.0 }\n", "only read");
+    refuses(t, "kernel k(x: out [f32]) group(1) { x[0] = x[1] }\n", "only written");
+    refuses(t, "kernel k(x: out [f32]) group(512) { x[0] = 0.0 }\n", "groups of 512");
+    refuses(t, "kernel k(x: out [f64]) group(1) { x[0] = f64(0.0) }\n", "no f64");
+    refuses(t, "kernel k<T: type>(x: out [T]) group(1) { }\n", "T, a type, is not given");
+    refuses(
+        t, "fn f(x: u32) -> u32 { return f(x) }\nkernel k(x: out [u32]) group(1) { x[0] = f(1) }\n",
+        "recursion");
+    refuses(t, "kernel k(x: out [u32]) group(1) { return\n x[0] = 1 }\n", "never reached");
+    refuses(t, "kernel k(x: out [u32]) group(1) { break }\n", "no loop");
+    refuses(t, "kernel k(x: out [u32]) group(1) { let a = 4 b = 5 }\n", "the end of the line");
+    refuses(t, "kernel k(x: out [u32]) group(1) { shared s: [f32; 8192]\n x[0] = 1 }\n",
+            "32768 bytes of shared memory; the device has 16384");
+    refuses(t, "kernel k(x: out [u32]) group(1) { x[0] = ((((((1", "the file ends");
+    refuses(t, "kernel k(x: out [u32]) group(1) { x[0] = subgroup_add(u32(1)) }\n", "no subgroups");
+    refuses(t, "use \"lib/none\"\nkernel k() group(1) { }\n", "no kernel file called \"lib/none\"");
+}
