@@ -26,6 +26,7 @@ struct kc_define {
 struct kc_features {
     bool f16;                 /* HAS_F16: arithmetic in f16 */
     bool f16_rounds;          /* conversions to f16 round to nearest even */
+    bool nan_preserve;        /* NaN and Inf can be asked to stay what they are */
     bool f64;                 /* HAS_F64 */
     bool int64;               /* HAS_INT64 */
     bool subgroups;           /* HAS_SUBGROUPS */
@@ -59,8 +60,8 @@ struct kc_emit {
     const bool *offset;
 };
 /* Words of a module for Vulkan 1.1 (SPIR-V 1.3), or 1.6 where cooperative matrices are used.
- * Binding i is buffer i; the parameter block is push constants up to 128 bytes, else the uniform
- * buffer behind the last. */
+ * Binding i is buffer i; the parameter block is push constants up to 128 bytes, else a buffer
+ * behind the last. */
 rlx_status kc_emit_spirv(const struct kir *k, const struct kc_emit *e, struct arena *arena,
                          uint32_t **words, size_t *count, struct diag *d);
 /* The same as WGSL; the parameter block is a uniform buffer. */
