@@ -3,6 +3,8 @@
 #ifndef TESTS_KERNEL_SOURCE_H
 #define TESTS_KERNEL_SOURCE_H
 
+#include <string.h>
+
 #include "../test.h"
 #include "kernel/kernel.h"
 

@@ -1,0 +1,338 @@
+/* emit_wgsl_memory.c: buffers, parameters and variables in WGSL.
+ *
+ * Narrow elements lie several in a u32. A buffer of such that is written is made of atomic words,
+ * as others may write to the same word at the same time. */
+#include "kernel/emit_wgsl.h"
+
+static uint32_t element_bytes(const struct kir_buffer *b)
+{
+    return kir_scalar_bytes((enum kir_scalar)b->type.scalar);
+}
+
+/* f16 that the device has lies as it is; vectors of narrow elements are whole words. */
+static bool is_packed(const struct wgsl *w, const struct kir_buffer *b)
+{
+    return element_bytes(b) < 4 && b->type.lanes == 1 && !(b->type.scalar == KIR_F16 && w->f->f16);
+}
+
+static bool is_words(const struct wgsl *w, const struct kir_buffer *b)
+{
+    return element_bytes(b) < 4 && b->type.lanes > 1 && !(b->type.scalar == KIR_F16 && w->f->f16);
+}
+
+static uint32_t binding_of(const struct wgsl *w, uint32_t i)
+{
+    return w->how->merge ? w->how->merge[i] : i;
+}
+
+/* Of all buffers in the binding. */
+static bool is_written(const struct wgsl *w, uint32_t i)
+{
+    bool written = false;
+
+    for (uint32_t j = 0; j < w->k->buffers; j++)
+        written |= binding_of(w, j) == binding_of(w, i) && (w->k->buffer[j].mode & KIR_OUT);
+    return written;
+}
+
+static bool is_atomic(const struct wgsl *w, uint32_t i)
+{
+    const struct kir_buffer *b = &w->k->buffer[i];
+
+    return b->atomic || (is_packed(w, b) && is_written(w, i));
+}
+
+static bool same_elements(const struct wgsl *w, uint32_t i, uint32_t j)
+{
+    const struct kir_buffer *a = &w->k->buffer[i], *b = &w->k->buffer[j];
+
+    return kir_type_same(a->type, b->type) && a->atomic == b->atomic;
+}
+
+/* ---- declarations ---- */
+
+static void element_type(struct wgsl *w, uint32_t i)
+{
+    const struct kir_buffer *b = &w->k->buffer[i];
+    uint32_t words = element_bytes(b) * b->type.lanes / 4;
+
+    if (b->atomic || is_packed(w, b)) {
+        const char *of = b->type.scalar == KIR_I32 ? "i32" : "u32";
+        text_addf(w->out, is_atomic(w, i) ? "atomic<%s>" : "%s", of);
+    } else if (is_words(w, b)) {
+        text_addf(w->out, words > 1 ? "vec%u<u32>" : "u32", words);
+    } else {
+        wgsl_type(w, b->type);
+    }
+}
+
+static rlx_status add_buffer(struct wgsl *w, uint32_t i)
+{
+    const struct kir_buffer *b = &w->k->buffer[i];
+    uint32_t binding = binding_of(w, i);
+    bool shares = false;
+
+    if (b->type.lanes == 3 || (is_words(w, b) && element_bytes(b) * b->type.lanes % 4))
+        return diag_fail(w->diag, RLX_ERROR_UNSUPPORTED,
+                         "buffer %.*s: elements of %u bytes cannot lie in a buffer",
+                         STR_ARG(b->name), element_bytes(b) * b->type.lanes);
+    for (uint32_t j = 0; j < w->k->buffers; j++)
+        shares |= j != i && binding_of(w, j) == binding;
+    if (binding != i && !same_elements(w, i, binding))
+        return diag_fail(w->diag, RLX_ERROR_UNSUPPORTED,
+                         "buffers %.*s and %.*s overlap and have elements of different types",
+                         STR_ARG(b->name), STR_ARG(w->k->buffer[binding].name));
+    w->offset_word[i] = KIR_NONE;
+    if (shares || (w->how->offset && w->how->offset[i]))
+        w->offset_word[i] = w->param_words++;
+    if (binding != i)
+        return RLX_OK;
+    text_addf(w->out, "@group(0) @binding(%u) var<storage, %s> b%u: array<", i,
+              is_written(w, i) ? "read_write" : "read", i);
+    element_type(w, i);
+    text_addf(w->out, ">; // %.*s\n", STR_ARG(b->name));
+    return RLX_OK;
+}
+
+static void add_variable(struct wgsl *w, uint32_t i)
+{
+    const struct kir_var *v = &w->k->var[i];
+    struct kir_type element = v->type;
+
+    element.count = 0;
+    if (!v->shared && !v->table)
+        return;
+    text_addf(w->out, "var<%s> m%u: ", v->shared ? "workgroup" : "private", i);
+    if (v->type.count)
+        text_add(w->out, STR("array<"));
+    if (v->atomic)
+        text_add(w->out, STR("atomic<"));
+    wgsl_type(w, element);
+    if (v->atomic)
+        text_add(w->out, STR(">"));
+    if (v->type.count)
+        text_addf(w->out, ", %u>", v->type.count);
+    if (v->table) {
+        text_add(w->out, STR(" = array("));
+        for (uint32_t n = 0; n < v->type.count; n++) {
+            wgsl_type(w, element);
+            text_addf(w->out, "(%s(%uu))%s",
+                      element.scalar == KIR_F32   ? "bitcast<f32>"
+                      : element.scalar == KIR_I32 ? "bitcast<i32>"
+                                                  : "u32",
+                      (unsigned)v->table[n], n + 1 < v->type.count ? ", " : ")");
+        }
+    }
+    text_addf(w->out, "; // %.*s\n", STR_ARG(v->name));
+}
+
+rlx_status wgsl_interface(struct wgsl *w)
+{
+    w->param_words = w->k->param_words;
+    for (uint32_t i = 0; i < w->k->buffers; i++)
+        TRY(add_buffer(w, i));
+    if (w->param_words)
+        text_addf(w->out, "@group(0) @binding(%u) var<uniform> params: array<vec4<u32>, %u>;\n",
+                  w->k->buffers, (w->param_words + 3) / 4);
+    for (uint32_t i = 0; i < w->k->vars; i++)
+        add_variable(w, i);
+    return RLX_OK;
+}
+
+/* ---- indices ---- */
+
+void wgsl_param_word(struct wgsl *w, uint32_t word, kir_value more)
+{
+    if (more == KIR_NONE) {
+        text_addf(w->out, "params[%u][%u]", word / 4, word % 4);
+        return;
+    }
+    text_addf(w->out, "params[(%uu + ", word);
+    wgsl_value(w, more);
+    text_addf(w->out, ") / 4u][(%uu + ", word);
+    wgsl_value(w, more);
+    text_add(w->out, STR(") % 4u]"));
+}
+
+static void buffer_index(struct wgsl *w, uint32_t i, kir_value index)
+{
+    if (w->offset_word[i] == KIR_NONE) {
+        wgsl_value(w, index);
+        return;
+    }
+    text_add(w->out, STR("("));
+    wgsl_value(w, index);
+    text_add(w->out, STR(" + "));
+    wgsl_param_word(w, w->offset_word[i], KIR_NONE);
+    text_add(w->out, STR(")"));
+}
+
+/* An element: of a buffer, or of a variable. */
+static void place(struct wgsl *w, uint64_t imm, kir_value index)
+{
+    uint32_t i = (uint32_t)imm & ~KIR_IN_BUFFER;
+
+    if (imm & KIR_IN_BUFFER) {
+        text_addf(w->out, "b%u[", binding_of(w, i));
+        buffer_index(w, i, index);
+        text_add(w->out, STR("]"));
+        return;
+    }
+    text_addf(w->out, "m%u", i);
+    if (index != KIR_NONE) {
+        text_add(w->out, STR("["));
+        wgsl_value(w, index);
+        text_add(w->out, STR("]"));
+    }
+}
+
+/* ---- narrow elements ---- */
+
+/* i<n>: the index; s<n>: how far up in its word. */
+static void packed_place(struct wgsl *w, const struct kir_instr *n, uint32_t id, uint32_t bytes)
+{
+    uint32_t i = (uint32_t)n->imm, log = bytes == 2 ? 1 : 2;
+
+    text_addf(w->out, "let i%u = ", id);
+    buffer_index(w, i, n->a);
+    text_add(w->out, STR(";"));
+    wgsl_line(w);
+    text_addf(w->out, "let s%u = (i%u & %uu) * %uu;", id, id, (1u << log) - 1, bytes * 8);
+    wgsl_line(w);
+}
+
+static void packed_load(struct wgsl *w, const struct kir_instr *n, uint32_t id)
+{
+    uint32_t i = (uint32_t)n->imm, bytes = element_bytes(&w->k->buffer[i]);
+    bool atomic = is_atomic(w, i);
+
+    packed_place(w, n, id, bytes);
+    text_addf(w->out, "let v%u = (%sb%u[i%u >> %uu]%s >> s%u) & %uu;", id,
+              atomic ? "atomicLoad(&" : "", binding_of(w, i), id, bytes == 2 ? 1u : 2u,
+              atomic ? ")" : "", id, bytes == 2 ? 0xffffu : 0xffu);
+}
+
+static void packed_store(struct wgsl *w, const struct kir_instr *n, uint32_t id)
+{
+    uint32_t i = (uint32_t)n->imm, bytes = element_bytes(&w->k->buffer[i]);
+    uint32_t mask = bytes == 2 ? 0xffffu : 0xffu, b = binding_of(w, i), log = bytes == 2 ? 1 : 2;
+
+    packed_place(w, n, id, bytes);
+    text_addf(w->out, "atomicAnd(&b%u[i%u >> %uu], ~(%uu << s%u));", b, id, log, mask, id);
+    wgsl_line(w);
+    text_addf(w->out, "atomicOr(&b%u[i%u >> %uu], (", b, id, log);
+    wgsl_value(w, n->b);
+    text_addf(w->out, " & %uu) << s%u);", mask, id);
+}
+
+/* The lanes of a narrow vector, each as bits in a u32. */
+static void words_load(struct wgsl *w, const struct kir_instr *n, uint32_t id)
+{
+    const struct kir_buffer *b = &w->k->buffer[n->imm];
+    uint32_t bytes = element_bytes(b), words = bytes * b->type.lanes / 4;
+
+    text_addf(w->out, "let w%u = ", id);
+    place(w, n->imm | KIR_IN_BUFFER, n->a);
+    text_add(w->out, STR(";"));
+    wgsl_line(w);
+    text_addf(w->out, "let v%u = vec%u<u32>(", id, b->type.lanes);
+    for (uint32_t l = 0; l < b->type.lanes; l++) {
+        uint32_t at = l * bytes;
+        text_addf(w->out, "%s(w%u", l ? ", " : "", id);
+        if (words > 1)
+            text_addf(w->out, "[%u]", at / 4);
+        text_addf(w->out, " >> %uu) & %uu", at % 4 * 8, bytes == 2 ? 0xffffu : 0xffu);
+    }
+    text_add(w->out, STR(");"));
+}
+
+static void words_store(struct wgsl *w, const struct kir_instr *n)
+{
+    const struct kir_buffer *b = &w->k->buffer[n->imm];
+    uint32_t bytes = element_bytes(b), words = bytes * b->type.lanes / 4, each = 4 / bytes;
+
+    place(w, n->imm | KIR_IN_BUFFER, n->a);
+    text_add(w->out, words > 1 ? STR(" = vec2<u32>(") : STR(" = ("));
+    for (uint32_t l = 0; l < b->type.lanes; l++) {
+        text_add(w->out, l == 0 ? STR("") : l % each ? STR(" | ") : STR(", "));
+        text_add(w->out, STR("(("));
+        wgsl_value(w, n->b);
+        text_addf(w->out, "[%u] & %uu) << %uu)", l, bytes == 2 ? 0xffffu : 0xffu,
+                  l % each * bytes * 8);
+    }
+    text_add(w->out, STR(");"));
+}
+
+/* ---- instructions ---- */
+
+static void load(struct wgsl *w, const struct kir_instr *n, uint32_t id, bool buffer)
+{
+    uint64_t imm = n->imm | (buffer ? KIR_IN_BUFFER : 0);
+    bool atomic = buffer ? is_atomic(w, (uint32_t)n->imm) : w->k->var[n->imm].atomic;
+
+    text_addf(w->out, "let v%u = %s", id, atomic ? "atomicLoad(&" : "");
+    place(w, imm, n->a);
+    text_add(w->out, atomic ? STR(");") : STR(";"));
+}
+
+static void store(struct wgsl *w, const struct kir_instr *n, bool buffer)
+{
+    uint64_t imm = n->imm | (buffer ? KIR_IN_BUFFER : 0);
+    bool atomic = buffer ? is_atomic(w, (uint32_t)n->imm) : w->k->var[n->imm].atomic;
+
+    if (atomic)
+        text_add(w->out, STR("atomicStore(&"));
+    place(w, imm, n->a);
+    text_add(w->out, atomic ? STR(", ") : STR(" = "));
+    wgsl_value(w, n->b);
+    text_add(w->out, atomic ? STR(");") : STR(";"));
+}
+
+static void atomic(struct wgsl *w, const struct kir_instr *n, uint32_t id)
+{
+    static const char *const names[] = {"Add", "Min", "Max",      "And",
+                                        "Or",  "Xor", "Exchange", "CompareExchangeWeak"};
+    bool cas = n->op == KIR_ATOMIC_CAS;
+
+    text_addf(w->out, "let v%u = atomic%s(&", id, names[n->op - KIR_ATOMIC_ADD]);
+    place(w, n->imm, n->a);
+    if (cas) {
+        text_add(w->out, STR(", "));
+        wgsl_value(w, n->c);
+    }
+    text_add(w->out, STR(", "));
+    wgsl_value(w, n->b);
+    text_add(w->out, cas ? STR(").old_value;") : STR(");"));
+}
+
+bool wgsl_memory(struct wgsl *w, const struct kir_instr *n, uint32_t i)
+{
+    bool buffer = n->op == KIR_BUFFER_LOAD || n->op == KIR_BUFFER_STORE;
+    const struct kir_buffer *b = buffer ? &w->k->buffer[n->imm] : NULL;
+
+    if (n->op >= KIR_ATOMIC_ADD && n->op <= KIR_ATOMIC_CAS) {
+        atomic(w, n, i);
+        return true;
+    }
+    switch (n->op) {
+    case KIR_BUFFER_LOAD:
+        if (is_packed(w, b))
+            packed_load(w, n, i);
+        else if (is_words(w, b))
+            words_load(w, n, i);
+        else
+            load(w, n, i, true);
+        return true;
+    case KIR_BUFFER_STORE:
+        if (is_packed(w, b))
+            packed_store(w, n, i);
+        else if (is_words(w, b))
+            words_store(w, n);
+        else
+            store(w, n, true);
+        return true;
+    case KIR_LOAD: load(w, n, i, false); return true;
+    case KIR_STORE: store(w, n, false); return true;
+    default: return false;
+    }
+}

@@ -1,0 +1,67 @@
+/* emit_wgsl_test.c: kernels as WGSL. */
+#include "source.h"
+
+static void writes(struct test *t, const char *text, const char *defines, const struct kc_emit *how,
+                   const char *want)
+{
+    struct source s;
+    struct text out;
+
+    text_init(&out, mem_default());
+    if (source_open(&s, text, defines, how->features) != RLX_OK ||
+        kc_emit_wgsl(&s.kir, how, &out, &s.diag) != RLX_OK)
+        fail(t, "%s", s.diag.first.message);
+    else
+        expect_contains(t, out.at, want);
+    text_free(&out);
+    source_close(&s);
+}
+
+static const struct kc_emit least = {.features = &source_least};
+
+TEST(wgsl, a_kernel_reads_as_it_should)
+{
+    writes(t,
+           "kernel k(x: in [f32], y: out [f32], n: u32) group(64) {\n"
+           "    let i = group.x * 64 + local.x\n"
+           "    if i < n { y[i] = x[i] * 0.5 }\n}\n",
+           "", &least,
+           "@group(0) @binding(0) var<storage, read> b0: array<f32>; // x\n"
+           "@group(0) @binding(1) var<storage, read_write> b1: array<f32>; // y\n"
+           "@group(0) @binding(2) var<uniform> params: array<vec4<u32>, 1>;\n");
+    writes(t,
+           "kernel k(x: in [f32], y: out [f32], n: u32) group(64) {\n"
+           "    if local.x < n { y[local.x] = x[local.x] * 0.5 }\n}\n",
+           "", &least,
+           "    let v0 = local.x;\n    let v1 = (params[0][0]);\n    let v2 = v0 < v1;\n"
+           "    if v2 {\n        let v4 = local.x;\n        let v5 = local.x;\n"
+           "        let v6 = b0[v5];\n        let v8 = v6 * 0x800000p-24f;\n"
+           "        b1[v4] = v8;\n    }\n");
+}
+
+TEST(wgsl, loops_and_infinity)
+{
+    writes(t,
+           "kernel k(x: inout [f32], n: u32) group(1) {\n"
+           "    for i in 0..n { x[i] = inf }\n}\n",
+           "", &least, "bitcast<f32>(2139095040u ^ opaque)");
+    writes(t,
+           "kernel k(x: inout [f32], n: u32) group(1) {\n"
+           "    for i in 0..n { x[i] = 1.0 }\n}\n",
+           "", &least, "        continuing {\n");
+}
+
+TEST(wgsl, narrow_elements_share_words)
+{
+    writes(t, "kernel k(x: in [bf16], y: out [i8]) group(1) { y[0] = i8(f32(x[5])) }\n", "", &least,
+           "b1: array<atomic<u32>>");
+}
+
+TEST(wgsl, overlapping_buffers_are_one)
+{
+    const uint32_t merge[] = {0, 0, 2};
+    const struct kc_emit how = {.features = &source_least, .merge = merge};
+
+    writes(t, "kernel k(a: in [f32], b: in [f32], y: out [f32]) group(1) { y[0] = a[0] + b[0] }\n",
+           "", &how, "b0[(0u + params[0][1])]");
+}
