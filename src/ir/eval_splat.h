@@ -3,8 +3,7 @@
 #ifndef IR_EVAL_SPLAT_H
 #define IR_EVAL_SPLAT_H
 
-#include <math.h>
-
+#include "base/vec3.h"
 #include "ir/eval.h"
 
 /* Spherical harmonics: the constant band, the linear one. */
@@ -12,45 +11,6 @@
 #define SPLAT_SH1 0.4886025119029199
 
 /* ---- vectors ------------------------------------------------------------------------------- */
-
-struct v3 {
-    double x, y, z;
-};
-
-static inline struct v3 v3_add(struct v3 a, struct v3 b)
-{
-    return (struct v3){a.x + b.x, a.y + b.y, a.z + b.z};
-}
-
-static inline struct v3 v3_sub(struct v3 a, struct v3 b)
-{
-    return (struct v3){a.x - b.x, a.y - b.y, a.z - b.z};
-}
-
-static inline struct v3 v3_mul(struct v3 a, struct v3 b) /* elementwise */
-{
-    return (struct v3){a.x * b.x, a.y * b.y, a.z * b.z};
-}
-
-static inline struct v3 v3_scale(struct v3 a, double by)
-{
-    return (struct v3){a.x * by, a.y * by, a.z * by};
-}
-
-static inline double v3_dot(struct v3 a, struct v3 b)
-{
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-
-static inline double v3_length(struct v3 a)
-{
-    return sqrt(v3_dot(a, a));
-}
-
-static inline struct v3 v3_cross(struct v3 a, struct v3 b)
-{
-    return (struct v3){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
 
 static inline struct v3 v3_at(const struct eval_cell *c)
 {
