@@ -8,6 +8,7 @@
 #ifndef CPU_KERNEL_H
 #define CPU_KERNEL_H
 
+#include "base/diag.h"
 #include "base/pool.h"
 #include "ir/op.h"
 
@@ -48,6 +49,9 @@ struct cpu_kernel {
     void (*run)(const struct cpu_call *c);
     /* Bytes of scratch for these shapes (data pointers are NULL then); NULL: none. */
     uint64_t (*scratch)(const struct cpu_call *c);
+    /* Before each run: refuses operands whose values the op cannot live with, where that is no
+     * matter of an index. NULL: all values will do. */
+    rlx_status (*check)(const struct cpu_call *c, struct diag *d);
     /* Bit i: when input i has exactly the output's shape and element size, the kernel reads its
      * element k before it writes k and no other, so the output may take its place. */
     uint32_t in_place;

@@ -61,9 +61,20 @@ static rlx_status load_custom(struct cpu_work *w, void *const *operand, struct d
     return RLX_OK;
 }
 
+static rlx_status check_values(struct cpu_work *w, struct diag *d)
+{
+    const struct ir_node *n = ir_node(w->graph, w->node);
+
+    diag_at(d, op_info(n->op)->name, w->node, n->label);
+    TRY(w->kernel->check(&w->call, d));
+    diag_at(d, NULL, -1, (rlx_str){NULL, 0});
+    return RLX_OK;
+}
+
 static rlx_status run_kernel(struct cpu_work *w, struct diag *d)
 {
-    (void)d;
+    if (w->kernel->check)
+        TRY(check_values(w, d));
     w->kernel->run(&w->call);
     return RLX_OK;
 }
