@@ -79,7 +79,8 @@ static void parse_spec(rlx_str text, struct value_spec *out)
         enum value_kind kind;
     } kinds[] = {{"index=", KIND_INDEX},      {"valid=", KIND_VALID}, {"positive", KIND_POSITIVE},
                  {"unit", KIND_UNIT},         {"spd", KIND_SPD},      {"triangle", KIND_TRIANGLE},
-                 {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES}};
+                 {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES},  {"log", KIND_LOG},
+                 {"turn", KIND_TURN},         {"camera", KIND_CAMERA}};
 
     *out = (struct value_spec){KIND_ANY, 0};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -30,7 +30,10 @@ enum value_kind {
     KIND_SPD,      /* :spd      a well-conditioned symmetric positive definite matrix */
     KIND_TRIANGLE, /* :triangle a matrix with a strong diagonal */
     KIND_DISTINCT, /* :distinct a permutation: no ties */
-    KIND_BYTES     /* :bytes    any bits of an integer type */
+    KIND_BYTES,    /* :bytes    any bits of an integer type */
+    KIND_LOG,      /* :log      in [-3, -0.5): logarithms of lengths below 1 */
+    KIND_TURN,     /* :turn     unit quaternions along the last axis */
+    KIND_CAMERA    /* :camera   the meta of a splat scene, looking at the origin */
 };
 struct value_spec {
     enum value_kind kind;

@@ -95,7 +95,9 @@ static enum tolerance tolerance_of(const struct ir_node *n)
     case FAMILY_softmax_cross_entropy:
     case FAMILY_softmax_cross_entropy_with_logits: return TOLERANCE_SOFTMAX;
     case FAMILY_attention: return TOLERANCE_ATTENTION;
-    case FAMILY_group_limited_gate: return TOLERANCE_NORM;
+    case FAMILY_group_limited_gate:
+    case FAMILY_gaussian_splat:
+    case FAMILY_gaussian_splat_rasterize: return TOLERANCE_NORM;
     case FAMILY_rng_normal:
     case FAMILY_rng_uniform: return TOLERANCE_FUNCTION;
     default: break;

@@ -132,6 +132,28 @@ static void fill_triangle(struct eval_tensor *t, uint64_t seed)
         t->at[k].f = uniform_at(seed, k, -1, 1) + (k / n % n == k % n ? 3 : 0);
 }
 
+static void fill_turns(struct eval_tensor *t, uint64_t seed)
+{
+    for (int64_t k = 0; k + 4 <= t->count; k += 4) {
+        double square = 0;
+        for (int64_t i = k; i < k + 4; i++) {
+            t->at[i].f = uniform_at(seed, i, -1, 1);
+            square += t->at[i].f * t->at[i].f;
+        }
+        for (int64_t i = k; i < k + 4; i++)
+            t->at[i].f /= sqrt(square);
+    }
+}
+
+/* From about four away, not quite on an axis, at the origin; a background of three colours. */
+static void fill_camera(struct eval_tensor *t, uint64_t seed)
+{
+    const double fixed[] = {0, 0, -4, 0, 0, 0, 0, 1, 0, 60, 0.1, 100, 0.2, 0.4, 0.7};
+
+    for (int64_t k = 0; k < t->count; k++)
+        t->at[k].f = (k < 15 ? fixed[k] : 0) + (k < 3 ? uniform_at(seed, k, -0.5, 0.5) : 0);
+}
+
 /* A shuffle by sorting keys would do; a fixed stride that is coprime to the count is enough. */
 static int64_t distinct_at(int64_t k, int64_t count)
 {
@@ -152,8 +174,21 @@ static double number_of_kind(const struct value_spec *s, uint64_t seed, int64_t 
     case KIND_VALID: return s->n > 0 ? (double)(bits_at(seed, k, 4) % (uint32_t)s->n) : 0;
     case KIND_POSITIVE: return uniform_at(seed, k, 0.1, 2);
     case KIND_UNIT: return uniform_at(seed, k, -1, 1);
+    case KIND_LOG: return uniform_at(seed, k, -3, -0.5);
     case KIND_DISTINCT: return 0.25 * (double)(distinct_at(k, count) - half);
     default: return 0;
+    }
+}
+
+/* Kinds whose elements depend on where they are. */
+static bool fill_whole(struct eval_tensor *t, enum value_kind kind, uint64_t seed)
+{
+    switch (kind) {
+    case KIND_SPD: fill_spd(t, seed); return true;
+    case KIND_TRIANGLE: fill_triangle(t, seed); return true;
+    case KIND_TURN: fill_turns(t, seed); return true;
+    case KIND_CAMERA: fill_camera(t, seed); return true;
+    default: return false;
     }
 }
 
@@ -162,11 +197,7 @@ void selftest_fill(struct eval_tensor *t, const struct value_spec *spec, enum va
 {
     rlx_dtype d = t->type.dtype;
 
-    if (spec->kind == KIND_SPD || spec->kind == KIND_TRIANGLE) {
-        if (spec->kind == KIND_SPD)
-            fill_spd(t, seed);
-        else
-            fill_triangle(t, seed);
+    if (fill_whole(t, spec->kind, seed)) {
         eval_round(t);
         return;
     }

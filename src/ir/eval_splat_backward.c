@@ -133,6 +133,7 @@ rlx_status eval_gaussian_splat_render_backward(struct eval_call *c)
         add_pixel(&s, hit, hits, s.ray[k], v3_at(c->in[7]->at + 4 * k), clip, &d);
     }
     for (int64_t i = 0; i < s.count; i++)
-        add_colour(c, &s, i, &d);
+        if (s.splat[i].visible) /* others may hold NaN, and have no gradient */
+            add_colour(c, &s, i, &d);
     return RLX_OK;
 }
