@@ -208,13 +208,14 @@ TEST(splat_grad, what_is_not_hit_has_none)
 {
     struct special s;
 
-    if (!open_scene(t, &s, 0, ATTRS, 4))
+    if (!open_scene(t, &s, 4, ATTRS "sh_band=1", 4))
         return;
     struct eval_tensor *p = special_leaf(t, &s, "positions");
     p->at[2].f = -50;                                /* splat 0 behind the camera */
+    p->at[3].f = NAN;
     special_leaf(t, &s, "rotations")->at[4].f = NAN; /* splat 1 nowhere */
     if (special_run(t, &s))
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 6; i++)
             for (int64_t k = 0; k < 2 * operand[i].each; k++)
                 expect_near(t, special_out(&s, 0, COUNT * operand[i].at + k), 0, 0);
     special_close(&s);

@@ -251,3 +251,45 @@ TEST(worked, scan)
 #undef INIT
     RUN(list);
 }
+
+/* ---- ops-special 11.3 ----------------------------------------------------------------------- */
+
+TEST(worked, gate)
+{
+    static const struct example list[] = {
+        {"%s = const f32[4] {.9 .1 .6 .5} %r = const f32[4] {.8 .1 .55 .5} "
+         "%y = group_limited_gate %s, %r n_group=2 topk_group=1 top_k=2 scaling=2.5 return %y",
+         "2 3 1.3636364 1.1363636", 1e-6},
+        /* one of each group, ties to the smaller index; NaN is last, but may have to be taken */
+        {"%s = const f32[4] {.5 .5 .25 .25} %r = const f32[4] {1 nan 1 2} "
+         "%y = group_limited_gate %s, %r n_group=4 topk_group=4 top_k=4 scaling=3 return %y",
+         "3 0 2 1 0.5 1 0.5 1", 1e-6},
+        {"%s = const f32[4] {.5 .125 .25 .25} %r = const f32[4] {1 1 1 1} "
+         "%y = group_limited_gate %s, %r n_group=2 topk_group=1 top_k=1 scaling=3 return %y",
+         "0 1.5", 1e-6},
+        {"%s = const f32[2] {0 0} %y = group_limited_gate %s, %s n_group=1 topk_group=1 top_k=2 "
+         "return %y",
+         "0 1 0 0", 0},
+    };
+    RUN(list);
+}
+
+TEST(worked, neighbours)
+{
+#define D "%d = const f32[4,4] {0 1 1 3 1 0 2 2 1 2 0 nan 3 2 inf 0} "
+    static const struct example list[] = {
+        {D "%y = knn %d k=2 return %y", "1 2 1 1 0 2 1 2 0 1 1 2 1 0 2 3", 0},
+        {D "%y = knn %d k=3 return %y",
+         "1 2 3 1 1 3 0 2 3 1 2 2 0 1 4 1 2 3.4028234663852886e38 1 0 4 2 3 3.4028234663852886e38",
+         0},
+        {D "%g = const f32[4,2] {1 2 3 4 5 6 7 8} %y = knn_backward %d, %g k=2 return %y",
+         "0 1 2 0 3 0 4 0 5 6 0 0 8 7 0 0", 0},
+        /* the diagonal is never looked at; what is not below FLT_MAX is nobody's neighbour */
+        {"%d = const f32[2,2] {-1 -inf 3.4028234663852886e38 -9} %y = knn %d k=1 return %y",
+         "1 -inf 2 3.4028234663852886e38", 0},
+        {"%d = const f32[3,3] {9 0 -0 -1 9 -2 5 5 5} %y = knn %d k=2 return %y",
+         "1 2 0 -0 2 0 -2 -1 0 1 5 5", 0},
+    };
+#undef D
+    RUN(list);
+}

@@ -34,7 +34,7 @@ void splat_canvas_of(const struct cpu_call *c, struct splat_canvas *s)
         s->threshold = r->transmittance_threshold;
     } else {
         s->count = c->in[3].count;
-        s->coeffs = c->in[5].count / (3 * s->count);
+        s->coeffs = s->count ? c->in[5].count / (3 * s->count) : 0; /* 0: when sizes are tried */
         s->radius_scale = a->radius_scale;
         s->cutoff = a->alpha_cutoff;
         s->threshold = a->transmittance_threshold;
