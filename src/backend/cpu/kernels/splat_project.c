@@ -144,7 +144,8 @@ static bool outline(const struct camera *k, const struct ellipsoid *e, struct sp
     if (!isfinite(f->mx) || !isfinite(f->my) || !isfinite(f->a) || !isfinite(f->b) ||
         !isfinite(f->c) || !(level > 0 && f->a > 0 && area > 0))
         return false;
-    double eigen = 0.5 * (f->a + f->c) + hypot(0.5 * (f->a - f->c), f->b); /* the larger one */
+    double half = 0.5 * (f->a - f->c), eigen; /* the larger one */
+    eigen = 0.5 * (f->a + f->c) + sqrt(half * half + f->b * f->b);
     *smaller = 1 / sqrt(eigen);
     *larger = sqrt(eigen / area);
     return true;
