@@ -66,14 +66,16 @@ static inline int png_write(const char *path, const uint8_t *rgb, uint32_t width
     size_t row = 3 * (size_t)width, n = (row + 1) * height, blocks = n / 65535 + 1;
     uint8_t *rows = calloc(n, 1), *file = malloc(n + 5 * blocks + 128), *p = file;
     FILE *f = rows && file ? fopen(path, "wb") : NULL;
+    static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    static const uint8_t plain[5] = {8, 2, 0, 0, 0}; /* 8 bits, RGB, nothing special */
     int failed = 1;
 
     if (f) {
         for (uint32_t y = 0; y < height; y++)
             memcpy(rows + y * (row + 1) + 1, rgb + y * row, row);
-        memcpy(p, "\x89PNG\r\n\x1a\n", 8);
+        memcpy(p, signature, sizeof signature);
         p += 8;
-        memcpy(png_u32(png_u32(p + 8, width), height), "\x08\x02\0\0\0", 5); /* 8 bits, RGB */
+        memcpy(png_u32(png_u32(p + 8, width), height), plain, sizeof plain);
         p = png_chunk(p, "IHDR", 13);
         p = png_chunk(p, "IDAT", (size_t)(png_stored(p + 8, rows, n) - (p + 8)));
         p = png_chunk(p, "IEND", 0);

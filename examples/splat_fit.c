@@ -37,7 +37,8 @@ static void paint(void)
     const double sea[3] = {0.1, 0.26, 0.42}, rock[3] = {0.08, 0.06, 0.12};
 
     for (int i = 0; i < PIXELS; i++) {
-        double x = (i % SIDE + 0.5) / SIDE, y = (i / SIDE + 0.5) / SIDE;
+        int column = i % SIDE, row = i / SIDE;
+        double x = (column + 0.5) / SIDE, y = (row + 0.5) / SIDE;
         double disc = 40 * (0.17 - hypot(x - 0.62, y - 0.45)), ridge = 0.62 - 0.28 * x;
         double glint = 0.6 * exp(-40 * (x - 0.62) * (x - 0.62)) * (0.5 + 0.5 * sin(90 * y * y));
         ridge += 0.03 * sin(23 * x) + (x > 0.45 ? 40 * (x - 0.45) * (x - 0.45) : 0);
@@ -55,8 +56,9 @@ static void scatter(void)
 {
     for (int i = 0; i < COUNT; i++) {
         float *p = splats + 3 * i, *s = splats + parts[1].at + 3 * i;
-        p[0] = 2.2f * ((float)(i % GRID) + 0.5f) / GRID - 1.1f;
-        p[1] = 2.2f * ((float)(i / GRID) + 0.5f) / GRID - 1.1f;
+        int column = i % GRID, row = i / GRID;
+        p[0] = 2.2f * ((float)column + 0.5f) / GRID - 1.1f;
+        p[1] = 2.2f * ((float)row + 0.5f) / GRID - 1.1f;
         p[2] = 0.4f * pattern(1, (size_t)i);
         s[0] = s[1] = s[2] = -3.4f;
         splats[parts[2].at + 4 * i] = 1;

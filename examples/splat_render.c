@@ -55,9 +55,9 @@ static void lay_knot(int i)
 /* Flat, pale, and checkered. */
 static void lay_floor(int i)
 {
-    int column = i % FLOOR, row = i / FLOOR;
-    double x = 0.42 * (column - FLOOR / 2), z = 0.42 * (row - FLOOR / 2);
-    double fade = exp(-(x * x + z * z) / 9), light = (column + row) % 2 ? 0.72 : 0.42;
+    int middle = FLOOR / 2, column = i % FLOOR - middle, row = i / FLOOR - middle;
+    double x = 0.42 * column, z = 0.42 * row;
+    double fade = exp(-(x * x + z * z) / 9), light = (column + row) % 2 ? 0.42 : 0.72;
 
     i += KNOT;
     place(i, x, -2.05, z, 0.9 * fade);

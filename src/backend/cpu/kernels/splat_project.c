@@ -63,8 +63,9 @@ static void cast_rays(void *ctx, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
-        double x = ((double)(i % j->s->width) + 0.5 - k->cx) / k->focus;
-        double y = ((double)(i / j->s->width) + 0.5 - k->cy) / k->focus;
+        int64_t column = i % j->s->width, row = i / j->s->width;
+        double x = ((double)column + 0.5 - k->cx) / k->focus;
+        double y = ((double)row + 0.5 - k->cy) / k->focus;
         struct v3 at = v3_add(v3_scale(k->right, x), v3_scale(k->up, y));
         splat_put(j->to.ray + 3 * i, unit(v3_add(at, k->forward)));
     }
