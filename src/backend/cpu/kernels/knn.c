@@ -7,7 +7,7 @@
 
 #include "backend/cpu/kernels/order.h"
 
-enum { STRIDE = 64 }; /* distances that are looked at together */
+enum { STRIDE = 32 }; /* distances that are looked at together */
 
 struct knn_job {
     const struct cpu_call *c;
@@ -37,11 +37,12 @@ static uint64_t item_of(const float *d, int64_t j)
     return order_pack(key, j);
 }
 
-static bool any_below(const float *d, int64_t n, float limit)
+/* Whether any of STRIDE distances is below the limit. */
+static bool any_below(const float *d, float limit)
 {
     int32_t any = 0;
 
-    for (int64_t i = 0; i < n; i++)
+    for (int i = 0; i < STRIDE; i++)
         any |= d[i] < limit;
     return any;
 }
@@ -55,7 +56,7 @@ static int64_t by_heap(const float *d, int64_t n, int64_t self, int64_t k, uint6
 
     for (int64_t from = 0; from < n; from += STRIDE) {
         int64_t to = cpu_min_i64(from + STRIDE, n);
-        if (!any_below(d + from, to - from, limit))
+        if (to - from == STRIDE && !any_below(d + from, limit))
             continue;
         for (int64_t i = from; i < to; i++) {
             if (!(d[i] < limit) || i == self)
