@@ -71,31 +71,30 @@ static int64_t whole(float v) /* NaN is out of every range */
     return v != v ? INT64_MIN : cpu_trunc_i64((double)v);
 }
 
-/* A tile's part of the list, as prepare wrote it or anyone else did; *end 0: nothing to be seen in
- * it, or not to be trusted. Positions are counted in the prepared scene. */
-static bool tile_list(const struct draw_job *j, int64_t tile, int64_t *start, int64_t *end)
+/* A tile's part of the list, as prepare wrote it or anyone else did; *end 0: it is empty, or not to
+ * be trusted. Positions are counted in the prepared scene. */
+static void tile_list(const struct draw_job *j, int64_t tile, int64_t *start, int64_t *end)
 {
     const float *range = j->from->range + 2 * tile, *begin = j->from->colour;
     int64_t first = whole(range[0]), last = whole(range[1]);
 
     *start = *end = 0;
     if (last <= first)
-        return false;
+        return;
     if (first < 0 || last > j->s->list) {
         bool low = first < 0;
         cpu_report_index(j->c, range - begin + !low, low ? first : last);
-        return false;
+        return;
     }
     for (int64_t i = first; i < last; i++) {
         int64_t id = whole(j->from->list[i]);
         if (!cpu_index_valid(id, j->s->count)) {
             cpu_report_index(j->c, j->from->list + i - begin, id);
-            return false;
+            return;
         }
     }
     *start = first;
     *end = last;
-    return true;
 }
 
 /* ---- pixels -------------------------------------------------------------------------------- */
