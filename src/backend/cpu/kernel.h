@@ -49,9 +49,6 @@ struct cpu_kernel {
     void (*run)(const struct cpu_call *c);
     /* Bytes of scratch for these shapes (data pointers are NULL then); NULL: none. */
     uint64_t (*scratch)(const struct cpu_call *c);
-    /* Before each run: refuses operands whose values the op cannot live with, where that is no
-     * matter of an index. NULL: all values will do. */
-    rlx_status (*check)(const struct cpu_call *c, struct diag *d);
     /* Bit i: when input i has exactly the output's shape and element size, the kernel reads its
      * element k before it writes k and no other, so the output may take its place. */
     uint32_t in_place;
@@ -61,6 +58,9 @@ struct cpu_kernel {
      * of a later call may be smaller than those that were asked about. */
     struct cpu_pack (*pack_size)(const struct cpu_call *c, int32_t i);
     void (*pack)(const struct cpu_call *c, int32_t i, void *to);
+    /* Before each run: refuses operands whose values the op cannot live with, where that is no
+     * matter of an index. NULL: all values will do. */
+    rlx_status (*check)(const struct cpu_call *c, struct diag *d);
 };
 
 #define CPU_PASTE_(a, b) a##_##b
