@@ -179,11 +179,18 @@ static rlx_status run_on(struct alone *a, rlx_device *dev, struct eval_tensor *g
  * they could not be had. */
 static bool term_sizes(struct alone *a, struct eval_tensor *sizes, rlx_status *status)
 {
+    enum op_family family = op_info(a->node->op)->family;
+    /* A packed weight cannot be made positive. Its products' terms are larger, all together, than
+     * the largest result. */
+    bool packed = family == FAMILY_dequant_matmul || family == FAMILY_dequant_grouped_matmul;
+    ir_value like = packed                            ? ir_id(a->from, a->node)
+                    : a->node->op == RLX_OP_attention ? a->node->in[2]
+                                                      : RLX_NO_VALUE;
     struct eval_tensor v;
     double most = 0;
     rlx_error err;
 
-    if (selftest_wants_abs(a->node->op)) {
+    if (!packed && selftest_wants_abs(a->node->op)) {
         *status = give_values(a, true);
         if (*status != RLX_OK)
             return false;
@@ -192,12 +199,12 @@ static bool term_sizes(struct alone *a, struct eval_tensor *sizes, rlx_status *s
             *status = diag_fail(a->diag, ran, "%s", err.message);
         return ran == RLX_OK;
     }
-    if (a->node->op != RLX_OP_attention || !a->c->value[a->node->in[2]].data)
+    if (like == RLX_NO_VALUE || !a->c->value[like].data)
         return false;
-    *status = eval_tensor_new(&a->arena, ir_type_of(a->from, a->node->in[2]), &v, a->diag);
+    *status = eval_tensor_new(&a->arena, ir_type_of(a->from, like), &v, a->diag);
     if (*status != RLX_OK)
         return false;
-    eval_load(&v, a->c->value[a->node->in[2]].data);
+    eval_load(&v, a->c->value[like].data);
     for (int64_t k = 0; k < v.count; k++)
         most = isfinite(v.at[k].f) ? fmax(most, fabs(v.at[k].f)) : most;
     for (int64_t k = 0; k < sizes->count; k++)

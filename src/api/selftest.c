@@ -77,18 +77,24 @@ static void parse_spec(rlx_str text, struct value_spec *out)
     static const struct {
         const char *name;
         enum value_kind kind;
-    } kinds[] = {{"index=", KIND_INDEX},      {"valid=", KIND_VALID}, {"positive", KIND_POSITIVE},
-                 {"unit", KIND_UNIT},         {"spd", KIND_SPD},      {"triangle", KIND_TRIANGLE},
-                 {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES},  {"log", KIND_LOG},
-                 {"turn", KIND_TURN},         {"camera", KIND_CAMERA}};
+    } kinds[] = {{"index=", KIND_INDEX},      {"valid=", KIND_VALID},  {"positive", KIND_POSITIVE},
+                 {"unit", KIND_UNIT},         {"spd", KIND_SPD},       {"triangle", KIND_TRIANGLE},
+                 {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES},   {"log", KIND_LOG},
+                 {"turn", KIND_TURN},         {"camera", KIND_CAMERA}, {"small", KIND_SMALL},
+                 {"packed=", KIND_PACKED}};
 
     *out = (struct value_spec){KIND_ANY, 0};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         rlx_str name = rlx_cstr(kinds[i].name);
         if (!str_starts(text, name))
             continue;
+        rlx_str value = {text.ptr + name.len, text.len - name.len};
+        int32_t scheme = 0;
         out->kind = kinds[i].kind;
-        str_to_i64((rlx_str){text.ptr + name.len, text.len - name.len}, &out->n);
+        if (out->kind != KIND_PACKED)
+            str_to_i64(value, &out->n);
+        else if (enum_from_word("quant_scheme", value, &scheme))
+            out->n = scheme;
     }
 }
 
@@ -240,9 +246,9 @@ static void make_absolute(struct eval_tensor *const *leaf, size_t count)
         }
 }
 
-/* The last node, exactly: its operands rounded, its own result not. */
+/* The last node, exactly: its operands rounded, its own result not. Or the sizes of its terms. */
 static rlx_status define(struct trial *r, const struct ir_graph *g, struct eval_tensor *const *leaf,
-                         struct eval_tensor *out, struct diag *d)
+                         bool sizes, struct eval_tensor *out, struct diag *d)
 {
     struct eval_tensor *all = arena_array(&r->arena, struct eval_tensor, g->node.len);
     const struct ir_node *n = ir_node(g, g->output.at[0]);
@@ -267,7 +273,7 @@ static rlx_status define(struct trial *r, const struct ir_graph *g, struct eval_
                 state = &all[k->in[a]];
         }
         TRY(eval_tensor_new(&r->arena, &k->type, &all[i], d));
-        TRY(eval_node(g, k, in, &all[i], state, &r->arena, d));
+        TRY((sizes && last ? eval_node_sizes : eval_node)(g, k, in, &all[i], state, &r->arena, d));
         if (!last)
             eval_round(&all[i]);
         state = NULL;
@@ -294,10 +300,10 @@ static rlx_status compare(struct trial *r, struct diag *d)
         bool unsupported = err.status == RLX_ERROR_UNSUPPORTED && op_is(n->op, OP_SPECIAL);
         return fail(r, unsupported ? RLX_SKIPPED : RLX_FAILED, "device", &err);
     }
-    TRY(define(r, g, leaf, &want, d));
+    TRY(define(r, g, leaf, false, &want, d));
     if (sums) {
         make_absolute(leaf, g->node.len);
-        TRY(define(r, g, leaf, &sizes, d));
+        TRY(define(r, g, leaf, true, &sizes, d));
     }
     selftest_compare(g, n, &want, sums ? &sizes : NULL, &got, &c);
     r->worst = c.worst;

@@ -33,11 +33,14 @@ enum value_kind {
     KIND_BYTES,    /* :bytes    any bits of an integer type */
     KIND_LOG,      /* :log      in [-3, -0.5): logarithms of lengths below 1 */
     KIND_TURN,     /* :turn     unit quaternions along the last axis */
-    KIND_CAMERA    /* :camera   the meta of a splat scene, looking at the origin */
+    KIND_CAMERA,   /* :camera   the meta of a splat scene, looking at the origin */
+    KIND_SMALL,    /* :small    in (0.001, 0.02) */
+    KIND_PACKED    /* :packed=S u8: blocks of scheme S whose scales make weights of about 1; for
+                    *           nvfp4_block, its scales */
 };
 struct value_spec {
     enum value_kind kind;
-    int64_t n;
+    int64_t n; /* KIND_PACKED: the scheme */
 };
 
 /* Fill a tensor with the numbers of this seed; already rounded to its dtype. */

@@ -88,6 +88,8 @@ static enum tolerance tolerance_of(const struct ir_node *n)
     case FAMILY_matmul:
     case FAMILY_dot_general:
     case FAMILY_grouped_matmul:
+    case FAMILY_dequant_matmul:
+    case FAMILY_dequant_grouped_matmul:
     case FAMILY_conv:
     case FAMILY_conv_transpose:
     case FAMILY_complex_norm_sq: return TOLERANCE_SUM;
@@ -98,6 +100,7 @@ static enum tolerance tolerance_of(const struct ir_node *n)
     case FAMILY_group_limited_gate:
     case FAMILY_gaussian_splat:
     case FAMILY_gaussian_splat_rasterize: return TOLERANCE_NORM;
+    case FAMILY_dequant_moe_weights: return TOLERANCE_EXACT;
     case FAMILY_rng_normal:
     case FAMILY_rng_uniform: return TOLERANCE_FUNCTION;
     default: break;
@@ -151,6 +154,8 @@ static double terms(const struct ir_graph *g, const struct ir_node *n)
     switch (op_info(n->op)->family) {
     case FAMILY_matmul: k = a->dim[a->rank - (n->attr.matmul.transpose_a ? 2 : 1)]; break;
     case FAMILY_grouped_matmul: k = a->dim[1]; break;
+    case FAMILY_dequant_matmul:
+    case FAMILY_dequant_grouped_matmul: k = a->dim[a->rank - 1]; break;
     case FAMILY_dot_general:
         for (int32_t i = 0; i < n->attr.dot_general.lhs_contracting.count; i++)
             k *= a->dim[n->attr.dot_general.lhs_contracting.at[i]];

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "api/selftest.h"
+#include "base/half.h"
 #include "base/rng.h"
+#include "ir/quant_scheme.h"
 
 const char *profile_name(enum value_profile p)
 {
@@ -154,6 +156,53 @@ static void fill_camera(struct eval_tensor *t, uint64_t seed)
         t->at[k].f = (k < 15 ? fixed[k] : 0) + (k < 3 ? uniform_at(seed, k, -0.5, 0.5) : 0);
 }
 
+/* ---- packed weights ---- */
+
+static void put_bytes(struct eval_tensor *t, int64_t at, uint32_t bits, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        t->at[at + i].i = bits >> 8 * i & 255;
+}
+
+/* Scale times code is at most about this large for a scale of 1. */
+static double largest_code(int64_t scheme)
+{
+    switch (scheme) {
+    case RLX_QUANT_SCHEME_q4_0:
+    case RLX_QUANT_SCHEME_q4_1: return 12;
+    case RLX_QUANT_SCHEME_q5_0:
+    case RLX_QUANT_SCHEME_q5_1: return 24;
+    case RLX_QUANT_SCHEME_q2_k: return 45;
+    case RLX_QUANT_SCHEME_q3_k: return 128;
+    case RLX_QUANT_SCHEME_q4_k: return 945;
+    case RLX_QUANT_SCHEME_q5_k: return 1953;
+    case RLX_QUANT_SCHEME_q6_k:
+    case RLX_QUANT_SCHEME_iq4_xs: return 4096;
+    default: return 128;
+    }
+}
+
+/* Any codes, and scales of either sign. */
+static void fill_packed(struct eval_tensor *t, int64_t scheme, uint64_t seed)
+{
+    const struct quant_scheme *s = quant_scheme((int32_t)scheme);
+    double top = largest_code(scheme);
+
+    for (int64_t k = 0; k < t->count; k++)
+        t->at[k].i = bits_at(seed, k, 5) & (s->is_gguf ? 255 : 0x97); /* E4M3 up to 2^-2 */
+    for (int64_t b = 0; s->is_gguf && b + s->block_bytes <= t->count; b += s->block_bytes) {
+        double sign = bits_at(seed, b, 6) & 1 ? 1 : -1;
+        float scale = (float)(sign * uniform_at(seed, b, 0.25, 2) / top);
+        float offset = (float)(uniform_at(seed, b + 1, -1, 1) / (s->block_elems == 32 ? 1 : 63));
+        if (scheme == RLX_QUANT_SCHEME_q8_k)
+            put_bytes(t, b + s->scale_at, half_f32_bits(scale), 4);
+        else
+            put_bytes(t, b + s->scale_at, f32_to_f16(scale), 2);
+        if (s->offset_at)
+            put_bytes(t, b + s->offset_at, f32_to_f16(offset), 2);
+    }
+}
+
 /* A shuffle by sorting keys would do; a fixed stride that is coprime to the count is enough. */
 static int64_t distinct_at(int64_t k, int64_t count)
 {
@@ -173,6 +222,7 @@ static double number_of_kind(const struct value_spec *s, uint64_t seed, int64_t 
     case KIND_INDEX: return (double)(bits_at(seed, k, 4) % (uint32_t)(s->n + 2)) - 1;
     case KIND_VALID: return s->n > 0 ? (double)(bits_at(seed, k, 4) % (uint32_t)s->n) : 0;
     case KIND_POSITIVE: return uniform_at(seed, k, 0.1, 2);
+    case KIND_SMALL: return uniform_at(seed, k, 0.001, 0.02);
     case KIND_UNIT: return uniform_at(seed, k, -1, 1);
     case KIND_LOG: return uniform_at(seed, k, -3, -0.5);
     case KIND_DISTINCT: return 0.25 * (double)(distinct_at(k, count) - half);
@@ -199,6 +249,10 @@ void selftest_fill(struct eval_tensor *t, const struct value_spec *spec, enum va
 
     if (fill_whole(t, spec->kind, seed)) {
         eval_round(t);
+        return;
+    }
+    if (spec->kind == KIND_PACKED) {
+        fill_packed(t, spec->n, seed);
         return;
     }
     for (int64_t k = 0; k < t->count; k++) {

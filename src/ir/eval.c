@@ -205,9 +205,10 @@ rlx_status eval_const_(struct eval_call *c)
     return RLX_OK;
 }
 
-rlx_status eval_node(const struct ir_graph *g, const struct ir_node *n,
-                     const struct eval_tensor *const *in, struct eval_tensor *out,
-                     struct eval_tensor *state, struct arena *arena, struct diag *d)
+static rlx_status eval_one(const struct ir_graph *g, const struct ir_node *n,
+                           const struct eval_tensor *const *in, struct eval_tensor *out,
+                           struct eval_tensor *state, bool sizes, struct arena *arena,
+                           struct diag *d)
 {
     eval_fn fn = eval_fn_of(op_info(n->op)->family);
     struct eval_call c = {
@@ -219,6 +220,7 @@ rlx_status eval_node(const struct ir_graph *g, const struct ir_node *n,
         .in = in,
         .out = out,
         .state = state,
+        .sizes = sizes,
         .arena = arena,
         .diag = d,
     };
@@ -230,6 +232,20 @@ rlx_status eval_node(const struct ir_graph *g, const struct ir_node *n,
     if (state)
         eval_round(state);
     return RLX_OK;
+}
+
+rlx_status eval_node(const struct ir_graph *g, const struct ir_node *n,
+                     const struct eval_tensor *const *in, struct eval_tensor *out,
+                     struct eval_tensor *state, struct arena *arena, struct diag *d)
+{
+    return eval_one(g, n, in, out, state, false, arena, d);
+}
+
+rlx_status eval_node_sizes(const struct ir_graph *g, const struct ir_node *n,
+                           const struct eval_tensor *const *in, struct eval_tensor *out,
+                           struct eval_tensor *state, struct arena *arena, struct diag *d)
+{
+    return eval_one(g, n, in, out, state, true, arena, d);
 }
 
 static rlx_status take_leaf(const struct ir_node *n, const struct eval_tensor *given,

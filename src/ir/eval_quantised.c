@@ -78,12 +78,12 @@ static rlx_status activations(struct eval_call *c, int32_t scheme, int32_t act, 
     return RLX_OK;
 }
 
-static double product(const double *x, const float *w, int64_t k)
+static double product(const struct eval_call *c, const double *x, const float *w, int64_t k)
 {
     double sum = 0;
 
     for (int64_t j = 0; j < k; j++)
-        sum += x[j] * (double)w[j];
+        sum += c->sizes ? fabs(x[j] * (double)w[j]) : x[j] * (double)w[j];
     return sum;
 }
 
@@ -124,6 +124,8 @@ static double weight(const struct eval_call *c, int64_t j, int64_t n, int64_t co
     switch (attr->scheme) {
     case RLX_QUANT_SCHEME_int8_block: return signed_code(q, 8) * scale->at[g].f;
     case RLX_QUANT_SCHEME_int8_block_asym:
+        if (c->sizes)
+            return (fabs(signed_code(q, 8)) + fabs(zero->at[g].f)) * scale->at[g].f;
         return (signed_code(q, 8) - zero->at[g].f) * scale->at[g].f;
     case RLX_QUANT_SCHEME_int4_block: return signed_code(q, 4) * scale->at[g].f;
     case RLX_QUANT_SCHEME_fp8_e4m3: return (double)quant_e4m3(q) * fp8_scale(scale, n);
@@ -137,8 +139,10 @@ static void beside(struct eval_call *c, int64_t k, int64_t columns)
 {
     for (int64_t i = 0; i < c->out->count; i++) {
         const struct eval_cell *x = c->in[0]->at + i / columns * k;
-        for (int64_t j = 0; j < k; j++)
-            c->out->at[i].f += x[j].f * weight(c, j, i % columns, columns);
+        for (int64_t j = 0; j < k; j++) {
+            double term = x[j].f * weight(c, j, i % columns, columns);
+            c->out->at[i].f += c->sizes ? fabs(term) : term;
+        }
     }
 }
 
@@ -162,7 +166,7 @@ rlx_status eval_dequant_matmul(struct eval_call *c)
     for (int64_t n = 0; n < columns; n++) {
         const float *b = packed_row(&w, n);
         for (int64_t m = 0; m < c->out->count / columns; m++)
-            c->out->at[m * columns + n].f = product(x + m * attr->k, b, attr->k);
+            c->out->at[m * columns + n].f = product(c, x + m * attr->k, b, attr->k);
     }
     return RLX_OK;
 }
@@ -186,7 +190,7 @@ rlx_status eval_dequant_grouped_matmul(struct eval_call *c)
                              (long long)m, (long long)e, (long long)experts);
         for (int64_t n = 0; n < columns; n++)
             c->out->at[m * columns + n].f =
-                product(x + m * attr->k, packed_row(&w, e * columns + n), attr->k);
+                product(c, x + m * attr->k, packed_row(&w, e * columns + n), attr->k);
     }
     return RLX_OK;
 }

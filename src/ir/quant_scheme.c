@@ -5,9 +5,13 @@
 
 #include "rlx/graph.h"
 
-#define GGUF(word, display_, elems, bytes) \
-    [RLX_QUANT_SCHEME_##                   \
-        word] = {.display = display_, .block_elems = elems, .block_bytes = bytes, .is_gguf = true}
+#define GGUF(word, display_, elems, bytes, scale, offset) \
+    [RLX_QUANT_SCHEME_##word] = {.display = display_,     \
+                                 .block_elems = elems,    \
+                                 .block_bytes = bytes,    \
+                                 .scale_at = scale,       \
+                                 .offset_at = offset,     \
+                                 .is_gguf = true}
 
 static const struct quant_scheme table[] = {
     [RLX_QUANT_SCHEME_int8_block] = {.display = "int8", .has_scale = true},
@@ -22,20 +26,20 @@ static const struct quant_scheme table[] = {
                                       .nibbles = true,
                                       .has_scale = true,
                                       .scale_is_fp8 = true},
-    GGUF(q4_0, "gguf_q4_0", 32, 18),
-    GGUF(q4_1, "gguf_q4_1", 32, 20),
-    GGUF(q5_0, "gguf_q5_0", 32, 22),
-    GGUF(q5_1, "gguf_q5_1", 32, 24),
-    GGUF(q8_0, "gguf_q8_0", 32, 34),
-    GGUF(q8_1, "gguf_q8_1", 32, 36),
-    GGUF(q2_k, "gguf_q2k", 256, 84),
-    GGUF(q3_k, "gguf_q3k", 256, 110),
-    GGUF(q4_k, "gguf_q4k", 256, 144),
-    GGUF(q5_k, "gguf_q5k", 256, 176),
-    GGUF(q6_k, "gguf_q6k", 256, 210),
-    GGUF(q8_k, "gguf_q8k", 256, 292),
-    GGUF(iq4_nl, "gguf_iq4_nl", 32, 18),
-    GGUF(iq4_xs, "gguf_iq4_xs", 256, 136),
+    GGUF(q4_0, "gguf_q4_0", 32, 18, 0, 0),
+    GGUF(q4_1, "gguf_q4_1", 32, 20, 0, 2),
+    GGUF(q5_0, "gguf_q5_0", 32, 22, 0, 0),
+    GGUF(q5_1, "gguf_q5_1", 32, 24, 0, 2),
+    GGUF(q8_0, "gguf_q8_0", 32, 34, 0, 0),
+    GGUF(q8_1, "gguf_q8_1", 32, 36, 0, 2),
+    GGUF(q2_k, "gguf_q2k", 256, 84, 80, 82),
+    GGUF(q3_k, "gguf_q3k", 256, 110, 108, 0),
+    GGUF(q4_k, "gguf_q4k", 256, 144, 0, 2),
+    GGUF(q5_k, "gguf_q5k", 256, 176, 0, 2),
+    GGUF(q6_k, "gguf_q6k", 256, 210, 208, 0),
+    GGUF(q8_k, "gguf_q8k", 256, 292, 0, 0),
+    GGUF(iq4_nl, "gguf_iq4_nl", 32, 18, 0, 0),
+    GGUF(iq4_xs, "gguf_iq4_xs", 256, 136, 0, 0),
 };
 
 const struct quant_scheme *quant_scheme(int32_t scheme)
