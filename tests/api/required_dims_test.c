@@ -309,19 +309,13 @@ TEST(required, indices_out_of_range_are_harmless)
     place_close(&p);
 }
 
-TEST(required, unknown_experts_are_always_reported)
+static void check_unknown_experts(struct test *t, const char *op, const char *graph)
 {
     struct place p;
     float x[2] = {1, 2}, y[2] = {0}, want[2] = {20, 20};
     int32_t expert[2] = {1, 2};
 
-    if (!place_open(t, &p, "cpu", NULL) ||
-        !expect_ok(
-            t, place_build(
-                   &p,
-                   "graph (input %x: f32[2,1], input %e: i32[2])"
-                   " { %w = const f32[2,1,1] {10 20} %y = grouped_matmul %x, %w, %e return %y }",
-                   NULL)))
+    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, graph, NULL)))
         return place_close(&p);
     rlx_binding in[2] = {{"x", {RLX_DTYPE_f32, 2, {2, 1}, x, 8}},
                          {"e", {RLX_DTYPE_i32, 1, {2}, expert, 8}}};
@@ -329,17 +323,43 @@ TEST(required, unknown_experts_are_always_reported)
     rlx_run_desc run = {in, 2, &out, 1, NULL, 0};
     for (int i = 0; i < 3; i++) {
         static const int32_t wrong[] = {2, -1, INT32_MAX};
-        test_note(t, "row 61: expert %d", wrong[i]);
+        char part[64];
+        test_note(t, "row 61: %s, expert %d", op, wrong[i]);
+        snprintf(part, sizeof part, "%s: index %d at position 1", op, wrong[i]);
         expert[1] = wrong[i];
         memset(&p.err, 0, sizeof p.err);
         rlx_session_run(p.session, &run, &p.err);
-        expect_error(t, RLX_ERROR_INDEX, "grouped_matmul", &p.err);
+        expect_error(t, RLX_ERROR_INDEX, part, &p.err);
         expert[1] = 0;
         expect_ok(t, rlx_session_run(p.session, &run, &p.err));
-        expect_close(t, y, want, 2, 0, 0);
+        expect_close(t, y, want, 2, 1e-4, 0); /* x goes through eight bits in one of them */
     }
     place_close(&p);
 }
+
+/* The packed one: an expert of all tens of 1/32 and one of all twenties, q8_0 (d = 2^-5). */
+#define TENS "00280a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+#define TWENTIES "00281414141414141414141414141414141414141414141414141414141414141414"
+
+TEST(required, unknown_experts_are_always_reported)
+{
+    check_unknown_experts(
+        t, "grouped_matmul",
+        "graph (input %x: f32[2,1], input %e: i32[2])"
+        " { %w = const f32[2,1,1] {10 20} %y = grouped_matmul %x, %w, %e return %y }");
+    check_unknown_experts(
+        t, "dequant_grouped_matmul",
+        "graph (input %x: f32[2,1], input %e: i32[2]) { %v = expand %x shape=[2,32]"
+        " %w = const u8[2,1,34] bytes 0x" TENS TWENTIES
+        " %y = dequant_grouped_matmul %v, %w, %e scheme=q8_0 k=32 return %y }");
+    check_unknown_experts(
+        t, "dequant_grouped_matmul",
+        "graph (input %x: f32[2,1], input %e: i32[2]) { %v = expand %x shape=[2,32]"
+        " %w = const u8[2,1,34] bytes 0x" TENS TWENTIES
+        " %y = dequant_grouped_matmul %v, %w, %e scheme=q8_0 k=32 act=q8 return %y }");
+}
+#undef TENS
+#undef TWENTIES
 
 /* Row 50: what cannot shrink with its bound is compiled per value, and says so; or is refused. */
 static void note_line(void *user, int level, const char *line)
