@@ -46,6 +46,16 @@ static struct job describe(const struct cpu_call *c)
 
 /* ---- few rows ------------------------------------------------------------------------------ */
 
+/* Codes that will be read soon. They lie in short pieces a row apart, which the hardware does not
+ * see coming. */
+static void fetch_tile(const struct job *j, int64_t k, int64_t n, int64_t ns)
+{
+    int per = quant_scheme(j->w.scheme)->nibbles ? 2 : 1;
+
+    for (int64_t i = k; i < cpu_min_i64(k + TILE_K, j->k); i++)
+        cpu_prefetch(j->w.code + (i * j->w.n + n) / per, ns / per + 1);
+}
+
 static void few_tile(const struct job *j, int64_t n, int64_t ns)
 {
     _Alignas(64) float tile[TILE_K * TILE_COLS];
@@ -59,6 +69,7 @@ static void few_tile(const struct job *j, int64_t n, int64_t ns)
                              .b = {tile, RLX_DTYPE_f32, 1, TILE_COLS},
                              .cols = ns,
                              .k = cpu_min_i64(TILE_K, j->k - k)};
+        fetch_tile(j, k + TILE_K, n, ns);
         quant_side_tile(&j->w, k, f.k, n, ns, tile, TILE_COLS);
         for (int64_t i = 0; i < j->m; i++)
             f.row[i] = j->x + i * j->k + k;
@@ -89,18 +100,22 @@ static void pack_a(const void *ctx, const struct gemm_part *p)
     gemm_pack_view(&v, p);
 }
 
-/* A row of a panel is a piece of a row of W. */
+/* Rows of W are cut into those of panels. */
 static void pack_b(const void *ctx, const struct gemm_part *p)
 {
     const struct job *j = ctx;
+    _Alignas(64) float row[TILE_COLS];
+    int64_t step = TILE_COLS / p->width * p->width;
 
-    for (int64_t l = 0; l < p->lines; l += p->width) {
-        int64_t lines = cpu_min_i64(p->width, p->lines - l);
-        float *panel = (float *)p->panel + l * p->ks;
-        quant_side_tile(&j->w, p->k, p->ks, p->line + l, lines, panel, p->width);
-        for (int64_t i = 0; i < p->ks && lines < p->width; i++)
-            memset(panel + i * p->width + lines, 0, (size_t)(p->width - lines) * sizeof *panel);
-    }
+    for (int64_t l = 0; l < p->lines; l += step)
+        for (int64_t k = 0; k < p->ks; k++) {
+            int64_t lines = cpu_min_i64(step, p->lines - l), all = gemm_up(lines, p->width);
+            quant_side_tile(&j->w, p->k + k, 1, p->line + l, lines, row, 0);
+            memset(row + lines, 0, (size_t)(all - lines) * sizeof *row);
+            for (int64_t i = 0; i < all; i += p->width)
+                memcpy((float *)p->panel + (l + i) * p->ks + k * p->width, row + i,
+                       (size_t)p->width * sizeof *row);
+        }
 }
 
 static struct gemm gemm_for(const struct job *j)
