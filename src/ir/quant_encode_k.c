@@ -180,9 +180,10 @@ static bool encode_signed(const struct signed_kind *kind, const float *x, uint8_
         s[j] = fitted_scale(x + j * n, n, half);
     if (!put_unit(s, kind, d_at, &d, b->scale))
         return false;
-    for (int i = 0; i < ELEMS; i++) {
-        float step = d * (float)b->scale[i / n];
-        b->q[i] = step != 0 ? encode_code(rintf(x[i] / step), -half, half - 1) : 0;
+    for (int j = 0; j < kind->runs; j++) {
+        float step = d * (float)b->scale[j];
+        for (int i = j * n; i < (j + 1) * n; i++)
+            b->q[i] = step != 0 ? encode_code(rintf(x[i] / step), -half, half - 1) : 0;
     }
     return true;
 }

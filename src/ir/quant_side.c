@@ -225,7 +225,7 @@ float quant_side_value(const struct quant_side_weight *w, int64_t j, int64_t i)
 {
     int64_t e = j * w->n + i, g = j / quant_side_group(w) * w->n + i;
     bool nibbles = quant_scheme(w->scheme)->nibbles;
-    uint8_t q = nibbles ? w->code[e / 2] >> 4 * (e % 2) & 15 : w->code[e];
+    uint8_t q = (uint8_t)(nibbles ? w->code[e / 2] >> 4 * (e % 2) & 15 : w->code[e]);
     float fp8 = w->scale_count ? w->scale[w->scale_count == 1 ? 0 : i] : 1;
 
     switch (w->scheme) {
