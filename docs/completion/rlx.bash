@@ -3,7 +3,7 @@
 _rlx() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags=
     if [[ $COMP_CWORD == 1 || (${COMP_WORDS[1]} == help && $COMP_CWORD == 2) ]]; then
-        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check devices ops flags help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check devices ops flags kernel help --version" -- "$cur"))
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -19,6 +19,7 @@ _rlx() {
     devices) flags="--json --threads --help" ;;
     ops) flags="--json --missing --category --threads --help" ;;
     flags) flags="--json --threads --help" ;;
+    kernel) flags="--emit --kernel -D --plain --out --threads --help" ;;
     esac
     if [[ $prev == --device ]]; then
         COMPREPLY=($(compgen -W "auto cpu null" -- "$cur"))

@@ -436,6 +436,22 @@ def svg_of(path, what):
     return text
 
 
+def test_kernel(t):
+    path = t.write("scale.rlk",
+                   "kernel scale<T: float>(x: in [T], y: out [T], a: f32) group(64) {\n"
+                   "    y[local.x] = T(f32(x[local.x]) * a)\n}\n")
+    need(rlx("kernel", path, "--emit", "names").out == "scale\n", "its name")
+    need("array<f32>" in rlx("kernel", path, "--emit", "wgsl", "-D", "T=f32").out, "WGSL")
+    words = t.path / "scale.spv"
+    rlx("kernel", path, "--emit", "spirv", "-D", "T=f16", "--out", words)
+    need(words.read_bytes()[:4] == b"\x03\x02\x23\x07", "SPIR-V's first word")
+    need("T, a float, is not given" in rlx("kernel", path, code=FAILED).err, "a constant is missing")
+    wrong = t.write("wrong.rlk", "kernel k(x: out [f32]) group(1) {\n    x[0] = y\n}\n")
+    said = rlx("kernel", wrong, code=FAILED).err
+    need("wrong.rlk:2:12: nothing is called y\n    x[0] = y\n           ^" in said, said)
+    rlx("kernel", path, "--emit", "cuda", code=MISUSED)
+
+
 def test_pictures(t):
     nasty = t.write("nasty.rlx", 'rlx 1\ngraph (input %x "a<b>&\\"\'\\\\\\x01\\xc3\\xa9": f32[2]) '
                                  "{ %y = neg %x\nreturn %y }")

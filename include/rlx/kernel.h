@@ -1,0 +1,40 @@
+/* kernel.h: the kernel compiler by itself: .rlk source, made for one use, as SPIR-V, WGSL or a
+ * listing. docs/kernel-language.md is its manual. */
+#ifndef RLX_KERNEL_H
+#define RLX_KERNEL_H
+
+#include "rlx/rlx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rlx_kernel_form {
+    RLX_KERNEL_TREE,  /* the instructions that are left when all names and types are settled */
+    RLX_KERNEL_WGSL,  /* text */
+    RLX_KERNEL_SPIRV, /* words in this machine's order */
+    RLX_KERNEL_NAMES  /* the kernels of the file, one a line; no constants are needed */
+} rlx_kernel_form;
+
+typedef struct rlx_kernel_desc {
+    /* A path that ends in .rlk, or the name of a file of the library, such as "lib/math". What it
+     * uses is looked for in the library, then beside it. */
+    const char *file;
+    const char *source;        /* its text; NULL: that of the file. file then only names it */
+    const char *kernel;        /* NULL: the first */
+    const char *const *define; /* "WG=256", "T=f16": constants that have no default, or another */
+    size_t defines;
+    rlx_kernel_form form;
+    bool plain; /* for a device with none of the optional features */
+} rlx_kernel_desc;
+
+/* FORMAT, with file, line, column and the line itself, where the source is wrong. */
+RLX_API rlx_status rlx_kernel_compile(rlx_context *ctx, const rlx_kernel_desc *desc,
+                                      void (*write)(void *user, const char *text, size_t len),
+                                      void *user, rlx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,165 @@
+/* kernel.c: the kernel compiler for files of the user's (rlx/kernel.h). */
+#include "rlx/kernel.h"
+
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/file.h"
+#include "kernel/kernel.h"
+
+#define MAX_DEFINES 64
+
+/* Files beside the one that was asked for, read when they are first used. */
+struct folder {
+    rlx_context *ctx;
+    const char *file, *source; /* of the first; the source may be NULL */
+    const char *path;          /* of the first, where it is not the library's nor given as text */
+    struct arena *arena;
+    struct diag *diag;
+};
+
+static bool copy_file(struct folder *f, struct file *file, rlx_str *text)
+{
+    *text = arena_str(f->arena, (rlx_str){(const char *)file->data, file->size});
+    file_close(file);
+    return text->ptr != NULL;
+}
+
+static bool find(void *user, rlx_str name, rlx_str *text)
+{
+    struct folder *f = user;
+    struct file file;
+    struct diag quiet;
+
+    if (f->source && str_eq(name, rlx_cstr(f->file))) {
+        *text = rlx_cstr(f->source);
+        return true;
+    }
+    if (f->path && str_eq(name, rlx_cstr(f->path)))
+        return file_open(&file, f->path, FILE_READ, &f->ctx->mem, f->diag) == RLX_OK &&
+               copy_file(f, &file, text);
+    if (kc_library.find(kc_library.user, name, text))
+        return true;
+    diag_init(&quiet, "kernel");
+    const char *beside = arena_printf(f->arena, "%.*s.rlk", STR_ARG(name));
+    return f->path && beside &&
+           file_open_beside(&file, f->path, rlx_cstr(beside), FILE_READ, &f->ctx->mem, &quiet) ==
+               RLX_OK &&
+           copy_file(f, &file, text);
+}
+
+static const struct kc_features all_features = {.f16 = true,
+                                                .f16_rounds = true,
+                                                .nan_preserve = true,
+                                                .f64 = true,
+                                                .int64 = true,
+                                                .subgroups = true,
+                                                .dot8 = true,
+                                                .fma = true,
+                                                .coop = true,
+                                                .coop_group = true,
+                                                .storage16 = true,
+                                                .storage8 = true,
+                                                .subgroup_size = 32,
+                                                .max_group = 1024,
+                                                .shared_bytes = 49152};
+/* WGSL has neither f64 nor 64-bit integers, nor cooperative matrices. */
+static const struct kc_features wgsl_features = {
+    .f16 = true, .subgroups = true, .dot8 = true, .max_group = 1024, .shared_bytes = 32768};
+static const struct kc_features plain_features = {.max_group = 256, .shared_bytes = 16384};
+
+static rlx_status read_defines(const rlx_kernel_desc *desc, struct kc_define *out, struct diag *d)
+{
+    if (desc->defines > MAX_DEFINES)
+        return diag_fail(d, RLX_ERROR_LIMIT, "%zu constants; at most %d are taken", desc->defines,
+                         MAX_DEFINES);
+    for (size_t i = 0; i < desc->defines; i++) {
+        const char *text = desc->define[i], *equals = text ? strchr(text, '=') : NULL;
+        if (!equals)
+            return diag_fail(d, RLX_ERROR_ARGUMENT, "\"%s\": a constant is given as NAME=VALUE",
+                             text ? text : "NULL");
+        out[i] = (struct kc_define){{text, (size_t)(equals - text)}, rlx_cstr(equals + 1)};
+    }
+    return RLX_OK;
+}
+
+struct job {
+    const rlx_kernel_desc *desc;
+    const struct kc_sources *sources;
+    struct arena *arena;
+    struct text *out;
+    struct diag *diag;
+};
+
+static rlx_status emit(const struct job *j, rlx_str kernel)
+{
+    const struct kc_features *f = j->desc->plain                     ? &plain_features
+                                  : j->desc->form == RLX_KERNEL_WGSL ? &wgsl_features
+                                                                     : &all_features;
+    struct kc_define define[MAX_DEFINES];
+    struct kc_emit how = {.features = f};
+    struct kir kir;
+    uint32_t *words;
+    size_t count;
+
+    TRY(read_defines(j->desc, define, j->diag));
+    TRY(kc_specialise(j->sources, rlx_cstr(j->desc->file), kernel, define, j->desc->defines, f,
+                      j->arena, &kir, j->diag));
+    switch (j->desc->form) {
+    case RLX_KERNEL_WGSL: return kc_emit_wgsl(&kir, &how, j->out, j->diag);
+    case RLX_KERNEL_SPIRV:
+        TRY(kc_emit_spirv(&kir, &how, j->arena, &words, &count, j->diag));
+        text_add(j->out, (rlx_str){(const char *)words, count * sizeof *words});
+        break;
+    default: kir_print(&kir, j->out);
+    }
+    return RLX_OK;
+}
+
+static rlx_status compile_job(const struct job *j)
+{
+    rlx_str *names, kernel = rlx_cstr(j->desc->kernel ? j->desc->kernel : "");
+    size_t count;
+
+    if (!j->desc->kernel || j->desc->form == RLX_KERNEL_NAMES)
+        TRY(kc_kernels(j->sources, rlx_cstr(j->desc->file), j->arena, &names, &count, j->diag));
+    for (size_t i = 0; j->desc->form == RLX_KERNEL_NAMES && i < count; i++)
+        text_addf(j->out, "%.*s\n", STR_ARG(names[i]));
+    if (j->desc->form != RLX_KERNEL_NAMES) {
+        if (!j->desc->kernel && count == 0)
+            return diag_fail(j->diag, RLX_ERROR_NAME, "%s has no kernels", j->desc->file);
+        TRY(emit(j, j->desc->kernel ? kernel : names[0]));
+    }
+    return j->out->failed ? diag_no_memory(j->diag, j->out->len) : RLX_OK;
+}
+
+rlx_status rlx_kernel_compile(rlx_context *ctx, const rlx_kernel_desc *desc,
+                              void (*write)(void *user, const char *text, size_t len), void *user,
+                              rlx_error *err)
+{
+    struct diag d;
+    struct arena arena;
+    struct text out;
+
+    diag_init(&d, "kernel");
+    if (!ctx || !desc || !desc->file || !write) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL",
+                  !ctx    ? "ctx"
+                  : !desc ? "desc"
+                  : write ? "file"
+                          : "write");
+        return diag_report(&d, err);
+    }
+    arena_init(&arena, &ctx->mem);
+    text_init(&out, &ctx->mem);
+    struct folder folder = {
+        .ctx = ctx, .file = desc->file, .source = desc->source, .arena = &arena, .diag = &d};
+    if (!desc->source && str_ends(rlx_cstr(desc->file), STR(".rlk")))
+        folder.path = desc->file;
+    const struct kc_sources sources = {find, &folder};
+    if (compile_job(&(struct job){desc, &sources, &arena, &out, &d}) == RLX_OK)
+        write(user, out.at ? out.at : "", out.len);
+    text_free(&out);
+    arena_free(&arena);
+    return diag_report(&d, err);
+}
