@@ -24,7 +24,7 @@ RLX = os.environ.get("RLX", str(BUILD / "rlx"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
 MLP = str(ROOT / "examples" / "mlp.rlx")
 COMMANDS = ["info", "print", "opt", "plan", "compile", "run", "bench", "selftest", "check",
-            "devices", "ops", "flags"]
+            "devices", "ops", "flags", "kernel"]
 TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [],
               "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": []}
 TELLS = {"--profile", "--stats", "--check-nans"}  # of run: what they show is no result
