@@ -77,11 +77,12 @@ static void parse_spec(rlx_str text, struct value_spec *out)
     static const struct {
         const char *name;
         enum value_kind kind;
-    } kinds[] = {{"index=", KIND_INDEX},      {"valid=", KIND_VALID},  {"positive", KIND_POSITIVE},
-                 {"unit", KIND_UNIT},         {"spd", KIND_SPD},       {"triangle", KIND_TRIANGLE},
-                 {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES},   {"log", KIND_LOG},
-                 {"turn", KIND_TURN},         {"camera", KIND_CAMERA}, {"small", KIND_SMALL},
-                 {"packed=", KIND_PACKED}};
+    } kinds[] = {
+        {"index=", KIND_INDEX},      {"valid=", KIND_VALID},      {"positive", KIND_POSITIVE},
+        {"unit", KIND_UNIT},         {"spd", KIND_SPD},           {"triangle", KIND_TRIANGLE},
+        {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES},       {"log", KIND_LOG},
+        {"turn", KIND_TURN},         {"camera", KIND_CAMERA},     {"small", KIND_SMALL},
+        {"packed=", KIND_PACKED},    {"lowrank=", KIND_LOW_RANK}, {"repeated=", KIND_REPEATED}};
 
     *out = (struct value_spec){KIND_ANY, 0};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -282,6 +283,15 @@ static rlx_status define(struct trial *r, const struct ir_graph *g, struct eval_
     return RLX_OK;
 }
 
+/* What an operand was given: it is a leaf, or a copy of one. */
+static const struct eval_tensor *given(const struct ir_graph *g, struct eval_tensor *const *leaf,
+                                       ir_value v)
+{
+    while (!leaf[v] && ir_node(g, v)->in_count > 0)
+        v = ir_node(g, v)->in[0];
+    return leaf[v];
+}
+
 static rlx_status compare(struct trial *r, struct diag *d)
 {
     const struct ir_graph *g = ir_entry(r->model->mod);
@@ -306,6 +316,8 @@ static rlx_status compare(struct trial *r, struct diag *d)
         TRY(define(r, g, leaf, true, &sizes, d));
     }
     selftest_compare(g, n, &want, sums ? &sizes : NULL, &got, &c);
+    if (!c.ok && n->in_count > 0)
+        TRY(selftest_compare_factors(n, given(g, leaf, n->in[0]), &want, &got, &r->arena, d, &c));
     r->worst = c.worst;
     if (!c.ok) {
         r->verdict = RLX_FAILED;

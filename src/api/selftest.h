@@ -3,6 +3,7 @@
  *     selftest_cases.def   what is tried: ops, dtypes, operand types, attributes, values
  *     selftest_values.c    the numbers that go in
  *     selftest_compare.c   how far a result may be from its definition (ops-core 22)
+ *     selftest_factors.c   the same for factors of matrices, which are not unique
  *     selftest.c           each case through ir/eval and through the device */
 #ifndef API_SELFTEST_H
 #define API_SELFTEST_H
@@ -31,6 +32,8 @@ enum value_kind {
     KIND_TRIANGLE, /* :triangle a matrix with a strong diagonal */
     KIND_DISTINCT, /* :distinct a permutation: no ties */
     KIND_BYTES,    /* :bytes    any bits of an integer type */
+    KIND_LOW_RANK, /* :lowrank=N  a matrix of that rank, of small whole numbers */
+    KIND_REPEATED, /* :repeated=N a matrix of zeros, with N different numbers on its diagonal */
     KIND_LOG,      /* :log      in [-3, -0.5): logarithms of lengths below 1 */
     KIND_TURN,     /* :turn     unit quaternions along the last axis */
     KIND_CAMERA,   /* :camera   the meta of a splat scene, looking at the origin */
@@ -58,6 +61,11 @@ struct comparison {
 void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
                       const struct eval_tensor *want, const struct eval_tensor *abs_want,
                       const struct eval_tensor *got, struct comparison *out);
+/* For svd, qr and eigh of a, where that comparison failed: *out becomes a verdict in proportion to
+ * the matrix, and by what factors are for where they are not unique. Other ops: nothing happens. */
+rlx_status selftest_compare_factors(const struct ir_node *n, const struct eval_tensor *a,
+                                    const struct eval_tensor *want, const struct eval_tensor *got,
+                                    struct arena *arena, struct diag *d, struct comparison *out);
 /* Does the tolerance of this op need abs_want? */
 bool selftest_wants_abs(rlx_op op);
 

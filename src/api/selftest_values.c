@@ -203,6 +203,32 @@ static void fill_packed(struct eval_tensor *t, int64_t scheme, uint64_t seed)
     }
 }
 
+/* A sum of n outer products; symmetric where the matrix is square. */
+static void fill_low_rank(struct eval_tensor *t, int64_t n, uint64_t seed)
+{
+    int64_t columns = t->type.rank ? t->type.dim[t->type.rank - 1] : 0;
+
+    for (int64_t k = 0; columns > 0 && k < t->count; k++) {
+        t->at[k].f = 0;
+        for (int64_t i = 0; i < n; i++) {
+            double left = bits_at(seed + (uint64_t)i, k / columns, 6) % 7;
+            double right = bits_at(seed + (uint64_t)i, k % columns, 6) % 7;
+            t->at[k].f += (left - 3) * (right - 3);
+        }
+    }
+}
+
+/* On the diagonal 1, -2, 3, -4, .. n, and again. */
+static void fill_repeated(struct eval_tensor *t, int64_t n)
+{
+    int64_t columns = t->type.rank ? t->type.dim[t->type.rank - 1] : 0;
+
+    for (int64_t k = 0; columns > 0 && k < t->count; k++) {
+        int64_t i = k / columns, value = i % n + 1;
+        t->at[k].f = i != k % columns ? 0 : value % 2 ? (double)value : -(double)value;
+    }
+}
+
 /* A shuffle by sorting keys would do; a fixed stride that is coprime to the count is enough. */
 static int64_t distinct_at(int64_t k, int64_t count)
 {
@@ -231,13 +257,15 @@ static double number_of_kind(const struct value_spec *s, uint64_t seed, int64_t 
 }
 
 /* Kinds whose elements depend on where they are. */
-static bool fill_whole(struct eval_tensor *t, enum value_kind kind, uint64_t seed)
+static bool fill_whole(struct eval_tensor *t, const struct value_spec *spec, uint64_t seed)
 {
-    switch (kind) {
+    switch (spec->kind) {
     case KIND_SPD: fill_spd(t, seed); return true;
     case KIND_TRIANGLE: fill_triangle(t, seed); return true;
     case KIND_TURN: fill_turns(t, seed); return true;
     case KIND_CAMERA: fill_camera(t, seed); return true;
+    case KIND_LOW_RANK: fill_low_rank(t, spec->n, seed); return true;
+    case KIND_REPEATED: fill_repeated(t, spec->n); return true;
     default: return false;
     }
 }
@@ -247,7 +275,7 @@ void selftest_fill(struct eval_tensor *t, const struct value_spec *spec, enum va
 {
     rlx_dtype d = t->type.dtype;
 
-    if (fill_whole(t, spec->kind, seed)) {
+    if (fill_whole(t, spec, seed)) {
         eval_round(t);
         return;
     }
