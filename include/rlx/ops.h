@@ -542,7 +542,8 @@ RLX_API rlx_value rlx_cumprod(rlx_graph *g, rlx_value x, int64_t axis, bool excl
 RLX_API rlx_value rlx_cummax(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive);
 /* draw one index per row of logits */
 RLX_API rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset, int64_t top_k,
-                            float top_p, float temperature, uint64_t seed, rlx_dtype index_dtype);
+                            float top_p, float min_p, float temperature, uint64_t seed,
+                            rlx_dtype index_dtype);
 /* normal random numbers, f32 */
 RLX_API rlx_value rlx_rng_normal(rlx_graph *g, rlx_value offset, rlx_list shape, float mean,
                             float scale, uint64_t seed);

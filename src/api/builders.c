@@ -680,12 +680,13 @@ rlx_value rlx_cummax(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive)
 }
 
 rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset, int64_t top_k, float top_p,
-                     float temperature, uint64_t seed, rlx_dtype index_dtype)
+                     float min_p, float temperature, uint64_t seed, rlx_dtype index_dtype)
 {
     union ir_attr attr;
     attr_defaults(RLX_OP_sample, &attr);
     attr.sample.top_k = top_k;
     attr.sample.top_p = top_p;
+    attr.sample.min_p = min_p;
     attr.sample.temperature = temperature;
     attr.sample.seed = seed;
     attr.sample.index_dtype = index_dtype;

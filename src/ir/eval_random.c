@@ -46,14 +46,18 @@ static void order_by_score(struct row *r)
     eval_order_line(r->cell, r->n, 1, RLX_DTYPE_f32, true, r->order, r->spare);
 }
 
-/* The first top_k in order, cut behind the one that reaches top_p. Returns how many stay. */
+/* The first top_k in order, less those below min_p times the largest probability, cut behind the
+ * one that reaches top_p of what is left. Returns how many stay. */
 static int64_t keep_likely(struct row *r, float top)
 {
     const struct attr_sample *a = r->attr;
     int64_t k = a->top_k > 0 && a->top_k < r->n ? a->top_k : r->n;
+    float least = (float)log((double)a->min_p); /* p / largest p = e^(z - top); -Inf: off */
     double sum = 0;
     float running = 0;
 
+    while (k > 1 && r->z[r->order[k - 1]] - top < least)
+        k--;
     for (int64_t i = 0; i < k; i++) {
         int64_t at = r->order[i];
         r->p[at] = (float)exp((double)(r->z[at] - top));

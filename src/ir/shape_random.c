@@ -18,6 +18,11 @@ static rlx_status need_ranges(struct shape_call *c, const struct attr_sample *a)
         return SHAPE_FAIL(c, ATTRIBUTE, "%s: top_p is %s; it must be above 0 and at most 1",
                           c->name, text);
     }
+    if (!(a->min_p >= 0.0f && a->min_p <= 1.0f)) {
+        str_from_f32(text, a->min_p);
+        return SHAPE_FAIL(c, ATTRIBUTE, "%s: min_p is %s; it must be at least 0 and at most 1",
+                          c->name, text);
+    }
     if (!(a->temperature >= 0.0f && isfinite(a->temperature))) {
         str_from_f32(text, a->temperature);
         return SHAPE_FAIL(c, ATTRIBUTE, "%s: temperature is %s; it must be 0 or more, and finite",

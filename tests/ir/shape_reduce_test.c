@@ -254,6 +254,13 @@ TEST(shape_random, sample)
         fails(&b, sample, &a, ATTRIBUTE, "top_p", x);
     }
     a.sample.top_p = 1;
+    static const float bad_m[] = {-0.01f, 1.01f, (float)NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof bad_m / sizeof bad_m[0]; i++) {
+        a.sample.min_p = bad_m[i];
+        fails(&b, sample, &a, ATTRIBUTE, "min_p", x);
+    }
+    a.sample.min_p = 1;
+    gives(&b, sample, &a, "i64[2,3]", x);
     static const float bad_t[] = {-1, (float)NAN, INFINITY};
     for (size_t i = 0; i < sizeof bad_t / sizeof bad_t[0]; i++) {
         a.sample.temperature = bad_t[i];

@@ -2,7 +2,10 @@
  *
  * Adding Gumbel noise to the scores and taking the largest draws from their softmax, so plain
  * sampling needs no order and no sum. top_k and top_p need the scores in order, but hardly ever all
- * of them: a heap of the first FIRST mostly reaches top_p, and the row is sorted only if not. */
+ * of them: a heap of the first FIRST mostly reaches top_p, and the row is sorted only if not.
+ *
+ * min_p drops what is less likely than so much of the likeliest: p / largest p = e^(z - top), so it
+ * is a bound on z, -Inf where it is off. It comes behind top_k and before top_p. */
 #include "backend/cpu/kernels/math.h"
 #include "backend/cpu/kernels/order.h"
 #include "backend/cpu/kernels/random.h"
@@ -17,6 +20,7 @@ struct sample_job {
     bool sorts;                /* a whole row, where it is not enough to keep the first k */
     uint64_t lane_items;       /* of scratch */
     float temperature, top_p;
+    float least; /* of z less the largest one, by min_p */
     struct rng_pair key;
 };
 
@@ -31,6 +35,7 @@ static void set_job(struct sample_job *j, const struct cpu_call *c)
     j->temperature = j->greedy ? 1.0f : a->temperature;
     j->k = a->top_k > 0 ? cpu_min_i64(a->top_k, j->n) : j->n;
     j->top_p = a->top_p;
+    j->least = (float)log((double)a->min_p);
     j->nucleus = (double)a->top_p < 1 - 1e-6;
     if (!j->greedy && (j->k < j->n || j->nucleus)) {
         j->sorts = j->k == j->n || (j->k > FIRST && j->k > j->n / 16);
@@ -116,8 +121,10 @@ static int64_t draw_from_all(const struct sample_job *j, int64_t row, float top)
         int64_t n = cpu_min_i64(j->n - from, CPU_TILE);
         load_scores(j, row, from, n, z);
         gumbel(j, row, from, n, g);
-        for (int64_t i = 0; i < n; i++)
-            z[i] = (z[i] - top) + g[i];
+        for (int64_t i = 0; i < n; i++) {
+            float below = z[i] - top;
+            z[i] = below >= j->least ? below + g[i] : -INFINITY;
+        }
         take_tile(&b, z, from, n);
     }
     return b.index;
@@ -137,6 +144,22 @@ static int64_t draw_from_list(const struct sample_job *j, int64_t row, float top
             b = (struct best){v, i};
     }
     return b.index;
+}
+
+/* How many of the items, which are in order, min_p leaves; at least the first. */
+static int64_t likely_of(const struct sample_job *j, int64_t row, float top, const uint64_t *item,
+                         int64_t count)
+{
+    int64_t stay = 1, end = count; /* the answer is in between */
+
+    while (stay < end) {
+        int64_t middle = stay + (end - stay) / 2;
+        if (score_at(j, row, (int64_t)(item[middle] & UINT32_MAX)) - top >= j->least)
+            stay = middle + 1;
+        else
+            end = middle;
+    }
+    return stay;
 }
 
 /* ---- order --------------------------------------------------------------------------------- */
@@ -165,6 +188,7 @@ static void order_scores(const struct sample_job *j, int64_t row, uint64_t *item
         order_sort_packed(item, item + j->n, j->n);
 }
 
+/* Of all that min_p leaves. */
 static double sum_of_all(const struct sample_job *j, int64_t row, float top)
 {
     double sum = 0;
@@ -173,6 +197,8 @@ static double sum_of_all(const struct sample_job *j, int64_t row, float top)
     for (int64_t from = 0; from < j->n; from += CPU_TILE) {
         int64_t n = cpu_min_i64(j->n - from, CPU_TILE);
         load_scores(j, row, from, n, z);
+        for (int64_t i = 0; i < n; i++)
+            z[i] = z[i] - top >= j->least ? z[i] : -INFINITY;
         softmax_exp_f32(z, top, 1, z, n);
         sum += reduce_row_sum_f32(z, n);
     }
@@ -210,16 +236,22 @@ static int64_t draw_from_nucleus(const struct sample_job *j, int64_t row, float 
     int64_t count = 0;
 
     if (all && j->n > FIRST) {
+        int64_t likely;
         order_scores(j, row, item, FIRST);
-        count = nucleus_of(j, row, top, sum, item, FIRST);
+        likely = likely_of(j, row, top, item, FIRST);
+        count = nucleus_of(j, row, top, sum, item, likely);
+        if (count == 0 && likely < FIRST)
+            count = likely; /* rounding: these are all there are */
     }
     if (count == 0) {
         order_scores(j, row, item, j->sorts ? j->n : j->k);
+        int64_t likely = likely_of(j, row, top, item, j->k);
         if (!all)
-            sum = sum_of_list(j, row, top, item, j->k);
-        count = nucleus_of(j, row, top, sum, item, j->k);
+            sum = sum_of_list(j, row, top, item, likely);
+        count = nucleus_of(j, row, top, sum, item, likely);
+        count = count ? count : likely;
     }
-    return draw_from_list(j, row, top, item, count ? count : j->k);
+    return draw_from_list(j, row, top, item, count);
 }
 
 static int64_t draw(const struct sample_job *j, int64_t row, uint64_t *item)
@@ -234,7 +266,7 @@ static int64_t draw(const struct sample_job *j, int64_t row, uint64_t *item)
     if (j->k == j->n)
         return draw_from_all(j, row, top.value);
     order_scores(j, row, item, j->sorts ? j->n : j->k);
-    return draw_from_list(j, row, top.value, item, j->k);
+    return draw_from_list(j, row, top.value, item, likely_of(j, row, top.value, item, j->k));
 }
 
 static void sample_lane(void *ctx, int64_t begin, int64_t end, int worker)
