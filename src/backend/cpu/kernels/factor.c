@@ -1,18 +1,29 @@
 /* factor.c: LU and Cholesky by blocks of columns, and triangular solves (factor.h).
  *
- * A block of columns is factored; then its effect on the rest is worked out, row by row, with the
- * block's rows in the cache and one row at a time before them.
+ * A block of columns is factored; then its effect on the rest is worked out, four rows and a few
+ * vectors of columns at a time, whose sums stay in registers.
  *
  * Whether a pivot comes out as 0 hangs on the last bit. So every element sees the multiplications
  * and subtractions of the textbook's three loops, in their order, each rounded by itself. */
 #include "backend/cpu/kernels/factor.h"
 
-enum { BLOCK = 32, CHUNK = 64, ROW_WORK = 16384 };
+enum { BLOCK = 32, CHUNK = 64, ROW_WORK = 16384, LEAST_ROWS = 16 };
 
-/* Rows per task, where one takes `work` multiplications. */
+#if defined(__AVX512F__)
+enum { VECTOR = 64 };
+#elif defined(__AVX__)
+enum { VECTOR = 32 };
+#else
+enum { VECTOR = 16 };
+#endif
+typedef double vector __attribute__((vector_size(VECTOR), aligned(8), may_alias));
+enum { LANES = VECTOR / 8, TILE = 2 * LANES };
+
+/* Rows per task, where one takes `work` multiplications: enough to share what is packed for them.
+ */
 static int64_t row_grain(int64_t work)
 {
-    return cpu_max_i64(1, ROW_WORK / (work + 1));
+    return cpu_max_i64(LEAST_ROWS, ROW_WORK / (work + 1));
 }
 
 /* row[0 .. n-1] -= sum over k of f[k] * u[k][0 .. n-1] */
@@ -30,6 +41,60 @@ static void subtract(double *restrict row, const double *f, const double *restri
     for (; k < ks; k++)
         for (int64_t j = 0; j < n; j++)
             row[j] -= f[k] * u[k * ld + j];
+}
+
+/* The same for four rows, ldr apart, with factors ldf apart, and TILE columns. */
+static inline void subtract_tile(double *row, int64_t ldr, const double *f, int64_t ldf,
+                                 const double *u, int64_t ldu, int64_t ks)
+{
+    vector s[4][2];
+
+    for (int i = 0; i < 4; i++) {
+        s[i][0] = *(const vector *)(row + i * ldr);
+        s[i][1] = *(const vector *)(row + i * ldr + LANES);
+    }
+    for (int64_t k = 0; k < ks; k++) {
+        vector u0 = *(const vector *)(u + k * ldu), u1 = *(const vector *)(u + k * ldu + LANES);
+        for (int i = 0; i < 4; i++) {
+            s[i][0] -= f[i * ldf + k] * u0;
+            s[i][1] -= f[i * ldf + k] * u1;
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        *(vector *)(row + i * ldr) = s[i][0];
+        *(vector *)(row + i * ldr + LANES) = s[i][1];
+    }
+}
+
+/* The same for any number of rows and columns; u is small, and stays in the first cache. */
+static void subtract_panel(double *row, int64_t ldr, const double *f, int64_t ldf, const double *u,
+                           int64_t ldu, int64_t ks, int64_t rows, int64_t n)
+{
+    int64_t tiled = n / TILE * TILE, i = 0;
+
+    for (; i + 4 <= rows; i += 4)
+        for (int64_t j = 0; j < tiled; j += TILE)
+            subtract_tile(row + i * ldr + j, ldr, f + i * ldf, ldf, u + j, ldu, ks);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t done = r < i ? tiled : 0;
+        if (done < n)
+            subtract(row + r * ldr + done, f + r * ldf, u + done, ldu, ks, n - done);
+    }
+}
+
+/* The same for a wide u of up to BLOCK rows. Its rows are often a power of two apart, where a cache
+ * has room for few of them: a strip at a time is copied. */
+static void subtract_rows(double *row, int64_t ldr, const double *f, int64_t ldf, const double *u,
+                          int64_t ldu, int64_t ks, int64_t rows, int64_t n)
+{
+    _Alignas(64) double strip[BLOCK][BLOCK];
+
+    for (int64_t j = 0; j < n; j += BLOCK) {
+        int64_t width = cpu_min_i64(BLOCK, n - j);
+        for (int64_t k = 0; k < ks; k++)
+            memcpy(strip[k], u + k * ldu + j, (size_t)width * sizeof(double));
+        subtract_panel(row + j, ldr, f, ldf, &strip[0][0], BLOCK, ks, rows, width);
+    }
 }
 
 bool factor_all_finite(const double *x, int64_t n)
@@ -87,11 +152,11 @@ struct update {
 static void update_rows(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct update *u = ctx;
+    double *row = u->a + (u->end + begin) * u->n;
 
     (void)worker;
-    for (int64_t i = u->end + begin; i < u->end + end; i++)
-        subtract(u->a + i * u->n + u->end, u->a + i * u->n + u->k, u->a + u->k * u->n + u->end,
-                 u->n, u->end - u->k, u->n - u->end);
+    subtract_rows(row + u->end, u->n, row + u->k, u->n, u->a + u->k * u->n + u->end, u->n,
+                  u->end - u->k, end - begin, u->n - u->end);
 }
 
 void factor_lu(double *a, int64_t n, int64_t *swap, struct pool *pool)
@@ -140,10 +205,13 @@ static void cholesky_before(void *ctx, int64_t begin, int64_t end, int worker)
         for (int64_t j = 0; j < width; j++)
             for (int64_t k = 0; k < ks; k++)
                 turned[k][j] = u->a[(u->k + j) * n + from + k];
-        for (int64_t i = begin; i < end; i++) {
+        int64_t i = begin;
+        for (; i < end && i + 1 < width; i++) { /* up to the diagonal */
             double *row = u->a + (u->k + i) * n;
-            subtract(row + u->k, row + from, &turned[0][0], BLOCK, ks, cpu_min_i64(width, i + 1));
+            subtract(row + u->k, row + from, &turned[0][0], BLOCK, ks, i + 1);
         }
+        double *row = u->a + (u->k + i) * n;
+        subtract_panel(row + u->k, n, row + from, n, &turned[0][0], BLOCK, ks, end - i, width);
     }
 }
 
@@ -199,20 +267,33 @@ struct solve {
     int64_t r;
 };
 
-/* Columns begin .. end-1 of b. */
+/* Rows from .. to-1, in the order in which they become known, columns begin .. begin+cols-1. */
+static void solve_block(const struct solve *s, int64_t from, int64_t to, int64_t begin,
+                        int64_t cols)
+{
+    for (int64_t at = from; at < to; at++) {
+        int64_t i = s->lower ? at : to - 1 - (at - from);
+        int64_t first = s->lower ? from : i + 1, known = at - from;
+        double *row = s->b + i * s->r + begin;
+        subtract(row, s->a + i * s->n + first, s->b + first * s->r + begin, s->r, known, cols);
+        for (int64_t j = 0; j < cols && !s->unit; j++)
+            row[j] /= s->a[i * s->n + i];
+    }
+}
+
+/* Columns begin .. end-1 of b: a block of rows is solved, then taken out of those still to come. */
 static void solve_columns(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct solve *s = ctx;
-    int64_t n = s->n, r = s->r, cols = end - begin;
+    int64_t n = s->n, r = s->r;
 
     (void)worker;
-    for (int64_t at = 0; at < n; at++) {
-        int64_t i = s->lower ? at : n - 1 - at;
-        int64_t from = s->lower ? 0 : i + 1, known = s->lower ? i : n - i - 1;
-        double *row = s->b + i * r + begin;
-        subtract(row, s->a + i * n + from, s->b + from * r + begin, r, known, cols);
-        for (int64_t j = 0; j < cols && !s->unit; j++)
-            row[j] /= s->a[i * n + i];
+    for (int64_t done = 0; done < n; done += BLOCK) {
+        int64_t size = cpu_min_i64(BLOCK, n - done), left = n - done - size;
+        int64_t from = s->lower ? done : left, rest = s->lower ? done + size : 0;
+        solve_block(s, from, from + size, begin, end - begin);
+        subtract_rows(s->b + rest * r + begin, r, s->a + rest * n + from, n,
+                      s->b + from * r + begin, r, size, left, end - begin);
     }
 }
 
