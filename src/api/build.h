@@ -1,4 +1,5 @@
-/* build.h: what the generated builders in builders.c call. */
+/* build.h: what the generated builders in builders.c call, and those that put several ops together.
+ */
 #ifndef API_BUILD_H
 #define API_BUILD_H
 
@@ -8,6 +9,9 @@
  * `optional`, for the first ones) that are RLX_NO_VALUE are left out. attr NULL: defaults. */
 rlx_value build_node(rlx_graph *g, rlx_op op, const rlx_value *in, size_t count, uint32_t optional,
                      const rlx_value *more, size_t more_count, const union ir_attr *attr);
+/* Keep this failure, if it is the graph's first. */
+void build_fail(rlx_graph *g, rlx_status s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 struct ir_blob build_string(const char *s);
 int32_t build_graph_id(const rlx_graph *g,
                        const rlx_graph *sub); /* -1: NULL or not of this module */

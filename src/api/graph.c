@@ -1,5 +1,7 @@
 /* graph.c: graphs built by hand: what rlx/graph.h declares, and what the builders of builders.c
  * call. The first failure is kept, so that a chain of calls needs one check at its end. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/build.h"
@@ -132,10 +134,15 @@ static rlx_value add(rlx_graph *g, const struct ir_new_node *n)
     return RLX_NO_VALUE;
 }
 
-static void fail(rlx_graph *g, rlx_status s, const char *text)
+void build_fail(rlx_graph *g, rlx_status s, const char *fmt, ...)
 {
+    char text[sizeof g->root->first.message];
     struct diag d;
+    va_list args;
 
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
     diag_init(&d, "build");
     diag_fail(&d, s, "%s", text);
     keep_first(g, &d);
@@ -153,18 +160,18 @@ rlx_value build_node(rlx_graph *g, rlx_op op, const rlx_value *in, size_t count,
     if (!g)
         return RLX_NO_VALUE;
     if (more_count && !more) {
-        fail(g, RLX_ERROR_ARGUMENT, "the list of inputs is NULL");
+        build_fail(g, RLX_ERROR_ARGUMENT, "the list of inputs is NULL");
         return RLX_NO_VALUE;
     }
     if (more_count > INT32_MAX / 2) {
-        fail(g, RLX_ERROR_LIMIT, "too many inputs");
+        build_fail(g, RLX_ERROR_LIMIT, "too many inputs");
         return RLX_NO_VALUE;
     }
     for (size_t i = 0; i < count; i++) /* an earlier failure already told why */
         if (in[i] == RLX_NO_VALUE && !(optional >> i & 1) && g->root->first.status != RLX_OK)
             return RLX_NO_VALUE;
     if (room > FEW_INPUTS && !(all = mem_alloc(&g->ctx->mem, room * sizeof *all))) {
-        fail(g, RLX_ERROR_MEMORY, "out of memory for the list of inputs");
+        build_fail(g, RLX_ERROR_MEMORY, "out of memory for the list of inputs");
         return RLX_NO_VALUE;
     }
     for (size_t i = 0; i < count; i++)
@@ -242,12 +249,12 @@ rlx_value rlx_scalar(rlx_graph *g, rlx_value like, double v)
     if (!g || (like == RLX_NO_VALUE && g->root->first.status != RLX_OK))
         return RLX_NO_VALUE;
     if (like < 0 || (size_t)like >= g->g->node.len) {
-        fail(g, RLX_ERROR_GRAPH, "scalar: like is no node of this graph");
+        build_fail(g, RLX_ERROR_GRAPH, "scalar: like is no node of this graph");
         return RLX_NO_VALUE;
     }
     rlx_dtype t = ir_type_of(g->g, like)->dtype;
     if (dtype_is(t, CLASS_INT | CLASS_B) && !(v == (double)(int64_t)v)) {
-        fail(g, RLX_ERROR_ATTRIBUTE, "scalar: an integer tensor takes a whole number");
+        build_fail(g, RLX_ERROR_ATTRIBUTE, "scalar: an integer tensor takes a whole number");
         return RLX_NO_VALUE;
     }
     convert(t, bytes, RLX_DTYPE_f64, &v, 1);
@@ -273,7 +280,7 @@ void rlx_label(rlx_graph *g, rlx_value v, const char *label)
     if (own.ptr || own.len == 0)
         ir_node(g->g, v)->label = own;
     else
-        fail(g, RLX_ERROR_MEMORY, "out of memory for a label");
+        build_fail(g, RLX_ERROR_MEMORY, "out of memory for a label");
 }
 
 static rlx_status node_by_name(rlx_graph *g, const char *op, const rlx_value *in, size_t in_count,
