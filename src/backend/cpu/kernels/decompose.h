@@ -55,8 +55,8 @@ static inline double decompose_turn(double a, double b, double *cosine, double *
 enum { REFLECT_BLOCK = 32 }; /* vectors applied together */
 
 struct reflections {
-    double *v; /* [count, n], rows ld apart; of row j only entries from j on are read, and only
-                  those from the start of its block are to be zero before that */
+    double *v; /* [count, n], rows ld apart; row j begins at entry j, and those before it are zero
+                  back to the start of its block */
     int64_t ld;
     double *tau; /* [count]; 0: the identity */
     int64_t count, n;

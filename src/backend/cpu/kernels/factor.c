@@ -7,7 +7,7 @@
  * and subtractions of the textbook's three loops, in their order, each rounded by itself. */
 #include "backend/cpu/kernels/factor.h"
 
-enum { BLOCK = 32, CHUNK = 64, ROW_WORK = 16384, LEAST_ROWS = 16 };
+enum { BLOCK = 32, CHUNK = 64, ROW_WORK = 16384, LEAST_ROWS = 32 };
 
 #if defined(__AVX512F__)
 enum { VECTOR = 64 };
