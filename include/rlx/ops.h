@@ -206,6 +206,8 @@ typedef enum rlx_op {
     RLX_OP_fake_quantize_lsq_backward_scale,
     RLX_OP_scan_backward,
     RLX_OP_scan_backward_xs,
+    RLX_OP_selective_scan_backward,
+    RLX_OP_gated_delta_net_backward,
     RLX_OP_log_mel_backward,
     RLX_OP_knn_backward,
     RLX_OP_gaussian_splat_render_backward,
@@ -880,6 +882,13 @@ RLX_API rlx_value rlx_scan_backward_xs(rlx_graph *g, rlx_value init, rlx_value t
                             const rlx_graph *body, const rlx_graph *body_vjp, rlx_dim length,
                             int64_t num_xs, bool save_trajectory, int64_t num_checkpoints,
                             int64_t xs_idx);
+/* gradients of selective_scan, packed flat */
+RLX_API rlx_value rlx_selective_scan_backward(rlx_graph *g, rlx_value x, rlx_value delta,
+                            rlx_value a, rlx_value b, rlx_value c, rlx_value dy,
+                            int64_t state_size);
+/* gradients of gated_delta_net without carry, packed flat */
+RLX_API rlx_value rlx_gated_delta_net_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
+                            rlx_value decay, rlx_value beta, rlx_value dy, int64_t state_size);
 /* gradient of log_mel for the spectra */
 RLX_API rlx_value rlx_log_mel_backward(rlx_graph *g, rlx_value spec, rlx_value filt, rlx_value dy);
 /* gradient of knn for the distances */

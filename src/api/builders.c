@@ -1861,6 +1861,26 @@ rlx_value rlx_scan_backward_xs(rlx_graph *g, rlx_value init, rlx_value trajector
     return build_node(g, RLX_OP_scan_backward_xs, in, 3, 0u, xs, xs_count, &attr);
 }
 
+rlx_value rlx_selective_scan_backward(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a,
+                            rlx_value b, rlx_value c, rlx_value dy, int64_t state_size)
+{
+    union ir_attr attr;
+    attr_defaults(RLX_OP_selective_scan_backward, &attr);
+    attr.selective_scan_backward.state_size = state_size;
+    const rlx_value in[] = {x, delta, a, b, c, dy};
+    return build_node(g, RLX_OP_selective_scan_backward, in, 6, 0u, NULL, 0, &attr);
+}
+
+rlx_value rlx_gated_delta_net_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
+                            rlx_value decay, rlx_value beta, rlx_value dy, int64_t state_size)
+{
+    union ir_attr attr;
+    attr_defaults(RLX_OP_gated_delta_net_backward, &attr);
+    attr.gated_delta_net_backward.state_size = state_size;
+    const rlx_value in[] = {q, k, v, decay, beta, dy};
+    return build_node(g, RLX_OP_gated_delta_net_backward, in, 6, 0u, NULL, 0, &attr);
+}
+
 rlx_value rlx_log_mel_backward(rlx_graph *g, rlx_value spec, rlx_value filt, rlx_value dy)
 {
     const rlx_value in[] = {spec, filt, dy};

@@ -167,3 +167,14 @@ rlx_status shape_need_activation(struct shape_call *c, rlx_op activation, rlx_dt
     return SHAPE_FAIL(c, ATTRIBUTE, "%s: activation %s is not a unary op on %s", c->name,
                       op_info(activation)->name, rlx_dtype_name(dtype));
 }
+
+rlx_status shape_packed_gradients(struct shape_call *c, int32_t count)
+{
+    ir_dim total = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        ir_dim one = shape_product(c, c->in[i]->dim, c->in[i]->rank);
+        total = dim_add(c->mod->dims, total, one);
+    }
+    return shape_result(c, c->in[0]->dtype, 1, &total);
+}

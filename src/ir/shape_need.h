@@ -43,6 +43,9 @@ rlx_status shape_need_activation(struct shape_call *c, rlx_op activation, rlx_dt
 
 /* Rules that other rules are made of. */
 
+/* The gradients of the first `count` operands one after another, flat: [|a| + |b| + ..]. */
+rlx_status shape_packed_gradients(struct shape_call *c, int32_t count);
+
 /* The dims of [..., m, k] x [..., k, n], rank >= 2 each, into out[RLX_MAX_RANK]. */
 rlx_status shape_matmul_dims(struct shape_call *c, const struct ir_type *a, const struct ir_type *b,
                              bool transpose_a, bool transpose_b, ir_dim *out, int32_t *rank);

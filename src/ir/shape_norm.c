@@ -205,28 +205,16 @@ rlx_status shape_gated_residual(struct shape_call *c)
     return shape_result_like(c, 0);
 }
 
-/* The gradients of the first three operands one after another, flat: [|a| + |b| + |c|]. */
-static rlx_status packed_gradients(struct shape_call *c)
-{
-    ir_dim total = 0;
-
-    for (int32_t i = 0; i < 3; i++) {
-        ir_dim count = shape_product(c, c->in[i]->dim, c->in[i]->rank);
-        total = dim_add(c->mod->dims, total, count);
-    }
-    return shape_result(c, c->in[0]->dtype, 1, &total);
-}
-
 rlx_status shape_ada_layer_norm_backward(struct shape_call *c)
 {
     TRY(need_modulated(c, c->attr->ada_layer_norm_backward.eps));
     TRY(shape_need_same_type(c, 3, 0));
-    return packed_gradients(c);
+    return shape_packed_gradients(c, 3);
 }
 
 rlx_status shape_gated_residual_backward(struct shape_call *c)
 {
     TRY(need_gated(c));
     TRY(shape_need_same_type(c, 3, 0));
-    return packed_gradients(c);
+    return shape_packed_gradients(c, 3);
 }

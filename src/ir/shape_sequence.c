@@ -24,10 +24,9 @@ static rlx_status need_all_f32(struct shape_call *c)
     return RLX_OK;
 }
 
-/* x and delta [b,s,h], a [h,n], b and c [b,s,n] -> like x. */
-rlx_status shape_selective_scan(struct shape_call *c)
+/* x and delta [b,s,h], a [h,n], b and c [b,s,n]. */
+static rlx_status need_selective_scan(struct shape_call *c, int64_t n)
 {
-    int64_t n = c->attr->selective_scan.state_size;
     const struct ir_type *x = c->in[0];
 
     TRY(need_all_f32(c));
@@ -37,11 +36,40 @@ rlx_status shape_selective_scan(struct shape_call *c)
     TRY(shape_need_dims(c, 1, x->dim, 3));
     TRY(shape_need_dims(c, 2, a, 2));
     TRY(shape_need_dims(c, 3, bc, 3));
-    TRY(shape_need_dims(c, 4, bc, 3));
+    return shape_need_dims(c, 4, bc, 3);
+}
+
+rlx_status shape_selective_scan(struct shape_call *c)
+{
+    TRY(need_selective_scan(c, c->attr->selective_scan.state_size));
     return shape_result_like(c, 0);
 }
 
-/* q, k, v [b,s,h,n], decay and beta [b,s,h], and with carry the state leaf [b,h,n,n] -> like q. */
+rlx_status shape_selective_scan_backward(struct shape_call *c)
+{
+    TRY(need_selective_scan(c, c->attr->selective_scan_backward.state_size));
+    TRY(shape_need_same_type(c, 5, 0));
+    return shape_packed_gradients(c, 5);
+}
+
+/* q, k, v [b,s,h,n], decay and beta [b,s,h]; whatever else there is has their type. */
+static rlx_status need_delta_net(struct shape_call *c, int64_t n)
+{
+    const struct ir_type *q = c->in[0];
+
+    TRY(shape_need_floats(c, c->in_count));
+    if (q->dtype == RLX_DTYPE_f64)
+        return SHAPE_FAIL(c, DTYPE, "%s: q must be f32, f16 or bf16, not f64", c->name);
+    TRY(need_state_size(c, n, DELTA_NET_STATES));
+    TRY(shape_need_rank(c, 0, 4, 4));
+    const ir_dim qkv[] = {q->dim[0], q->dim[1], q->dim[2], n};
+    for (int32_t i = 0; i < 3; i++)
+        TRY(shape_need_dims(c, i, qkv, 4));
+    TRY(shape_need_dims(c, 3, qkv, 3));
+    return shape_need_dims(c, 4, qkv, 3);
+}
+
+/* With carry there is the state leaf [b,h,n,n]. */
 rlx_status shape_gated_delta_net(struct shape_call *c)
 {
     const struct attr_gated_delta_net *attr = &c->attr->gated_delta_net;
@@ -52,22 +80,20 @@ rlx_status shape_gated_delta_net(struct shape_call *c)
         TRY(shape_need_inputs(c, 6, "carry_state"));
     else
         TRY(shape_need_inputs(c, 5, "carry_state off"));
-    TRY(shape_need_floats(c, c->in_count));
-    if (q->dtype == RLX_DTYPE_f64)
-        return SHAPE_FAIL(c, DTYPE, "%s: q must be f32, f16 or bf16, not f64", c->name);
-    TRY(need_state_size(c, n, DELTA_NET_STATES));
-    TRY(shape_need_rank(c, 0, 4, 4));
-    const ir_dim qkv[] = {q->dim[0], q->dim[1], q->dim[2], n};
-    const ir_dim state[] = {q->dim[0], q->dim[2], n, n};
-    for (int32_t i = 0; i < 3; i++)
-        TRY(shape_need_dims(c, i, qkv, 4));
-    TRY(shape_need_dims(c, 3, qkv, 3));
-    TRY(shape_need_dims(c, 4, qkv, 3));
+    TRY(need_delta_net(c, n));
     if (attr->carry_state) {
+        const ir_dim state[] = {q->dim[0], q->dim[2], n, n};
         TRY(shape_need_state(c, 5));
         TRY(shape_need_dims(c, 5, state, 4));
     }
     return shape_result_like(c, 0);
+}
+
+rlx_status shape_gated_delta_net_backward(struct shape_call *c)
+{
+    TRY(need_delta_net(c, c->attr->gated_delta_net_backward.state_size));
+    TRY(shape_need_same_type(c, 5, 0));
+    return shape_packed_gradients(c, 5);
 }
 
 /* x [b,s,h,d], dt [b,s,h], a [h], b and c [b,s,h,n] -> like x. */

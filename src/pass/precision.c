@@ -50,6 +50,8 @@ static enum precision_class class_of(rlx_op op)
     case FAMILY_selective_scan:
     case FAMILY_gated_delta_net:
     case FAMILY_mamba2:
+    case FAMILY_selective_scan_backward:
+    case FAMILY_gated_delta_net_backward:
     case FAMILY_fused_residual_norm:
     case FAMILY_cumsum_backward:
     case FAMILY_layer_norm_backward:

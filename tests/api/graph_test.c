@@ -232,5 +232,5 @@ TEST(ops, the_core_has_no_hole)
         if (!r.special)
             expect(t, r.cpu);
     }
-    expect_eq(t, count, 197);
+    expect_eq(t, count, 199);
 }

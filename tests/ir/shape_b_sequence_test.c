@@ -68,6 +68,39 @@ TEST(shape_sequence, gated_delta_net)
     build_close(&b);
 }
 
+TEST(shape_sequence, gradients)
+{
+    struct build b;
+    require(t, build_open(t, &b));
+    union ir_attr scan = defaults(RLX_OP_selective_scan_backward),
+                  delta = defaults(RLX_OP_gated_delta_net_backward);
+    scan.selective_scan_backward.state_size = delta.gated_delta_net_backward.state_size = 2;
+    ir_value x = given(&b, "f32[n,7,3]"), m = given(&b, "f32[3,2]"), s = given(&b, "f32[n,7,2]");
+    ir_value q = given(&b, "f32[1,7,3,2]"), g = given(&b, "f32[1,7,3]"),
+             h = given(&b, "f16[1,7,3,2]"), hg = given(&b, "f16[1,7,3]");
+
+    /* 2 of [n,7,3], [3,2], 2 of [n,7,2] */
+    gives(&b, selective_scan_backward, &scan, "f32[70*n+6]", x, x, m, s, s, x);
+    fails(&b, selective_scan_backward, &scan, SHAPE, "dy and x must have one shape", x, x, m, s, s,
+          s);
+    fails(&b, selective_scan_backward, &scan, SHAPE, "b must be", x, x, m, x, s, x);
+    fails(&b, selective_scan_backward, &scan, DTYPE, "f16", x, x, m, s, s, hg);
+    refuses(&b, selective_scan_backward, scan, attr.selective_scan_backward.state_size = 0,
+            ATTRIBUTE, "state_size", x, x, m, s, s, x);
+    refuses(&b, selective_scan_backward, scan, attr.selective_scan_backward.state_size = 257,
+            UNSUPPORTED, "state_size 257 is above 256", x, x, m, s, s, x);
+    gives(&b, gated_delta_net_backward, &delta, "f32[168]", q, q, q, g, g, q);
+    gives(&b, gated_delta_net_backward, &delta, "f16[168]", h, h, h, hg, hg, h);
+    fails(&b, gated_delta_net_backward, &delta, SHAPE, "dy and q must have one shape", q, q, q, g,
+          g, g);
+    fails(&b, gated_delta_net_backward, &delta, DTYPE, "f16", q, q, q, g, g, h);
+    refuses(&b, gated_delta_net_backward, delta, attr.gated_delta_net_backward.state_size = 129,
+            UNSUPPORTED, "state_size 129 is above 128", q, q, q, g, g, q);
+    refuses(&b, gated_delta_net_backward, delta, attr.gated_delta_net_backward.state_size = 0,
+            ATTRIBUTE, "state_size", q, q, q, g, g, q);
+    build_close(&b);
+}
+
 TEST(shape_sequence, mamba2)
 {
     struct build b;
