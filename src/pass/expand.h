@@ -24,7 +24,7 @@ struct rewriter {
     const char *name; /* for reports */
     expander expand;
     bool (*applies)(const struct ir_graph *g, const struct ir_node *n); /* NULL: always */
-    enum op_family makes[12]; /* the kinds it may put in the place; FAMILY_none ends them */
+    enum op_family makes[16]; /* the kinds it may put in the place; FAMILY_none ends them */
 };
 const struct rewriter *rewriter_at(size_t i);         /* NULL: there are no more */
 const struct rewriter *rewriter_of(enum op_family f); /* NULL: it has none */
@@ -77,6 +77,11 @@ rlx_status expand_attention_block(struct rebuild *r, const struct ir_node *n, co
                                   ir_value *out);
 rlx_status expand_transformer_layer(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                     ir_value *out);
+/* expand_recurrent.c */
+rlx_status expand_mamba2(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                         ir_value *out);
+rlx_status expand_recurrent(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                            ir_value *out);
 /* expand_dot.c */
 rlx_status expand_dot_general(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                               ir_value *out);

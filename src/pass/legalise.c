@@ -83,6 +83,11 @@ static const struct rewriter rewriters[] = {
      {F(narrow), F(reshape), F(unary), F(binary), F(reduce), F(concat), F(const_)}},
     {F(gated_delta_net), REWRITE_LACKING, "unroll", expand_gated_delta_net, carries_nothing,
      {F(narrow), F(reshape), F(cast), F(unary), F(binary), F(reduce), F(concat), F(const_)}},
+    {F(mamba2), REWRITE_LACKING, "scan", expand_mamba2, NULL,
+     {F(scan), F(reshape), F(transpose), F(expand), F(unary), F(binary), F(matmul), F(const_)}},
+    {F(recurrent), REWRITE_LACKING, "scan", expand_recurrent, NULL,
+     {F(scan), F(cast), F(reshape), F(transpose), F(narrow), F(concat), F(expand), F(reverse),
+      F(cumulative), F(compare), F(where), F(unary), F(binary), F(matmul), F(const_)}},
 };
 /* clang-format on */
 #define REWRITER_COUNT (sizeof rewriters / sizeof rewriters[0])

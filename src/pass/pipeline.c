@@ -24,6 +24,7 @@ static const struct {
     {&pass_inline_custom_fn, REQUIRED},
     {&pass_lower_control_flow, REQUIRED},
     {&pass_expand, REQUIRED}, /* so that what blocks and contractions are made of can fuse */
+    {&pass_lower_control_flow, REQUIRED}, /* the scans that recurrent layers became */
     {&pass_fake_quant_propagate, OPTIONAL},
     {&pass_simplify, CLEANUP},
     {&pass_fold, CLEANUP},

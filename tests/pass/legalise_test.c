@@ -257,6 +257,53 @@ TEST(pass, unrolled_is_the_same)
         check(t, scans[i].text, scans[i].tol);
 }
 
+static const struct {
+    const char *text;
+    double tol;
+} layers[] = {
+    {"(input %x: f32[b,s,2,3], input %d: f32[b,s,2], input %a: f32[2], input %m: f32[b,s,2,4],"
+     " input %c: f32[b,s,2,4]) { %y = mamba2 %x, %d, %a, %m, %c head_dim=3 state_size=4 return %y "
+     "}",
+     1e-4},
+    {"(input %x: f32[b,0,2,3], input %d: f32[b,0,2], input %a: f32[2], input %m: f32[b,0,2,4])"
+     " { %y = mamba2 %x, %d, %a, %m, %m head_dim=3 state_size=4 return %y }",
+     0},
+#define LAYER(op, gates, dirs, more, operands, attrs)                                           \
+    "(input %x: f32[b,s,2], input %i: f32[" dirs "," gates ",2], input %h: f32[" dirs "," gates \
+    ",3], input %c: f32[" dirs "," gates "], input %d: f32[" dirs "," gates "]" more            \
+    ") { %y = " op " %x, %i, %h, %c, %d" operands " hidden_size=3 " attrs " return %y }"
+    {LAYER("lstm", "12", "1", "", "", ""), 1e-5},
+    {LAYER("lstm", "12", "1", "", "", "result=c"), 1e-5},
+    {LAYER("lstm", "12", "2", ", input %u: f32[2,b,3], input %v: f32[2,b,3], input %l: i32[b]",
+           ", %u, %v, %l", "bidirectional=true has_state=true has_lengths=true"),
+     1e-5},
+    {LAYER("lstm", "12", "2", ", input %u: f32[2,b,3], input %v: f32[2,b,3], input %l: i32[b]",
+           ", %u, %v, %l", "bidirectional=true has_state=true has_lengths=true result=h"),
+     1e-5},
+    {LAYER("gru", "9", "1", "", "", ""), 1e-5},
+    {LAYER("gru", "9", "2", ", input %u: f32[2,b,3], input %l: u8[b]", ", %u, %l",
+           "bidirectional=true has_state=true has_lengths=true"),
+     1e-5},
+    {LAYER("gru", "9", "2", "", "", "bidirectional=true result=h"), 1e-5},
+    {LAYER("rnn", "3", "1", "", "", ""), 1e-5},
+    {LAYER("rnn", "3", "1", ", input %u: f32[1,b,3]", ", %u", "has_state=true activation=relu"),
+     1e-5},
+    {"(input %x: f16[b,s,2], input %i: f16[1,9,2], input %h: f16[1,9,3], input %c: f16[1,9])"
+     " { %y = gru %x, %i, %h, %c, %c hidden_size=3 return %y }",
+     2e-3},
+    {"(input %x: f32[b,0,2], input %i: f32[1,9,2], input %h: f32[1,9,3], input %c: f32[1,9],"
+     " input %l: i64[b]) { %y = gru %x, %i, %h, %c, %c, %l hidden_size=3 has_lengths=true"
+     " return %y }",
+     0},
+#undef LAYER
+};
+
+TEST(pass, layers_as_scans_are_the_same)
+{
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        check(t, layers[i].text, layers[i].tol);
+}
+
 TEST(pass, unrolling_has_a_limit)
 {
     struct target target = device_without(FAMILY_selective_scan);
