@@ -259,6 +259,46 @@ out:
     place_close(&p);
 }
 
+/* Weights that are params are turned when they are set, both of them where there are few steps. */
+#define GRU(type, kind, steps)                                                                    \
+    "graph (input %x: " type "[2," steps ",5], " kind " %i: " type "[2,60,5], " kind " %h: " type \
+    "[2,60,20], " kind " %b: " type "[2,60]) { "                                                  \
+    "%y = gru %x, %i, %h, %b, %b hidden_size=20 bidirectional=true return %y }"
+
+static void check_turned(struct test *t, const char *as_params, const char *as_inputs,
+                         int64_t steps, double tol)
+{
+    enum { LONGEST = 9, OUT = 2 * LONGEST * 40 };
+    static const char *const name[] = {"i", "h", "b"};
+    static const int64_t k[] = {5, 20, 1};
+    static float x[2 * LONGEST * 5], w[3][2 * 60 * 20], y[2][OUT];
+    struct place p;
+
+    fill(x, sizeof x / sizeof x[0], 1, -1, 1);
+    for (uint32_t i = 0; i < 3; i++)
+        fill(w[i], sizeof w[i] / sizeof w[i][0], i + 2, -0.5f, 0.5f);
+    bool ok = place_open(t, &p, "cpu", NULL) && expect_ok(t, place_build(&p, as_params, NULL));
+    for (int i = 0; ok && i < 3; i++) {
+        rlx_tensor v = tensor(w[i], (size_t)(120 * k[i]));
+        v.rank = i < 2 ? 3 : 2;
+        memcpy(v.dim, (const int64_t[]){2, 60, k[i]}, 3 * sizeof v.dim[0]);
+        ok = expect_ok(t, rlx_session_set_param(p.session, name[i], &v, &p.err));
+    }
+    ok = ok && run(t, &p, (float *const[]){x}, y[0], OUT) &&
+         expect_ok(t, place_build(&p, as_inputs, NULL)) &&
+         run(t, &p, (float *const[]){x, w[0], w[1], w[2]}, y[1], OUT);
+    if (ok)
+        expect_close(t, y[0], y[1], (size_t)(2 * steps * 40), tol, tol);
+    place_close(&p);
+}
+
+TEST(cpu_sequence, weights_are_turned_beforehand)
+{
+    check_turned(t, GRU("f32", "param", "1"), GRU("f32", "input", "1"), 1, 1e-6);
+    check_turned(t, GRU("f32", "param", "9"), GRU("f32", "input", "9"), 9, 1e-6);
+    check_turned(t, GRU("f16", "param", "3"), GRU("f16", "input", "3"), 3, 2e-3);
+}
+
 #define RANDOM(name, shape, seed) \
     "%" name " = rng_uniform shape=" shape " low=-0.5 high=0.5 seed=" seed " "
 

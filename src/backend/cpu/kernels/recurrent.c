@@ -6,27 +6,26 @@
  * A task of a step is some hidden units of one direction, with all their gates, for all items: it
  * reads the state before and writes its part of the next, and the steps take turns with two
  * states. f16 and bf16 are computed in f32, states included. An item whose length is reached keeps
- * its state. Where all steps are few rows together, their inputs are weighed in the tasks, too. */
+ * its state. Where all steps are few rows together, their inputs are weighed in the tasks, too.
+ *
+ * Weights are turned for that, unless there are too few steps to make up for it: sums then stand
+ * side by side, and none runs across a vector. A task's part of them is
+ *
+ *     [k][gates][units]    one task after another, directions outermost */
 #include "backend/cpu/kernels/gemm.h"
-#include "backend/cpu/kernels/math.h"
+#include "backend/cpu/kernels/row.h"
 
 enum { UNITS_MOST = 64, GATES_MOST = 4, STRETCH_LEAST = 64, SUMS_MOST = 1 << 22 };
-
-static inline double sigmoid_f64(double x)
-{
-    return 1 / (1 + exp(-x));
-}
+enum { WORTH_TURNING = 8 }; /* steps */
 
 #define UNITS(name) name##_f32
 #define UNITS_T float
-#define UNITS_SIGMOID math_sigmoid
-#define UNITS_TANH math_tanh
+#define UNITS_DTYPE RLX_DTYPE_f32
 #include "backend/cpu/kernels/recurrent_units.h"
 
 #define UNITS(name) name##_f64
 #define UNITS_T double
-#define UNITS_SIGMOID sigmoid_f64
-#define UNITS_TANH tanh
+#define UNITS_DTYPE RLX_DTYPE_f64
 #include "backend/cpu/kernels/recurrent_units.h"
 
 struct layer {
@@ -37,6 +36,8 @@ struct layer {
     int64_t items, steps, inputs, hidden, gates, dirs;
     int64_t units, parts; /* hidden units of a task; tasks of a direction */
     bool direct;          /* inputs are weighed in the tasks */
+
+    const void *turned[3]; /* by operand, 1 and 2; NULL: as they lie */
 
     int64_t stretch; /* steps whose inputs are weighed at once */
     int64_t first;   /* of the stretch at hand */
@@ -186,6 +187,58 @@ static const void *from_x_at(const struct layer *l, int64_t dir, int64_t item)
     return l->from_x + ((dir * l->items + item) * l->rows + row) * l->gates * l->hidden * l->size;
 }
 
+/* ---- turned weights ------------------------------------------------------------------------ */
+
+static int64_t weight_k(const struct layer *l, int32_t i)
+{
+    return i == 1 ? l->inputs : l->hidden;
+}
+
+static const void *turned_at(const struct layer *l, int32_t i, int64_t dir, int64_t first)
+{
+    int64_t at = (dir * l->hidden + first) * l->gates * weight_k(l, i);
+
+    return (const char *)l->turned[i] + at * (int64_t)cpu_size(l->c->in[i].dtype);
+}
+
+struct turning {
+    const struct layer *l;
+    int32_t operand;
+};
+
+static void turn_parts(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct turning *turn = ctx;
+    const struct layer *l = turn->l;
+    const struct cpu_tensor *w = &l->c->in[turn->operand];
+    int64_t k = weight_k(l, turn->operand), size = (int64_t)cpu_size(w->dtype);
+
+    (void)worker;
+    for (int64_t at = begin; at < end; at++) {
+        int64_t dir = at / l->parts, first = at % l->parts * l->units;
+        int64_t units = cpu_min_i64(l->units, l->hidden - first);
+        char *to = (char *)(uintptr_t)turned_at(l, turn->operand, dir, first);
+        for (int64_t i = 0; i < k; i++)
+            for (int64_t g = 0; g < l->gates; g++, to += units * size)
+                cpu_copy_strided(to, cpu_at(w, ((dir * l->gates + g) * l->hidden + first) * k + i),
+                                 (int32_t)size, units, k);
+    }
+}
+
+static void turn_weight(struct layer *l, int32_t i, void *to)
+{
+    struct turning turn = {l, i};
+
+    l->turned[i] = to;
+    cpu_for(l->c->pool, l->dirs * l->parts, 1, turn_parts, &turn);
+}
+
+/* Steps enough, and no copy of the weight that was made beforehand. */
+static bool turns_here(const struct layer *l)
+{
+    return l->steps >= WORTH_TURNING && !l->c->in[2].packed;
+}
+
 /* ---- one step ------------------------------------------------------------------------------ */
 
 /* Some hidden units of a direction, and the items that are to be stepped together. */
@@ -194,7 +247,7 @@ struct task {
     int64_t rows, item[GEMM_FEW];
     _Alignas(64) unsigned char bx[GATES_MOST * UNITS_MOST * sizeof(double)];
     _Alignas(64) unsigned char bh[GATES_MOST * UNITS_MOST * sizeof(double)];
-    /* [gates][rows][units] */
+    /* [gates][rows][units]; of turned weights [rows][gates][units] */
     _Alignas(64) unsigned char x[GATES_MOST * GEMM_FEW * UNITS_MOST * sizeof(double)];
     _Alignas(64) unsigned char h[GATES_MOST * GEMM_FEW * UNITS_MOST * sizeof(double)];
 };
@@ -218,19 +271,37 @@ static void store_sums(const struct layer *l, const void *from, int64_t at, int6
         cpu_store_f32(out->dtype, from, cpu_at(out, at), n);
 }
 
-/* rows times the task's units of every gate of w [dirs, gates hidden, k]. */
-static void weigh(const struct layer *l, const struct task *t, const struct cpu_tensor *w,
-                  int64_t k, rlx_dtype dtype, const void *const *row, unsigned char *sum)
+/* rows times the task's units of every gate of operand i, which is [dirs, gates hidden, k]. */
+static void weigh(const struct layer *l, const struct task *t, int32_t i, int64_t k,
+                  rlx_dtype dtype, const void *const *row, unsigned char *sum)
 {
+    const struct cpu_tensor *w = &l->c->in[i];
     struct gemm_few f = {.a_dtype = dtype, .a_k = 1, .rows = t->rows, .cols = t->units, .k = k};
 
     for (int64_t r = 0; r < t->rows; r++)
         f.row[r] = row[r];
+    if (l->turned[i]) {
+        f.cols = l->gates * t->units;
+        f.b = (struct gemm_view){turned_at(l, i, t->dir, t->first), w->dtype, 1, f.cols};
+        gemm_few_run(&f, sum);
+        return;
+    }
     for (int64_t g = 0; g < l->gates; g++) {
         int64_t first = (t->dir * l->gates + g) * l->hidden + t->first;
         f.b = (struct gemm_view){cpu_at(w, first * k), w->dtype, k, 1};
         gemm_few_run(&f, sum + g * t->rows * t->units * l->size);
     }
+}
+
+/* How far apart a task's sums of operand i are, from gate to gate and from row to row. */
+static int64_t gate_step(const struct layer *l, const struct task *t, int32_t i)
+{
+    return l->turned[i] ? t->units : t->rows * t->units;
+}
+
+static int64_t row_step(const struct layer *l, const struct task *t, int32_t i)
+{
+    return l->turned[i] ? l->gates * t->units : t->units;
 }
 
 /* The gates of row r, whose sums have one gate every x_gate and h_gate elements. */
@@ -255,19 +326,19 @@ GATES(f64, double)
 
 static void step_row(const struct layer *l, const struct task *t, int64_t r)
 {
-    int64_t item = t->item[r], few = t->rows * t->units;
-    const void *h = t->h + r * t->units * l->size;
-    const void *x = l->direct ? (const void *)(t->x + r * t->units * l->size)
+    int64_t item = t->item[r];
+    const void *h = t->h + r * row_step(l, t, 2) * l->size;
+    const void *x = l->direct ? (const void *)(t->x + r * row_step(l, t, 1) * l->size)
                               : (const char *)from_x_at(l, t->dir, item) + t->first * l->size;
-    int64_t x_gate = l->direct ? few : l->hidden;
+    int64_t x_gate = l->direct ? gate_step(l, t, 1) : l->hidden, h_gate = gate_step(l, t, 2);
     const void *old = state_at(l, l->h, t->dir, item, t->first);
     void *next = state_at(l, l->next, t->dir, item, t->first);
     void *cell = l->cell ? state_at(l, l->cell, t->dir, item, t->first) : NULL;
 
     if (l->sum == RLX_DTYPE_f64)
-        gates_f64(l, t, x, x_gate, h, few, old, cell, next);
+        gates_f64(l, t, x, x_gate, h, h_gate, old, cell, next);
     else
-        gates_f32(l, t, x, x_gate, h, few, old, cell, next);
+        gates_f32(l, t, x, x_gate, h, h_gate, old, cell, next);
     if (l->attr->result == RLX_RNN_RESULT_seq) {
         int64_t row = item * l->steps + time_of(l, t->dir, item, l->step);
         store_sums(l, next, (row * l->dirs + t->dir) * l->hidden + t->first, t->units);
@@ -283,13 +354,13 @@ static void step_rows(const struct layer *l, struct task *t)
         return;
     for (int64_t r = 0; r < t->rows; r++)
         row[r] = state_at(l, l->h, t->dir, t->item[r], 0);
-    weigh(l, t, &l->c->in[2], l->hidden, l->sum, row, t->h);
+    weigh(l, t, 2, l->hidden, l->sum, row, t->h);
     for (int64_t r = 0; l->direct && r < t->rows; r++) {
         int64_t at = t->item[r] * l->steps + time_of(l, t->dir, t->item[r], l->step);
         row[r] = cpu_at(x, at * l->inputs);
     }
     if (l->direct)
-        weigh(l, t, &l->c->in[1], l->inputs, x->dtype, row, t->x);
+        weigh(l, t, 1, l->inputs, x->dtype, row, t->x);
     for (int64_t r = 0; r < t->rows; r++)
         step_row(l, t, r);
     t->rows = 0;
@@ -383,7 +454,8 @@ static uint64_t scratch(const struct cpu_call *c)
         return 0;
     describe(c, &l);
     return product_scratch(&l, c->pool) + aligned(most_sums(&l), l.size) +
-           3 * aligned(l.dirs * l.items * l.hidden, l.size);
+           3 * aligned(l.dirs * l.items * l.hidden, l.size) +
+           (turns_here(&l) ? aligned(c->in[2].count, (int64_t)cpu_size(c->in[2].dtype)) : 0);
 }
 
 static void run(const struct cpu_call *c)
@@ -398,6 +470,10 @@ static void run(const struct cpu_call *c)
     l.next = l.h + state;
     l.cell = c->op == RLX_OP_lstm ? l.next + state : NULL;
     l.from_x = l.next + 2 * state;
+    l.turned[1] = c->in[1].packed;
+    l.turned[2] = c->in[2].packed;
+    if (turns_here(&l))
+        turn_weight(&l, 2, l.from_x + aligned(most_sums(&l), l.size));
     begin_states(&l);
     int64_t taken = steps_taken(&l);
     double work = (double)(l.items * l.gates * l.units) * (double)(l.hidden + 1);
@@ -414,5 +490,26 @@ static void run(const struct cpu_call *c)
         store_sums(&l, l.attr->result == RLX_RNN_RESULT_c ? l.cell : l.h, 0, c->out->count);
 }
 
+/* w_ih is turned only where tasks read it. */
+static struct cpu_pack pack_size(const struct cpu_call *c, int32_t i)
+{
+    struct layer l;
+
+    describe(c, &l);
+    if (c->out->count == 0 || (i != 2 && !(i == 1 && l.direct)))
+        return (struct cpu_pack){0};
+    return (struct cpu_pack){.bytes = (uint64_t)c->in[i].count * cpu_size(c->in[i].dtype),
+                             .layout = (uint64_t)l.hidden << 3 | (uint64_t)l.gates};
+}
+
+static void pack(const struct cpu_call *c, int32_t i, void *to)
+{
+    struct layer l;
+
+    describe(c, &l);
+    turn_weight(&l, i, to);
+}
+
 extern const struct cpu_kernel CPU_NAME(cpu_recurrent);
-const struct cpu_kernel CPU_NAME(cpu_recurrent) = {.run = run, .scratch = scratch};
+const struct cpu_kernel CPU_NAME(cpu_recurrent) = {
+    .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack};
