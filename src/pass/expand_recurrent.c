@@ -7,8 +7,6 @@
  *
  * The reverse direction goes through x from its last step on. Steps past an item's length come
  * first there, and leave its state alone, so that it too begins where the item ends. */
-#include <stdio.h>
-
 #include "base/str.h"
 #include "pass/expand.h"
 
@@ -20,71 +18,10 @@
 
 /* ---- formulas with shapes ------------------------------------------------------------------ */
 
-static ir_value shaped(struct formula *f, ir_value x, rlx_list shape)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = expand_reshape_to(f->r, x, shape, &out);
-    return out;
-}
-
-static ir_value turned(struct formula *f, ir_value x, rlx_list perm)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = expand_transpose(f->r, x, perm, &out);
-    return out;
-}
-
-static ir_value part(struct formula *f, ir_value x, int64_t axis, int64_t start, int64_t len)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = expand_narrow(f->r, x, axis, start, len, &out);
-    return out;
-}
-
-static ir_value spread(struct formula *f, ir_value x, rlx_list shape)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = expand_to_shape(f->r, x, shape, &out);
-    return out;
-}
-
-static ir_value with(struct formula *f, rlx_op op, const ir_value *in, int32_t count,
-                     const union ir_attr *attr)
-{
-    ir_value out = RLX_NO_VALUE;
-
-    if (f->status == RLX_OK)
-        f->status = rebuild_add(f->r, op, in, count, attr, &out);
-    return out;
-}
-
 /* a w^T */
 static ir_value product(struct formula *f, ir_value a, ir_value w)
 {
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_matmul, &attr);
-    attr.matmul.transpose_b = true;
-    return with(f, RLX_OP_matmul, (const ir_value[]){a, w}, 2, &attr);
-}
-
-static ir_value joined(struct formula *f, const ir_value *x, int32_t count, int64_t axis)
-{
-    union ir_attr attr;
-
-    if (count == 1)
-        return x[0];
-    attr_defaults(RLX_OP_concat, &attr);
-    attr.concat.axis = axis;
-    return with(f, RLX_OP_concat, x, count, &attr);
+    return formula_matmul(f, a, w, false, true);
 }
 
 static ir_value reversed(struct formula *f, ir_value x)
@@ -93,7 +30,7 @@ static ir_value reversed(struct formula *f, ir_value x)
 
     attr_defaults(RLX_OP_reverse, &attr);
     attr.reverse.axes = LIST(0);
-    return with(f, RLX_OP_reverse, &x, 1, &attr);
+    return formula_node(f, RLX_OP_reverse, &x, 1, &attr);
 }
 
 /* ---- bodies -------------------------------------------------------------------------------- */
@@ -101,7 +38,6 @@ static ir_value reversed(struct formula *f, ir_value x)
 /* A scan in the making: its operands in order, and its body, whose inputs are like them. */
 struct loop {
     struct formula *f; /* of the graph that the scan stands in */
-    struct rebuild r;
     struct formula body;
     struct ir_graph *graph;
     ir_dim length;
@@ -109,30 +45,13 @@ struct loop {
     ir_value operand[8], input[8];
 };
 
-/* A name that no graph of the module has. */
-static rlx_status new_graph(struct ir_module *m, struct diag *d, struct ir_graph **out)
-{
-    char name[32];
-    bool taken = true;
-
-    for (size_t k = m->graph.len; taken; k++) {
-        snprintf(name, sizeof name, "step%zu", k);
-        taken = false;
-        for (size_t i = 0; i < m->graph.len; i++)
-            taken = taken || str_eq(m->graph.at[i]->name, rlx_cstr(name));
-    }
-    return ir_graph_add(m, rlx_cstr(name), out, d);
-}
-
 static rlx_status loop_begin(struct loop *l, struct formula *f, ir_dim length)
 {
-    struct rebuild *r = f->r;
-
     *l = (struct loop){.f = f, .length = length};
     TRY(f->status);
-    TRY(new_graph(r->old->mod, r->diag, &l->graph));
-    l->body = (struct formula){.r = &l->r, .dtype = f->dtype};
-    return rebuild_begin(&l->r, l->graph, r->diag);
+    TRY(ir_graph_add(f->g->mod, ir_free_graph_name(f->g->mod, STR("step")), &l->graph, f->diag));
+    l->body = (struct formula){.g = l->graph, .diag = f->diag, .dtype = f->dtype};
+    return RLX_OK;
 }
 
 /* The next operand: the first is carried, and xs are seen step by step. */
@@ -143,13 +62,13 @@ static ir_value loop_operand(struct loop *l, ir_value v, bool xs)
 
     if (l->f->status != RLX_OK)
         return RLX_NO_VALUE;
-    const struct ir_type *t = expand_type(l->f->r, v);
+    const struct ir_type *t = formula_type(l->f, v);
     attr_defaults(RLX_OP_input, &attr);
     attr.leaf.name = (struct ir_blob){name[l->count], rlx_cstr(name[l->count]).len};
     attr.leaf.dtype = t->dtype;
     attr.leaf.shape = rlx_list_of(t->rank - (xs ? 1 : 0), t->dim + (xs ? 1 : 0));
     l->operand[l->count] = v;
-    l->input[l->count] = with(&l->body, RLX_OP_input, NULL, 0, &attr);
+    l->input[l->count] = formula_node(&l->body, RLX_OP_input, NULL, 0, &attr);
     l->bcasts += l->count > 0 && !xs;
     return l->input[l->count++];
 }
@@ -161,11 +80,7 @@ static ir_value loop_end(struct loop *l, ir_value next, bool trajectory)
     rlx_status s = l->f->status != RLX_OK ? l->f->status : l->body.status;
 
     if (s == RLX_OK)
-        s = rebuild_finish(&l->r);
-    if (s == RLX_OK)
-        s = ir_add_output(l->graph, next, l->f->r->diag);
-    if (s != RLX_OK)
-        rebuild_drop(&l->r);
+        s = ir_add_output(l->graph, next, l->f->diag);
     l->f->status = s;
     attr_defaults(RLX_OP_scan, &attr);
     attr.scan.body = l->graph->id;
@@ -173,7 +88,7 @@ static ir_value loop_end(struct loop *l, ir_value next, bool trajectory)
     attr.scan.num_bcast = l->bcasts;
     attr.scan.num_xs = l->count - 1 - l->bcasts;
     attr.scan.save_trajectory = trajectory;
-    return with(l->f, RLX_OP_scan, l->operand, l->count, &attr);
+    return formula_node(l->f, RLX_OP_scan, l->operand, l->count, &attr);
 }
 
 /* ---- mamba2 -------------------------------------------------------------------------------- */
@@ -198,23 +113,27 @@ static ir_value mamba_loop(struct formula *f, ir_dim length, ir_value init, ir_v
 rlx_status expand_mamba2(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                          ir_value *out)
 {
-    struct formula whole = {.r = r, .dtype = RLX_DTYPE_f32}, *f = &whole;
+    struct formula whole = expand_formula(r, RLX_DTYPE_f32), *f = &whole;
     ir_dim items = n->type.dim[0], steps = n->type.dim[1], heads = n->type.dim[2];
     int64_t width = n->attr.mamba2.head_dim, states = n->attr.mamba2.state_size;
     rlx_list time_first = LIST(1, 0, 2, 3);
 
-    ir_value dt = shaped(f, turned(f, in[1], LIST(1, 0, 2)), LIST(steps, items, heads, 1));
-    ir_value a = shaped(f, in[2], LIST(heads, 1));
+    ir_value dt = formula_reshape(f, formula_transpose(f, in[1], LIST(1, 0, 2)),
+                                  LIST(steps, items, heads, 1));
+    ir_value a = formula_reshape(f, in[2], LIST(heads, 1));
     ir_value decay = formula_1(f, RLX_OP_exp, MUL(dt, a));
-    ir_value x = MUL(turned(f, in[0], time_first), dt);
-    ir_value init = spread(f, formula_number(f, 0), LIST(items, heads, width, states));
+    ir_value x = MUL(formula_transpose(f, in[0], time_first), dt);
+    ir_value init = formula_expand(f, formula_number(f, 0), LIST(items, heads, width, states));
     ir_value m =
-        mamba_loop(f, steps, init, shaped(f, decay, LIST(steps, items, heads, 1, 1)),
-                   shaped(f, x, LIST(steps, items, heads, width, 1)),
-                   shaped(f, turned(f, in[3], time_first), LIST(steps, items, heads, 1, states)));
-    ir_value c = shaped(f, turned(f, in[4], time_first), LIST(steps, items, heads, states, 1));
+        mamba_loop(f, steps, init, formula_reshape(f, decay, LIST(steps, items, heads, 1, 1)),
+                   formula_reshape(f, x, LIST(steps, items, heads, width, 1)),
+                   formula_reshape(f, formula_transpose(f, in[3], time_first),
+                                   LIST(steps, items, heads, 1, states)));
+    ir_value c = formula_reshape(f, formula_transpose(f, in[4], time_first),
+                                 LIST(steps, items, heads, states, 1));
     ir_value y = formula_2(f, RLX_OP_matmul, m, c);
-    *out = turned(f, shaped(f, y, LIST(steps, items, heads, width)), time_first);
+    *out =
+        formula_transpose(f, formula_reshape(f, y, LIST(steps, items, heads, width)), time_first);
     return f->status;
 }
 
@@ -233,7 +152,7 @@ struct layer {
 /* Gate g of [b, gates h]. */
 static ir_value gate(struct formula *f, const struct layer *l, ir_value all, int64_t g)
 {
-    return part(f, all, 1, g * l->hidden, l->hidden);
+    return formula_narrow(f, all, 1, g * l->hidden, l->hidden);
 }
 
 static ir_value lstm_units(struct formula *f, const struct layer *l, ir_value z, ir_value *c)
@@ -264,13 +183,13 @@ static ir_value step(struct formula *f, const struct layer *l, ir_value carry, i
 {
     rlx_list one = LIST(l->items, l->hidden), row = LIST(1, l->items, l->hidden);
     bool lstm = l->n->op == RLX_OP_lstm;
-    ir_value h = lstm ? shaped(f, part(f, carry, 0, 0, 1), one) : carry;
+    ir_value h = lstm ? formula_reshape(f, formula_narrow(f, carry, 0, 0, 1), one) : carry;
     ir_value back = ADD(product(f, h, w), bias);
 
     if (lstm) {
-        ir_value c = shaped(f, part(f, carry, 0, 1, 1), one);
-        h = shaped(f, lstm_units(f, l, ADD(x, back), &c), row);
-        return joined(f, (const ir_value[]){h, shaped(f, c, row)}, 2, 0);
+        ir_value c = formula_reshape(f, formula_narrow(f, carry, 0, 1, 1), one);
+        h = formula_reshape(f, lstm_units(f, l, ADD(x, back), &c), row);
+        return formula_concat(f, (const ir_value[]){h, formula_reshape(f, c, row)}, 2, 0);
     }
     if (l->n->op == RLX_OP_gru)
         return gru_units(f, l, x, back, h);
@@ -281,7 +200,7 @@ static ir_value step(struct formula *f, const struct layer *l, ir_value carry, i
 /* Direction dir of a weight [dirs, ..] of that shape. */
 static ir_value direction(struct formula *f, ir_value w, int64_t dir, rlx_list shape)
 {
-    return shaped(f, part(f, w, 0, dir, 1), shape);
+    return formula_reshape(f, formula_narrow(f, w, 0, dir, 1), shape);
 }
 
 /* Where a direction begins: h0 [b,h], or h0 and c0 as [2,b,h]. */
@@ -291,11 +210,13 @@ static ir_value beginning(struct formula *f, const struct layer *l, int64_t dir)
     rlx_list one = LIST(l->items, l->hidden), both = LIST(2, l->items, l->hidden);
 
     if (l->h0 == RLX_NO_VALUE)
-        return spread(f, formula_number(f, 0), lstm ? both : one);
+        return formula_expand(f, formula_number(f, 0), lstm ? both : one);
     if (!lstm)
         return direction(f, l->h0, dir, one);
-    return joined(f, (const ir_value[]){part(f, l->h0, 0, dir, 1), part(f, l->c0, 0, dir, 1)}, 2,
-                  0);
+    return formula_concat(f,
+                          (const ir_value[]){formula_narrow(f, l->h0, 0, dir, 1),
+                                             formula_narrow(f, l->c0, 0, dir, 1)},
+                          2, 0);
 }
 
 static ir_value layer_loop(struct formula *f, const struct layer *l, int64_t dir, ir_value x,
@@ -324,7 +245,7 @@ static ir_value one_direction(struct formula *f, const struct layer *l, int64_t 
 {
     bool lstm = l->n->op == RLX_OP_lstm, seq = l->attr->result == RLX_RNN_RESULT_seq;
     int64_t all = l->gates * l->hidden;
-    ir_dim inputs = expand_type(f->r, l->weight[0])->dim[2];
+    ir_dim inputs = formula_type(f, l->weight[0])->dim[2];
     ir_value mask = l->mask, y;
 
     ir_value x = product(f, l->x, direction(f, l->weight[0], dir, LIST(all, inputs)));
@@ -336,15 +257,15 @@ static ir_value one_direction(struct formula *f, const struct layer *l, int64_t 
     y = layer_loop(f, l, dir, x, mask);
     if (!seq) {
         if (lstm)
-            y = part(f, y, 0, l->attr->result == RLX_RNN_RESULT_c ? 1 : 0, 1);
-        return shaped(f, y, LIST(1, l->items, l->hidden));
+            y = formula_narrow(f, y, 0, l->attr->result == RLX_RNN_RESULT_c ? 1 : 0, 1);
+        return formula_reshape(f, y, LIST(1, l->items, l->hidden));
     }
     if (lstm)
-        y = part(f, y, 1, 0, 1);
-    y = shaped(f, y, LIST(l->steps, l->items, l->hidden));
+        y = formula_narrow(f, y, 1, 0, 1);
+    y = formula_reshape(f, y, LIST(l->steps, l->items, l->hidden));
     if (mask != RLX_NO_VALUE)
         y = formula_where(f, mask, y, formula_number(f, 0));
-    return turned(f, dir ? reversed(f, y) : y, LIST(1, 0, 2));
+    return formula_transpose(f, dir ? reversed(f, y) : y, LIST(1, 0, 2));
 }
 
 /* Step t of item b is one where t < its length. Steps are counted in f32, in which they are exact
@@ -353,21 +274,22 @@ static ir_value steps_within(struct formula *f, const struct layer *l, ir_value 
 {
     union ir_attr attr;
     ir_value ones, count, limit = formula_cast(f, lengths, RLX_DTYPE_f32);
-    struct formula plain = {.r = f->r, .dtype = RLX_DTYPE_f32, .status = f->status};
+    struct formula plain = {
+        .g = f->g, .diag = f->diag, .dtype = RLX_DTYPE_f32, .status = f->status};
 
-    ones = spread(&plain, formula_number(&plain, 1), LIST(l->steps, 1, 1));
+    ones = formula_expand(&plain, formula_number(&plain, 1), LIST(l->steps, 1, 1));
     attr_defaults(RLX_OP_cumsum, &attr);
     attr.cumulative.axis = 0;
     attr.cumulative.exclusive = true;
-    count = with(&plain, RLX_OP_cumsum, &ones, 1, &attr);
+    count = formula_node(&plain, RLX_OP_cumsum, &ones, 1, &attr);
     f->status = f->status == RLX_OK ? plain.status : f->status;
-    return formula_2(f, RLX_OP_lt, count, shaped(f, limit, LIST(1, l->items, 1)));
+    return formula_2(f, RLX_OP_lt, count, formula_reshape(f, limit, LIST(1, l->items, 1)));
 }
 
 rlx_status expand_recurrent(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                             ir_value *out)
 {
-    struct formula whole = {.r = r, .dtype = formula_dtype(n->type.dtype)}, *f = &whole;
+    struct formula whole = expand_formula(r, n->type.dtype), *f = &whole;
     const struct attr_recurrent *a = &n->attr.recurrent;
     const struct ir_type x = *expand_type(r, in[0]);
     struct layer l = {.n = n,
@@ -383,7 +305,7 @@ rlx_status expand_recurrent(struct rebuild *r, const struct ir_node *n, const ir
                       .mask = RLX_NO_VALUE};
     ir_value y[2];
 
-    l.x = turned(f, formula_cast(f, in[0], f->dtype), LIST(1, 0, 2));
+    l.x = formula_transpose(f, formula_cast(f, in[0], f->dtype), LIST(1, 0, 2));
     for (int i = 0; i < 4; i++)
         l.weight[i] = formula_cast(f, in[1 + i], f->dtype);
     if (a->has_state)
@@ -396,7 +318,7 @@ rlx_status expand_recurrent(struct rebuild *r, const struct ir_node *n, const ir
     for (int32_t dir = 0; f->status == RLX_OK && dir < dirs; dir++)
         y[dir] = one_direction(f, &l, dir);
     TRY(f->status);
-    *out = joined(f, y, dirs, a->result == RLX_RNN_RESULT_seq ? 2 : 0);
+    *out = formula_concat(f, y, dirs, a->result == RLX_RNN_RESULT_seq ? 2 : 0);
     *out = formula_cast(f, *out, n->type.dtype);
     return f->status;
 }
