@@ -41,6 +41,8 @@ rlx_status select_update(struct select_call *c, ir_value v);
 rlx_status select_write(struct select_call *c, ir_value v);
 /* Bytes that live during this step only; they come last among the operands. */
 rlx_status select_scratch(struct select_call *c, uint64_t bytes);
+/* Bytes that the backend fills when it loads the step, and that nobody else writes: tables. */
+rlx_status select_table(struct select_call *c, uint64_t bytes);
 
 /* A copy of the weight `source`, in that layout, for an operand of the step: it is read like any
  * other, and made by the backend's pack. */

@@ -135,6 +135,14 @@ rlx_status select_scratch(struct select_call *c, uint64_t bytes)
     return add_operand(c, id, ROLE_WRITE, false);
 }
 
+rlx_status select_table(struct select_call *c, uint64_t bytes)
+{
+    int32_t id;
+
+    TRY(add_value(c, REGION_CONSTS, VALUE_PINNED, bytes, &id));
+    return add_operand(c, id, ROLE_READ, false);
+}
+
 rlx_status select_packed(struct select_call *c, ir_value source, int32_t operand, uint64_t bytes,
                          uint64_t layout)
 {

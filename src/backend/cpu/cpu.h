@@ -20,7 +20,7 @@ struct cpu_device {
 #define CPU_MAX_PACKED 4
 
 /* One step, ready to run once its operands have addresses. Operands: the inputs, then the output,
- * then scratch, then packed copies. */
+ * then scratch, then the table, then packed copies. */
 struct cpu_work {
     rlx_status (*run)(struct cpu_work *w, struct diag *d);
     /* Sizes, from the node, and addresses. */
@@ -31,7 +31,7 @@ struct cpu_work {
     struct cpu_tensor *in; /* what call.in points to */
     struct cpu_tensor out;
     struct cpu_fault fault;
-    uint64_t scratch_bytes;
+    uint64_t scratch_bytes, table_bytes;
     int32_t packed_count, packed[CPU_MAX_PACKED]; /* inputs that have packed copies */
     const struct cpu_kernel *kernel;
     const rlx_custom_op *custom;

@@ -34,6 +34,8 @@ struct cpu_call {
     const struct cpu_tensor *in;
     const struct cpu_tensor *out;
     void *scratch; /* 64-byte aligned, as many bytes as the kernel's scratch() asked for */
+    void *table;   /* likewise, as table_size() asked for and make_table() filled */
+    bool bounded;  /* runs may have smaller sizes than these, when asked for bytes */
     struct pool *pool;
     struct cpu_fault *fault;
     bool check_indices; /* report every out-of-range index, not only where the op always does */
@@ -49,6 +51,11 @@ struct cpu_kernel {
     void (*run)(const struct cpu_call *c);
     /* Bytes of scratch for these shapes (data pointers are NULL then); NULL: none. */
     uint64_t (*scratch)(const struct cpu_call *c);
+    /* What depends on shapes and attributes alone and is worth keeping: bytes for these shapes, and
+     * what is in them. They are filled before the first run and again when sizes change; at first
+     * they are zero. NULL: none. */
+    uint64_t (*table_size)(const struct cpu_call *c);
+    void (*make_table)(const struct cpu_call *c, void *to);
     /* Bit i: when input i has exactly the output's shape and element size, the kernel reads its
      * element k before it writes k and no other, so the output may take its place. */
     uint32_t in_place;

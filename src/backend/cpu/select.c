@@ -36,22 +36,32 @@ void cpu_load_tensors(struct cpu_work *w, void *const *operand)
     w->out.data = operand[w->call.op == RLX_OP_cache_append ? 0 : at++];
     if (w->scratch_bytes)
         w->call.scratch = operand[at++];
+    if (w->table_bytes)
+        w->call.table = operand[at++];
     for (int32_t i = 0; i < w->packed_count; i++)
         w->in[w->packed[i]].packed = operand[at++];
 }
 
+static rlx_status need_room(const struct cpu_work *w, const char *what, uint64_t need,
+                            uint64_t planned, struct diag *d)
+{
+    if (need <= planned)
+        return RLX_OK;
+    return diag_fail(
+        d, RLX_ERROR_LIMIT, "%s needs %llu bytes of %s for these sizes, %llu were planned",
+        op_info(w->call.op)->name, (unsigned long long)need, what, (unsigned long long)planned);
+}
+
 static rlx_status load_kernel(struct cpu_work *w, void *const *operand, struct diag *d)
 {
-    uint64_t scratch;
+    const struct cpu_kernel *k = w->kernel;
 
     cpu_load_tensors(w, operand);
-    scratch = w->kernel->scratch ? w->kernel->scratch(&w->call) : 0;
-    if (scratch <= w->scratch_bytes)
-        return RLX_OK;
-    return diag_fail(d, RLX_ERROR_LIMIT,
-                     "%s needs %llu bytes of scratch for these sizes, %llu were planned",
-                     op_info(w->call.op)->name, (unsigned long long)scratch,
-                     (unsigned long long)w->scratch_bytes);
+    TRY(need_room(w, "scratch", k->scratch ? k->scratch(&w->call) : 0, w->scratch_bytes, d));
+    TRY(need_room(w, "tables", k->table_size ? k->table_size(&w->call) : 0, w->table_bytes, d));
+    if (w->table_bytes)
+        k->make_table(&w->call, w->call.table);
+    return RLX_OK;
 }
 
 static rlx_status load_custom(struct cpu_work *w, void *const *operand, struct diag *d)
@@ -247,10 +257,12 @@ rlx_status cpu_pack(struct backend *b, struct command *c, int32_t operand, struc
     return RLX_OK;
 }
 
-/* ---- scratch ---- */
+/* ---- scratch and tables ---- */
 
-/* The kernel's scratch at one probe; the packed marks stay. */
-static uint64_t scratch_at(struct select_call *c, struct cpu_work *w, size_t probe)
+typedef uint64_t (*bytes_fn)(const struct cpu_call *c);
+
+/* What the kernel asks for at one probe; the packed marks stay. */
+static uint64_t bytes_at(struct select_call *c, struct cpu_work *w, bytes_fn bytes, size_t probe)
 {
     struct ir_type t;
 
@@ -264,22 +276,33 @@ static uint64_t scratch_at(struct select_call *c, struct cpu_work *w, size_t pro
     if (!select_type_at(c, c->id, probe, &t))
         return 0;
     cpu_tensor_of(&t, &w->out);
-    return w->kernel->scratch(&w->call);
+    return bytes(&w->call);
 }
 
 /* The most it may need, whatever the sizes of a run turn out to be. */
-static uint64_t most_scratch(struct select_call *c, struct cpu_work *w)
+static uint64_t most_bytes(struct select_call *c, struct cpu_work *w, bytes_fn bytes)
 {
-    uint64_t most = w->kernel->scratch ? w->kernel->scratch(&w->call) : 0;
+    uint64_t most = bytes ? bytes(&w->call) : 0;
 
-    if (!w->kernel->scratch || !c->symbolic || !c->probes)
+    if (!bytes || !c->symbolic || !c->probes)
         return most;
     for (size_t i = 0; i < c->probes->count; i++) {
-        uint64_t need = scratch_at(c, w, i);
+        uint64_t need = bytes_at(c, w, bytes, i);
         most = need > most ? need : most;
     }
     take_sizes(w);
     return most;
+}
+
+/* Has an operand or the result a size that runs choose? */
+static bool may_shrink(const struct select_call *c)
+{
+    if (!c->symbolic)
+        return false;
+    for (int32_t i = 0; i < c->node->in_count; i++)
+        if (!type_is_static(ir_type_of(c->symbolic, c->node->in[i])))
+            return true;
+    return !type_is_static(ir_type_of(c->symbolic, c->id));
 }
 
 rlx_status cpu_select(struct backend *b, struct select_call *c)
@@ -303,7 +326,11 @@ rlx_status cpu_select(struct backend *b, struct select_call *c)
     w->load = load_kernel;
     w->kernel = k;
     w->packed_count = choose_packed(c, w, pack);
-    TRY(cpu_emit(c, w, k->in_place, most_scratch(c, w)));
+    w->call.bounded = may_shrink(c);
+    TRY(cpu_emit(c, w, k->in_place, most_bytes(c, w, k->scratch)));
+    w->table_bytes = most_bytes(c, w, k->table_size);
+    if (w->table_bytes)
+        TRY(select_table(c, w->table_bytes));
     for (int32_t i = 0; i < w->packed_count; i++)
         TRY(select_packed(c, c->node->in[w->packed[i]], w->packed[i], pack[i].bytes,
                           layout_of(dev, w, w->packed[i], pack[i].layout)));
