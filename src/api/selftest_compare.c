@@ -15,7 +15,8 @@ enum tolerance {
     TOLERANCE_SOFTMAX,
     TOLERANCE_NORM,
     TOLERANCE_ATTENTION, /* relative to the largest |v|, where the caller knows it */
-    TOLERANCE_GRADIENT   /* relative to the largest value */
+    TOLERANCE_GRADIENT,  /* relative to the largest value */
+    TOLERANCE_SPECTRUM   /* relative to the row (ops-special 5.1) */
 };
 
 static enum tolerance unary_tolerance(rlx_op op)
@@ -101,6 +102,7 @@ static enum tolerance tolerance_of(const struct ir_node *n)
     case FAMILY_gaussian_splat:
     case FAMILY_gaussian_splat_rasterize: return TOLERANCE_NORM;
     case FAMILY_dequant_moe_weights: return TOLERANCE_EXACT;
+    case FAMILY_fft: return TOLERANCE_SPECTRUM;
     case FAMILY_rng_normal:
     case FAMILY_rng_uniform: return TOLERANCE_FUNCTION;
     default: break;
@@ -185,6 +187,7 @@ struct allowance {
     rlx_dtype dtype;
     double terms, largest; /* largest finite |want| */
     double shrink;         /* f64 is that much tighter than f32 */
+    double row;            /* root of the mean square of the row's numbers, times what 5.1 allows */
     bool half;
 };
 
@@ -210,6 +213,7 @@ static double allowed(const struct allowance *a, double want, double abs_want)
     case TOLERANCE_ATTENTION: return norm_allowed(a, u, fmax(y, abs_want));
     case TOLERANCE_GRADIENT:
         return (a->half ? 2 * u + 4e-3 * a->largest : 0) + s * 1e-4 * fmax(a->largest, 1e-3);
+    case TOLERANCE_SPECTRUM: return 5 * a->row; /* the bound is for the mean of all errors */
     }
     return 0;
 }
@@ -222,6 +226,18 @@ static double largest_finite(const struct eval_tensor *t)
         if (isfinite(t->at[k].f) && fabs(t->at[k].f) > most)
             most = fabs(t->at[k].f);
     return most;
+}
+
+/* What ops-special 5.1 allows for a transform's row that begins at element k, per number. */
+static double row_allowed(const struct eval_tensor *t, int64_t k)
+{
+    bool wide = t->type.dtype == RLX_DTYPE_f64, pairs = t->type.dtype == RLX_DTYPE_c64;
+    int64_t extent = t->type.dim[t->type.rank - 1], n = pairs ? extent : extent / 2;
+    double sum = 0, bound = (n & (n - 1)) == 0 ? (wide ? 1e-15 : 3e-7) : (wide ? 1e-14 : 2e-6);
+
+    for (int64_t i = k; i < k + extent; i++)
+        sum += t->at[i].f * t->at[i].f + t->at[i].im * t->at[i].im;
+    return bound * (4 + log2((double)n)) * sqrt(sum / (double)(2 * n));
 }
 
 static void note(struct comparison *c, int64_t k, double got, double want, double error)
@@ -267,7 +283,8 @@ void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
         .half = t == RLX_DTYPE_f16 || t == RLX_DTYPE_bf16,
     };
 
-    if (t == RLX_DTYPE_c64 && a.class != TOLERANCE_EXACT && a.class != TOLERANCE_SUM)
+    if (t == RLX_DTYPE_c64 && a.class != TOLERANCE_EXACT && a.class != TOLERANCE_SUM &&
+        a.class != TOLERANCE_SPECTRUM)
         a.class = TOLERANCE_NORM;
     *out = (struct comparison){.position = -1, .ok = true};
     for (int64_t k = 0; k < want->count; k++) {
@@ -275,6 +292,8 @@ void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
         struct eval_tensor cell = {.type = want->type, .count = 1, .at = &one};
         double size = abs_want ? fabs(abs_want->at[k].f) : fabs(w.f);
 
+        if (a.class == TOLERANCE_SPECTRUM && k % want->type.dim[want->type.rank - 1] == 0)
+            a.row = row_allowed(want, k);
         if (dtype_is(t, CLASS_INT | CLASS_B)) {
             if (got->at[k].i != w.i)
                 note(out, k, (double)got->at[k].i, (double)w.i, (double)INFINITY);

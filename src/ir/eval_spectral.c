@@ -42,6 +42,10 @@ static struct eval_cell turn(int64_t j, int64_t n)
 static void transform(const struct eval_cell *x, const struct eval_cell *table, int64_t n,
                       bool inverse, double scale, struct eval_cell *y)
 {
+    if (n == 1) { /* nothing is multiplied by zero: infinities stay as they are */
+        y[0] = (struct eval_cell){.f = scale * x[0].f, .im = scale * x[0].im};
+        return;
+    }
     for (int64_t k = 0; k < n; k++) {
         double re = 0, im = 0;
         for (int64_t j = 0, at = 0; j < n; j++, at = (at + k) % n) { /* at: j k mod n */

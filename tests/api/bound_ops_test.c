@@ -33,6 +33,13 @@ static const struct graph first_axis[] = {
     {"input %x: f32[n,4]", "%y = cumprod %x axis=0 exclusive=true"},
     {"input %x: f32[n,4]", "%y = cummax %x axis=0"},
     {"input %x: f32[n,4]", "%p = pad %x before=[1,0] after=[0,0] %y = argmin %p axis=0"},
+    /* spectra of rows, and along it: tables are for the points of the run */
+    {"input %x: f32[n,12]", "%y = fft %x"},
+    {"input %x: f32[n,256]", "%y = fft %x inverse=true norm=forward"},
+    {"input %x: f32[n,6]",
+     "%t = transpose %x perm=[1,0] %p = pad %t before=[0,0] after=[0,2*n] %r = narrow %p axis=1 "
+     "start=0 len=2*n %y = fft %r"},
+    {"input %x: f32[n,20]", "%r = reshape %x shape=[n*20] %y = fft %r norm=ortho"},
     /* losses */
     {"input %x: f32[n,4], input %i: i32[n]", "%y = softmax_cross_entropy_with_logits %x, %i"},
     {"input %x: f32[n,4], input %z: f32[n,4]",

@@ -413,5 +413,5 @@ TEST(required, what_cannot_shrink_is_reported)
  *   51, 62    values: required_values_test.c
  * and those that no CPU can meet:
  *   47, 65    f16 mirrors and tail steps belong to GPUs
- *   53        fft has no kernel yet
+ *   53        GPU FFT steps; the CPU's own tables: bound_ops_test.c
  *   56        a CPU is not lost */
