@@ -8,10 +8,11 @@
  *     rlx_output(g, y);
  *     rlx_model_create(g, &model, &err);
  *
- * Every op has a function in rlx/ops.h. Shapes and types are worked out and checked as nodes are
- * added. A node that breaks a rule is not added: its function answers RLX_NO_VALUE, and the graph
- * keeps the first such failure for rlx_graph_check and rlx_model_create to report. An op given
- * RLX_NO_VALUE for a required input does nothing, so a chain of calls needs one check at its end.
+ * Every op has a function in rlx/ops.h; rlx/spectral.h has helpers made of several. Shapes and
+ * types are worked out and checked as nodes are added. A node that breaks a rule is not added: its
+ * function answers RLX_NO_VALUE, and the graph keeps the first such failure for rlx_graph_check and
+ * rlx_model_create to report. An op given RLX_NO_VALUE for a required input does nothing, so a
+ * chain of calls needs one check at its end.
  */
 #ifndef RLX_GRAPH_H
 #define RLX_GRAPH_H
@@ -111,4 +112,5 @@ RLX_API rlx_status rlx_value_type(const rlx_graph *g, rlx_value v, rlx_dtype *dt
 #endif
 
 #include "rlx/ops.h"
+#include "rlx/spectral.h"
 #endif

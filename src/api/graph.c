@@ -148,6 +148,22 @@ void build_fail(rlx_graph *g, rlx_status s, const char *fmt, ...)
     keep_first(g, &d);
 }
 
+bool build_fail(rlx_graph *g, rlx_status s, const char *name, const char *fmt, ...)
+{
+    char text[sizeof((rlx_error){0}.message)];
+    struct diag d;
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    diag_init(&d, "build");
+    diag_at(&d, name, -1, (rlx_str){NULL, 0});
+    diag_fail(&d, s, "%s: %s", name, text);
+    keep_first(g, &d);
+    return false;
+}
+
 #define FEW_INPUTS 16
 
 rlx_value build_node(rlx_graph *g, rlx_op op, const rlx_value *in, size_t count, uint32_t optional,
