@@ -49,6 +49,7 @@ struct peers *peers_open(int threads)
 #endif
     openblas_open(p, threads);
     onednn_open(p);
+    fftw_open(p, threads);
     return p;
 }
 
@@ -60,6 +61,7 @@ void peers_close(struct peers *p)
         c->close(c);
     }
     onednn_close(p);
+    fftw_close(p);
     free(p); /* the libraries stay: their threads may still be in them */
 }
 

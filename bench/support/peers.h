@@ -27,4 +27,7 @@ struct conv_shape {
 };
 struct side peer_onednn_conv(struct peers *p, const struct conv_shape *s, bool own_layout);
 
+/* A forward transform of n complex points in f32, as pairs or with all real parts first. */
+struct side peer_fftw(struct peers *p, int64_t n, bool pairs);
+
 #endif

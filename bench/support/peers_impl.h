@@ -11,11 +11,14 @@ struct peer_call {
 };
 
 struct onednn;
+struct fftw;
 struct peers {
     struct peer_call *calls;
     void *openblas;
     struct onednn *onednn;
+    struct fftw *fftw;
     char openblas_name[64], openblas_missing[160], onednn_name[64], onednn_missing[160];
+    char fftw_missing[160];
 };
 
 /* A call's room; the first bytes are its struct peer_call. */
@@ -25,5 +28,7 @@ float *peer_values(int64_t count); /* small numbers; free() */
 void openblas_open(struct peers *p, int threads);
 void onednn_open(struct peers *p);
 void onednn_close(struct peers *p);
+void fftw_open(struct peers *p, int threads);
+void fftw_close(struct peers *p);
 
 #endif
