@@ -6,6 +6,7 @@
 
 #include "../test.h"
 #include "rlx/graph.h"
+#include "rlx/tools.h"
 
 #define TURN 6.28318530717958647692
 
@@ -494,5 +495,26 @@ TEST(spectral, symbolic_sizes)
     expect_eq(t, shape.at[1], rlx_dim_add(b.g, rlx_dim_div(b.g, n, 2), 1));
     expect_refusal(t, &b, rlx_stft(b.g, z, 4, 2, RLX_FFT_NORM_forward), RLX_ERROR_SHAPE,
                    "stft: the size of the last axis must be known");
+    close(&b);
+}
+
+/* What transforms keep from run to run lies among the constants, and counts as such. */
+TEST(spectral, tables_count_as_constants)
+{
+    rlx_memory_estimate e = {0};
+    rlx_model *m = NULL;
+    struct bench b;
+
+    if (!open(t, &b))
+        return close(&b);
+    rlx_value x = input(&b, "a", RLX_LIST(2048));
+    rlx_output(b.g, rlx_fft(b.g, x, false, RLX_FFT_NORM_backward));
+    if (expect_ok(t, rlx_model_create(b.g, &m, &b.err))) {
+        b.g = NULL;
+        expect_ok(t, rlx_model_memory(m, b.dev, NULL, 0, 0, &e, &b.err));
+        expect(t, e.constants > 1024 && e.constants < 1 << 20);
+        expect_eq_u64(t, e.total, e.constants + e.activations);
+    }
+    rlx_model_destroy(m);
     close(&b);
 }
