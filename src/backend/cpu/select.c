@@ -310,7 +310,7 @@ rlx_status cpu_select(struct backend *b, struct select_call *c)
     struct cpu_device *dev = cpu_device_of(b);
     enum op_family family = op_info(c->node->op)->family;
     const struct cpu_kernel *k = dev->kernels->family[family];
-    struct cpu_pack pack[CPU_MAX_PACKED];
+    struct cpu_pack pack[CPU_MAX_PACKED] = {{0}};
     struct cpu_work *w;
 
     if (family == FAMILY_custom)
