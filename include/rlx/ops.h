@@ -180,8 +180,10 @@ typedef enum rlx_op {
     RLX_OP_gaussian_splat_rasterize,
     RLX_OP_relu_backward,
     RLX_OP_activation_backward,
+    RLX_OP_complex_real,
     RLX_OP_gather_backward,
     RLX_OP_cumsum_backward,
+    RLX_OP_grouped_matmul_backward_weight,
     RLX_OP_layer_norm_backward_input,
     RLX_OP_layer_norm_backward_gamma,
     RLX_OP_rms_norm_backward_input,
@@ -791,11 +793,16 @@ RLX_API rlx_value rlx_gaussian_splat_rasterize(rlx_graph *g, rlx_value prep, rlx
 RLX_API rlx_value rlx_relu_backward(rlx_graph *g, rlx_value x, rlx_value dy);
 /* gradient of a unary op */
 RLX_API rlx_value rlx_activation_backward(rlx_graph *g, rlx_value x, rlx_value dy, rlx_op kind);
+/* the real part: gradient of a cast to c64 */
+RLX_API rlx_value rlx_complex_real(rlx_graph *g, rlx_value z);
 /* gradient of gather for the table */
 RLX_API rlx_value rlx_gather_backward(rlx_graph *g, rlx_value dy, rlx_value indices, int64_t axis,
                             rlx_dim table_dim);
 /* running sum from the end */
 RLX_API rlx_value rlx_cumsum_backward(rlx_graph *g, rlx_value dy, int64_t axis, bool exclusive);
+/* gradient of grouped_matmul for w */
+RLX_API rlx_value rlx_grouped_matmul_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy,
+                            rlx_value expert, rlx_dim experts);
 /* gradient of layer_norm for x */
 RLX_API rlx_value rlx_layer_norm_backward_input(rlx_graph *g, rlx_value x, rlx_value gamma,
                             rlx_value dy, int64_t axis, float eps);

@@ -1546,6 +1546,12 @@ rlx_value rlx_activation_backward(rlx_graph *g, rlx_value x, rlx_value dy, rlx_o
     return build_node(g, RLX_OP_activation_backward, in, 2, 0u, NULL, 0, &attr);
 }
 
+rlx_value rlx_complex_real(rlx_graph *g, rlx_value z)
+{
+    const rlx_value in[] = {z};
+    return build_node(g, RLX_OP_complex_real, in, 1, 0u, NULL, 0, NULL);
+}
+
 rlx_value rlx_gather_backward(rlx_graph *g, rlx_value dy, rlx_value indices, int64_t axis,
                             rlx_dim table_dim)
 {
@@ -1565,6 +1571,16 @@ rlx_value rlx_cumsum_backward(rlx_graph *g, rlx_value dy, int64_t axis, bool exc
     attr.cumsum_backward.exclusive = exclusive;
     const rlx_value in[] = {dy};
     return build_node(g, RLX_OP_cumsum_backward, in, 1, 0u, NULL, 0, &attr);
+}
+
+rlx_value rlx_grouped_matmul_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy,
+                            rlx_value expert, rlx_dim experts)
+{
+    union ir_attr attr;
+    attr_defaults(RLX_OP_grouped_matmul_backward_weight, &attr);
+    attr.grouped_matmul_backward_weight.experts = experts;
+    const rlx_value in[] = {x, dy, expert};
+    return build_node(g, RLX_OP_grouped_matmul_backward_weight, in, 3, 0u, NULL, 0, &attr);
 }
 
 rlx_value rlx_layer_norm_backward_input(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value dy,

@@ -91,6 +91,7 @@ static enum tolerance tolerance_of(const struct ir_node *n)
     case FAMILY_grouped_matmul:
     case FAMILY_dequant_matmul:
     case FAMILY_dequant_grouped_matmul:
+    case FAMILY_grouped_matmul_backward_weight:
     case FAMILY_conv:
     case FAMILY_conv_transpose:
     case FAMILY_complex_norm_sq: return TOLERANCE_SUM;
@@ -158,6 +159,7 @@ static double terms(const struct ir_graph *g, const struct ir_node *n)
     case FAMILY_grouped_matmul: k = a->dim[1]; break;
     case FAMILY_dequant_matmul:
     case FAMILY_dequant_grouped_matmul: k = a->dim[a->rank - 1]; break;
+    case FAMILY_grouped_matmul_backward_weight: k = a->dim[0]; break;
     case FAMILY_dot_general:
         for (int32_t i = 0; i < n->attr.dot_general.lhs_contracting.count; i++)
             k *= a->dim[n->attr.dot_general.lhs_contracting.at[i]];

@@ -229,6 +229,7 @@ static double flops(const struct counting *c)
         return matmul(c) + c->out * (a->fused_matmul_bias_act.activation ? 2 : 1);
     case FAMILY_dequant_matmul: return 2 * c->out * (double)a->dequant_matmul.k;
     case FAMILY_dequant_grouped_matmul: return 2 * c->out * (double)a->dequant_grouped_matmul.k;
+    case FAMILY_grouped_matmul_backward_weight: return 2 * in_count(c, 0) * in_dim(c, 1, -1);
     case FAMILY_dot_general: return dot_general(c);
     case FAMILY_lora_matmul: return lora(c);
     case FAMILY_dense_solve: return solve(c, 2.0 / 3, 2);
@@ -279,6 +280,7 @@ static double flops(const struct counting *c)
     case FAMILY_cast:
     case FAMILY_stop_gradient:
     case FAMILY_conjugate:
+    case FAMILY_complex_real:
     case FAMILY_gather_backward: return 0;
     default: return by_category(c);
     }

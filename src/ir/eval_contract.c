@@ -138,6 +138,24 @@ rlx_status eval_grouped_matmul(struct eval_call *c)
     return RLX_OK;
 }
 
+/* Rows without an expert of their own add nothing. */
+rlx_status eval_grouped_matmul_backward_weight(struct eval_call *c)
+{
+    const struct eval_tensor *x = c->in[0], *dy = c->in[1];
+    int64_t depth = x->type.dim[1], columns = dy->type.dim[1], experts = c->out->type.dim[0];
+
+    for (int64_t m = 0; m < x->type.dim[0]; m++) {
+        int64_t e = eval_index(c->in[2], m);
+        if (e < 0 || e >= experts)
+            continue;
+        for (int64_t k = 0; k < depth; k++)
+            for (int64_t n = 0; n < columns; n++)
+                add_product(c->out->type.dtype, &c->out->at[(e * depth + k) * columns + n],
+                            x->at[m * depth + k], dy->at[m * columns + n]);
+    }
+    return RLX_OK;
+}
+
 rlx_status eval_lora_matmul(struct eval_call *c)
 {
     const struct eval_tensor *x = c->in[0], *w = c->in[1], *a = c->in[2], *b = c->in[3];

@@ -101,6 +101,13 @@ rlx_status eval_complex_norm_sq(struct eval_call *c)
     return RLX_OK;
 }
 
+rlx_status eval_complex_real(struct eval_call *c)
+{
+    for (int64_t k = 0; k < c->out->count; k++)
+        c->out->at[k].f = c->in[0]->at[k].f;
+    return RLX_OK;
+}
+
 rlx_status eval_conjugate(struct eval_call *c)
 {
     for (int64_t k = 0; k < c->out->count; k++)

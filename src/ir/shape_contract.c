@@ -111,6 +111,24 @@ rlx_status shape_grouped_matmul(struct shape_call *c)
     return shape_result(c, x->dtype, 2, (const ir_dim[]){x->dim[0], w->dim[2]});
 }
 
+/* x [m,k], dy [m,n], expert [m] -> [experts,k,n]. */
+rlx_status shape_grouped_matmul_backward_weight(struct shape_call *c)
+{
+    const struct ir_type *x = c->in[0], *dy = c->in[1];
+    ir_dim experts = c->attr->grouped_matmul_backward_weight.experts;
+
+    TRY(shape_need_floats(c, 2));
+    TRY(shape_need_index(c, 2));
+    TRY(shape_need_rank(c, 0, 2, 2));
+    TRY(shape_need_rank(c, 1, 2, 2));
+    TRY(shape_need_size(c, "experts", experts));
+    TRY(shape_need_equal(c, x->dim[0], dy->dim[0], "rows of x and dy"));
+    TRY(shape_need_dims(c, 2, &x->dim[0], 1));
+    TRY(shape_need_most(c, experts, SHAPE_MAX_INDEXED, "experts"));
+    TRY(shape_need_most(c, x->dim[0], SHAPE_MAX_INDEXED, "rows"));
+    return shape_result(c, x->dtype, 3, (const ir_dim[]){experts, x->dim[1], dy->dim[1]});
+}
+
 /* lora_matmul: x [...,k], w [k,n], a [k,r], b [r,n] -> [...,n]. */
 rlx_status shape_lora_matmul(struct shape_call *c)
 {

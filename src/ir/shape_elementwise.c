@@ -126,6 +126,7 @@ rlx_status shape_same(struct shape_call *c)
     return shape_result_like(c, 0);
 }
 
+/* complex_real too: c64 to f32. */
 rlx_status shape_complex_norm_sq(struct shape_call *c)
 {
     TRY(shape_need_class(c, 0, CLASS_C));

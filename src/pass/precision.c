@@ -43,6 +43,7 @@ static enum precision_class class_of(rlx_op op)
     case FAMILY_batch_elementwise_region:
     case FAMILY_relu_backward:
     case FAMILY_activation_backward:
+    case FAMILY_complex_real:
     case FAMILY_gated_residual_backward:
     case FAMILY_fake_quantize_backward:
     case FAMILY_fake_quantize_lsq_backward: return ELEMENTWISE;
@@ -106,6 +107,7 @@ static enum part part_of(const struct ir_graph *g, const struct ir_node *n, int3
     case FAMILY_softmax_cross_entropy_with_logits:
     case FAMILY_softmax_cross_entropy_backward: return i == 1 ? INDEX : PLAIN;
     case FAMILY_grouped_matmul:
+    case FAMILY_grouped_matmul_backward_weight:
     case FAMILY_dequant_grouped_matmul:
     case FAMILY_cache_append: return i == 2 ? INDEX : PLAIN;
     case FAMILY_rng_normal:

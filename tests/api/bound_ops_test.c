@@ -95,6 +95,9 @@ static const struct graph first_axis[] = {
      "%y = dequant_grouped_matmul %x, %w, %e scheme=q8_0 k=32"},
     {"input %x: f32[n,32], param %w: u8[3,34], input %e: i32[n]",
      "%g = dequant_gather %w, %e scheme=q8_0 k=32 %y = add %g, %x"},
+    {"input %x: f32[n,4], input %d: f32[n,6], input %e: i32[n]",
+     "%w = grouped_matmul_backward_weight %x, %d, %e experts=3"
+     " %r = reshape %w shape=[1,72] %z = narrow %x axis=1 start=0 len=1 %y = mul %z, %r"},
     {"input %x: f32[n,4], param %w: f32[4,6], param %b: f32[6]",
      "%m = matmul %x, %w %a = add %m, %b %y = gelu %a"},
     {"input %x: f32[n,4], param %w: f32[4,6], param %u: f32[4,6]",

@@ -141,6 +141,8 @@ static void add_nodes(struct dice *d, struct ir_graph *g, struct diag *diag, uin
             in[k] = (ir_value)roll(d, g->node.len);
         if (n.in_count == 2 && roll(d, 3) == 0)
             in[1] = in[0];
+        if (op == RLX_OP_cache_append) /* or it is hardly ever accepted */
+            in[1] = in[0] = (ir_value)roll(d, 10);
         random_attrs(d, op, &n.attr, &blobs);
         if (ir_add(g, &n, &v, diag) == RLX_OK)
             accepted[op]++;

@@ -147,6 +147,38 @@ TEST(shape_contract, grouped_matmul)
     build_close(&b);
 }
 
+TEST(shape_contract, grouped_matmul_backward_weight)
+{
+    struct build b;
+    struct ir_type type = {0};
+    require(t, build_open(t, &b));
+    union ir_attr base = defaults(RLX_OP_grouped_matmul_backward_weight);
+    ir_value x = given(&b, "f32[6,4]"), dy = given(&b, "f32[6,5]"), e = given(&b, "i32[6]");
+
+    base.grouped_matmul_backward_weight.experts = 3;
+    gives(&b, grouped_matmul_backward_weight, &base, "f32[3,4,5]", x, dy, e);
+    gives(&b, grouped_matmul_backward_weight, &base, "f16[3,0,2]", given(&b, "f16[0,0]"),
+          given(&b, "f16[0,2]"), given(&b, "u8[0]"));
+    fails(&b, grouped_matmul_backward_weight, &base, SHAPE, "rows of x and dy differ: 6 and 7", x,
+          given(&b, "f32[7,5]"), e);
+    fails(&b, grouped_matmul_backward_weight, &base, SHAPE, "expert must be i32[6], not i32[5]", x,
+          dy, given(&b, "i32[5]"));
+    fails(&b, grouped_matmul_backward_weight, &base, DTYPE, "", x, given(&b, "f16[6,5]"), e);
+    fails(&b, grouped_matmul_backward_weight, &base, DTYPE, "", given(&b, "c64[6,4]"),
+          given(&b, "c64[6,5]"), e);
+    fails(&b, grouped_matmul_backward_weight, &base, DTYPE, "indices", x, dy, given(&b, "f16[6]"));
+    fails(&b, grouped_matmul_backward_weight, &base, SHAPE, "rank", given(&b, "f32[1,6,4]"), dy, e);
+    base.grouped_matmul_backward_weight.experts = 1 << 25;
+    fails(&b, grouped_matmul_backward_weight, &base, SHAPE, "too many experts", x, dy, e);
+
+    base.grouped_matmul_backward_weight.experts = 2;
+    gives(&b, grouped_matmul_backward_weight, &base, "f32[2,4,5]", given(&b, "f32[m,4]"),
+          given(&b, "f32[m,5]"), given(&b, "i32[m]"));
+    expect_ok(t, bind_symbols(&b, "m", 9, NULL, 0, &type, NULL));
+    expect_status(t, bind_symbols(&b, "m", 1 << 25, NULL, 0, NULL, NULL), RLX_ERROR_SHAPE);
+    build_close(&b);
+}
+
 TEST(shape_contract, lora_matmul)
 {
     struct build b;

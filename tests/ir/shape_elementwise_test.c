@@ -137,6 +137,7 @@ TEST(shape_elementwise, classes)
         {RLX_OP_stop_gradient, "fiubc"},
         {RLX_OP_conjugate, "----c"},
         {RLX_OP_complex_norm_sq, "----c"},
+        {RLX_OP_complex_real, "----c"},
         {RLX_OP_cast, "fiub-"}, /* to f16 */
     };
     struct build b;
@@ -260,6 +261,7 @@ TEST(shape_elementwise, complex)
     ir_value z = build_input(&b, RLX_DTYPE_c64, RLX_LIST(2, 3));
 
     gives(&b, complex_norm_sq, NULL, "f32[2,3]", z);
+    gives(&b, complex_real, NULL, "f32[2,3]", z);
     gives(&b, conjugate, NULL, "c64[2,3]", z);
     gives(&b, stop_gradient, NULL, "c64[2,3]", z);
     build_close(&b);
