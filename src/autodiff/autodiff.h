@@ -20,7 +20,8 @@ enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n);
 bool grad_has_rule(rlx_op op);
 
 /* The gradients of one node's operands: dy is that of its value. wanted[i]: operand i's is asked
- * for; dx[i] is it. Integers never have one. */
+ * for; dx[i] is it. Integers have none, except that the i8 between quantised ops have one in f32:
+ * dx of dequantize is that of its operand, and the dy of quantize. */
 rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool *wanted,
                      ir_value *dx, struct diag *d);
 

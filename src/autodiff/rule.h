@@ -31,6 +31,43 @@ static inline const struct ir_type *vjp_type(const struct vjp *v, int32_t i)
  */
 void vjp_give(struct vjp *v, int32_t i, ir_value dx);
 
+/* Nodes from `first` on were added to say what the node is, `out` the last of them: operand i's
+ * gradient is what the walk through them gives. */
+void vjp_through(struct vjp *v, int32_t i, ir_value first, ir_value out, ir_value dy);
+
+/* ---- what several rules are written with (rule_parts.c) ---- */
+
+/* Shorthands, where the formula is called f. */
+#define NUM(v) formula_number(f, (v))
+#define NEG(a) formula_1(f, RLX_OP_neg, (a))
+#define ADD(a, b) formula_2(f, RLX_OP_add, (a), (b))
+#define SUB(a, b) formula_2(f, RLX_OP_sub, (a), (b))
+#define MUL(a, b) formula_2(f, RLX_OP_mul, (a), (b))
+#define DIV(a, b) formula_2(f, RLX_OP_div, (a), (b))
+
+static inline struct dim_table *rule_dims(const struct formula *f)
+{
+    return f->g->mod->dims;
+}
+ir_dim rule_product(const struct formula *f, const ir_dim *dim, int32_t count);
+/* A size as an i64; 0, 1, 2 .. n-1 as i64 [n]. Sizes may have symbols. */
+ir_value rule_size(struct formula *f, ir_dim n);
+ir_value rule_positions(struct formula *f, ir_dim n);
+/* Zeros like x, which may have symbols. */
+ir_value rule_zeros(struct formula *f, ir_value x);
+/* z conjugated where it is complex: the factor of a complex gradient. */
+ir_value rule_conjugate(struct formula *f, ir_value z);
+/* x [.., rows, columns] as one matrix [all rows, columns]. */
+ir_value rule_rows(struct formula *f, ir_value x);
+/* `value` in front of and behind x, along an axis; x itself where both are 0. */
+ir_value rule_pad(struct formula *f, ir_value x, int64_t axis, ir_dim before, ir_dim after,
+                  double value);
+ir_value rule_reverse(struct formula *f, ir_value x, int64_t axis);
+ir_value rule_cumulative(struct formula *f, rlx_op op, ir_value x, int64_t axis, bool exclusive);
+/* base with updates written to indices along the axis, or added there. */
+ir_value rule_scatter(struct formula *f, ir_value base, ir_value indices, ir_value updates,
+                      int64_t axis, bool add);
+
 /* rules.def: the rules there are, and the families where asking for one is an error. */
 #define RULE(family) void vjp_##family(struct vjp *v);
 #define RULE_IF(family)               \

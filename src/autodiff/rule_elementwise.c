@@ -1,26 +1,15 @@
-/* rule_elementwise.c: arithmetic and functions of one number (ops-core 5). */
+/* rule_elementwise.c: element by element: arithmetic, functions of one number, choices, casts
+ * (ops-core 2.3 and 5). */
+#include <math.h>
+
 #include "autodiff/rule.h"
-
-#define NUM(v) formula_number(f, (v))
-#define MUL(a, b) formula_2(f, RLX_OP_mul, (a), (b))
-#define ADD(a, b) formula_2(f, RLX_OP_add, (a), (b))
-#define DIV(a, b) formula_2(f, RLX_OP_div, (a), (b))
-#define NEG(a) formula_1(f, RLX_OP_neg, (a))
-
-/* z conjugated where it is complex: the factor of a complex gradient. */
-static ir_value conj_of(struct formula *f, ir_value z)
-{
-    if (f->status == RLX_OK && formula_type(f, z)->dtype == RLX_DTYPE_c64)
-        return formula_1(f, RLX_OP_conjugate, z);
-    return z;
-}
 
 /* G where this side is the one taken, half of it where both are equal, else 0. */
 static ir_value share(struct vjp *v, rlx_op taken, ir_value a, ir_value b)
 {
     struct formula *f = &v->f;
-    ir_value half = formula_cast(f, NUM(0.5), v->n->type.dtype);
-    ir_value zero = formula_cast(f, NUM(0), v->n->type.dtype);
+    ir_value half = formula_number_of(f, v->n->type.dtype, 0.5);
+    ir_value zero = formula_number_of(f, v->n->type.dtype, 0);
     ir_value equal = formula_where(f, formula_2(f, RLX_OP_eq, a, b), MUL(v->dy, half), zero);
 
     return formula_where(f, formula_2(f, taken, a, b), v->dy, equal);
@@ -94,15 +83,15 @@ void vjp_binary(struct vjp *v)
         break;
     case RLX_OP_mul:
         if (vjp_wanted(v, 0))
-            vjp_give(v, 0, MUL(dy, conj_of(f, b)));
+            vjp_give(v, 0, MUL(dy, rule_conjugate(f, b)));
         if (vjp_wanted(v, 1))
-            vjp_give(v, 1, MUL(dy, conj_of(f, a)));
+            vjp_give(v, 1, MUL(dy, rule_conjugate(f, a)));
         break;
     case RLX_OP_div:
         if (vjp_wanted(v, 0))
-            vjp_give(v, 0, DIV(dy, conj_of(f, b)));
+            vjp_give(v, 0, DIV(dy, rule_conjugate(f, b)));
         if (vjp_wanted(v, 1))
-            vjp_give(v, 1, NEG(DIV(MUL(dy, conj_of(f, v->y)), conj_of(f, b))));
+            vjp_give(v, 1, NEG(DIV(MUL(dy, rule_conjugate(f, v->y)), rule_conjugate(f, b))));
         break;
     case RLX_OP_max:
     case RLX_OP_min: binary_extreme(v); break;
@@ -132,4 +121,68 @@ void vjp_unary(struct vjp *v)
         attr.activation_backward.kind = v->n->op;
         vjp_give(v, 0, formula_node(f, RLX_OP_activation_backward, in, 2, &attr));
     }
+}
+
+/* ---- choices and conversions ---- */
+
+void vjp_cast(struct vjp *v)
+{
+    bool real = dtype_is(vjp_type(v, 0)->dtype, CLASS_F);
+    bool widened = real && v->n->type.dtype == RLX_DTYPE_c64;
+
+    vjp_give(v, 0, widened ? formula_1(&v->f, RLX_OP_complex_real, v->dy) : v->dy);
+}
+
+void vjp_complex_real(struct vjp *v)
+{
+    vjp_give(v, 0, v->dy); /* the cast to c64 is all there is to it */
+}
+
+/* Chosen, not multiplied: what was not taken may be NaN. */
+void vjp_where(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    ir_value zero = formula_number_of(f, v->n->type.dtype, 0), cond = v->n->in[0];
+
+    if (vjp_wanted(v, 1))
+        vjp_give(v, 1, formula_where(f, cond, v->dy, zero));
+    if (vjp_wanted(v, 2))
+        vjp_give(v, 2, formula_where(f, cond, zero, v->dy));
+}
+
+void vjp_clamp(struct vjp *v)
+{
+    const struct attr_clamp *a = &v->n->attr.clamp;
+    struct formula *f = &v->f;
+    ir_value zero = formula_number_of(f, v->n->type.dtype, 0), dx = v->dy;
+    ir_value x = formula_cast(f, v->n->in[0], f->dtype);
+
+    if (!isinf(a->min))
+        dx = formula_where(f, formula_2(f, RLX_OP_ge, x, NUM(a->min)), dx, zero);
+    if (!isinf(a->max))
+        dx = formula_where(f, formula_2(f, RLX_OP_le, x, NUM(a->max)), dx, zero);
+    vjp_give(v, 0, dx);
+}
+
+void vjp_fma(struct vjp *v)
+{
+    struct formula *f = &v->f;
+
+    for (int32_t i = 0; i < 2; i++)
+        if (vjp_wanted(v, i))
+            vjp_give(v, i, MUL(v->dy, v->n->in[1 - i]));
+    vjp_give(v, 2, v->dy);
+}
+
+void vjp_complex_norm_sq(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    ir_value twice = formula_cast(f, ADD(v->dy, v->dy), RLX_DTYPE_c64);
+
+    vjp_give(v, 0, MUL(twice, v->n->in[0]));
+}
+
+void vjp_conjugate(struct vjp *v)
+{
+    vjp_give(v, 0, formula_1(&v->f, RLX_OP_conjugate, v->dy));
 }

@@ -22,12 +22,36 @@ static bool can_have_gradient(const struct ir_type *t)
     return dtype_is(t->dtype, CLASS_F | CLASS_C);
 }
 
+/* Whatever its type. */
+static bool nothing_flows(const struct ir_node *n)
+{
+    return n->op == RLX_OP_stop_gradient ||
+           (n->op == RLX_OP_topk && n->attr.topk.result == RLX_TOPK_RESULT_indices);
+}
+
+/* Straight through (ops-core 19.2): on its way from a quantised op to another, the gradient of an
+ * i8 is an f32, as if the i8 were not rounded. Here: does this op hand one on? */
+static bool goes_straight(const struct ir_node *n)
+{
+    switch (op_info(n->op)->family) {
+    case FAMILY_quantize:
+    case FAMILY_qmatmul:
+    case FAMILY_qconv_2d: return true;
+    default: return op_info(n->op)->category == CATEGORY_MOVEMENT;
+    }
+}
+
+static bool takes_gradient(const struct ir_node *n, const struct ir_type *t)
+{
+    return can_have_gradient(t) || (t->dtype == RLX_DTYPE_i8 && goes_straight(n));
+}
+
 enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n)
 {
     const struct op_info *op = op_info(n->op);
     const struct rule *r = &rules[op->family];
 
-    if (!can_have_gradient(&n->type))
+    if (!takes_gradient(n, &n->type) || nothing_flows(n))
         return GRAD_STOPS;
     if (r->refused || (r->applies && !r->applies(g, n)))
         return GRAD_MISSING;
@@ -51,7 +75,8 @@ void vjp_give(struct vjp *v, int32_t i, ir_value dx)
     if (!vjp_wanted(v, i) || v->f.status != RLX_OK)
         return;
     struct ir_type t = *vjp_type(v, i);
-    v->dx[i] = formula_cast(&v->f, formula_unbroadcast(&v->f, dx, &t), t.dtype);
+    rlx_dtype to = can_have_gradient(&t) ? t.dtype : RLX_DTYPE_f32;
+    v->dx[i] = formula_cast(&v->f, formula_unbroadcast(&v->f, dx, &t), to);
 }
 
 /* ---- one node ---- */
@@ -107,7 +132,7 @@ rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool 
         return diag_no_memory(d, (size_t)n.in_count);
     for (int32_t i = 0; i < n.in_count; i++) {
         dx[i] = RLX_NO_VALUE;
-        want[i] = wanted[i] && can_have_gradient(ir_type_of(g, n.in[i]));
+        want[i] = wanted[i] && takes_gradient(&n, ir_type_of(g, n.in[i]));
         any |= want[i];
     }
     switch (any ? grad_way(g, &n) : GRAD_STOPS) {
@@ -116,7 +141,7 @@ rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool 
     case GRAD_RULE: break;
     default: return RLX_OK;
     }
-    struct vjp v = {.f = {.g = g, .diag = d, .dtype = formula_dtype(n.type.dtype)},
+    struct vjp v = {.f = {.g = g, .diag = d, .dtype = formula_dtype(ir_type_of(g, dy)->dtype)},
                     .n = &n,
                     .y = node,
                     .dy = dy,

@@ -99,7 +99,7 @@ rlx_status ir_add_number(struct ir_graph *g, rlx_dtype dtype, const rlx_list *sh
     return ir_add(g, &n, out, d);
 }
 
-static ir_value number_of(struct formula *f, rlx_dtype dtype, double v)
+ir_value formula_number_of(struct formula *f, rlx_dtype dtype, double v)
 {
     ir_value out = RLX_NO_VALUE;
 
@@ -110,14 +110,14 @@ static ir_value number_of(struct formula *f, rlx_dtype dtype, double v)
 
 ir_value formula_number(struct formula *f, double v)
 {
-    return number_of(f, f->dtype, v);
+    return formula_number_of(f, f->dtype, v);
 }
 
 ir_value formula_fill(struct formula *f, const struct ir_type *t, double v)
 {
     rlx_list shape = formula_shape(t);
 
-    return formula_expand(f, number_of(f, t->dtype, v), shape);
+    return formula_expand(f, formula_number_of(f, t->dtype, v), shape);
 }
 
 /* ---- movement ---- */

@@ -34,6 +34,7 @@ ir_value formula_1(struct formula *f, rlx_op op, ir_value a);
 ir_value formula_2(struct formula *f, rlx_op op, ir_value a, ir_value b);
 ir_value formula_where(struct formula *f, ir_value cond, ir_value a, ir_value b);
 ir_value formula_number(struct formula *f, double v); /* a scalar */
+ir_value formula_number_of(struct formula *f, rlx_dtype dtype, double v);
 /* The same number everywhere, in a value of that type, which may have symbols. */
 ir_value formula_fill(struct formula *f, const struct ir_type *t, double v);
 /* These answer x itself where it is so already. */

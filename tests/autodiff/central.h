@@ -3,9 +3,10 @@
  *     agrees(t, 1e-6, "(input %x: f64[3,4], input %w: f64[4,2]) { %y = matmul %x, %w return %y }");
  *
  * The graph's one output gets a random gradient; what reaches each float input is compared with
- * how the output moves when one element of it does. Inputs are filled by what their names begin
- * with: "pos": positive; "near": within 0.1 of 1; "idx7": whole numbers below 7; others between
- * -1.5 and 1.5, not near 0. "skip" has no gradient asked for. */
+ * how the output moves when one element of it does. Then the CPU computes it too. Inputs are filled
+ * by what their names begin with: "pos": positive; "near": within 0.1 of 1; "idx7": whole numbers
+ * below 7; "dom": matrices with a large diagonal; others between -1.5 and 1.5, not near 0. In front
+ * of these, "skip": no gradient is asked for, nor for "idx". */
 #ifndef TESTS_AUTODIFF_CENTRAL_H
 #define TESTS_AUTODIFF_CENTRAL_H
 
@@ -14,17 +15,22 @@
 
 #include "../ir/eval_special.h"
 #include "autodiff/autodiff.h"
+#include "on_cpu.h"
 
 struct central {
     struct special s;
     struct eval_tensor *value; /* by node, made anew for every pass */
     ir_value out, dy;
+    int64_t size; /* that every symbol gets once there are gradients; 0: there are none */
+    struct ir_module *before;
 };
 
 static inline double central_number(uint64_t *seed, rlx_str name)
 {
     double u = (double)dice(seed) / 0x1p31; /* [0, 1) */
 
+    if (str_starts(name, STR("skip")))
+        name = (rlx_str){name.ptr + 4, name.len - 4};
     if (str_starts(name, STR("pos")))
         return 0.3 + 1.7 * u;
     if (str_starts(name, STR("near")))
@@ -43,6 +49,11 @@ static inline void central_fill(struct eval_tensor *t, rlx_str name, uint64_t *s
         } else {
             eval_set(t, k, central_number(seed, name));
         }
+    if (!str_starts(name, STR("dom")))
+        return;
+    for (int64_t k = 0, n = t->type.dim[t->type.rank - 1]; k < t->count; k++)
+        if (k / n % n == k % n)
+            eval_set(t, k, eval_real(t, k) + 2 * (double)n);
 }
 
 /* Every node from `first` to `last` on the values before it. Nothing is rounded. */
@@ -140,9 +151,37 @@ static inline size_t central_wrt(const struct ir_graph *g, ir_value *wrt, size_t
     for (size_t v = 0; v < g->node.len && count < room; v++)
         if (ir_node(g, (ir_value)v)->op == RLX_OP_input &&
             dtype_is(ir_node(g, (ir_value)v)->type.dtype, CLASS_F | CLASS_C) &&
-            !str_starts(ir_leaf_name(ir_node(g, (ir_value)v)), STR("skip")))
+            !str_starts(ir_leaf_name(ir_node(g, (ir_value)v)), STR("skip")) &&
+            !str_starts(ir_leaf_name(ir_node(g, (ir_value)v)), STR("idx")))
             wrt[count++] = (ir_value)v;
     return count;
+}
+
+/* The same module with sizes for its symbols, and wrt and dx in it. */
+static inline bool central_bind(struct central *c, ir_value *wrt, ir_value *dx, size_t count)
+{
+    struct ir_module *from = c->s.run.mod, *to;
+    struct ir_graph *g = ir_entry(from);
+    struct diag *d = &c->s.run.diag;
+    int64_t size[64];
+    bool found = true;
+
+    for (size_t i = 0; i < count; i++)
+        if (ir_add_output(g, dx[i] == RLX_NO_VALUE ? c->out : dx[i], d))
+            return false;
+    for (size_t i = 0; i < 64; i++)
+        size[i] = c->size;
+    if (ir_bind(from, size, dim_symbol_count(from->dims), mem_default(), &to, d))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        found &= ir_find_leaf(ir_entry(to), ir_leaf_name(ir_node(g, wrt[i])), &wrt[i]);
+        dx[i] = dx[i] == RLX_NO_VALUE ? RLX_NO_VALUE : ir_entry(to)->output.at[i + 1];
+    }
+    found &= ir_find_leaf(ir_entry(to), rlx_cstr("d_output"), &c->dy);
+    c->out = ir_entry(to)->output.at[0];
+    c->before = from; /* whose strings and constants it shares */
+    c->s.run.mod = to;
+    return found;
 }
 
 static inline void agrees_body(struct test *t, struct central *c, double tol, const char *source)
@@ -156,6 +195,13 @@ static inline void agrees_body(struct test *t, struct central *c, double tol, co
     if (central_seed(c, d) || grad_walk(g, 0, c->out, c->dy, wrt, count, dx, d)) {
         fail(t, "%s\n  in: %s", d->first.message, source);
         return;
+    }
+    if (c->size > 0) {
+        if (!central_bind(c, wrt, dx, count)) {
+            fail(t, "%s\n  in: %s", d->first.message, source);
+            return;
+        }
+        g = ir_entry(c->s.run.mod);
     }
     c->value = arena_array(&c->s.run.arena, struct eval_tensor, g->node.len);
     for (size_t v = 0; v < g->node.len; v++)
@@ -172,12 +218,14 @@ static inline void agrees_body(struct test *t, struct central *c, double tol, co
         struct eval_tensor got = flows ? c->value[dx[i]] : (struct eval_tensor){0};
         central_compare(t, c, tol, wrt[i], flows ? &got : NULL, source);
     }
+    if (central_run(t, c, 0, (ir_value)g->node.len - 1)) /* where nothing has been moved */
+        on_cpu(t, c->s.run.mod, c->value, dx, count, source);
 }
 
-/* The text of a graph from its opening bracket on. */
-static inline void agrees(struct test *t, double tol, const char *graph)
+/* The text of a graph from its opening bracket on, and the size of all its symbols. */
+static inline void agrees_at(struct test *t, double tol, int64_t size, const char *graph)
 {
-    struct central c = {0};
+    struct central c = {.size = size};
     struct text s;
 
     text_init(&s, mem_default());
@@ -185,8 +233,14 @@ static inline void agrees(struct test *t, double tol, const char *graph)
     if (run_open(t, &c.s.run, s.at, NULL)) {
         agrees_body(t, &c, tol, graph);
         run_close(&c.s.run);
+        ir_module_destroy(c.before);
     }
     text_free(&s);
+}
+
+static inline void agrees(struct test *t, double tol, const char *graph)
+{
+    agrees_at(t, tol, 0, graph);
 }
 
 /* Asking for the gradient is refused, with that in the message. */

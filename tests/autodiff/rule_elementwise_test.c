@@ -1,4 +1,5 @@
-/* rule_elementwise_test.c: arithmetic and functions of one number, against central differences. */
+/* rule_elementwise_test.c: arithmetic, functions of one number, choices and casts, against central
+ * differences. */
 #include "central.h"
 
 TEST(grad, binary_ops)
@@ -39,6 +40,34 @@ TEST(grad, unary_ops)
     agrees(t, 1e-6, "(input %pos: f64[5]) { %y = rsqrt %pos return %y }");
 }
 
+TEST(grad, choices_and_casts)
+{
+    /* casts round, here too */
+    agrees(t, 1e-2, "(input %x: f64[3,4]) { %y = cast %x to=f32 return %y }");
+    agrees(t, 1e-2, "(input %x: f64[3,4]) { %y = cast %x to=c64 return %y }");
+    agrees(t, 1e-2, "(input %x: f32[3], input %z: c64[2,3]) { %y = mul %x, %z return %y }");
+    agrees(
+        t, 1e-2,
+        "(input %a: f32[3], input %b: c64[3]) { %c = mul %a, %b %r = complex_real %c return %r }");
+    agrees(t, 1e-6,
+           "(input %x: f64[4]) { %i = cast %x to=i32 %f = cast %i to=f64"
+           " %y = mul %f, %x return %y }");
+    agrees(t, 1e-6,
+           "(input %idx2: i32[3,1], input %a: f64[4], input %b: f64[2,3,1])"
+           " { %y = where %idx2, %a, %b return %y }");
+    agrees(t, 1e-6,
+           "(input %x: f64[4], input %a: f64[4], input %b: f64[])"
+           " { %y = where %x, %a, %b return %y }");
+    agrees(t, 1e-6, "(input %x: f64[5,5]) { %y = clamp %x min=-0.5 max=0.75 return %y }");
+    agrees(t, 1e-6, "(input %x: f64[5,5]) { %y = clamp %x max=0.25 return %y }");
+    agrees(t, 1e-6, "(input %x: f64[5]) { %y = clamp %x return %y }");
+    agrees(t, 1e-6,
+           "(input %a: f64[3,1], input %b: f64[4], input %c: f64[2,1,1])"
+           " { %y = fma %a, %b, %c return %y }");
+    agrees(t, 1e-6, "(input %z: c64[2,3]) { %y = complex_norm_sq %z return %y }");
+    agrees(t, 1e-6, "(input %z: c64[2,3]) { %y = conjugate %z %w = mul %y, %z return %w }");
+}
+
 /* The walk: values read twice, paths that end, ops written with simpler ones. */
 TEST(grad, walks_a_graph)
 {
@@ -49,6 +78,23 @@ TEST(grad, walks_a_graph)
            "(input %x: f64[2,3], input %h: f64[2,3], input %g: f64[2,3])"
            " { %y = gated_residual %x, %h, %g return %y }");
     agrees(t, 1e-6, "(input %x: f64[3]) { %y = gated_residual %x, %x, %x return %y }");
+}
+
+/* What nothing flows through hides what is in front of it. */
+TEST(grad, ends_where_nothing_flows)
+{
+    struct central c = {0};
+    ir_value wrt, dx;
+
+    require(t, run_open(t, &c.s.run,
+                        "rlx 1 graph (input %x: f32[3,2]) { %q = qr %x %s = stop_gradient %q"
+                        " %k = topk %q k=1 index_dtype=f32 %y = mul %s, %k return %y }",
+                        NULL));
+    require(t, ir_find_leaf(ir_entry(c.s.run.mod), rlx_cstr("x"), &wrt));
+    require_ok(t, central_seed(&c, &c.s.run.diag));
+    expect_ok(t, grad_walk(ir_entry(c.s.run.mod), 0, c.out, c.dy, &wrt, 1, &dx, &c.s.run.diag));
+    expect_eq(t, dx, RLX_NO_VALUE);
+    run_close(&c.s.run);
 }
 
 TEST(grad, without_a_rule_is_an_error)
