@@ -55,6 +55,27 @@ rlx_status ir_graph_add(struct ir_module *m, rlx_str name, struct ir_graph **out
     return RLX_OK;
 }
 
+static bool graph_name_is_taken(const struct ir_module *m, rlx_str name)
+{
+    for (size_t i = 0; i < m->graph.len; i++)
+        if (str_eq(m->graph.at[i]->name, name))
+            return true;
+    return false;
+}
+
+rlx_str ir_free_graph_name(struct ir_module *m, rlx_str name)
+{
+    rlx_str out = name;
+
+    for (int i = 2; graph_name_is_taken(m, out); i++) {
+        out.ptr = arena_printf(&m->arena, "%.*s_%d", STR_ARG(name), i);
+        if (!out.ptr)
+            return name; /* what comes next runs out of memory too, and says so */
+        out.len = strlen(out.ptr);
+    }
+    return out;
+}
+
 static bool leaf_has_name(const void *owner, uint32_t value, const void *key)
 {
     const struct ir_graph *g = owner;

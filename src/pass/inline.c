@@ -1,6 +1,8 @@
 /* inline.c: see inline.h. */
 #include "pass/inline.h"
 
+#include "pass/pass.h"
+
 static rlx_status copy_nodes(struct rebuild *r, const struct ir_graph *sub, const ir_value *in,
                              ir_value *map, ir_value *operand)
 {
@@ -35,4 +37,13 @@ rlx_status inline_graph(struct rebuild *r, const struct ir_graph *sub, const ir_
         out[i] = map[sub->output.at[i]];
     mem_free(mem, map, (room + widest) * sizeof *map);
     return s;
+}
+
+rlx_status pass_append_graph(struct ir_graph *g, const struct ir_graph *sub, const ir_value *in,
+                             ir_value *out, struct diag *d)
+{
+    struct rebuild r = rebuild_append(g, d);
+    rlx_status s = inline_graph(&r, sub, in, out);
+
+    return rebuild_appended(&r, s);
 }

@@ -1,7 +1,5 @@
 /* inline_module.c: a whole model in the middle of a graph: see inline.h. What refers to its module,
  * dims and sub-graphs, is made over for the one it comes into. */
-#include <string.h>
-
 #include "pass/inline.h"
 
 struct importer {
@@ -95,28 +93,6 @@ static void free_map(const struct importer *im, const struct ir_graph *g, ir_val
 
 /* ---- sub-graphs ---- */
 
-static bool name_is_taken(const struct ir_module *m, rlx_str name)
-{
-    for (size_t i = 0; i < m->graph.len; i++)
-        if (str_eq(m->graph.at[i]->name, name))
-            return true;
-    return false;
-}
-
-/* Its own name, or that with a number behind it. */
-static rlx_str free_name(const struct importer *im, rlx_str name)
-{
-    rlx_str out = name;
-
-    for (int i = 2; name_is_taken(im->to, out); i++) {
-        out.ptr = arena_printf(&im->to->arena, "%.*s_%d", STR_ARG(name), i);
-        if (!out.ptr)
-            return name;
-        out.len = strlen(out.ptr);
-    }
-    return out;
-}
-
 static rlx_status copy_graph(struct importer *im, int32_t id)
 {
     const struct ir_graph *from = im->from->graph.at[id];
@@ -125,7 +101,7 @@ static rlx_status copy_graph(struct importer *im, int32_t id)
 
     if (im->graph[id] >= 0)
         return RLX_OK;
-    TRY(ir_graph_add(im->to, free_name(im, from->name), &to, im->diag));
+    TRY(ir_graph_add(im->to, ir_free_graph_name(im->to, from->name), &to, im->diag));
     if (!(map = new_map(im, from)))
         return diag_no_memory(im->diag, from->node.len * sizeof *map);
     rlx_status s = copy_nodes(im, from, to, map);

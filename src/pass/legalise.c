@@ -148,11 +148,9 @@ bool pass_can_expand(const struct ir_graph *g, const struct ir_node *n)
 rlx_status pass_expand_node(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d)
 {
     const struct ir_node n = *ir_node(g, node); /* nodes move when others are added */
-    struct rebuild r = {.old = g, .made = *g, .diag = d};
-    rlx_status status = rewriter_of(op_info(n.op)->family)->expand(&r, &n, n.in, out);
+    struct rebuild r = rebuild_append(g, d);
 
-    *g = r.made;
-    return status;
+    return rebuild_appended(&r, rewriter_of(op_info(n.op)->family)->expand(&r, &n, n.in, out));
 }
 
 /* The next of several names with commas between them; false: there are no more. */

@@ -66,31 +66,49 @@ static rlx_status all_true(struct rebuild *r, ir_value cond, ir_value *out)
     return rebuild_add(r, RLX_OP_reduce_prod, out, 1, &attr, out);
 }
 
-static rlx_status lower_while(struct rebuild *r, const struct ir_node *n, const ir_value *in,
-                              ir_value *out)
+static rlx_status while_round(struct rebuild *r, const struct ir_node *n, ir_value *now,
+                              ir_value *active)
 {
     const struct attr_while_ *a = &n->attr.while_;
     size_t count = (size_t)n->in_count;
-    ir_value *now = arena_array(&r->old->mod->arena, ir_value, 2 * count + 1), *next = now + count;
-    ir_value active = RLX_NO_VALUE, truth;
+    ir_value *next = arena_array(&r->old->mod->arena, ir_value, count + 1), truth;
+
+    if (!next)
+        return diag_no_memory(r->diag, count * sizeof *next);
+    TRY(inline_graph(r, graph_of(r, a->cond_graph), now, &truth));
+    TRY(all_true(r, truth, &truth));
+    if (*active == RLX_NO_VALUE)
+        *active = truth;
+    else
+        TRY(expand_2(r, RLX_OP_mul, *active, truth, active));
+    TRY(inline_graph(r, graph_of(r, a->body_graph), now, next));
+    for (size_t i = 0; i < count; i++)
+        TRY(select(r, *active, next[i], now[i], &now[i]));
+    return RLX_OK;
+}
+
+static rlx_status lower_while(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                              ir_value *out)
+{
+    size_t count = (size_t)n->in_count;
+    ir_value *now = arena_array(&r->old->mod->arena, ir_value, count + 1), active = RLX_NO_VALUE;
 
     if (!now)
-        return diag_no_memory(r->diag, 2 * count * sizeof *now);
+        return diag_no_memory(r->diag, count * sizeof *now);
     for (size_t i = 0; i < count; i++)
         now[i] = in[i];
-    for (int64_t t = 0; t < a->max_iterations; t++) {
-        TRY(inline_graph(r, graph_of(r, a->cond_graph), now, &truth));
-        TRY(all_true(r, truth, &truth));
-        if (t == 0)
-            active = truth;
-        else
-            TRY(expand_2(r, RLX_OP_mul, active, truth, &active));
-        TRY(inline_graph(r, graph_of(r, a->body_graph), now, next));
-        for (size_t i = 0; i < count; i++)
-            TRY(select(r, active, next[i], now[i], &now[i]));
-    }
-    *out = now[a->result];
+    for (int64_t t = 0; t < n->attr.while_.max_iterations; t++)
+        TRY(while_round(r, n, now, &active));
+    *out = now[n->attr.while_.result];
     return RLX_OK;
+}
+
+rlx_status pass_append_round(struct ir_graph *g, const struct ir_node *n, ir_value *now,
+                             ir_value *active, struct diag *d)
+{
+    struct rebuild r = rebuild_append(g, d);
+
+    return rebuild_appended(&r, while_round(&r, n, now, active));
 }
 
 /* ---- scan ---- */
@@ -164,26 +182,27 @@ static bool within_limit(int64_t rounds, size_t nodes)
            (rounds == 0 || (int64_t)nodes <= MOST_NODES / rounds);
 }
 
-static expander lowering_of(const struct pass_run *p, const struct ir_module *m,
-                            const struct ir_node *n)
+bool pass_can_unroll(const struct ir_module *m, const struct ir_node *n)
 {
     const struct attr_while_ *w = &n->attr.while_;
 
+    if (n->op == RLX_OP_while)
+        return w->max_iterations != RLX_ABSENT &&
+               within_limit(w->max_iterations, m->graph.at[w->cond_graph]->node.len +
+                                                   m->graph.at[w->body_graph]->node.len);
+    return dim_is_static(n->attr.scan.length) &&
+           within_limit(n->attr.scan.length, m->graph.at[n->attr.scan.body]->node.len);
+}
+
+static expander lowering_of(const struct pass_run *p, const struct ir_module *m,
+                            const struct ir_node *n)
+{
     if (p->target && p->target->native[op_info(n->op)->family])
         return NULL;
     switch (n->op) {
     case RLX_OP_if: return lower_if;
-    case RLX_OP_while:
-        return w->max_iterations != RLX_ABSENT &&
-                       within_limit(w->max_iterations, m->graph.at[w->cond_graph]->node.len +
-                                                           m->graph.at[w->body_graph]->node.len)
-                   ? lower_while
-                   : NULL;
-    case RLX_OP_scan:
-        return dim_is_static(n->attr.scan.length) &&
-                       within_limit(n->attr.scan.length, m->graph.at[n->attr.scan.body]->node.len)
-                   ? lower_scan
-                   : NULL;
+    case RLX_OP_while: return pass_can_unroll(m, n) ? lower_while : NULL;
+    case RLX_OP_scan: return pass_can_unroll(m, n) ? lower_scan : NULL;
     default: return NULL;
     }
 }

@@ -63,6 +63,15 @@ bool pass_expands(enum op_family f);
 /* Can this node be written with simpler ops? And that done, behind the other nodes of g. */
 bool pass_can_expand(const struct ir_graph *g, const struct ir_node *n);
 rlx_status pass_expand_node(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d);
+/* A sub-graph's nodes behind those of g: in[] for its inputs, out[] are then its outputs. */
+rlx_status pass_append_graph(struct ir_graph *g, const struct ir_graph *sub, const ir_value *in,
+                             ir_value *out, struct diag *d);
+/* May this while or scan be written out, round after round? And one round of such a while, behind
+ * the nodes of g: now[], its values, become those after the round, or stay where it has ended;
+ * *active, RLX_NO_VALUE before the first round, is then whether the round took place. */
+bool pass_can_unroll(const struct ir_module *m, const struct ir_node *n);
+rlx_status pass_append_round(struct ir_graph *g, const struct ir_node *n, ir_value *now,
+                             ir_value *active, struct diag *d);
 /* Is this node of g, for that device and policy? Control flow is not counted. */
 bool pass_rewrites(const struct target *t, const struct pass_options *o, const struct ir_graph *g,
                    const struct ir_node *n);

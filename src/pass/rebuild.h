@@ -26,6 +26,18 @@ void rebuild_replace(struct rebuild *r, const struct ir_node *n, ir_value by);
 rlx_status rebuild_finish(struct rebuild *r);
 void rebuild_drop(struct rebuild *r);
 
+/* Nodes at the end of g, which stays as it is otherwise: only rebuild_add may be called between
+ * these two. The second answers what it is given. */
+static inline struct rebuild rebuild_append(struct ir_graph *g, struct diag *d)
+{
+    return (struct rebuild){.old = g, .made = *g, .diag = d};
+}
+static inline rlx_status rebuild_appended(struct rebuild *r, rlx_status s)
+{
+    *r->old = r->made;
+    return s;
+}
+
 static inline ir_value rebuild_map(const struct rebuild *r, ir_value old)
 {
     return r->map[old];
