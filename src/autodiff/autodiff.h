@@ -31,5 +31,16 @@ rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool 
  * is added. */
 rlx_status grad_walk(struct ir_graph *g, ir_value floor, ir_value out, ir_value dy,
                      const ir_value *wrt, size_t count, ir_value *dx, struct diag *d);
+/* The same from several values; there is at least one. */
+rlx_status grad_walk_all(struct ir_graph *g, ir_value floor, const ir_value *out,
+                         const ir_value *dy, size_t out_count, const ir_value *wrt, size_t count,
+                         ir_value *dx, struct diag *d);
+
+/* Asked before anything is built, of a whole graph: which of out[] may depend on wrt[], and is
+ * there a rule everywhere in between? */
+rlx_status grad_flows(struct ir_graph *g, const ir_value *out, size_t out_count,
+                      const ir_value *wrt, size_t count, bool *flows, struct diag *d);
+rlx_status grad_check(struct ir_graph *g, const ir_value *out, size_t out_count,
+                      const ir_value *wrt, size_t count, struct diag *d);
 
 #endif

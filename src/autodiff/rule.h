@@ -18,6 +18,9 @@ struct vjp {
     ir_value *dx;            /* by operand: RLX_NO_VALUE until given */
 };
 typedef void (*vjp_rule)(struct vjp *v);
+/* Before anything is built: are the gradients of those operands defined? NO_RULE if not. */
+typedef rlx_status (*vjp_check)(const struct ir_graph *g, const struct ir_node *n,
+                                const bool *wanted, struct diag *d);
 
 static inline bool vjp_wanted(const struct vjp *v, int32_t i)
 {
@@ -73,10 +76,15 @@ ir_value rule_scatter(struct formula *f, ir_value base, ir_value indices, ir_val
 #define RULE_IF(family)               \
     void vjp_##family(struct vjp *v); \
     bool vjp_##family##_applies(const struct ir_graph *g, const struct ir_node *n);
+#define RULE_ASKS(family)                                                              \
+    void vjp_##family(struct vjp *v);                                                  \
+    rlx_status vjp_##family##_check(const struct ir_graph *g, const struct ir_node *n, \
+                                    const bool *wanted, struct diag *d);
 #define NO_RULE(family)
 #include "autodiff/rules.def"
 #undef RULE
 #undef RULE_IF
+#undef RULE_ASKS
 #undef NO_RULE
 
 #endif

@@ -7,13 +7,15 @@
 struct rule {
     vjp_rule make;
     bool (*applies)(const struct ir_graph *g, const struct ir_node *n); /* NULL: always */
+    vjp_check check;                                                    /* NULL: nothing to ask */
     bool refused;
 };
 
 static const struct rule rules[FAMILY_count] = {
-#define RULE(family) [FAMILY_##family] = {vjp_##family, NULL, false},
-#define RULE_IF(family) [FAMILY_##family] = {vjp_##family, vjp_##family##_applies, false},
-#define NO_RULE(family) [FAMILY_##family] = {NULL, NULL, true},
+#define RULE(family) [FAMILY_##family] = {.make = vjp_##family},
+#define RULE_IF(family) [FAMILY_##family] = {vjp_##family, .applies = vjp_##family##_applies},
+#define RULE_ASKS(family) [FAMILY_##family] = {vjp_##family, .check = vjp_##family##_check},
+#define NO_RULE(family) [FAMILY_##family] = {.refused = true},
 #include "autodiff/rules.def"
 };
 
@@ -97,6 +99,20 @@ static int32_t first_place(const struct ir_node *n, int32_t i)
     return first;
 }
 
+/* Is there a way through n for the gradients of those operands? */
+static rlx_status check_node(const struct ir_graph *g, const struct ir_node *n, const bool *wanted,
+                             struct diag *d)
+{
+    const struct rule *r = &rules[op_info(n->op)->family];
+
+    if (grad_way(g, n) == GRAD_MISSING)
+        return missing(g, n, d);
+    if (grad_way(g, n) != GRAD_RULE || !r->check)
+        return RLX_OK;
+    diag_at(d, op_info(n->op)->name, ir_id(g, n), n->label);
+    return r->check(g, n, wanted, d);
+}
+
 /* The node written with simpler ops, behind all others, and the way back through those. An operand
  * that stands twice among the operands gets all of its gradient at the first place. */
 static rlx_status through_expansion(struct ir_graph *g, ir_value node, ir_value dy,
@@ -138,7 +154,7 @@ rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool 
     switch (any ? grad_way(g, &n) : GRAD_STOPS) {
     case GRAD_MISSING: return missing(g, ir_node(g, node), d);
     case GRAD_EXPANDS: return through_expansion(g, node, dy, want, dx, d);
-    case GRAD_RULE: break;
+    case GRAD_RULE: TRY(check_node(g, ir_node(g, node), want, d)); break;
     default: return RLX_OK;
     }
     struct vjp v = {.f = {.g = g, .diag = d, .dtype = formula_dtype(ir_type_of(g, dy)->dtype)},
@@ -155,23 +171,35 @@ rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool 
 
 struct walk {
     struct ir_graph *g;
-    ir_value floor, out;
+    ir_value floor, last; /* nodes before floor are not looked into, none behind last are */
     bool *reaches; /* by value: does it depend on something in wrt, so that a gradient is needed? */
     ir_value *grad; /* by value: what has arrived so far */
     struct diag *diag;
 };
 
-/* Which values lie between wrt and out, and can all of them be passed? */
+static ir_value last_of(const ir_value *v, size_t count)
+{
+    ir_value last = RLX_NO_VALUE;
+
+    for (size_t i = 0; i < count; i++)
+        last = v[i] > last ? v[i] : last;
+    return last;
+}
+
+/* Which values between floor and last depend on wrt? */
 static rlx_status find_paths(struct walk *w, const ir_value *wrt, size_t count)
 {
+    w->reaches = arena_array(&w->g->mod->arena, bool, (size_t)w->last + 1);
+    if (!w->reaches)
+        return diag_no_memory(w->diag, (size_t)w->last);
     for (size_t i = 0; i < count; i++) {
         if (!can_have_gradient(ir_type_of(w->g, wrt[i])))
             return diag_fail(w->diag, RLX_ERROR_DTYPE, "value %d is %s: only floats have gradients",
                              (int)wrt[i], rlx_dtype_name(ir_type_of(w->g, wrt[i])->dtype));
-        if (wrt[i] <= w->out)
+        if (wrt[i] <= w->last)
             w->reaches[wrt[i]] = true;
     }
-    for (ir_value v = w->floor; v <= w->out; v++) {
+    for (ir_value v = w->floor; v <= w->last; v++) {
         const struct ir_node *n = ir_node(w->g, v);
         bool depends = false;
         for (int32_t i = 0; i < n->in_count; i++)
@@ -181,23 +209,38 @@ static rlx_status find_paths(struct walk *w, const ir_value *wrt, size_t count)
     return RLX_OK;
 }
 
-/* Of those, the ones that out is made of; the first without a rule ends it. */
-static rlx_status check_rules(struct walk *w)
+/* Which operands of n does the walk need gradients of? NULL: no memory. */
+static bool *wanted_of(const struct walk *w, const struct ir_node *n)
 {
-    bool *used = arena_array(&w->g->mod->arena, bool, (size_t)w->out + 1);
+    bool *want = arena_array(&w->g->mod->arena, bool, (size_t)n->in_count + 1);
+
+    for (int32_t i = 0; want && i < n->in_count; i++)
+        want[i] = w->reaches[n->in[i]];
+    return want;
+}
+
+/* Of those, the ones that the values of out are made of; the first without a rule ends it. */
+static rlx_status check_rules(struct walk *w, const ir_value *out, size_t count)
+{
+    bool *used = arena_array(&w->g->mod->arena, bool, (size_t)w->last + 1);
 
     if (!used)
-        return diag_no_memory(w->diag, (size_t)w->out);
-    used[w->out] = true;
-    for (ir_value v = w->out; v >= w->floor; v--) {
+        return diag_no_memory(w->diag, (size_t)w->last);
+    for (size_t i = 0; i < count; i++)
+        used[out[i]] = true;
+    for (ir_value v = w->last; v >= w->floor; v--) {
         const struct ir_node *n = ir_node(w->g, v);
         bool depends = false;
         for (int32_t i = 0; used[v] && w->reaches[v] && i < n->in_count; i++) {
             depends |= w->reaches[n->in[i]];
             used[n->in[i]] = true;
         }
-        if (depends && grad_way(w->g, n) == GRAD_MISSING)
-            return missing(w->g, n, w->diag);
+        if (!depends)
+            continue;
+        bool *want = wanted_of(w, n);
+        if (!want)
+            return diag_no_memory(w->diag, (size_t)n->in_count);
+        TRY(check_node(w->g, n, want, w->diag));
     }
     return RLX_OK;
 }
@@ -215,37 +258,62 @@ static rlx_status arrive(struct walk *w, ir_value at, ir_value dx)
 static rlx_status pass_back(struct walk *w, ir_value v)
 {
     const struct ir_node n = *ir_node(w->g, v);
-    bool *want = arena_array(&w->g->mod->arena, bool, (size_t)n.in_count + 1);
+    bool *want = wanted_of(w, &n);
     ir_value *dx = arena_array(&w->g->mod->arena, ir_value, (size_t)n.in_count + 1);
 
     if (!want || !dx)
         return diag_no_memory(w->diag, (size_t)n.in_count * sizeof *dx);
-    for (int32_t i = 0; i < n.in_count; i++)
-        want[i] = w->reaches[n.in[i]];
     TRY(grad_node(w->g, v, w->grad[v], want, dx, w->diag));
     for (int32_t i = 0; i < n.in_count; i++)
         TRY(arrive(w, n.in[i], dx[i]));
     return RLX_OK;
 }
 
-rlx_status grad_walk(struct ir_graph *g, ir_value floor, ir_value out, ir_value dy,
-                     const ir_value *wrt, size_t count, ir_value *dx, struct diag *d)
+rlx_status grad_walk_all(struct ir_graph *g, ir_value floor, const ir_value *out,
+                         const ir_value *dy, size_t out_count, const ir_value *wrt, size_t count,
+                         ir_value *dx, struct diag *d)
 {
-    struct walk w = {.g = g, .floor = floor, .out = out, .diag = d};
+    struct walk w = {.g = g, .floor = floor, .last = last_of(out, out_count), .diag = d};
 
-    w.reaches = arena_array(&g->mod->arena, bool, (size_t)out + 1);
-    w.grad = arena_array(&g->mod->arena, ir_value, (size_t)out + 1);
-    if (!w.reaches || !w.grad)
-        return diag_no_memory(d, (size_t)out * sizeof *w.grad);
-    for (ir_value v = 0; v <= out; v++)
+    w.grad = arena_array(&g->mod->arena, ir_value, (size_t)w.last + 1);
+    if (!w.grad)
+        return diag_no_memory(d, (size_t)w.last * sizeof *w.grad);
+    for (ir_value v = 0; v <= w.last; v++)
         w.grad[v] = RLX_NO_VALUE;
     TRY(find_paths(&w, wrt, count));
-    TRY(check_rules(&w));
-    w.grad[out] = dy;
-    for (ir_value v = out; v >= floor; v--)
+    TRY(check_rules(&w, out, out_count));
+    for (size_t i = 0; i < out_count; i++)
+        TRY(arrive(&w, out[i], dy[i]));
+    for (ir_value v = w.last; v >= floor; v--)
         if (w.grad[v] != RLX_NO_VALUE && w.reaches[v])
             TRY(pass_back(&w, v));
     for (size_t i = 0; i < count; i++)
-        dx[i] = wrt[i] <= out ? w.grad[wrt[i]] : RLX_NO_VALUE;
+        dx[i] = wrt[i] <= w.last ? w.grad[wrt[i]] : RLX_NO_VALUE;
     return RLX_OK;
+}
+
+rlx_status grad_walk(struct ir_graph *g, ir_value floor, ir_value out, ir_value dy,
+                     const ir_value *wrt, size_t count, ir_value *dx, struct diag *d)
+{
+    return grad_walk_all(g, floor, &out, &dy, 1, wrt, count, dx, d);
+}
+
+rlx_status grad_flows(struct ir_graph *g, const ir_value *out, size_t out_count,
+                      const ir_value *wrt, size_t count, bool *flows, struct diag *d)
+{
+    struct walk w = {.g = g, .last = last_of(out, out_count), .diag = d};
+
+    TRY(find_paths(&w, wrt, count));
+    for (size_t i = 0; i < out_count; i++)
+        flows[i] = w.reaches[out[i]];
+    return RLX_OK;
+}
+
+rlx_status grad_check(struct ir_graph *g, const ir_value *out, size_t out_count,
+                      const ir_value *wrt, size_t count, struct diag *d)
+{
+    struct walk w = {.g = g, .last = last_of(out, out_count), .diag = d};
+
+    TRY(find_paths(&w, wrt, count));
+    return check_rules(&w, out, out_count);
 }
