@@ -36,7 +36,8 @@ static rlx_status compute(void *user, const rlx_tensor *in, int32_t count, const
 
 int main(void)
 {
-    static const rlx_custom_op op = {"example.hypot", 2, infer, compute, NULL};
+    static const rlx_custom_op op = {
+        .name = "example.hypot", .inputs = 2, .infer = infer, .cpu = compute};
     static const char text[] = "rlx 1\n"
                                "graph (input %a: f32[3], input %b: f32[3]) {\n"
                                "    %h = custom %a, %b name=\"example.hypot\"\n"

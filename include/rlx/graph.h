@@ -23,10 +23,6 @@
 extern "C" {
 #endif
 
-/* A node's result, by the node's position in its graph. */
-typedef int32_t rlx_value;
-#define RLX_NO_VALUE ((rlx_value)-1)
-
 /* A size: n >= 0 is that size; other values are what the rlx_dim_ functions hand out. */
 typedef int64_t rlx_dim;
 #define RLX_DIM_UNKNOWN INT64_MIN      /* a size that only the data tells: "?" in text */

@@ -131,6 +131,10 @@ typedef struct rlx_tensor {
     size_t bytes; /* of data; checked against dtype and dims wherever one is taken */
 } rlx_tensor;
 
+/* A node's result, by the node's position in its graph: see rlx/graph.h. */
+typedef int32_t rlx_value;
+#define RLX_NO_VALUE ((rlx_value)-1)
+
 /* ---- context ----------------------------------------------------------------------------- */
 
 /* An op of your own (ops-core 18.1). All pointers must outlive the context. */
@@ -145,6 +149,13 @@ typedef struct rlx_custom_op {
     rlx_status (*cpu)(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
                       size_t attrs_size, rlx_tensor *out);
     void *user;
+    /* Its gradient, in ordinary nodes that the builders of rlx/graph.h add to g: dy is that of its
+     * value y; put that of in[i], a value of the same type, into dx[i], or leave RLX_NO_VALUE for
+     * none. What the builders refuse is reported. NULL: asking for the gradient is an error. */
+    rlx_status (*vjp)(void *user, rlx_graph *g, const rlx_value *in, int32_t in_count,
+                      const void *attrs, size_t attrs_size, rlx_value y, rlx_value dy,
+                      rlx_value *dx);
+    bool non_differentiable; /* it has none, and nothing flows through it */
 } rlx_custom_op;
 
 /* A flag of the environment, set in code: its name (with or without RLX_) and its value. */

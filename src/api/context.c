@@ -88,7 +88,8 @@ static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_con
     ctx->log = desc->log;
     ctx->log_user = desc->log_user;
     ctx->threads = desc->threads;
-    ctx->customs = (struct ir_customs){desc->custom_ops, desc->custom_op_count};
+    ctx->customs = (struct ir_customs){
+        .op = desc->custom_ops, .count = desc->custom_op_count, .vjp = custom_vjp, .owner = ctx};
     rlx_status s = read_flags(ctx, desc, d);
     if (s == RLX_OK && (s = take_cache(ctx, desc, d)) != RLX_OK) {
         trace_close(ctx->trace);

@@ -250,6 +250,10 @@ static inline const struct flag_value *context_flag(const struct rlx_context *ct
 rlx_str flags_auto_device(const struct rlx_context *ctx);
 /* May a device of that name be opened? Or, if asked, one that is a kind of it? (RLX_DEVICES) */
 bool flags_allow_device(const struct rlx_context *ctx, rlx_str name, bool or_kind_of_it);
+/* custom_vjp.c: calls op->vjp, as struct ir_customs asks. */
+rlx_status custom_vjp(void *owner, const rlx_custom_op *op, struct ir_graph *g,
+                      const struct ir_node *n, ir_value y, ir_value dy, ir_value *dx,
+                      struct diag *d);
 /* One line for whoever listens, if anybody does. */
 void context_log(const struct rlx_context *ctx, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

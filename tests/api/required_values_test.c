@@ -329,8 +329,8 @@ static rlx_status weigh(void *user, const rlx_tensor *in, int32_t in_count, cons
 TEST(required, custom_ops_are_found_checked_and_given_all_their_bytes)
 {
     static const rlx_custom_op ops[] = {
-        {"weigh", 1, like_input, weigh, NULL},
-        {"idea", 1, like_input, NULL, NULL}, /* nothing runs it */
+        {.name = "weigh", .inputs = 1, .infer = like_input, .cpu = weigh},
+        {.name = "idea", .inputs = 1, .infer = like_input}, /* nothing runs it */
     };
     struct place p;
     struct text x = {0};

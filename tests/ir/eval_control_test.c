@@ -282,7 +282,7 @@ TEST(eval, custom_ops_see_bytes)
         {.name = "add_byte", .inputs = 1, .infer = like_first, .cpu = add_byte, .user = &refusal},
         {.name = "no_cpu", .inputs = 1, .infer = like_first},
     };
-    struct ir_customs customs = {op, 2};
+    struct ir_customs customs = {.op = op, .count = 2};
     struct run r;
 
     require(t, run_open(t, &r,

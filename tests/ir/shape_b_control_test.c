@@ -416,7 +416,7 @@ TEST(shape_control, custom)
         {.name = "mine.many", .inputs = 12, .infer = infer_double},
         {.name = "mine.mute", .inputs = 1},
     };
-    static const struct ir_customs customs = {ops, 3};
+    static const struct ir_customs customs = {.op = ops, .count = 3};
     struct build b;
     require(t, build_open(t, &b));
     union ir_attr twice = custom_attr("mine.double", ""), many = custom_attr("mine.many", ""),

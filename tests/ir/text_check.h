@@ -17,7 +17,7 @@ static inline rlx_status blur_infer(void *user, const rlx_tensor *in, int32_t in
 }
 
 static const rlx_custom_op blur = {.name = "blur", .inputs = 1, .infer = blur_infer};
-static const struct ir_customs customs = {&blur, 1};
+static const struct ir_customs customs = {.op = &blur, .count = 1};
 static const struct text_parse_options options = {.customs = &customs};
 
 /* NULL, with a failure noted, if it does not parse. */
