@@ -1,6 +1,5 @@
 /* rule_control_test.c: gradients of branches, loops, scans and functions, against central
  * differences. */
-#include "../pass/model_run.h"
 #include "central.h"
 #include "ir/custom.h"
 #include "ir/formula.h"
@@ -315,99 +314,4 @@ TEST(grad, custom_as_registered)
     walk_custom(t, &customs, "steep", RLX_ERROR_GRAPH, "gradient 0", 0);
     answer = 2; /* of another shape */
     walk_custom(t, &customs, "steep", RLX_ERROR_SHAPE, "gradient 0", 0);
-}
-
-/* ---- on a device ---- */
-
-/* The gradients, evaluated on the inputs that run_outputs makes up. */
-static void evaluate(struct test *t, struct run *r, const struct outputs *got, const char *graph)
-{
-    const struct ir_graph *g = ir_entry(r->mod);
-    struct eval_tensor **leaf = arena_array(&r->arena, struct eval_tensor *, g->node.len);
-    size_t input = 0;
-
-    for (size_t v = 0; v < g->node.len; v++) {
-        if (g->node.at[v].op != RLX_OP_input)
-            continue;
-        leaf[v] = arena_new(&r->arena, struct eval_tensor);
-        eval_tensor_new(&r->arena, &g->node.at[v].type, leaf[v], &r->diag);
-        for (int64_t k = 0; k < leaf[v]->count; k++)
-            eval_set(leaf[v], k, (double)made_up(input, (size_t)k));
-        input++;
-    }
-    if (run_graph(r, leaf)) {
-        fail(t, "%s\n  in: %s", r->diag.first.message, graph);
-        return;
-    }
-    for (size_t i = 0; i < g->output.len; i++) {
-        const struct eval_tensor *want = run_output(r, i);
-        const float *y = (const float *)(const void *)got->data[i];
-        test_note(t, "output %zu of %s", i, graph);
-        for (int64_t k = 0; k < want->count; k++)
-            expect_near(t, (double)y[k], want->at[k].f, 1e-4 * (1 + fabs(want->at[k].f)));
-    }
-}
-
-/* A graph of f32 with its gradients, as text, on the CPU. */
-static void runs(struct test *t, const char *graph)
-{
-    static struct outputs got;
-    struct text_print_options options = {0};
-    struct central c = {0};
-    struct text s;
-    ir_value wrt[8], dx[8];
-    rlx_context *ctx;
-    rlx_device *dev;
-    rlx_model *m;
-    rlx_error err = {0};
-
-    text_init(&s, mem_default());
-    text_addf(&s, "rlx 1 graph %s", graph);
-    require(t, run_open(t, &c.s.run, s.at, NULL));
-    text_free(&s);
-    struct ir_graph *g = ir_entry(c.s.run.mod);
-    struct diag *d = &c.s.run.diag;
-    size_t count = central_wrt(g, wrt, 8);
-    expect_ok(t, central_seed(&c, d));
-    expect_ok(t, grad_walk(g, 0, c.out, c.dy, wrt, count, dx, d));
-    for (size_t i = 0; i < count; i++)
-        expect_ok(t, ir_add_output(g, dx[i], d));
-    text_init(&s, mem_default());
-    expect_ok(t, ir_print(c.s.run.mod, &options, &s, d));
-    require(t, rlx_context_create(RLX_VERSION, NULL, &ctx, NULL) == RLX_OK);
-    require(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, NULL) == RLX_OK);
-    if (rlx_model_parse(ctx, (rlx_str){s.at, s.len}, &m, &err) == RLX_OK) {
-        if (run_outputs(m, dev, NULL, &got, &err) == RLX_OK)
-            evaluate(t, &c.s.run, &got, graph);
-        rlx_model_destroy(m);
-    }
-    if (err.status)
-        fail(t, "%s\n  in: %s", err.message, s.at);
-    rlx_device_close(dev);
-    rlx_context_destroy(ctx);
-    text_free(&s);
-    run_close(&c.s.run);
-}
-
-TEST(grad, control_flow_runs_on_the_cpu)
-{
-    runs(t, "(input %a: f32[3], input %b: f32[3]) { %p = const bool[] {1} %y = if %p, %a, %b "
-            "then_graph=@yes else_graph=@no return %y } "
-            "graph @yes (input %a: f32[3], input %b: f32[3]) { %p = mul %a, %b %s = tanh %p return "
-            "%s } "
-            "graph @no (input %a: f32[3], input %b: f32[3]) { %s = div %a, %b return %s }");
-    runs(t,
-         "(input %a: f32[2], input %b: f32[2]) { %i = const i32[] {3} %y = while %i, %a, %b "
-         "cond_graph=@more body_graph=@turn result=2 max_iterations=5 return %y } "
-         "graph @more (input %i: i32[], input %a: f32[2], input %b: f32[2]) { return %i } "
-         "graph @turn (input %i: i32[], input %a: f32[2], input %b: f32[2]) { %o = const i32[] {1} "
-         "%j = sub %i, %o %s = mul %a, %b %u = tanh %s return %j, %b, %u }");
-    runs(t, "(input %c: f32[2], input %b: f32[2], input %x: f32[5,2]) { %r = scan %c, %b, %x "
-            "body=@step "
-            "length=5 num_bcast=1 num_xs=1 num_checkpoints=2 return %r } "
-            "graph @step (input %c: f32[2], input %b: f32[2], input %x: f32[2]) { %p = mul %c, %b "
-            "%s = add %p, %x %u = tanh %s return %u }");
-    runs(t,
-         "(input %a: f32[2], input %b: f32[2]) { %y = custom_fn %a, %b fwd_graph=@f return %y } "
-         "graph @f (input %a: f32[2], input %b: f32[2]) { %p = mul %a, %b %s = sin %p return %s }");
 }
