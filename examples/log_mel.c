@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "example.h"
+#include "rlx/spectral.h"
 
 enum { RATE = 8000, FRAME = 256, HOP = 160, FRAMES = 48, BANDS = 16, BINS = FRAME / 2 + 1 };
 

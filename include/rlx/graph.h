@@ -108,5 +108,4 @@ RLX_API rlx_status rlx_value_type(const rlx_graph *g, rlx_value v, rlx_dtype *dt
 #endif
 
 #include "rlx/ops.h"
-#include "rlx/spectral.h"
 #endif

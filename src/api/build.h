@@ -17,7 +17,7 @@ int32_t build_graph_id(const rlx_graph *g,
                        const rlx_graph *sub); /* -1: NULL or not of this module */
 
 /* Keeps a failure of something that is made of several nodes, under its own name. Always false. */
-bool build_fail(rlx_graph *g, rlx_status s, const char *name, const char *fmt, ...)
+bool build_fail_in(rlx_graph *g, rlx_status s, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 #endif

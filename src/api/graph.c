@@ -134,33 +134,35 @@ static rlx_value add(rlx_graph *g, const struct ir_new_node *n)
     return RLX_NO_VALUE;
 }
 
-void build_fail(rlx_graph *g, rlx_status s, const char *fmt, ...)
+static void keep_failure(rlx_graph *g, rlx_status s, const char *name, const char *fmt,
+                         va_list args)
 {
     char text[sizeof g->root->first.message];
     struct diag d;
-    va_list args;
 
-    va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
     diag_init(&d, "build");
-    diag_fail(&d, s, "%s", text);
+    diag_at(&d, name, -1, (rlx_str){NULL, 0});
+    diag_fail(&d, s, "%s%s%s", name ? name : "", name ? ": " : "", text);
     keep_first(g, &d);
 }
 
-bool build_fail(rlx_graph *g, rlx_status s, const char *name, const char *fmt, ...)
+void build_fail(rlx_graph *g, rlx_status s, const char *fmt, ...)
 {
-    char text[sizeof((rlx_error){0}.message)];
-    struct diag d;
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    keep_failure(g, s, NULL, fmt, args);
     va_end(args);
-    diag_init(&d, "build");
-    diag_at(&d, name, -1, (rlx_str){NULL, 0});
-    diag_fail(&d, s, "%s: %s", name, text);
-    keep_first(g, &d);
+}
+
+bool build_fail_in(rlx_graph *g, rlx_status s, const char *name, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    keep_failure(g, s, name, fmt, args);
+    va_end(args);
     return false;
 }
 

@@ -19,7 +19,7 @@ struct subject {
     int64_t axis; /* the last */
 };
 
-#define FAIL(s, status, ...) build_fail((s)->g, RLX_ERROR_##status, (s)->helper, __VA_ARGS__)
+#define FAIL(s, status, ...) build_fail_in((s)->g, RLX_ERROR_##status, (s)->helper, __VA_ARGS__)
 
 /* False: it has none, and the graph knows why. Rank 0 has no axis to transform. */
 static bool look_at(struct subject *s, rlx_graph *g, const char *helper, rlx_value v)

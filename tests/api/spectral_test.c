@@ -6,6 +6,7 @@
 
 #include "../test.h"
 #include "rlx/graph.h"
+#include "rlx/spectral.h"
 #include "rlx/tools.h"
 
 #define TURN 6.28318530717958647692
