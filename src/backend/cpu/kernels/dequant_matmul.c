@@ -36,3 +36,17 @@ static void run(const struct cpu_call *c)
 extern const struct cpu_kernel CPU_NAME(cpu_dequant_matmul), CPU_NAME(cpu_dequant_grouped_matmul);
 const struct cpu_kernel CPU_NAME(cpu_dequant_matmul) = {.run = run, .scratch = scratch};
 const struct cpu_kernel CPU_NAME(cpu_dequant_grouped_matmul) = {.run = run, .scratch = scratch};
+
+#ifdef GEMM_AMX
+static void run_amx(const struct cpu_call *c)
+{
+    if (!is_side(c) && is_q8(c))
+        dequant_q8_run_amx(c);
+    else
+        run(c);
+}
+
+extern const struct cpu_kernel cpu_dequant_matmul_amx, cpu_dequant_grouped_matmul_amx;
+const struct cpu_kernel cpu_dequant_matmul_amx = {.run = run_amx, .scratch = scratch};
+const struct cpu_kernel cpu_dequant_grouped_matmul_amx = {.run = run_amx, .scratch = scratch};
+#endif

@@ -1,14 +1,189 @@
-/* dequant_q8.h: products with packed rows where x goes through eight bits first: act=q8 of
- * dequant_matmul and dequant_grouped_matmul (ops-special 1.6), by c->op. */
+/* dequant_q8.h: products of packed weights with activations in eight bits (act=q8,
+ * ops-special 1.6).
+ *
+ * x is coded once per run, by rows; then all is sums of small integers, scaled per group:
+ *
+ *     y = sum over groups g of  x_scale[g] (scale[g] * sum(q x) + min[g] * sum(x))
+ *
+ * q, x are codes of one byte. A group is 16 or 32 elements of one block, with one scale.
+ *
+ *     dequant_q8.c         the kernel: who works on what; results that are not finite
+ *     dequant_q8_x.c       x as codes, in the form that the loops want
+ *     dequant_q8_codes.c   blocks of any scheme as codes, scales and mins
+ *     dequant_q8_rows.c    few rows of x: every row of w is read once, where it lies
+ *     dequant_q8_vnni.c    the same for AVX-512
+ *     dequant_q8_panels.c  many rows: w as panels of codes, used for all of them
+ *     dequant_q8_tiles.c   its inner loops, AVX-512 and AMX */
 #ifndef CPU_DEQUANT_Q8_H
 #define CPU_DEQUANT_Q8_H
 
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/kernels/common.h"
+#include "backend/cpu/kernels/gemm_amx.h"
+
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__F16C__)
+#define Q8_VNNI 1
+#endif
 
 #define dequant_q8_scratch CPU_NAME(dequant_q8_scratch)
 #define dequant_q8_run CPU_NAME(dequant_q8_run)
 
+/* For dequant_matmul and dequant_grouped_matmul with act=q8. */
 uint64_t dequant_q8_scratch(const struct cpu_call *c);
 void dequant_q8_run(const struct cpu_call *c);
+#ifdef GEMM_AMX
+#define dequant_q8_run_amx CPU_NAME(dequant_q8_run_amx)
+void dequant_q8_run_amx(const struct cpu_call *c); /* with the same scratch */
+#endif
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
+enum { Q8_FEW = 8 }; /* rows of x up to which w is read where it lies */
+
+/* One matrix of packed rows. */
+struct q8_weight {
+    int32_t scheme;
+    int64_t block_elems, block_bytes;
+    int64_t group;             /* elements per scale: 16 or 32 */
+    int64_t k, n;              /* n rows of k elements */
+    int64_t blocks, row_bytes; /* of a row */
+    const uint8_t *data;
+};
+
+static inline const uint8_t *q8_row(const struct q8_weight *w, int64_t row)
+{
+    return w->data + row * w->row_bytes;
+}
+
+/* ---- x as codes (dequant_q8_x.c) ----------------------------------------------------------- */
+
+enum q8_form {
+    Q8_LINEAR, /* struct q8_run after struct q8_run: for loops in plain C */
+    Q8_FOURS,  /* struct q8_four: AVX-512, blocks of 32 */
+    Q8_BLOCKS, /* struct q8_block: AVX-512, blocks of 256 */
+};
+
+/* 32 elements. Of a block of 256 there are eight, with the same scale. */
+struct q8_run {
+    int8_t code[32];
+    float scale;
+    int16_t sum[2]; /* of 16 codes each */
+};
+
+/* Four blocks of 32: the first half of each, then the second half of each. Four lanes belong to a
+ * block: each has its scale; the first has its sum.
+ *
+ * Where w's codes are made unsigned by adding something, the sums of each lane are too large by a
+ * known number. It is taken back in that lane: between lanes, it would have to cancel in f32. */
+struct q8_four {
+    int8_t code[128];
+    int32_t offset[16];
+    float scale[16];
+    float sum[16]; /* times the scale */
+};
+
+/* A block of 256, its codes in the order in which w's come out of their bytes. */
+struct q8_block {
+    int8_t code[256];
+    union {
+        int16_t pair_offset[128]; /* for sums of two neighbours */
+        int32_t lane_offset[32];  /* for sums of what a lane gets; Q8_K: 16 of them */
+    };
+    int16_t sum_16[16], sum_32[8]; /* of so many elements, in their order */
+    float scale;
+    char unused[12];
+};
+
+/* How a row came out. */
+enum q8_row_kind {
+    Q8_ROW_PLAIN,
+    Q8_ROW_NAN,  /* a run is not finite: so is every result */
+    Q8_ROW_TINY, /* a scale so small that its products might vanish */
+};
+
+#define q8_form_of CPU_NAME(q8_form_of)
+#define q8_form_bytes CPU_NAME(q8_form_bytes)
+#define q8_encode_row CPU_NAME(q8_encode_row)
+#define q8_encode_panel CPU_NAME(q8_encode_panel)
+
+enum q8_form q8_form_of(int32_t scheme, int64_t block_elems); /* of few rows, at this level */
+int64_t q8_form_bytes(const struct q8_weight *w);             /* of a row in that form */
+enum q8_row_kind q8_encode_row(const struct q8_weight *w, const float *x, void *to);
+
+/* ---- w as codes (dequant_q8_codes.c) ------------------------------------------------------- */
+
+/* One block: block_elems codes, and per group a scale and a min; element = scale * code + min. */
+typedef void (*q8_codes_fn)(const uint8_t *block, int8_t *code, float *scale, float *min);
+
+#define q8_codes_of CPU_NAME(q8_codes_of)
+#define q8_group_of CPU_NAME(q8_group_of)
+#define q8_has_min CPU_NAME(q8_has_min)
+q8_codes_fn q8_codes_of(int32_t scheme);
+int64_t q8_group_of(int32_t scheme);
+bool q8_has_min(int32_t scheme);
+
+/* ---- few rows ------------------------------------------------------------------------------ */
+
+/* Columns [begin, end) for rows <= Q8_FEW rows of x; out[r] is where row r's column 0 goes. */
+struct q8_few {
+    const struct q8_weight *w;
+    int64_t rows;
+    const void *x[Q8_FEW]; /* coded */
+    float *out[Q8_FEW];
+};
+
+#define q8_few_run CPU_NAME(q8_few_run)
+void q8_few_run(const struct q8_few *f, int64_t begin, int64_t end);
+
+#ifdef Q8_VNNI
+#define q8_vnni_run CPU_NAME(q8_vnni_run)
+void q8_vnni_run(const struct q8_few *f, int64_t begin, int64_t end);
+#endif
+
+/* ---- many rows ----------------------------------------------------------------------------- */
+
+/* Sixteen rows of x, one group of k after another, each:
+ *
+ *     codes [16 rows][group], scales [16], sums times scales [16], offsets [16]
+ *
+ * and sixteen columns of w likewise:
+ *
+ *     codes [group / 4][16 columns][4], scales [16], mins [16]
+ *
+ * With AMX codes of w are what they are; without, 128 more, which the offsets take back. */
+enum { Q8_LINES = 16 };
+
+static inline int64_t q8_x_step(int64_t group)
+{
+    return Q8_LINES * (group + 12); /* bytes of a group */
+}
+
+static inline int64_t q8_w_step(int64_t group)
+{
+    return Q8_LINES * (group + 8);
+}
+
+struct q8_tile {
+    int64_t groups, group;
+    const char *x, *w;
+    bool with_min;
+    float *sum; /* [16][16] */
+};
+
+#define q8_pack_x CPU_NAME(q8_pack_x)
+#define q8_pack_w CPU_NAME(q8_pack_w)
+#define q8_tile_run CPU_NAME(q8_tile_run)
+
+/* Up to 16 rows of x, those past the last as zeros; kind: what became of each. */
+void q8_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
+               uint8_t *kind);
+/* Columns [col, col + cols), at most 16. */
+void q8_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, bool unsigned_, char *to);
+void q8_tile_run(const struct q8_tile *t);
+#ifdef GEMM_AMX
+#define q8_amx_enter CPU_NAME(q8_amx_enter)
+#define q8_tile_run_amx CPU_NAME(q8_tile_run_amx)
+void q8_amx_enter(int64_t group); /* and amx_leave */
+void q8_tile_run_amx(const struct q8_tile *t);
+#endif
 
 #endif

@@ -1,0 +1,249 @@
+/* dequant_q8_codes.c: blocks of packed weights as codes of a byte, with a scale and a min for every
+ * 16 or 32 of them (dequant_q8.h, ops-special 1.4). */
+#include "backend/cpu/kernels/dequant_q8.h"
+
+#include <float.h>
+
+#include "rlx/graph.h"
+
+static float f16_at(const uint8_t *p)
+{
+    return f16_to_f32((uint16_t)(p[0] | p[1] << 8));
+}
+
+static const int8_t uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                  1,    13,   25,  38,  53,  69,  89,  113};
+
+/* ---- blocks of 32 -------------------------------------------------------------------------- */
+
+/* Low halves of 16 bytes, then high halves. */
+static inline void nibbles(const uint8_t *qs, int less, int8_t *code)
+{
+    for (int i = 0; i < 16; i++) {
+        code[i] = (int8_t)((qs[i] & 15) - less);
+        code[16 + i] = (int8_t)((qs[i] >> 4) - less);
+    }
+}
+
+/* The fifth bits of 32 codes, one per bit. */
+static inline void fifth_bits(const uint8_t *qh, int8_t *code)
+{
+    for (int i = 0; i < 32; i++)
+        code[i] = (int8_t)(code[i] + (qh[i / 8] >> i % 8 & 1) * 16);
+}
+
+static void q4_0(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    nibbles(b + 2, 8, code);
+    *scale = f16_at(b);
+    *min = 0;
+}
+
+static void q4_1(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    nibbles(b + 4, 0, code);
+    *scale = f16_at(b);
+    *min = f16_at(b + 2);
+}
+
+static void q5_0(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    nibbles(b + 6, 16, code);
+    fifth_bits(b + 2, code);
+    *scale = f16_at(b);
+    *min = 0;
+}
+
+static void q5_1(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    nibbles(b + 8, 0, code);
+    fifth_bits(b + 4, code);
+    *scale = f16_at(b);
+    *min = f16_at(b + 2);
+}
+
+static void q8_0(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    memcpy(code, b + 2, 32);
+    *scale = f16_at(b);
+    *min = 0;
+}
+
+static void q8_1(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    memcpy(code, b + 4, 32);
+    *scale = f16_at(b);
+    *min = 0;
+}
+
+static void look_up(int8_t *code, int n)
+{
+    for (int i = 0; i < n; i++)
+        code[i] = uneven[code[i]];
+}
+
+static void iq4_nl(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    nibbles(b + 2, 0, code);
+    look_up(code, 32);
+    *scale = f16_at(b);
+    *min = 0;
+}
+
+/* ---- blocks of 256 ------------------------------------------------------------------------- */
+
+/* 64 bytes of four codes of two bits. */
+static inline void crumbs(const uint8_t *qs, int8_t *code)
+{
+    for (int half = 0; half < 2; half++)
+        for (int part = 0; part < 4; part++)
+            for (int i = 0; i < 32; i++)
+                code[128 * half + 32 * part + i] = (int8_t)(qs[32 * half + i] >> 2 * part & 3);
+}
+
+static void q2_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    float d = f16_at(b + 80), dmin = f16_at(b + 82);
+
+    crumbs(b + 16, code);
+    for (int j = 0; j < 16; j++) {
+        scale[j] = d * (float)(b[j] & 15);
+        min[j] = -(dmin * (float)(b[j] >> 4));
+    }
+}
+
+static void q3_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    const uint8_t *hmask = b, *sc = b + 96;
+    float d = f16_at(b + 108);
+
+    crumbs(b + 32, code);
+    for (int j = 0; j < 8; j++)
+        for (int i = 0; i < 32; i++)
+            code[32 * j + i] = (int8_t)(code[32 * j + i] - 4 + (hmask[i] >> j & 1) * 4);
+    for (int j = 0; j < 16; j++) {
+        int low = j < 8 ? sc[j] & 15 : sc[j - 8] >> 4;
+        int high = sc[8 + j % 4] >> 2 * (j / 4) & 3;
+        scale[j] = d * (float)((low | high << 4) - 32);
+        min[j] = 0;
+    }
+}
+
+/* Six-bit scales and offsets of eight sub-blocks, in twelve bytes. */
+static void scales_6(const uint8_t *b, float *scale, float *min)
+{
+    float d = f16_at(b), dmin = f16_at(b + 2);
+    const uint8_t *sc = b + 4;
+
+    for (int j = 0; j < 8; j++) {
+        int s = j < 4 ? sc[j] & 63 : (sc[j + 4] & 15) | (sc[j - 4] >> 6) << 4;
+        int m = j < 4 ? sc[j + 4] & 63 : sc[j + 4] >> 4 | (sc[j] >> 6) << 4;
+        scale[j] = d * (float)s;
+        min[j] = -(dmin * (float)m);
+    }
+}
+
+static inline void nibbles_k(const uint8_t *qs, int8_t *code)
+{
+    for (int part = 0; part < 4; part++)
+        for (int i = 0; i < 32; i++) {
+            code[64 * part + i] = (int8_t)(qs[32 * part + i] & 15);
+            code[64 * part + 32 + i] = (int8_t)(qs[32 * part + i] >> 4);
+        }
+}
+
+static void q4_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    nibbles_k(b + 16, code);
+    scales_6(b, scale, min);
+}
+
+static void q5_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    nibbles_k(b + 48, code);
+    for (int j = 0; j < 8; j++)
+        for (int i = 0; i < 32; i++)
+            code[32 * j + i] = (int8_t)(code[32 * j + i] + (b[16 + i] >> j & 1) * 16);
+    scales_6(b, scale, min);
+}
+
+static void q6_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    float d = f16_at(b + 208);
+
+    for (int half = 0; half < 2; half++) {
+        const uint8_t *ql = b + 64 * half, *qh = b + 128 + 32 * half;
+        int8_t *to = code + 128 * half;
+        for (int i = 0; i < 64; i++) {
+            to[i] = (int8_t)(ql[i] & 15);
+            to[64 + i] = (int8_t)(ql[i] >> 4);
+        }
+        for (int part = 0; part < 4; part++)
+            for (int i = 0; i < 32; i++)
+                to[32 * part + i] = (int8_t)(to[32 * part + i] + (qh[i] >> 2 * part & 3) * 16 - 32);
+    }
+    for (int j = 0; j < 16; j++) {
+        scale[j] = d * (float)(int8_t)b[192 + j];
+        min[j] = 0;
+    }
+}
+
+/* Elements that overflow are no multiples of the scale any more: NaN marks the result. */
+static void q8_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    uint32_t bits;
+    float d;
+
+    memcpy(&bits, b, 4);
+    d = half_bits_f32(bits);
+    if (!(fabsf(d) < FLT_MAX / 128))
+        d = NAN;
+    memcpy(code, b + 4, 256);
+    for (int j = 0; j < 8; j++) {
+        scale[j] = d;
+        min[j] = 0;
+    }
+}
+
+static void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    float d = f16_at(b);
+
+    for (int j = 0; j < 8; j++) {
+        int high = b[2 + j / 4] >> 2 * (j % 4) & 3, low = b[4 + j / 2] >> 4 * (j % 2) & 15;
+        nibbles(b + 8 + 16 * j, 0, code + 32 * j);
+        scale[j] = d * (float)((low | high << 4) - 32);
+        min[j] = 0;
+    }
+    look_up(code, 256);
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static const struct {
+    q8_codes_fn codes;
+    int8_t group;
+    bool with_min;
+} table[] = {
+#define ROW(word, group, with_min) [RLX_QUANT_SCHEME_##word] = {word, group, with_min}
+    ROW(q4_0, 32, false),   ROW(q4_1, 32, true),    ROW(q5_0, 32, false), ROW(q5_1, 32, true),
+    ROW(q8_0, 32, false),   ROW(q8_1, 32, false),   ROW(q2_k, 16, true),  ROW(q3_k, 16, false),
+    ROW(q4_k, 32, true),    ROW(q5_k, 32, true),    ROW(q6_k, 16, false), ROW(q8_k, 32, false),
+    ROW(iq4_nl, 32, false), ROW(iq4_xs, 32, false),
+#undef ROW
+};
+
+q8_codes_fn q8_codes_of(int32_t scheme)
+{
+    return table[scheme].codes;
+}
+
+int64_t q8_group_of(int32_t scheme)
+{
+    return table[scheme].group;
+}
+
+bool q8_has_min(int32_t scheme)
+{
+    return table[scheme].with_min;
+}
