@@ -17,6 +17,7 @@ struct ceiling_worker {
 };
 
 #define TENSOR_BYTES ((size_t)64 << 20)
+#define WEIGHTS_BYTES ((size_t)512 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static const char *const units[] = {
@@ -40,11 +41,14 @@ static void work(const struct ceiling_worker *w)
     case CEILING_FMA_F32: loop_fma_f32(); break;
     case CEILING_AMX_BF16: loop_amx_bf16(w->memory, true); break;
     case CEILING_AMX_BF16_REGISTERS: loop_amx_bf16(w->memory, false); break;
+    case CEILING_AMX_I8: loop_amx_i8(w->memory); break;
+    case CEILING_VNNI_I8: loop_vnni_i8(); break;
     case CEILING_COPY:
     case CEILING_COPY_HUGE: memcpy(w->memory, w->memory + half, half); break;
     case CEILING_COPY_STREAM: loop_copy_stream(w->memory, w->memory + half, half); break;
     case CEILING_READ:
-    case CEILING_READ_HUGE: loop_read(w->memory, w->bytes); break;
+    case CEILING_READ_HUGE:
+    case CEILING_READ_WEIGHTS: loop_read(w->memory, w->bytes); break;
     case CEILING_COUNT: break;
     }
 }
@@ -83,6 +87,8 @@ static size_t bytes_of(enum ceiling_kind kind, int threads)
         return 2 * TENSOR_BYTES / (size_t)threads;
     if (kind == CEILING_READ || kind == CEILING_READ_HUGE)
         return TENSOR_BYTES;
+    if (kind == CEILING_READ_WEIGHTS)
+        return WEIGHTS_BYTES / (size_t)threads / 128 * 128;
     return LOOP_PANEL_BYTES;
 }
 
@@ -92,6 +98,10 @@ static double work_of(enum ceiling_kind kind)
         return loop_fma_f32_flops();
     if (kind == CEILING_AMX_BF16 || kind == CEILING_AMX_BF16_REGISTERS)
         return loop_amx_bf16_flops();
+    if (kind == CEILING_AMX_I8)
+        return loop_amx_i8_ops();
+    if (kind == CEILING_VNNI_I8)
+        return loop_vnni_i8_ops();
     return 0; /* goes by bytes */
 }
 
@@ -110,9 +120,10 @@ static void *get_memory(size_t bytes, bool huge)
 
 void ceiling_open(struct ceiling *c, enum ceiling_kind kind, int threads)
 {
-    bool amx = kind == CEILING_AMX_BF16 || kind == CEILING_AMX_BF16_REGISTERS;
-    bool huge =
-        kind == CEILING_COPY_HUGE || kind == CEILING_COPY_STREAM || kind == CEILING_READ_HUGE;
+    bool amx =
+        kind == CEILING_AMX_BF16 || kind == CEILING_AMX_BF16_REGISTERS || kind == CEILING_AMX_I8;
+    bool huge = kind == CEILING_COPY_HUGE || kind == CEILING_COPY_STREAM ||
+                kind == CEILING_READ_HUGE || kind == CEILING_READ_WEIGHTS;
 
     *c = (struct ceiling){
         .unit = units[kind], .what = texts[kind], .threads = threads, .kind = kind};
@@ -120,6 +131,8 @@ void ceiling_open(struct ceiling *c, enum ceiling_kind kind, int threads)
         c->missing = loop_amx_missing();
     else if (kind == CEILING_FMA_F32)
         c->missing = loop_fma_missing();
+    else if (kind == CEILING_VNNI_I8)
+        c->missing = loop_vnni_missing();
     else if (kind == CEILING_COPY_STREAM)
         c->missing = loop_stream_missing();
     c->worker = calloc((size_t)threads, sizeof *c->worker);

@@ -12,11 +12,14 @@
     X(FMA_F32, "GFLOP/s", "f32 multiply-add, operands in registers")              \
     X(AMX_BF16, "GFLOP/s", "bf16 AMX, 2x2 tiles, operands from a panel of 32 KB") \
     X(AMX_BF16_REGISTERS, "GFLOP/s", "bf16 AMX, operands in registers")           \
+    X(AMX_I8, "GOP/s", "int8 AMX, 2x2 tiles, operands from a panel of 32 KB")     \
+    X(VNNI_I8, "GOP/s", "int8 AVX-512 VNNI, operands in registers")               \
     X(COPY, "GB/s", "memcpy of 64 MB, both ways counted")                         \
     X(COPY_HUGE, "GB/s", "memcpy of 64 MB, huge pages")                           \
     X(COPY_STREAM, "GB/s", "copy of 64 MB past the caches, huge pages")           \
     X(READ, "GB/s", "read of 64 MB per thread")                                   \
-    X(READ_HUGE, "GB/s", "read of 64 MB per thread, huge pages")
+    X(READ_HUGE, "GB/s", "read of 64 MB per thread, huge pages")                  \
+    X(READ_WEIGHTS, "GB/s", "read of 512 MB, huge pages")
 
 enum ceiling_kind {
 #define X(name, unit, what) CEILING_##name,

@@ -24,6 +24,11 @@ static void *counted(void *user, void *ptr, size_t old_size, size_t new_size)
 
 rlx_graph *job_begin(struct job *j, int threads)
 {
+    return job_begin_on(j, threads, "cpu");
+}
+
+rlx_graph *job_begin_on(struct job *j, int threads, const char *device)
+{
     rlx_error err;
     rlx_graph *g;
 
@@ -31,7 +36,7 @@ rlx_graph *job_begin(struct job *j, int threads)
     j->allocator.user = &j->allocations;
     rlx_context_desc desc = {.allocator = &j->allocator, .threads = threads};
     check(rlx_context_create(RLX_VERSION, &desc, &j->ctx, &err), &err);
-    check(rlx_device_open(j->ctx, rlx_cstr("cpu"), &j->dev, &err), &err);
+    check(rlx_device_open(j->ctx, rlx_cstr(device), &j->dev, &err), &err);
     check(rlx_graph_create(j->ctx, &g, &err), &err);
     return g;
 }
@@ -92,6 +97,13 @@ void job_open(struct job *j, rlx_graph *g)
 
     check(rlx_model_create(g, &j->model, &err), &err);
     set_params(j);
+    job_open_filled(j);
+}
+
+void job_open_filled(struct job *j)
+{
+    rlx_error err;
+
     double start = now();
     check(rlx_session_create(j->model, j->dev, NULL, &j->session, &err), &err);
     j->compile = now() - start;

@@ -25,9 +25,12 @@ void check(rlx_status s, const rlx_error *err);
 
 /* The device, and an empty graph for it. */
 rlx_graph *job_begin(struct job *j, int threads);
+rlx_graph *job_begin_on(struct job *j, int threads, const char *device); /* "cpu:avx512" */
 /* The graph becomes a session, its params and states filled by their names (values_fill). */
 void job_open(struct job *j, rlx_graph *g);
-/* The same with input 0 bound to values of its own, and output 0 wanted. */
+/* The same for a job whose params the caller has filled. */
+void job_open_filled(struct job *j);
+/* job_open with input 0 bound to values of its own, and output 0 wanted. */
 void job_open_network(struct job *j, rlx_graph *g);
 void job_call(void *job); /* one run */
 struct side job_side(struct job *j);

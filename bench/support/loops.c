@@ -85,6 +85,31 @@ void loop_fma_f32(void)
         fma_256();
 }
 
+const char *loop_vnni_missing(void)
+{
+    if (has_512() && __builtin_cpu_supports("avx512vnni"))
+        return NULL;
+    return "the processor has no AVX-512 VNNI";
+}
+
+double loop_vnni_i8_ops(void)
+{
+    return 2.0 * FMA_STEPS * CHAINS * 64;
+}
+
+__attribute__((target("avx512f,avx512vnni"))) void loop_vnni_i8(void)
+{
+    __m512i sum[CHAINS], a = _mm512_set1_epi8(1), b = _mm512_set1_epi8(2);
+
+    for (int i = 0; i < CHAINS; i++)
+        sum[i] = _mm512_set1_epi32(i);
+    for (int step = 0; step < FMA_STEPS; step++)
+#pragma GCC unroll 20
+        for (int i = 0; i < CHAINS; i++)
+            sum[i] = _mm512_dpbusd_epi32(sum[i], a, b);
+    keep(sum);
+}
+
 /* ---- copies ---- */
 
 const char *loop_stream_missing(void)
@@ -122,8 +147,9 @@ const char *loop_amx_missing(void)
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
     unsigned a, b, c, d;
 
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & 1u << 22) || !(d & 1u << 24))
-        return "the processor has no AMX with bf16";
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & 1u << 22) || !(d & 1u << 24) ||
+        !(d & 1u << 25))
+        return "the processor has no AMX with bf16 and int8";
     if (syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) != 0)
         return "the system does not grant AMX";
     return NULL;
@@ -134,10 +160,18 @@ double loop_amx_bf16_flops(void)
     return (double)AMX_PASSES * AMX_STEPS * 4 * (2.0 * 16 * 16 * 32);
 }
 
+double loop_amx_i8_ops(void)
+{
+    return 2 * loop_amx_bf16_flops();
+}
+
 #define TILE_DOT(sum, a, b) "tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sum "\n\t"
+#define TILE_I8(sum, a, b) "tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #sum "\n\t"
 #define TILE_LOAD(tile, pointer) "tileloadd (%" #pointer ",%1,1), %%tmm" #tile "\n\t"
 #define TILE_ZERO(tile) "tilezero %%tmm" #tile "\n\t"
 #define TILE_DOTS TILE_DOT(0, 4, 6) TILE_DOT(1, 4, 7) TILE_DOT(2, 5, 6) TILE_DOT(3, 5, 7)
+#define TILE_I8S TILE_I8(0, 4, 6) TILE_I8(1, 4, 7) TILE_I8(2, 5, 6) TILE_I8(3, 5, 7)
+#define TILE_LOADS TILE_LOAD(4, 0) TILE_LOAD(6, 2) TILE_LOAD(7, 3) TILE_LOAD(5, 4)
 
 static void tiles_begin(void)
 {
@@ -162,8 +196,7 @@ void loop_amx_bf16(const void *panel, bool loads)
         for (int step = 0; step < AMX_STEPS; step++) {
             const unsigned char *at = p + (size_t)step * 4 * TILE_BYTES;
             if (loads)
-                __asm__ volatile(TILE_LOAD(4, 0) TILE_LOAD(6, 2) TILE_LOAD(7, 3) TILE_LOAD(5, 4)
-                                     TILE_DOTS
+                __asm__ volatile(TILE_LOADS TILE_DOTS
                                  :
                                  : "r"(at), "r"(row), "r"(at + TILE_BYTES),
                                    "r"(at + 2 * TILE_BYTES), "r"(at + 3 * TILE_BYTES)
@@ -172,6 +205,24 @@ void loop_amx_bf16(const void *panel, bool loads)
                 __asm__ volatile(TILE_DOTS : : : "memory");
         }
     }
+    __asm__ volatile("tilerelease" : : : "memory");
+}
+
+void loop_amx_i8(const void *panel)
+{
+    const unsigned char *p = panel;
+    const size_t row = 64;
+
+    tiles_begin();
+    for (int pass = 0; pass < AMX_PASSES; pass++)
+        for (int step = 0; step < AMX_STEPS; step++) {
+            const unsigned char *at = p + (size_t)step * 4 * TILE_BYTES;
+            __asm__ volatile(TILE_LOADS TILE_I8S
+                             :
+                             : "r"(at), "r"(row), "r"(at + TILE_BYTES), "r"(at + 2 * TILE_BYTES),
+                               "r"(at + 3 * TILE_BYTES)
+                             : "memory");
+        }
     __asm__ volatile("tilerelease" : : : "memory");
 }
 
@@ -216,5 +267,29 @@ double loop_amx_bf16_flops(void)
 void loop_amx_bf16(const void *panel, bool loads)
 {
     (void)panel, (void)loads;
+}
+
+double loop_amx_i8_ops(void)
+{
+    return 1;
+}
+
+void loop_amx_i8(const void *panel)
+{
+    (void)panel;
+}
+
+const char *loop_vnni_missing(void)
+{
+    return not_here;
+}
+
+double loop_vnni_i8_ops(void)
+{
+    return 1;
+}
+
+void loop_vnni_i8(void)
+{
 }
 #endif
