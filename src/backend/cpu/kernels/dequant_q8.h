@@ -111,8 +111,10 @@ enum q8_row_kind q8_encode_row(const struct q8_weight *w, const float *x, void *
 
 /* ---- w as codes (dequant_q8_codes.c) ------------------------------------------------------- */
 
-/* One block: block_elems codes, and per group a scale and a min; element = scale * code + min. */
-typedef void (*q8_codes_fn)(const uint8_t *block, int8_t *code, float *scale, float *min);
+/* Blocks of a row: the codes of their elements, and per group a scale and a min;
+ * element = scale * code + min. */
+typedef void (*q8_codes_fn)(const uint8_t *b, int64_t blocks, int8_t *code, float *scale,
+                            float *min);
 
 #define q8_codes_of CPU_NAME(q8_codes_of)
 #define q8_group_of CPU_NAME(q8_group_of)

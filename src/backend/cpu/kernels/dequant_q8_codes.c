@@ -1,14 +1,26 @@
 /* dequant_q8_codes.c: blocks of packed weights as codes of a byte, with a scale and a min for every
- * 16 or 32 of them (dequant_q8.h, ops-special 1.4). */
+ * 16 or 32 of them (dequant_q8.h, ops-special 1.4).
+ *
+ * Each format is a function for one block, in loops that become vector code; the table's functions
+ * run it over the blocks of a row. */
 #include "backend/cpu/kernels/dequant_q8.h"
 
 #include <float.h>
 
 #include "rlx/graph.h"
 
-static float f16_at(const uint8_t *p)
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+static inline float f16_at(const uint8_t *p)
 {
-    return f16_to_f32((uint16_t)(p[0] | p[1] << 8));
+    uint16_t h = (uint16_t)(p[0] | p[1] << 8);
+#if defined(__F16C__)
+    return _cvtsh_ss(h);
+#else
+    return f16_to_f32(h);
+#endif
 }
 
 static const int8_t uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
@@ -16,13 +28,18 @@ static const int8_t uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
 
 /* ---- blocks of 32 -------------------------------------------------------------------------- */
 
+typedef uint8_t bytes_16 __attribute__((vector_size(16))); /* every processor has these */
+
 /* Low halves of 16 bytes, then high halves. */
-static inline void nibbles(const uint8_t *qs, int less, int8_t *code)
+static inline void nibbles(const uint8_t *qs, uint8_t less, int8_t *code)
 {
-    for (int i = 0; i < 16; i++) {
-        code[i] = (int8_t)((qs[i] & 15) - less);
-        code[16 + i] = (int8_t)((qs[i] >> 4) - less);
-    }
+    bytes_16 both, low, high;
+
+    memcpy(&both, qs, sizeof both);
+    low = (both & 15) - less;
+    high = (both >> 4) - less;
+    memcpy(code, &low, sizeof low);
+    memcpy(code + 16, &high, sizeof high);
 }
 
 /* The fifth bits of 32 codes, one per bit. */
@@ -32,21 +49,21 @@ static inline void fifth_bits(const uint8_t *qh, int8_t *code)
         code[i] = (int8_t)(code[i] + (qh[i / 8] >> i % 8 & 1) * 16);
 }
 
-static void q4_0(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q4_0(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     nibbles(b + 2, 8, code);
     *scale = f16_at(b);
     *min = 0;
 }
 
-static void q4_1(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q4_1(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     nibbles(b + 4, 0, code);
     *scale = f16_at(b);
     *min = f16_at(b + 2);
 }
 
-static void q5_0(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q5_0(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     nibbles(b + 6, 16, code);
     fifth_bits(b + 2, code);
@@ -54,7 +71,7 @@ static void q5_0(const uint8_t *b, int8_t *code, float *scale, float *min)
     *min = 0;
 }
 
-static void q5_1(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q5_1(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     nibbles(b + 8, 0, code);
     fifth_bits(b + 4, code);
@@ -62,27 +79,27 @@ static void q5_1(const uint8_t *b, int8_t *code, float *scale, float *min)
     *min = f16_at(b + 2);
 }
 
-static void q8_0(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q8_0(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     memcpy(code, b + 2, 32);
     *scale = f16_at(b);
     *min = 0;
 }
 
-static void q8_1(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q8_1(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     memcpy(code, b + 4, 32);
     *scale = f16_at(b);
     *min = 0;
 }
 
-static void look_up(int8_t *code, int n)
+static inline void look_up(int8_t *code, int n)
 {
     for (int i = 0; i < n; i++)
         code[i] = uneven[code[i]];
 }
 
-static void iq4_nl(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void iq4_nl(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     nibbles(b + 2, 0, code);
     look_up(code, 32);
@@ -101,7 +118,7 @@ static inline void crumbs(const uint8_t *qs, int8_t *code)
                 code[128 * half + 32 * part + i] = (int8_t)(qs[32 * half + i] >> 2 * part & 3);
 }
 
-static void q2_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q2_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     float d = f16_at(b + 80), dmin = f16_at(b + 82);
 
@@ -112,7 +129,7 @@ static void q2_k(const uint8_t *b, int8_t *code, float *scale, float *min)
     }
 }
 
-static void q3_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q3_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     const uint8_t *hmask = b, *sc = b + 96;
     float d = f16_at(b + 108);
@@ -130,7 +147,7 @@ static void q3_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 }
 
 /* Six-bit scales and offsets of eight sub-blocks, in twelve bytes. */
-static void scales_6(const uint8_t *b, float *scale, float *min)
+static inline void scales_6(const uint8_t *b, float *scale, float *min)
 {
     float d = f16_at(b), dmin = f16_at(b + 2);
     const uint8_t *sc = b + 4;
@@ -152,13 +169,13 @@ static inline void nibbles_k(const uint8_t *qs, int8_t *code)
         }
 }
 
-static void q4_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q4_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     nibbles_k(b + 16, code);
     scales_6(b, scale, min);
 }
 
-static void q5_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q5_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     nibbles_k(b + 48, code);
     for (int j = 0; j < 8; j++)
@@ -167,7 +184,7 @@ static void q5_k(const uint8_t *b, int8_t *code, float *scale, float *min)
     scales_6(b, scale, min);
 }
 
-static void q6_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q6_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     float d = f16_at(b + 208);
 
@@ -189,7 +206,7 @@ static void q6_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 }
 
 /* Elements that overflow are no multiples of the scale any more: NaN marks the result. */
-static void q8_k(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void q8_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     uint32_t bits;
     float d;
@@ -205,7 +222,7 @@ static void q8_k(const uint8_t *b, int8_t *code, float *scale, float *min)
     }
 }
 
-static void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *min)
+static inline void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     float d = f16_at(b);
 
@@ -220,16 +237,41 @@ static void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *min)
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
+/* X(word, elements, bytes, elements of a group, are there mins?) */
+#define EACH_SCHEME(X)           \
+    X(q4_0, 32, 18, 32, false)   \
+    X(q4_1, 32, 20, 32, true)    \
+    X(q5_0, 32, 22, 32, false)   \
+    X(q5_1, 32, 24, 32, true)    \
+    X(q8_0, 32, 34, 32, false)   \
+    X(q8_1, 32, 36, 32, false)   \
+    X(iq4_nl, 32, 18, 32, false) \
+    X(q2_k, 256, 84, 16, true)   \
+    X(q3_k, 256, 110, 16, false) \
+    X(q4_k, 256, 144, 32, true)  \
+    X(q5_k, 256, 176, 32, true)  \
+    X(q6_k, 256, 210, 16, false) \
+    X(q8_k, 256, 292, 32, false) \
+    X(iq4_xs, 256, 136, 32, false)
+
+#define CODES(word, elems, bytes, group, with_min)                                         \
+    static void codes_##word(const uint8_t *b, int64_t blocks, int8_t *code, float *scale, \
+                             float *min)                                                   \
+    {                                                                                      \
+        for (int64_t i = 0; i < blocks; i++)                                               \
+            word(b + i * (bytes), code + i * (elems), scale + i * ((elems) / (group)),     \
+                 min + i * ((elems) / (group)));                                           \
+    }
+EACH_SCHEME(CODES)
+
 static const struct {
     q8_codes_fn codes;
     int8_t group;
     bool with_min;
 } table[] = {
-#define ROW(word, group, with_min) [RLX_QUANT_SCHEME_##word] = {word, group, with_min}
-    ROW(q4_0, 32, false),   ROW(q4_1, 32, true),    ROW(q5_0, 32, false), ROW(q5_1, 32, true),
-    ROW(q8_0, 32, false),   ROW(q8_1, 32, false),   ROW(q2_k, 16, true),  ROW(q3_k, 16, false),
-    ROW(q4_k, 32, true),    ROW(q5_k, 32, true),    ROW(q6_k, 16, false), ROW(q8_k, 32, false),
-    ROW(iq4_nl, 32, false), ROW(iq4_xs, 32, false),
+#define ROW(word, elems, bytes, group, with_min) \
+    [RLX_QUANT_SCHEME_##word] = {codes_##word, group, with_min},
+    EACH_SCHEME(ROW)
 #undef ROW
 };
 

@@ -1,46 +1,98 @@
-/* dequant_q8_panels.c: packed rows of w as panels of codes (dequant_q8.h). */
+/* dequant_q8_panels.c: packed rows of w as panels of codes (dequant_q8.h).
+ *
+ * Sixteen rows become codes in a buffer, some hundred elements at a time; then four elements of one
+ * row, of the next row and so on are brought together: a matrix of 16 x 16 words, transposed. */
 #include "backend/cpu/kernels/dequant_q8.h"
 
 #ifdef Q8_VNNI
 
-/* One block of a column. */
-struct column {
-    _Alignas(64) int8_t code[256];
-    float scale[16], min[16];
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { CHUNK = 256, GROUPS = CHUNK / 16 }; /* elements at a time, and groups of them at most */
+
+struct columns {
+    _Alignas(64) int8_t code[Q8_LINES][CHUNK];
+    float scale[Q8_LINES][GROUPS], min[Q8_LINES][GROUPS];
 };
 
-/* Its groups, into lane `col` of a panel. */
-static void put_column(const struct column *from, int64_t col, int64_t elems, int64_t group,
-                       uint32_t flip, char *to)
+/* Rows of 64 bytes, `apart` bytes from one another; out[i] has word i of each. */
+INLINE void transpose(const void *rows, int64_t apart, __m512i *out)
 {
-    for (int64_t i = 0, g = 0; i < elems; i += group, g++, to += q8_w_step(group)) {
-        float *scale = (float *)(void *)(to + Q8_LINES * group);
-        for (int64_t k = 0; k < group; k += 4) {
-            uint32_t four;
-            memcpy(&four, from->code + i + k, sizeof four);
-            four ^= flip;
-            memcpy(to + k * Q8_LINES + 4 * col, &four, sizeof four);
-        }
-        scale[col] = from->scale[g];
-        scale[Q8_LINES + col] = from->min[g];
+    const char *from = rows;
+    __m512i a[16], b[16];
+
+    for (int i = 0; i < 16; i++)
+        a[i] = _mm512_load_si512(from + i * apart);
+    for (int i = 0; i < 16; i += 2) { /* pairs of rows: words 0 1, and 2 3, of every four */
+        b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
     }
+    for (int i = 0; i < 16; i += 4) { /* four rows: words 0, 1, 2, 3 of every four */
+        a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
+        a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
+        a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
+        a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
+    }
+    for (int i = 0; i < 4; i++) { /* eight rows, then all */
+        b[i] = _mm512_shuffle_i32x4(a[i], a[i + 4], 0x88);
+        b[i + 4] = _mm512_shuffle_i32x4(a[i], a[i + 4], 0xdd);
+        b[i + 8] = _mm512_shuffle_i32x4(a[i + 8], a[i + 12], 0x88);
+        b[i + 12] = _mm512_shuffle_i32x4(a[i + 8], a[i + 12], 0xdd);
+    }
+    for (int i = 0; i < 4; i++) {
+        out[i] = _mm512_shuffle_i32x4(b[i], b[i + 8], 0x88);
+        out[i + 8] = _mm512_shuffle_i32x4(b[i], b[i + 8], 0xdd);
+        out[i + 4] = _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0x88);
+        out[i + 12] = _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0xdd);
+    }
+}
+
+/* Codes of `elems` elements, a multiple of 32, to the panel's groups. */
+INLINE void put_codes(const struct columns *c, int64_t elems, int64_t group, __m512i flip, char *to)
+{
+    for (int64_t k = 0; k < elems; k += 64) {
+        __m512i word[16];
+        int64_t words = cpu_min_i64(64, elems - k) / 4;
+        transpose(&c->code[0][k], CHUNK, word);
+        for (int64_t i = 0; i < words; i++) {
+            int64_t at = k + 4 * i;
+            _mm512_store_si512(to + at / group * q8_w_step(group) + at % group * Q8_LINES,
+                               _mm512_xor_si512(word[i], flip));
+        }
+    }
+}
+
+INLINE void put_numbers(const float (*from)[GROUPS], int64_t groups, int64_t step, char *to)
+{
+    __m512i word[16];
+
+    transpose(from, sizeof *from, word);
+    for (int64_t g = 0; g < groups; g++)
+        _mm512_store_si512(to + g * step, word[g]);
 }
 
 void q8_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, bool unsigned_, char *to)
 {
     q8_codes_fn codes = q8_codes_of(w->scheme);
-    int64_t bytes = w->block_elems / w->group * q8_w_step(w->group);
-    uint32_t flip = unsigned_ ? 0x80808080u : 0;
-    struct column column;
+    const __m512i flip = _mm512_set1_epi8(unsigned_ ? (char)0x80 : 0);
+    int64_t step = q8_w_step(w->group), most = CHUNK / w->block_elems;
+    struct columns c;
 
-    for (int64_t b = 0; b < w->blocks; b++, to += bytes) {
-        for (int64_t i = 0; i < cols; i++) {
-            codes(q8_row(w, col + i) + b * w->block_bytes, column.code, column.scale, column.min);
-            put_column(&column, i, w->block_elems, w->group, flip, to);
-        }
-        memset(&column, 0, sizeof column);
-        for (int64_t i = cols; i < Q8_LINES; i++)
-            put_column(&column, i, w->block_elems, w->group, 0, to);
+    memset(&c, 0, sizeof c); /* columns past the last stay so */
+    for (int64_t b = 0, blocks; b < w->blocks; b += blocks) {
+        blocks = cpu_min_i64(most, w->blocks - b);
+        int64_t elems = blocks * w->block_elems, groups = elems / w->group;
+        for (int64_t i = 0; i < cols; i++)
+            codes(q8_row(w, col + i) + b * w->block_bytes, blocks, c.code[i], c.scale[i], c.min[i]);
+        if (w->group == 32)
+            put_codes(&c, elems, 32, flip, to);
+        else
+            put_codes(&c, elems, 16, flip, to);
+        put_numbers(c.scale, groups, step, to + Q8_LINES * w->group);
+        put_numbers(c.min, groups, step, to + Q8_LINES * (w->group + 4));
+        to += groups * step;
     }
 }
 

@@ -67,7 +67,7 @@ static void plain(const struct q8_few *f, int64_t begin, int64_t end)
         float sum[Q8_FEW] = {0};
         cpu_prefetch(at + w->row_bytes, w->row_bytes);
         for (int64_t i = 0; i < w->blocks; i++, at += w->block_bytes) {
-            codes(at, b.code, b.scale, b.min);
+            codes(at, 1, b.code, b.scale, b.min);
             for (int64_t r = 0; r < f->rows; r++) {
                 const struct q8_run *x = f->x[r];
                 sum[r] += block_dot(&b, x + i * (w->block_elems / 32), w->block_elems, w->group,

@@ -91,9 +91,10 @@ void q8_tile_run(const struct q8_tile *t)
 
 #define USES_AMX __attribute__((target("amx-tile,amx-int8")))
 
-#define TILE_LOAD(t, from, stride)                                                                 \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((int64_t)(stride)) : "memor" \
-                                                                                           "y")
+#define TILE_LOAD(t, from, stride)                                                       \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((int64_t)(stride)) \
+                     : "memor"                                                           \
+                       "y")
 #define TILE_STORE(t, to) \
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((int64_t)64) : "memory")
 #define TILE_ZERO(t) __asm__ volatile("tilezero %%tmm" #t ::)

@@ -6,7 +6,52 @@
 
 #include "rlx/graph.h"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 /* ---- runs ---------------------------------------------------------------------------------- */
+
+#ifdef Q8_VNNI
+
+static inline uint32_t largest_bits(const float *x, int64_t n)
+{
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+    __m512i most = _mm512_setzero_si512();
+
+    for (int64_t i = 0; i < n; i += 16)
+        most = _mm512_max_epi32(most, _mm512_and_si512(_mm512_loadu_si512(x + i), magnitude));
+    return (uint32_t)_mm512_reduce_max_epi32(most);
+}
+
+/* No product is so far beyond 127 that it would be rounded to 128. */
+static inline void codes_away(const float *x, float inverse, int8_t *code)
+{
+    const __m512i half = _mm512_set1_epi32(0x3effffff), sign = _mm512_set1_epi32(INT32_MIN);
+
+    for (int64_t i = 0; i < 32; i += 16) {
+        __m512 v = _mm512_mul_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(inverse));
+        __m512i h = _mm512_ternarylogic_epi32(half, _mm512_castps_si512(v), sign, 0xf8);
+        __m512i q = _mm512_cvttps_epi32(_mm512_add_ps(v, _mm512_castsi512_ps(h)));
+        _mm_storeu_si128((void *)(code + i), _mm512_cvtsepi32_epi8(q));
+    }
+}
+
+static inline void codes_even(const float *x, float t, int8_t *code)
+{
+    for (int64_t i = 0; i < 256; i += 16) {
+        __m512 v = _mm512_mul_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(t));
+        __m512i q = _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+        _mm_storeu_si128((void *)(code + i), _mm512_cvtsepi32_epi8(q));
+    }
+}
+
+static inline float through_f16(float d)
+{
+    return _cvtsh_ss(_cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT));
+}
+
+#else
 
 /* Bits of the largest magnitude: as integers, NaN and infinity are larger than all numbers. */
 static uint32_t largest_bits(const float *x, int64_t n)
@@ -18,11 +63,6 @@ static uint32_t largest_bits(const float *x, int64_t n)
         most = bits > most ? bits : most;
     }
     return most;
-}
-
-static bool is_finite_bits(uint32_t bits)
-{
-    return bits < 0x7f800000u;
 }
 
 /* Halves go away from zero. What is added is the number below one half: with one half itself the
@@ -46,12 +86,24 @@ static void codes_even(const float *x, float t, int8_t *code)
     }
 }
 
+static inline float through_f16(float d)
+{
+    return f16_to_f32(f32_to_f16(d));
+}
+
+#endif
+
+static bool is_finite_bits(uint32_t bits)
+{
+    return bits < 0x7f800000u;
+}
+
 /* 32 codes and their scale, as f16 holds it. A scale of zero has codes of zero; one that is NaN
  * says that the run is not finite. */
 static float encode_32(const float *x, int8_t *code)
 {
     uint32_t most = largest_bits(x, 32);
-    float d = half_bits_f32(most) / 127, scale = f16_to_f32(f32_to_f16(d));
+    float d = half_bits_f32(most) / 127, scale = through_f16(d);
 
     if (!is_finite_bits(most))
         scale = NAN;
@@ -65,32 +117,35 @@ static float encode_32(const float *x, int8_t *code)
 static float encode_256(const float *x, int8_t *code)
 {
     uint32_t most = largest_bits(x, 256);
-    float a = 0, t, scale;
-    bool found = false;
+    float t = 0, scale = is_finite_bits(most) ? 0 : NAN;
+    int64_t first = 0;
 
-    memset(code, 0, 256);
-    if (!is_finite_bits(most))
-        return NAN;
-    if (most == 0)
-        return 0;
-    for (int64_t i = 0; i < 256 && !found; i++) {
-        found = (half_f32_bits(x[i]) & 0x7fffffffu) == most;
-        a = x[i];
+    if (is_finite_bits(most) && most != 0) {
+        while ((half_f32_bits(x[first]) & 0x7fffffffu) != most)
+            first++;
+        t = -127 / x[first];
+        scale = 1 / t;
     }
-    t = -127 / a;
-    scale = 1 / t;
-    if (scale != 0)
+    if (scale != 0 && scale == scale)
         codes_even(x, t, code);
+    else
+        memset(code, 0, 256);
     return scale;
 }
 
-static int16_t sum_16(const int8_t *code)
+static inline int16_t sum_16(const int8_t *code)
 {
+#if defined(__SSE2__) /* an instruction that sums bytes, unsigned ones */
+    __m128i all = _mm_loadu_si128((const void *)code);
+    __m128i half = _mm_sad_epu8(_mm_xor_si128(all, _mm_set1_epi8((char)0x80)), _mm_setzero_si128());
+    return (int16_t)(_mm_extract_epi16(half, 0) + _mm_extract_epi16(half, 4) - 16 * 128);
+#else
     int32_t sum = 0;
 
     for (int i = 0; i < 16; i++)
         sum += code[i];
     return (int16_t)sum;
+#endif
 }
 
 /* ---- what rows come to --------------------------------------------------------------------- */
@@ -268,39 +323,53 @@ enum q8_row_kind q8_encode_row(const struct q8_weight *w, const float *x, void *
 
 /* ---- panels of 16 rows --------------------------------------------------------------------- */
 
-/* One row's groups of one block. NULL: of no row. */
-static float pack_block(const struct q8_weight *w, const float *x, int64_t row, char *to)
+/* One row's groups of one block, from its codes. */
+static inline void put_block(const int8_t *code, float scale, int64_t elems, int64_t group,
+                             int64_t row, char *to)
 {
-    int64_t step = q8_x_step(w->group);
-    int8_t code[256] = {0};
-    float d = 0;
-
-    if (x)
-        d = w->block_elems == 32 ? encode_32(x, code) : encode_256(x, code);
-    for (int64_t i = 0; i < w->block_elems; i += w->group, to += step) {
-        float *scale = (float *)(void *)(to + Q8_LINES * w->group);
-        int32_t *offset = (int32_t *)(void *)(scale + 2 * Q8_LINES);
-        int32_t sum = sum_16(code + i) + (w->group == 32 ? sum_16(code + i + 16) : 0);
-        memcpy(to + row * w->group, code + i, (size_t)w->group);
-        scale[row] = d;
-        scale[Q8_LINES + row] = d * (float)sum;
+    for (int64_t i = 0; i < elems; i += group, to += q8_x_step(group)) {
+        float *scales = (float *)(void *)(to + Q8_LINES * group);
+        int32_t *offset = (int32_t *)(void *)(scales + 2 * Q8_LINES);
+        int32_t sum = sum_16(code + i) + (group == 32 ? sum_16(code + i + 16) : 0);
+        memcpy(to + row * group, code + i, (size_t)group);
+        scales[row] = scale;
+        scales[Q8_LINES + row] = scale * (float)sum;
         offset[row] = -128 * sum;
     }
-    return d;
+}
+
+static void no_row(const struct q8_weight *w, int64_t row, char *to)
+{
+    const int8_t code[256] = {0};
+
+    for (int64_t i = 0; i < w->k; i += 32, to += 32 / w->group * q8_x_step(w->group))
+        put_block(code, 0, 32, w->group, row, to);
+}
+
+static enum q8_row_kind one_row(const struct q8_weight *w, const float *x, int64_t row, char *to)
+{
+    enum q8_row_kind kind = Q8_ROW_PLAIN;
+    int64_t bytes = w->block_elems / w->group * q8_x_step(w->group);
+    int8_t code[256];
+
+    for (int64_t b = 0; b < w->blocks; b++, x += w->block_elems, to += bytes) {
+        float scale = w->block_elems == 32 ? encode_32(x, code) : encode_256(x, code);
+        kind = worse(kind, kind_of(scale));
+        if (w->block_elems == 32)
+            put_block(code, scale, 32, 32, row, to);
+        else if (w->group == 32)
+            put_block(code, scale, 256, 32, row, to);
+        else
+            put_block(code, scale, 256, 16, row, to);
+    }
+    return kind;
 }
 
 void q8_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
                uint8_t *kind)
 {
-    int64_t bytes = w->block_elems / w->group * q8_x_step(w->group);
-
-    for (int64_t r = 0; r < Q8_LINES; r++) {
-        enum q8_row_kind is = Q8_ROW_PLAIN;
-        for (int64_t b = 0; b < w->blocks; b++) {
-            const float *x = r < rows ? row[r] + b * w->block_elems : NULL;
-            is = worse(is, kind_of(pack_block(w, x, r, to + b * bytes)));
-        }
-        if (r < rows)
-            kind[r] = (uint8_t)is;
-    }
+    for (int64_t r = 0; r < rows; r++)
+        kind[r] = (uint8_t)one_row(w, row[r], r, to);
+    for (int64_t r = rows; r < Q8_LINES; r++)
+        no_row(w, r, to);
 }
