@@ -39,24 +39,28 @@ INLINE void close_sums(const __m512 *sum, float *to)
 
 /* ---- AVX-512 ------------------------------------------------------------------------------- */
 
-INLINE void group_vnni(const char *x, const char *w, int64_t group, __m512 *sum)
+/* Rows `from` to `from` + 8. Eight sums grow side by side: one after the other, they would wait for
+ * themselves. */
+INLINE void eight_vnni(const char *x, const char *w, int64_t group, int from, __m512 *sum)
 {
-    const float *x_scale = x_scales(x, group);
+    const float *x_scale = x_scales(x, group) + from;
     const int32_t *offset = (const int32_t *)(const void *)(x_scale + 2 * Q8_LINES);
     __m512 scale = _mm512_load_ps(w + Q8_LINES * group);
+    __m512i dot[8];
 
-    UNROLL for (int r = 0; r < Q8_LINES; r++)
-    {
-        __m512i dot = _mm512_set1_epi32(offset[r]);
-        UNROLL for (int64_t k = 0; k < group / 4; k++)
-        {
+    UNROLL for (int r = 0; r < 8; r++)
+        dot[r] = _mm512_set1_epi32(offset[r]);
+    UNROLL for (int64_t k = 0; k < group / 4; k++) {
+        __m512i codes = _mm512_load_si512(w + 64 * k);
+        UNROLL for (int r = 0; r < 8; r++) {
             int32_t four;
-            memcpy(&four, x + r * group + 4 * k, sizeof four);
-            dot = _mm512_dpbusd_epi32(dot, _mm512_load_si512(w + 64 * k), _mm512_set1_epi32(four));
+            memcpy(&four, x + (from + r) * group + 4 * k, sizeof four);
+            dot[r] = _mm512_dpbusd_epi32(dot[r], codes, _mm512_set1_epi32(four));
         }
-        sum[r] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot), scale),
-                                 _mm512_set1_ps(x_scale[r]), sum[r]);
     }
+    UNROLL for (int r = 0; r < 8; r++)
+        sum[from + r] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot[r]), scale),
+                                        _mm512_set1_ps(x_scale[r]), sum[from + r]);
 }
 
 INLINE void tile_vnni(const struct q8_tile *t, int64_t group, bool with_min)
@@ -66,7 +70,8 @@ INLINE void tile_vnni(const struct q8_tile *t, int64_t group, bool with_min)
 
     open_sums(sum);
     for (int64_t g = 0; g < t->groups; g++, x += q8_x_step(group), w += q8_w_step(group)) {
-        group_vnni(x, w, group, sum);
+        eight_vnni(x, w, group, 0, sum);
+        eight_vnni(x, w, group, 8, sum);
         if (with_min)
             add_mins(w, x_scales(x, group), group, sum);
     }
