@@ -15,7 +15,9 @@ enum {
     PANEL_BYTES = 512 << 10, /* of the panels that a thread makes at a time */
     PANELS_MOST = 4,
     ROWS_AT_ONCE = 512, /* that they are made for */
-    CODE_PARTS = 8      /* tasks that code the rows of a group of few */
+    ROWS_WIDE = 256,    /* whose sums are in the cache together */
+    SUMS_WIDE = ROWS_WIDE * Q8_LINES * 4,
+    CODE_PARTS = 8 /* tasks that code the rows of a group of few */
 };
 
 struct q8_job {
@@ -94,8 +96,13 @@ static int64_t x_bytes(const struct q8_job *j)
 /* Never less for a longer k, though fewer panels. */
 static int64_t w_panels_bytes(const struct q8_job *j)
 {
-    int64_t most = cpu_min_i64(PANELS_MOST * j->w_bytes, PANEL_BYTES);
-    return few_rows() == Q8_FEW ? gemm_up(cpu_max_i64(most, j->w_bytes), 64) : 0;
+    int64_t most = cpu_min_i64(PANELS_MOST * j->w_bytes, PANEL_BYTES), wide = 0;
+
+#ifdef GEMM_AMX
+    if (j->w.block_elems == 256)
+        wide = j->w.blocks * Q8_WIDE_W + SUMS_WIDE;
+#endif
+    return few_rows() == Q8_FEW ? gemm_up(cpu_max_i64(most, cpu_max_i64(j->w_bytes, wide)), 64) : 0;
 }
 
 uint64_t dequant_q8_scratch(const struct cpu_call *c)
@@ -231,6 +238,19 @@ struct many {
     const struct expert_group *group;
 };
 
+#ifdef GEMM_AMX
+static bool is_wide(const struct q8_job *j)
+{
+    return j->amx && j->w.block_elems == 256;
+}
+
+/* The panel that begins with the group's row `i`. It takes no more room than the other kind. */
+static char *wide_panel(const struct q8_job *j, const struct expert_group *g, int64_t i)
+{
+    return coded(j, g, 0) + i / Q8_LINES * j->w.blocks * Q8_WIDE_X;
+}
+#endif
+
 static void code_many(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct many *m = ctx;
@@ -242,6 +262,13 @@ static void code_many(void *ctx, int64_t begin, int64_t end, int worker)
         int64_t first = p * Q8_LINES, rows = cpu_min_i64(Q8_LINES, g->rows - first);
         for (int64_t i = 0; i < rows; i++)
             row[i] = x_row(m->job, g->first + first + i);
+#ifdef GEMM_AMX
+        if (is_wide(m->job)) {
+            q8_wide_pack_x(&m->job->w, row, rows, wide_panel(m->job, g, first),
+                           m->job->kind + g->first + first);
+            continue;
+        }
+#endif
         q8_pack_x(&m->job->w, row, rows, coded(m->job, g, first), m->job->kind + g->first + first);
     }
 }
@@ -287,6 +314,27 @@ static void multiply(const struct many *m, const struct q8_weight *w, int64_t co
     }
 }
 
+#ifdef GEMM_AMX
+/* The same with blocks of 256 in tiles. */
+static void multiply_wide(const struct many *m, const struct q8_weight *w, int64_t col,
+                          int64_t begin, int64_t end, char *panel)
+{
+    const struct q8_job *j = m->job;
+    int64_t last = cpu_min_i64(col + j->panels * Q8_LINES, w->n);
+    float *sum = (float *)(void *)(panel + w->blocks * Q8_WIDE_W);
+
+    for (int64_t n = col; n < last; n += Q8_LINES) {
+        q8_wide_pack_w(w, n, cpu_min_i64(Q8_LINES, last - n), panel);
+        for (int64_t r = begin; r < end; r += ROWS_WIDE) {
+            int64_t rows = cpu_min_i64(ROWS_WIDE, end - r);
+            q8_wide_run(w, wide_panel(j, m->group, r), (rows + Q8_LINES - 1) / Q8_LINES, panel,
+                        sum);
+            store(j, w, sum, m->group->first + r, rows, n);
+        }
+    }
+}
+#endif
+
 /* One task: some columns and some rows of the group. */
 static void run_many(void *ctx, int64_t begin, int64_t end, int worker)
 {
@@ -296,13 +344,22 @@ static void run_many(void *ctx, int64_t begin, int64_t end, int worker)
     int64_t width = j->panels * Q8_LINES, parts = (w.n + width - 1) / width;
 
 #ifdef GEMM_AMX
-    if (j->amx)
+    if (is_wide(j))
+        amx_enter();
+    else if (j->amx)
         q8_amx_enter(w.group);
 #endif
     for (int64_t t = begin; t < end; t++) {
-        int64_t row = t / parts * ROWS_AT_ONCE;
-        multiply(m, &w, t % parts * width, row, cpu_min_i64(row + ROWS_AT_ONCE, m->group->rows),
-                 j->w_panels + worker * w_panels_bytes(j));
+        char *panel = j->w_panels + worker * w_panels_bytes(j);
+        int64_t row = t / parts * ROWS_AT_ONCE, col = t % parts * width;
+        int64_t last = cpu_min_i64(row + ROWS_AT_ONCE, m->group->rows);
+#ifdef GEMM_AMX
+        if (is_wide(j)) {
+            multiply_wide(m, &w, col, row, last, panel);
+            continue;
+        }
+#endif
+        multiply(m, &w, col, row, last, panel);
     }
 #ifdef GEMM_AMX
     if (j->amx)

@@ -13,7 +13,8 @@
  *     dequant_q8_rows.c    few rows of x: every row of w is read once, where it lies
  *     dequant_q8_vnni.c    the same for AVX-512
  *     dequant_q8_panels.c  many rows: w as panels of codes, used for all of them
- *     dequant_q8_tiles.c   its inner loops, AVX-512 and AMX */
+ *     dequant_q8_tiles.c   its inner loops, AVX-512 and AMX
+ *     dequant_q8_wide.c    the same for blocks of 256 and AMX, a block at a time */
 #ifndef CPU_DEQUANT_Q8_H
 #define CPU_DEQUANT_Q8_H
 
@@ -103,11 +104,13 @@ enum q8_row_kind {
 #define q8_form_of CPU_NAME(q8_form_of)
 #define q8_form_bytes CPU_NAME(q8_form_bytes)
 #define q8_encode_row CPU_NAME(q8_encode_row)
-#define q8_encode_panel CPU_NAME(q8_encode_panel)
+#define q8_encode_256 CPU_NAME(q8_encode_256)
 
 enum q8_form q8_form_of(int32_t scheme, int64_t block_elems); /* of few rows, at this level */
 int64_t q8_form_bytes(const struct q8_weight *w);             /* of a row in that form */
 enum q8_row_kind q8_encode_row(const struct q8_weight *w, const float *x, void *to);
+/* 256 codes, their scale, and what they make of a row that was `kind` so far. */
+float q8_encode_256(const float *x, int8_t *code, enum q8_row_kind *kind);
 
 /* ---- w as codes (dequant_q8_codes.c) ------------------------------------------------------- */
 
@@ -115,6 +118,16 @@ enum q8_row_kind q8_encode_row(const struct q8_weight *w, const float *x, void *
  * element = scale * code + min. */
 typedef void (*q8_codes_fn)(const uint8_t *b, int64_t blocks, int8_t *code, float *scale,
                             float *min);
+
+/* What scales and mins of a block of 256 are made of: scale = d * scale[g], min = -dmin * min[g].
+ */
+struct q8_factors {
+    float d, dmin;
+    int8_t scale[16], min[16];
+};
+
+#define q8_read_factors CPU_NAME(q8_read_factors)
+void q8_read_factors(int32_t scheme, const uint8_t *block, struct q8_factors *f);
 
 #define q8_codes_of CPU_NAME(q8_codes_of)
 #define q8_group_of CPU_NAME(q8_group_of)
@@ -186,6 +199,22 @@ void q8_tile_run(const struct q8_tile *t);
 #define q8_tile_run_amx CPU_NAME(q8_tile_run_amx)
 void q8_amx_enter(int64_t group); /* and amx_leave */
 void q8_tile_run_amx(const struct q8_tile *t);
+
+/* ---- many rows, blocks of 256, AMX (dequant_q8_wide.c) ------------------------------------- */
+
+/* Bytes of a block in panels of 16 rows of x and of 16 columns of w. */
+enum { Q8_WIDE_X = 5 * 1024 + 64, Q8_WIDE_W = 9 * 1024 + 128 };
+
+#define q8_wide_pack_x CPU_NAME(q8_wide_pack_x)
+#define q8_wide_pack_w CPU_NAME(q8_wide_pack_w)
+#define q8_wide_run CPU_NAME(q8_wide_run)
+
+void q8_wide_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
+                    uint8_t *kind);
+void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, char *to);
+/* `panels` panels of x times one of w; sum: [panels * 16][16]. Between amx_enter and amx_leave. */
+void q8_wide_run(const struct q8_weight *w, const char *x, int64_t panels, const char *panel,
+                 float *sum);
 #endif
 
 #endif

@@ -118,46 +118,110 @@ static inline void crumbs(const uint8_t *qs, int8_t *code)
                 code[128 * half + 32 * part + i] = (int8_t)(qs[32 * half + i] >> 2 * part & 3);
 }
 
+/* Six-bit scales and offsets of eight sub-blocks, in twelve bytes. */
+static inline void factors_6(const uint8_t *b, struct q8_factors *f)
+{
+    const uint8_t *sc = b + 4;
+
+    f->d = f16_at(b);
+    f->dmin = f16_at(b + 2);
+    for (int j = 0; j < 4; j++) {
+        f->scale[j] = (int8_t)(sc[j] & 63);
+        f->min[j] = (int8_t)(sc[j + 4] & 63);
+        f->scale[j + 4] = (int8_t)((sc[j + 8] & 15) | (sc[j] >> 6) << 4);
+        f->min[j + 4] = (int8_t)(sc[j + 8] >> 4 | (sc[j + 4] >> 6) << 4);
+    }
+}
+
+static inline void factors_q2_k(const uint8_t *b, struct q8_factors *f)
+{
+    f->d = f16_at(b + 80);
+    f->dmin = f16_at(b + 82);
+    for (int j = 0; j < 16; j++) {
+        f->scale[j] = (int8_t)(b[j] & 15);
+        f->min[j] = (int8_t)(b[j] >> 4);
+    }
+}
+
+static inline void factors_q3_k(const uint8_t *b, struct q8_factors *f)
+{
+    const uint8_t *sc = b + 96;
+
+    f->d = f16_at(b + 108);
+    for (int j = 0; j < 16; j++) {
+        int low = j < 8 ? sc[j] & 15 : sc[j - 8] >> 4;
+        int high = sc[8 + j % 4] >> 2 * (j / 4) & 3;
+        f->scale[j] = (int8_t)((low | high << 4) - 32);
+    }
+}
+
+static inline void factors_q6_k(const uint8_t *b, struct q8_factors *f)
+{
+    f->d = f16_at(b + 208);
+    memcpy(f->scale, b + 192, 16);
+}
+
+/* Elements that overflow are no multiples of the scale any more: NaN marks the result. */
+static inline void factors_q8_k(const uint8_t *b, struct q8_factors *f)
+{
+    uint32_t bits;
+
+    memcpy(&bits, b, sizeof bits);
+    f->d = half_bits_f32(bits);
+    if (!(fabsf(f->d) < FLT_MAX / 128))
+        f->d = NAN;
+    memset(f->scale, 1, sizeof f->scale);
+}
+
+static inline void factors_iq4_xs(const uint8_t *b, struct q8_factors *f)
+{
+    f->d = f16_at(b);
+    for (int j = 0; j < 8; j++) {
+        int high = b[2 + j / 4] >> 2 * (j % 4) & 3, low = b[4 + j / 2] >> 4 * (j % 2) & 15;
+        f->scale[j] = (int8_t)((low | high << 4) - 32);
+    }
+}
+
+void q8_read_factors(int32_t scheme, const uint8_t *b, struct q8_factors *f)
+{
+    memset(f, 0, sizeof *f);
+    switch (scheme) {
+    case RLX_QUANT_SCHEME_q2_k: factors_q2_k(b, f); break;
+    case RLX_QUANT_SCHEME_q3_k: factors_q3_k(b, f); break;
+    case RLX_QUANT_SCHEME_q6_k: factors_q6_k(b, f); break;
+    case RLX_QUANT_SCHEME_q8_k: factors_q8_k(b, f); break;
+    case RLX_QUANT_SCHEME_iq4_xs: factors_iq4_xs(b, f); break;
+    default: factors_6(b, f); break;
+    }
+}
+
+static inline void scales_of(const struct q8_factors *f, int groups, float *scale, float *min)
+{
+    for (int j = 0; j < groups; j++) {
+        scale[j] = f->d * (float)f->scale[j];
+        min[j] = -(f->dmin * (float)f->min[j]);
+    }
+}
+
 static inline void q2_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
-    float d = f16_at(b + 80), dmin = f16_at(b + 82);
+    struct q8_factors f;
 
     crumbs(b + 16, code);
-    for (int j = 0; j < 16; j++) {
-        scale[j] = d * (float)(b[j] & 15);
-        min[j] = -(dmin * (float)(b[j] >> 4));
-    }
+    factors_q2_k(b, &f);
+    scales_of(&f, 16, scale, min);
 }
 
 static inline void q3_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
-    const uint8_t *hmask = b, *sc = b + 96;
-    float d = f16_at(b + 108);
+    struct q8_factors f = {.dmin = 0};
 
     crumbs(b + 32, code);
     for (int j = 0; j < 8; j++)
         for (int i = 0; i < 32; i++)
-            code[32 * j + i] = (int8_t)(code[32 * j + i] - 4 + (hmask[i] >> j & 1) * 4);
-    for (int j = 0; j < 16; j++) {
-        int low = j < 8 ? sc[j] & 15 : sc[j - 8] >> 4;
-        int high = sc[8 + j % 4] >> 2 * (j / 4) & 3;
-        scale[j] = d * (float)((low | high << 4) - 32);
-        min[j] = 0;
-    }
-}
-
-/* Six-bit scales and offsets of eight sub-blocks, in twelve bytes. */
-static inline void scales_6(const uint8_t *b, float *scale, float *min)
-{
-    float d = f16_at(b), dmin = f16_at(b + 2);
-    const uint8_t *sc = b + 4;
-
-    for (int j = 0; j < 8; j++) {
-        int s = j < 4 ? sc[j] & 63 : (sc[j + 4] & 15) | (sc[j - 4] >> 6) << 4;
-        int m = j < 4 ? sc[j + 4] & 63 : sc[j + 4] >> 4 | (sc[j] >> 6) << 4;
-        scale[j] = d * (float)s;
-        min[j] = -(dmin * (float)m);
-    }
+            code[32 * j + i] = (int8_t)(code[32 * j + i] - 4 + (b[i] >> j & 1) * 4);
+    factors_q3_k(b, &f);
+    scales_of(&f, 16, scale, min);
 }
 
 static inline void nibbles_k(const uint8_t *qs, int8_t *code)
@@ -171,22 +235,28 @@ static inline void nibbles_k(const uint8_t *qs, int8_t *code)
 
 static inline void q4_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
+    struct q8_factors f;
+
     nibbles_k(b + 16, code);
-    scales_6(b, scale, min);
+    factors_6(b, &f);
+    scales_of(&f, 8, scale, min);
 }
 
 static inline void q5_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
+    struct q8_factors f;
+
     nibbles_k(b + 48, code);
     for (int j = 0; j < 8; j++)
         for (int i = 0; i < 32; i++)
             code[32 * j + i] = (int8_t)(code[32 * j + i] + (b[16 + i] >> j & 1) * 16);
-    scales_6(b, scale, min);
+    factors_6(b, &f);
+    scales_of(&f, 8, scale, min);
 }
 
 static inline void q6_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
-    float d = f16_at(b + 208);
+    struct q8_factors f = {.dmin = 0};
 
     for (int half = 0; half < 2; half++) {
         const uint8_t *ql = b + 64 * half, *qh = b + 128 + 32 * half;
@@ -199,40 +269,28 @@ static inline void q6_k(const uint8_t *b, int8_t *code, float *scale, float *min
             for (int i = 0; i < 32; i++)
                 to[32 * part + i] = (int8_t)(to[32 * part + i] + (qh[i] >> 2 * part & 3) * 16 - 32);
     }
-    for (int j = 0; j < 16; j++) {
-        scale[j] = d * (float)(int8_t)b[192 + j];
-        min[j] = 0;
-    }
+    factors_q6_k(b, &f);
+    scales_of(&f, 16, scale, min);
 }
 
-/* Elements that overflow are no multiples of the scale any more: NaN marks the result. */
 static inline void q8_k(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
-    uint32_t bits;
-    float d;
+    struct q8_factors f = {.dmin = 0};
 
-    memcpy(&bits, b, 4);
-    d = half_bits_f32(bits);
-    if (!(fabsf(d) < FLT_MAX / 128))
-        d = NAN;
     memcpy(code, b + 4, 256);
-    for (int j = 0; j < 8; j++) {
-        scale[j] = d;
-        min[j] = 0;
-    }
+    factors_q8_k(b, &f);
+    scales_of(&f, 8, scale, min);
 }
 
 static inline void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
-    float d = f16_at(b);
+    struct q8_factors f = {.dmin = 0};
 
-    for (int j = 0; j < 8; j++) {
-        int high = b[2 + j / 4] >> 2 * (j % 4) & 3, low = b[4 + j / 2] >> 4 * (j % 2) & 15;
+    for (int j = 0; j < 8; j++)
         nibbles(b + 8 + 16 * j, 0, code + 32 * j);
-        scale[j] = d * (float)((low | high << 4) - 32);
-        min[j] = 0;
-    }
     look_up(code, 256);
+    factors_iq4_xs(b, &f);
+    scales_of(&f, 8, scale, min);
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */

@@ -48,19 +48,20 @@ INLINE void eight_vnni(const char *x, const char *w, int64_t group, int from, __
     __m512 scale = _mm512_load_ps(w + Q8_LINES * group);
     __m512i dot[8];
 
-    UNROLL for (int r = 0; r < 8; r++)
-        dot[r] = _mm512_set1_epi32(offset[r]);
-    UNROLL for (int64_t k = 0; k < group / 4; k++) {
+    UNROLL for (int r = 0; r < 8; r++) dot[r] = _mm512_set1_epi32(offset[r]);
+    UNROLL for (int64_t k = 0; k < group / 4; k++)
+    {
         __m512i codes = _mm512_load_si512(w + 64 * k);
-        UNROLL for (int r = 0; r < 8; r++) {
+        UNROLL for (int r = 0; r < 8; r++)
+        {
             int32_t four;
             memcpy(&four, x + (from + r) * group + 4 * k, sizeof four);
             dot[r] = _mm512_dpbusd_epi32(dot[r], codes, _mm512_set1_epi32(four));
         }
     }
-    UNROLL for (int r = 0; r < 8; r++)
-        sum[from + r] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot[r]), scale),
-                                        _mm512_set1_ps(x_scale[r]), sum[from + r]);
+    UNROLL for (int r = 0; r < 8; r++) sum[from + r] =
+        _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot[r]), scale),
+                        _mm512_set1_ps(x_scale[r]), sum[from + r]);
 }
 
 INLINE void tile_vnni(const struct q8_tile *t, int64_t group, bool with_min)

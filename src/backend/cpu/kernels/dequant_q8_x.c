@@ -163,6 +163,14 @@ static enum q8_row_kind worse(enum q8_row_kind a, enum q8_row_kind b)
     return a == Q8_ROW_NAN || b == Q8_ROW_PLAIN ? a : b;
 }
 
+float q8_encode_256(const float *x, int8_t *code, enum q8_row_kind *kind)
+{
+    float scale = encode_256(x, code);
+
+    *kind = worse(*kind, kind_of(scale));
+    return scale;
+}
+
 /* ---- rows, for few of them ----------------------------------------------------------------- */
 
 enum q8_form q8_form_of(int32_t scheme, int64_t block_elems)
