@@ -15,10 +15,17 @@ enum {
     PANEL_BYTES = 512 << 10, /* of the panels that a thread makes at a time */
     PANELS_MOST = 4,
     ROWS_AT_ONCE = 512, /* that they are made for */
-    ROWS_WIDE = 256,    /* whose sums are in the cache together */
-    SUMS_WIDE = ROWS_WIDE * Q8_LINES * 4,
-    CODE_PARTS = 8 /* tasks that code the rows of a group of few */
+    CODE_PARTS = 8      /* tasks that code the rows of a group of few */
 };
+
+#ifdef GEMM_AMX
+/* Of a task with blocks of 256 in tiles: rows, panels of w, and a thread's bytes. */
+enum {
+    WIDE_ROWS = 256,
+    WIDE_PANELS = 8,
+    WIDE_BYTES = WIDE_PANELS * (Q8_WIDE_W + WIDE_ROWS * Q8_LINES * 4)
+};
+#endif
 
 struct q8_job {
     const struct cpu_call *call;
@@ -100,7 +107,7 @@ static int64_t w_panels_bytes(const struct q8_job *j)
 
 #ifdef GEMM_AMX
     if (j->w.block_elems == 256)
-        wide = j->w.blocks * Q8_WIDE_W + SUMS_WIDE;
+        wide = WIDE_BYTES;
 #endif
     return few_rows() == Q8_FEW ? gemm_up(cpu_max_i64(most, cpu_max_i64(j->w_bytes, wide)), 64) : 0;
 }
@@ -232,10 +239,11 @@ static void code_few(void *ctx, int64_t begin, int64_t end, int worker)
 
 #ifdef Q8_VNNI
 
-/* Tasks of the groups of many rows, one group after the other. */
+/* A group of many rows, and the rows and columns of a task. */
 struct many {
     const struct q8_job *job;
     const struct expert_group *group;
+    int64_t rows, cols;
 };
 
 #ifdef GEMM_AMX
@@ -315,23 +323,30 @@ static void multiply(const struct many *m, const struct q8_weight *w, int64_t co
 }
 
 #ifdef GEMM_AMX
-/* The same with blocks of 256 in tiles. */
-static void multiply_wide(const struct many *m, const struct q8_weight *w, int64_t col,
-                          int64_t begin, int64_t end, char *panel)
+/* The same with blocks of 256 in tiles, one block of all columns after the other: its panels, its
+ * codes of x and the sums are in the cache then. */
+static void multiply_wide(const struct many *m, const struct q8_weight *w, int64_t col, int64_t row,
+                          int64_t rows, char *scratch)
 {
     const struct q8_job *j = m->job;
-    int64_t last = cpu_min_i64(col + j->panels * Q8_LINES, w->n);
-    float *sum = (float *)(void *)(panel + w->blocks * Q8_WIDE_W);
+    int64_t cols = cpu_min_i64(WIDE_PANELS * Q8_LINES, w->n - col);
+    struct q8_wide t = {.w = scratch,
+                        .x_panels = (rows + Q8_LINES - 1) / Q8_LINES,
+                        .w_panels = (cols + Q8_LINES - 1) / Q8_LINES,
+                        .x_apart = w->blocks * Q8_WIDE_X,
+                        .sum = (float *)(void *)(scratch + WIDE_PANELS * Q8_WIDE_W)};
+    int64_t tile = Q8_LINES * Q8_LINES;
 
-    for (int64_t n = col; n < last; n += Q8_LINES) {
-        q8_wide_pack_w(w, n, cpu_min_i64(Q8_LINES, last - n), panel);
-        for (int64_t r = begin; r < end; r += ROWS_WIDE) {
-            int64_t rows = cpu_min_i64(ROWS_WIDE, end - r);
-            q8_wide_run(w, wide_panel(j, m->group, r), (rows + Q8_LINES - 1) / Q8_LINES, panel,
-                        sum);
-            store(j, w, sum, m->group->first + r, rows, n);
-        }
+    memset(t.sum, 0, (size_t)(t.x_panels * t.w_panels * tile) * sizeof *t.sum);
+    for (int64_t b = 0; b < w->blocks; b++) {
+        for (int64_t n = 0; n < cols; n += Q8_LINES)
+            q8_wide_pack_w(w, col + n, cpu_min_i64(Q8_LINES, cols - n), b,
+                           scratch + n / Q8_LINES * Q8_WIDE_W);
+        t.x = wide_panel(j, m->group, row) + b * Q8_WIDE_X;
+        q8_wide_run(w->scheme, &t);
     }
+    for (int64_t n = 0; n < t.w_panels; n++)
+        store(j, w, t.sum + n * t.x_panels * tile, m->group->first + row, rows, col + n * Q8_LINES);
 }
 #endif
 
@@ -341,7 +356,7 @@ static void run_many(void *ctx, int64_t begin, int64_t end, int worker)
     const struct many *m = ctx;
     const struct q8_job *j = m->job;
     struct q8_weight w = weight_of(j, m->group);
-    int64_t width = j->panels * Q8_LINES, parts = (w.n + width - 1) / width;
+    int64_t parts = (w.n + m->cols - 1) / m->cols;
 
 #ifdef GEMM_AMX
     if (is_wide(j))
@@ -351,15 +366,15 @@ static void run_many(void *ctx, int64_t begin, int64_t end, int worker)
 #endif
     for (int64_t t = begin; t < end; t++) {
         char *panel = j->w_panels + worker * w_panels_bytes(j);
-        int64_t row = t / parts * ROWS_AT_ONCE, col = t % parts * width;
-        int64_t last = cpu_min_i64(row + ROWS_AT_ONCE, m->group->rows);
+        int64_t row = t / parts * m->rows, col = t % parts * m->cols;
+        int64_t rows = cpu_min_i64(m->rows, m->group->rows - row);
 #ifdef GEMM_AMX
         if (is_wide(j)) {
-            multiply_wide(m, &w, col, row, last, panel);
+            multiply_wide(m, &w, col, row, rows, panel);
             continue;
         }
 #endif
-        multiply(m, &w, col, row, last, panel);
+        multiply(m, &w, col, row, row + rows, panel);
     }
 #ifdef GEMM_AMX
     if (j->amx)
@@ -369,12 +384,16 @@ static void run_many(void *ctx, int64_t begin, int64_t end, int worker)
 
 static void run_group(const struct q8_job *j, const struct expert_group *g)
 {
-    struct many m = {j, g};
-    int64_t width = j->panels * Q8_LINES;
+    struct many m = {j, g, ROWS_AT_ONCE, j->panels * Q8_LINES};
 
+#ifdef GEMM_AMX
+    if (is_wide(j)) {
+        m.rows = WIDE_ROWS;
+        m.cols = WIDE_PANELS * Q8_LINES;
+    }
+#endif
     cpu_for(j->call->pool, (g->rows + Q8_LINES - 1) / Q8_LINES, 1, code_many, &m);
-    cpu_for(j->call->pool,
-            (j->w.n + width - 1) / width * ((g->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE), 1,
+    cpu_for(j->call->pool, (j->w.n + m.cols - 1) / m.cols * ((g->rows + m.rows - 1) / m.rows), 1,
             run_many, &m);
 }
 

@@ -211,10 +211,17 @@ enum { Q8_WIDE_X = 5 * 1024 + 64, Q8_WIDE_W = 9 * 1024 + 128 };
 
 void q8_wide_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
                     uint8_t *kind);
-void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, char *to);
-/* `panels` panels of x times one of w; sum: [panels * 16][16]. Between amx_enter and amx_leave. */
-void q8_wide_run(const struct q8_weight *w, const char *x, int64_t panels, const char *panel,
-                 float *sum);
+/* Block b of columns [col, col + cols). */
+void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_t b, char *to);
+
+/* One block of all panels of x and of w. */
+struct q8_wide {
+    const char *x, *w;
+    int64_t x_panels, w_panels;
+    int64_t x_apart; /* bytes from one panel's block to the next panel's */
+    float *sum;      /* [w_panels][x_panels][16][16], added to */
+};
+void q8_wide_run(int32_t scheme, const struct q8_wide *t); /* after amx_enter */
 #endif
 
 #endif

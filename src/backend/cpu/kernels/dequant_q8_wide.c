@@ -30,12 +30,16 @@ static uint16_t bf16_of(int32_t v)
     return (uint16_t)(half_f32_bits((float)v) >> 16);
 }
 
-static void put_x(const int8_t *code, float scale, int64_t group, int64_t row, char *to)
+static void put_x(const struct q8_weight *w, const int8_t *code, float scale, int64_t row, char *to)
 {
+    static const uint8_t straight[8] = {0, 1, 2, 3, 4, 5, 6, 7},
+                         crossed[8] = {0, 2, 1, 3, 4, 6, 5, 7};
+    const uint8_t *order = w->scheme == RLX_QUANT_SCHEME_q4_k ? crossed : straight;
     uint16_t *sums = (uint16_t *)(void *)(to + X_SUMS + 64 * row);
+    int64_t group = w->group;
 
-    for (int64_t i = 0; i < STEPS; i++)
-        memcpy(to + i * TILE + 64 * row, code + 64 * i, 64);
+    for (int64_t i = 0; i < 2 * STEPS; i++)
+        memcpy(to + i / 2 * TILE + 64 * row + i % 2 * 32, code + 32 * order[i], 32);
     memset(sums, 0, 64);
     for (int64_t g = 0; g < 256 / group; g++) {
         int32_t sum = 0, low;
@@ -57,14 +61,14 @@ void q8_wide_pack_x(const struct q8_weight *w, const float *const *row, int64_t 
         enum q8_row_kind is = Q8_ROW_PLAIN;
         for (int64_t b = 0; b < w->blocks; b++) {
             float scale = q8_encode_256(row[r] + b * 256, code, &is);
-            put_x(code, scale, w->group, r, to + b * Q8_WIDE_X);
+            put_x(w, code, scale, r, to + b * Q8_WIDE_X);
         }
         kind[r] = (uint8_t)is;
     }
     memset(code, 0, sizeof code);
     for (int64_t r = rows; r < Q8_LINES; r++)
         for (int64_t b = 0; b < w->blocks; b++)
-            put_x(code, 0, w->group, r, to + b * Q8_WIDE_X);
+            put_x(w, code, 0, r, to + b * Q8_WIDE_X);
 }
 
 /* ---- packing w ----------------------------------------------------------------------------- */
@@ -80,12 +84,57 @@ struct columns {
 INLINE void digits(const int8_t *code, const int8_t *scale, int64_t group, int8_t *low,
                    int8_t *high)
 {
-    for (int64_t g = 0; g < 256 / group; g++)
-        for (int64_t i = g * group; i < (g + 1) * group; i++) {
-            int16_t v = (int16_t)(code[i] * scale[g]);
-            low[i] = (int8_t)v;
-            high[i] = (int8_t)((v - (int8_t)v) >> 8);
-        }
+    for (int64_t i = 0; i < 256; i += 32) {
+        __m256i first = _mm256_set1_epi16(scale[i / group]);
+        __m256i second = _mm256_set1_epi16(scale[(i + 16) / group]);
+        __m512i by = _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
+        __m512i v = _mm512_mullo_epi16(
+            _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)(code + i))), by);
+        __m512i up = _mm512_srai_epi16(_mm512_add_epi16(v, _mm512_set1_epi16(128)), 8);
+        _mm256_store_si256((void *)(low + i), _mm512_cvtepi16_epi8(v));
+        _mm256_store_si256((void *)(high + i), _mm512_cvtepi16_epi8(up));
+    }
+}
+
+/* The digits of q * scale, for q = 0 .. 15, as bytes. */
+#define LOW(v) (uint8_t)((v)&255)
+#define HIGH(v) (uint8_t)(((v) + 128) >> 8)
+#define PRODUCTS(digit, s)                                                                       \
+    {                                                                                            \
+        digit(0), digit(s), digit(2 * (s)), digit(3 * (s)), digit(4 * (s)), digit(5 * (s)),      \
+            digit(6 * (s)), digit(7 * (s)), digit(8 * (s)), digit(9 * (s)), digit(10 * (s)),     \
+            digit(11 * (s)), digit(12 * (s)), digit(13 * (s)), digit(14 * (s)), digit(15 * (s)), \
+    }
+#define FOUR(digit, s) \
+    PRODUCTS(digit, s), PRODUCTS(digit, s + 1), PRODUCTS(digit, s + 2), PRODUCTS(digit, s + 3)
+#define SIXTEEN(digit, s) \
+    FOUR(digit, s), FOUR(digit, s + 4), FOUR(digit, s + 8), FOUR(digit, s + 12)
+#define ALL(digit) SIXTEEN(digit, 0), SIXTEEN(digit, 16), SIXTEEN(digit, 32), SIXTEEN(digit, 48)
+static const uint8_t low_of[64][16] = {ALL(LOW)}, high_of[64][16] = {ALL(HIGH)};
+
+/* A table for the first half of a vector, another for the second. */
+INLINE __m512i two_tables(const uint8_t *first, const uint8_t *second)
+{
+    __m256i a = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)first));
+    __m256i b = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)second));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
+}
+
+/* Q4_K: codes of four bits look their digits up. They stay in the order of their bytes:
+ * sub-blocks 0 2, 1 3, 4 6, 5 7. */
+INLINE void digits_q4_k(const uint8_t *qs, const int8_t *scale, int8_t *low, int8_t *high)
+{
+    const __m512i mask = _mm512_set1_epi8(15);
+
+    for (int i = 0; i < 4; i++) {
+        int a = i % 2 + i / 2 * 4, b = a + 2;
+        __m512i both = _mm512_loadu_si512(qs + i / 2 * 64);
+        __m512i q = _mm512_and_si512(i % 2 ? _mm512_srli_epi16(both, 4) : both, mask);
+        _mm512_store_si512(low + 64 * i,
+                           _mm512_shuffle_epi8(two_tables(low_of[scale[a]], low_of[scale[b]]), q));
+        _mm512_store_si512(high + 64 * i, _mm512_shuffle_epi8(
+                                              two_tables(high_of[scale[a]], high_of[scale[b]]), q));
+    }
 }
 
 static void read_column(const struct q8_weight *w, const uint8_t *block, struct columns *c,
@@ -95,14 +144,19 @@ static void read_column(const struct q8_weight *w, const uint8_t *block, struct 
     float scale[16], min[16];
     int8_t code[256];
 
-    q8_codes_of(w->scheme)(block, 1, code, scale, min);
     q8_read_factors(w->scheme, block, &f);
-    if (w->group == 32)
-        digits(code, f.scale, 32, c->low[i], c->high[i]);
-    else
-        digits(code, f.scale, 16, c->low[i], c->high[i]);
-    for (int64_t g = 0; g < 16; g++)
-        c->min[i][g] = bf16_of(f.min[g]) * 0x10001u;
+    if (w->scheme == RLX_QUANT_SCHEME_q4_k) {
+        digits_q4_k(block + 16, f.scale, c->low[i], c->high[i]);
+    } else {
+        q8_codes_of(w->scheme)(block, 1, code, scale, min);
+        if (w->group == 32)
+            digits(code, f.scale, 32, c->low[i], c->high[i]);
+        else
+            digits(code, f.scale, 16, c->low[i], c->high[i]);
+    }
+    __m512 m = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)f.min)));
+    __m512i bits = _mm512_castps_si512(m); /* the low half is zero */
+    _mm512_store_si512(c->min[i], _mm512_or_si512(bits, _mm512_srli_epi32(bits, 16)));
     c->d[i] = f.d;
     c->dmin[i] = f.dmin;
 }
@@ -116,29 +170,28 @@ INLINE void put_tile(const void *rows, int64_t apart, char *to)
         _mm512_store_si512(to + 64 * i, word[i]);
 }
 
-/* Not with_high: no product has more than one digit. */
+/* Not so: no product has more than one digit. */
 static bool has_high(int32_t scheme)
 {
     return scheme != RLX_QUANT_SCHEME_q2_k && scheme != RLX_QUANT_SCHEME_q8_k;
 }
 
-void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, char *to)
+void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_t b, char *to)
 {
     struct columns c;
 
-    memset(&c, 0, sizeof c); /* columns past the last stay so */
-    for (int64_t b = 0; b < w->blocks; b++, to += Q8_WIDE_W) {
-        for (int64_t i = 0; i < cols; i++)
-            read_column(w, q8_row(w, col + i) + b * w->block_bytes, &c, i);
-        for (int64_t i = 0; i < STEPS; i++)
-            put_tile(&c.low[0][64 * i], 256, to + i * TILE);
-        for (int64_t i = 0; i < STEPS && has_high(w->scheme); i++)
-            put_tile(&c.high[0][64 * i], 256, to + W_HIGH + i * TILE);
-        if (q8_has_min(w->scheme))
-            put_tile(c.min, sizeof *c.min, to + W_MINS);
-        memcpy(to + W_D, c.d, sizeof c.d);
-        memcpy(to + W_DMIN, c.dmin, sizeof c.dmin);
-    }
+    if (cols < Q8_LINES)
+        memset(&c, 0, sizeof c);
+    for (int64_t i = 0; i < cols; i++)
+        read_column(w, q8_row(w, col + i) + b * w->block_bytes, &c, i);
+    for (int64_t i = 0; i < STEPS; i++)
+        put_tile(&c.low[0][64 * i], 256, to + i * TILE);
+    for (int64_t i = 0; i < STEPS && has_high(w->scheme); i++)
+        put_tile(&c.high[0][64 * i], 256, to + W_HIGH + i * TILE);
+    if (q8_has_min(w->scheme))
+        put_tile(c.min, sizeof *c.min, to + W_MINS);
+    memcpy(to + W_D, c.d, sizeof c.d);
+    memcpy(to + W_DMIN, c.dmin, sizeof c.dmin);
 }
 
 /* ---- products ------------------------------------------------------------------------------ */
@@ -161,16 +214,35 @@ struct dots {
     float min[2][DOTS];
 };
 
+/* One block of two panels of x and one of w. Sums that the tiles still hold go to `old` when their
+ * tile is wanted again: by then they are complete, and nobody has waited. Mins are summed in tiles
+ * 7 and 4, which hold operands before. */
 INLINE void multiply(const char *x, const char *y, const char *w, bool with_high, bool with_min,
-                     struct dots *to)
+                     struct dots *old)
 {
-    TILE_ZERO(0);
+    TILE_LOAD(6, w);
+    TILE_LOAD(5, y);
+    TILE_STORE(1, old->low[1]);
     TILE_ZERO(1);
+    TILE_I8(1, 5, 6);
+    if (with_min)
+        TILE_STORE(4, old->min[1]);
+    TILE_LOAD(4, x);
+    TILE_STORE(0, old->low[0]);
+    TILE_ZERO(0);
+    TILE_I8(0, 4, 6);
+    if (with_min)
+        TILE_STORE(7, old->min[0]);
     if (with_high) {
-        TILE_ZERO(2);
+        TILE_LOAD(7, w + W_HIGH);
+        TILE_STORE(3, old->high[1]);
         TILE_ZERO(3);
+        TILE_I8(3, 5, 7);
+        TILE_STORE(2, old->high[0]);
+        TILE_ZERO(2);
+        TILE_I8(2, 4, 7);
     }
-    UNROLL for (int i = 0; i < STEPS; i++)
+    UNROLL for (int i = 1; i < STEPS; i++)
     {
         TILE_LOAD(6, w + i * TILE);
         TILE_LOAD(4, x + i * TILE);
@@ -186,23 +258,26 @@ INLINE void multiply(const char *x, const char *y, const char *w, bool with_high
     if (with_min) {
         TILE_LOAD(6, w + W_MINS);
         TILE_LOAD(4, x + X_SUMS);
+        TILE_ZERO(7);
+        TILE_BF16(7, 4, 6);
         TILE_LOAD(5, y + X_SUMS);
+        TILE_ZERO(4);
+        TILE_BF16(4, 5, 6);
     }
-    TILE_STORE(0, to->low[0]);
-    TILE_STORE(1, to->low[1]);
-    if (with_min) {
-        TILE_ZERO(0);
-        TILE_ZERO(1);
-        TILE_BF16(0, 4, 6);
-        TILE_BF16(1, 5, 6);
-    }
+}
+
+/* The sums of the last one. */
+INLINE void finish(bool with_high, bool with_min, struct dots *old)
+{
+    TILE_STORE(0, old->low[0]);
+    TILE_STORE(1, old->low[1]);
     if (with_high) {
-        TILE_STORE(2, to->high[0]);
-        TILE_STORE(3, to->high[1]);
+        TILE_STORE(2, old->high[0]);
+        TILE_STORE(3, old->high[1]);
     }
     if (with_min) {
-        TILE_STORE(0, to->min[0]);
-        TILE_STORE(1, to->min[1]);
+        TILE_STORE(7, old->min[0]);
+        TILE_STORE(4, old->min[1]);
     }
 }
 
@@ -227,35 +302,55 @@ INLINE void scale(const struct dots *dots, int which, const char *x, const char 
     }
 }
 
-/* The last of an odd number of panels is multiplied twice, and used once. */
-INLINE void run(const struct q8_weight *w, const char *x, int64_t panels, const char *panel,
-                bool with_high, bool with_min, float *sum)
-{
-    int64_t bytes = w->blocks * Q8_WIDE_X;
-    struct dots dots;
+/* What two panels of x and one of w are multiplied into. */
+struct unit {
+    const char *x, *y, *w; /* y: x again, where there is no second panel */
+    float *sum;
+};
 
-    memset(sum, 0, (size_t)panels * DOTS * sizeof *sum);
-    for (int64_t b = 0; b < w->blocks; b++, x += Q8_WIDE_X, panel += Q8_WIDE_W)
-        for (int64_t p = 0; p < panels; p += 2) {
-            const char *a = x + p * bytes, *c = p + 1 < panels ? a + bytes : a;
-            multiply(a, c, panel, with_high, with_min, &dots);
-            scale(&dots, 0, a, panel, with_high, with_min, sum + p * DOTS);
-            if (p + 1 < panels)
-                scale(&dots, 1, c, panel, with_high, with_min, sum + (p + 1) * DOTS);
-        }
+INLINE struct unit unit_at(const struct q8_wide *t, int64_t i)
+{
+    int64_t p = i / t->w_panels * 2, n = i % t->w_panels;
+    const char *x = t->x + p * t->x_apart;
+
+    return (struct unit){x, p + 1 < t->x_panels ? x + t->x_apart : x, t->w + n * Q8_WIDE_W,
+                         t->sum + (n * t->x_panels + p) * DOTS};
 }
 
-USES_AMX void q8_wide_run(const struct q8_weight *w, const char *x, int64_t panels,
-                          const char *panel, float *sum)
+INLINE void scale_unit(const struct unit *u, const struct dots *dots, bool with_high, bool with_min)
 {
-    if (has_high(w->scheme) && q8_has_min(w->scheme))
-        run(w, x, panels, panel, true, true, sum);
-    else if (has_high(w->scheme))
-        run(w, x, panels, panel, true, false, sum);
-    else if (q8_has_min(w->scheme))
-        run(w, x, panels, panel, false, true, sum);
+    scale(dots, 0, u->x, u->w, with_high, with_min, u->sum);
+    if (u->y != u->x)
+        scale(dots, 1, u->y, u->w, with_high, with_min, u->sum + DOTS);
+}
+
+INLINE void run(const struct q8_wide *t, bool with_high, bool with_min)
+{
+    int64_t units = (t->x_panels + 1) / 2 * t->w_panels;
+    struct dots dots[2];
+    struct unit before = {0};
+
+    for (int64_t i = 0; i < units; i++) {
+        struct unit u = unit_at(t, i);
+        multiply(u.x, u.y, u.w, with_high, with_min, &dots[i % 2]);
+        if (i > 0)
+            scale_unit(&before, &dots[i % 2], with_high, with_min);
+        before = u;
+    }
+    finish(with_high, with_min, &dots[0]);
+    scale_unit(&before, &dots[0], with_high, with_min);
+}
+
+USES_AMX void q8_wide_run(int32_t scheme, const struct q8_wide *t)
+{
+    if (has_high(scheme) && q8_has_min(scheme))
+        run(t, true, true);
+    else if (has_high(scheme))
+        run(t, true, false);
+    else if (q8_has_min(scheme))
+        run(t, false, true);
     else
-        run(w, x, panels, panel, false, false, sum);
+        run(t, false, false);
 }
 
 #else
