@@ -109,7 +109,8 @@ static int64_t w_panels_bytes(const struct q8_job *j)
     if (j->w.block_elems == 256)
         wide = WIDE_BYTES;
 #endif
-    return few_rows() == Q8_FEW ? gemm_up(cpu_max_i64(most, cpu_max_i64(j->w_bytes, wide)), 64) : 0;
+    most = cpu_max_i64(cpu_max_i64(most, j->w_bytes), wide);
+    return few_rows() == Q8_FEW ? gemm_up(most, 64) : 0;
 }
 
 uint64_t dequant_q8_scratch(const struct cpu_call *c)
@@ -179,6 +180,17 @@ static float by_definition(const struct q8_weight *w, const float *x, int64_t co
     return (float)sum;
 }
 
+static bool all_finite(const float *v, int64_t n)
+{
+    uint32_t most = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits = half_f32_bits(v[i]) & 0x7fffffffu;
+        most = bits > most ? bits : most;
+    }
+    return most < 0x7f800000u;
+}
+
 /* Columns [begin, end) of the sorted row i. */
 static void mend(const struct q8_job *j, const struct q8_weight *w, int64_t i, int64_t begin,
                  int64_t end)
@@ -186,6 +198,8 @@ static void mend(const struct q8_job *j, const struct q8_weight *w, int64_t i, i
     enum q8_row_kind kind = (enum q8_row_kind)j->kind[i];
     float *out = out_row(j, i);
 
+    if (kind == Q8_ROW_PLAIN && all_finite(out + begin, end - begin))
+        return;
     for (int64_t n = begin; n < end; n++) {
         if (kind == Q8_ROW_NAN)
             out[n] = NAN;
@@ -252,10 +266,16 @@ static bool is_wide(const struct q8_job *j)
     return j->amx && j->w.block_elems == 256;
 }
 
-/* The panel that begins with the group's row `i`. It takes no more room than the other kind. */
-static char *wide_panel(const struct q8_job *j, const struct expert_group *g, int64_t i)
+/* Of x, as blocks of 256 are multiplied, or of the other kind; neither takes more room. */
+static int64_t x_panel_bytes(const struct q8_job *j)
 {
-    return coded(j, g, 0) + i / Q8_LINES * j->w.blocks * Q8_WIDE_X;
+    return is_wide(j) ? j->w.blocks * Q8_WIDE_X : j->panel_bytes;
+}
+
+/* The panel that begins with the group's row `i`. */
+static char *x_panel(const struct q8_job *j, const struct expert_group *g, int64_t i)
+{
+    return coded(j, g, 0) + i / Q8_LINES * x_panel_bytes(j);
 }
 #endif
 
@@ -272,7 +292,7 @@ static void code_many(void *ctx, int64_t begin, int64_t end, int worker)
             row[i] = x_row(m->job, g->first + first + i);
 #ifdef GEMM_AMX
         if (is_wide(m->job)) {
-            q8_wide_pack_x(&m->job->w, row, rows, wide_panel(m->job, g, first),
+            q8_wide_pack_x(&m->job->w, row, rows, x_panel(m->job, g, first),
                            m->job->kind + g->first + first);
             continue;
         }
@@ -285,10 +305,12 @@ static void store(const struct q8_job *j, const struct q8_weight *w, const float
                   int64_t rows, int64_t col)
 {
     int64_t cols = cpu_min_i64(Q8_LINES, w->n - col);
+    bool finite = all_finite(sum, rows * Q8_LINES);
 
     for (int64_t r = 0; r < rows; r++) {
         memcpy(out_row(j, row + r) + col, sum + r * Q8_LINES, (size_t)cols * sizeof *sum);
-        mend(j, w, row + r, col, col + cols);
+        if (!finite || j->kind[row + r] != Q8_ROW_PLAIN)
+            mend(j, w, row + r, col, col + cols);
     }
 }
 
@@ -329,21 +351,21 @@ static void multiply_wide(const struct many *m, const struct q8_weight *w, int64
                           int64_t rows, char *scratch)
 {
     const struct q8_job *j = m->job;
+    const int64_t tile = Q8_LINES * Q8_LINES;
     int64_t cols = cpu_min_i64(WIDE_PANELS * Q8_LINES, w->n - col);
-    struct q8_wide t = {.w = scratch,
+    struct q8_wide t = {.x = x_panel(j, m->group, row),
+                        .w = scratch,
                         .x_panels = (rows + Q8_LINES - 1) / Q8_LINES,
                         .w_panels = (cols + Q8_LINES - 1) / Q8_LINES,
-                        .x_apart = w->blocks * Q8_WIDE_X,
+                        .x_apart = x_panel_bytes(j),
                         .sum = (float *)(void *)(scratch + WIDE_PANELS * Q8_WIDE_W)};
-    int64_t tile = Q8_LINES * Q8_LINES;
 
     memset(t.sum, 0, (size_t)(t.x_panels * t.w_panels * tile) * sizeof *t.sum);
-    for (int64_t b = 0; b < w->blocks; b++) {
+    for (int64_t b = 0; b < w->blocks; b++, t.x += Q8_WIDE_X) {
         for (int64_t n = 0; n < cols; n += Q8_LINES)
             q8_wide_pack_w(w, col + n, cpu_min_i64(Q8_LINES, cols - n), b,
                            scratch + n / Q8_LINES * Q8_WIDE_W);
-        t.x = wide_panel(j, m->group, row) + b * Q8_WIDE_X;
-        q8_wide_run(w->scheme, &t);
+        q8_wide_run(w, &t);
     }
     for (int64_t n = 0; n < t.w_panels; n++)
         store(j, w, t.sum + n * t.x_panels * tile, m->group->first + row, rows, col + n * Q8_LINES);
@@ -362,7 +384,7 @@ static void run_many(void *ctx, int64_t begin, int64_t end, int worker)
     if (is_wide(j))
         amx_enter();
     else if (j->amx)
-        q8_amx_enter(w.group);
+        q8_amx_enter();
 #endif
     for (int64_t t = begin; t < end; t++) {
         char *panel = j->w_panels + worker * w_panels_bytes(j);

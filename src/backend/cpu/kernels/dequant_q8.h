@@ -13,8 +13,9 @@
  *     dequant_q8_rows.c    few rows of x: every row of w is read once, where it lies
  *     dequant_q8_vnni.c    the same for AVX-512
  *     dequant_q8_panels.c  many rows: w as panels of codes, used for all of them
- *     dequant_q8_tiles.c   its inner loops, AVX-512 and AMX
- *     dequant_q8_wide.c    the same for blocks of 256 and AMX, a block at a time */
+ *     dequant_q8_tiles.c   its inner loops, AVX-512
+ *     dequant_q8_amx.c     the same in AMX tiles, blocks of 32
+ *     dequant_q8_wide.c    the same in AMX tiles, blocks of 256 */
 #ifndef CPU_DEQUANT_Q8_H
 #define CPU_DEQUANT_Q8_H
 
@@ -194,34 +195,35 @@ void q8_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows,
 /* Columns [col, col + cols), at most 16. */
 void q8_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, bool unsigned_, char *to);
 void q8_tile_run(const struct q8_tile *t);
+
+/* ---- many rows, in AMX tiles --------------------------------------------------------------- */
+
 #ifdef GEMM_AMX
 #define q8_amx_enter CPU_NAME(q8_amx_enter)
 #define q8_tile_run_amx CPU_NAME(q8_tile_run_amx)
-void q8_amx_enter(int64_t group); /* and amx_leave */
-void q8_tile_run_amx(const struct q8_tile *t);
-
-/* ---- many rows, blocks of 256, AMX (dequant_q8_wide.c) ------------------------------------- */
-
-/* Bytes of a block in panels of 16 rows of x and of 16 columns of w. */
-enum { Q8_WIDE_X = 5 * 1024 + 64, Q8_WIDE_W = 9 * 1024 + 128 };
-
 #define q8_wide_pack_x CPU_NAME(q8_wide_pack_x)
 #define q8_wide_pack_w CPU_NAME(q8_wide_pack_w)
 #define q8_wide_run CPU_NAME(q8_wide_run)
 
+/* Blocks of 32 (dequant_q8_amx.c), between q8_amx_enter and amx_leave. */
+void q8_amx_enter(void);
+void q8_tile_run_amx(const struct q8_tile *t);
+
+/* Blocks of 256 (dequant_q8_wide.c), from panels of its own. Bytes of a block in them: */
+enum { Q8_WIDE_X = 5 * 1024 + 64, Q8_WIDE_W = 9 * 1024 + 128 };
 void q8_wide_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
                     uint8_t *kind);
 /* Block b of columns [col, col + cols). */
 void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_t b, char *to);
 
-/* One block of all panels of x and of w. */
+/* One block of all of a task's panels of x and of w. */
 struct q8_wide {
     const char *x, *w;
     int64_t x_panels, w_panels;
     int64_t x_apart; /* bytes from one panel's block to the next panel's */
     float *sum;      /* [w_panels][x_panels][16][16], added to */
 };
-void q8_wide_run(int32_t scheme, const struct q8_wide *t); /* after amx_enter */
+void q8_wide_run(const struct q8_weight *w, const struct q8_wide *t); /* after amx_enter */
 #endif
 
 #endif

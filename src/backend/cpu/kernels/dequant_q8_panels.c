@@ -47,11 +47,11 @@ void q8_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, bool unsign
     struct columns c;
 
     memset(&c, 0, sizeof c); /* columns past the last stay so */
-    for (int64_t b = 0, blocks; b < w->blocks; b += blocks) {
-        blocks = cpu_min_i64(most, w->blocks - b);
-        int64_t elems = blocks * w->block_elems, groups = elems / w->group;
+    for (int64_t b = 0, count; b < w->blocks; b += count) {
+        count = cpu_min_i64(most, w->blocks - b);
+        int64_t elems = count * w->block_elems, groups = elems / w->group;
         for (int64_t i = 0; i < cols; i++)
-            codes(q8_row(w, col + i) + b * w->block_bytes, blocks, c.code[i], c.scale[i], c.min[i]);
+            codes(q8_row(w, col + i) + b * w->block_bytes, count, c.code[i], c.scale[i], c.min[i]);
         if (w->group == 32)
             put_codes(&c, elems, 32, flip, to);
         else

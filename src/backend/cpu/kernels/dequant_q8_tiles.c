@@ -1,5 +1,5 @@
-/* dequant_q8_tiles.c: sixteen rows of x times sixteen columns of w, from panels of codes
- * (dequant_q8.h).
+/* dequant_q8_tiles.c: sixteen rows of x times sixteen columns of w, from panels of codes, by
+ * AVX-512 (dequant_q8.h).
  *
  * Sums of products of codes are integers, for one group of k at a time; then they are scaled and
  * added to those of the groups before, which stay in registers. */
@@ -36,8 +36,6 @@ INLINE void close_sums(const __m512 *sum, float *to)
 {
     UNROLL for (int r = 0; r < Q8_LINES; r++) _mm512_store_ps(to + Q8_LINES * r, sum[r]);
 }
-
-/* ---- AVX-512 ------------------------------------------------------------------------------- */
 
 /* Rows `from` to `from` + 8. Eight sums grow side by side: one after the other, they would wait for
  * themselves. */
@@ -90,99 +88,6 @@ void q8_tile_run(const struct q8_tile *t)
     else
         tile_vnni(t, 16, true);
 }
-
-/* ---- AMX ----------------------------------------------------------------------------------- */
-
-#ifdef GEMM_AMX
-
-#define USES_AMX __attribute__((target("amx-tile,amx-int8")))
-
-#define TILE_LOAD(t, from, stride)                                                       \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((int64_t)(stride)) \
-                     : "memor"                                                           \
-                       "y")
-#define TILE_STORE(t, to) \
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((int64_t)64) : "memory")
-#define TILE_ZERO(t) __asm__ volatile("tilezero %%tmm" #t ::)
-#define TILE_I8(sum, a, b) __asm__ volatile("tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #sum ::)
-
-/* Sums in tiles 0 to 3, x in 4 and 5, w in 6 and 7. */
-USES_AMX void q8_amx_enter(int64_t group)
-{
-    struct {
-        uint8_t palette, start_row, unused[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } c = {.palette = 1};
-
-    for (int i = 0; i < 8; i++) {
-        c.row_bytes[i] = i == 4 || i == 5 ? (uint16_t)group : 64;
-        c.rows[i] = i >= 6 ? (uint8_t)(group / 4) : Q8_LINES;
-    }
-    __asm__ volatile("ldtilecfg %0" ::"m"(c));
-}
-
-/* A group's products, to memory: the unit and the loop that scales them work side by side. */
-#define GROUP_AMX(sum, a, b, x, w, group, to) \
-    do {                                      \
-        TILE_ZERO(sum);                       \
-        TILE_LOAD(a, x, group);               \
-        TILE_LOAD(b, w, 64);                  \
-        TILE_I8(sum, a, b);                   \
-        TILE_STORE(sum, to);                  \
-    } while (0)
-
-INLINE void scale_amx(const int32_t *dot, const char *x, const char *w, int64_t group,
-                      bool with_min, __m512 *sum)
-{
-    const float *x_scale = x_scales(x, group);
-    __m512 scale = _mm512_load_ps(w + Q8_LINES * group);
-
-    UNROLL for (int r = 0; r < Q8_LINES; r++)
-    {
-        __m512 d = _mm512_cvtepi32_ps(_mm512_load_si512(dot + Q8_LINES * r));
-        sum[r] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_set1_ps(x_scale[r]), sum[r]);
-    }
-    if (with_min)
-        add_mins(w, x_scale, group, sum);
-}
-
-/* Groups two by two, one step ahead of their scaling. */
-INLINE void tile_amx(const struct q8_tile *t, int64_t group, bool with_min)
-{
-    _Alignas(64) int32_t dot[2][Q8_LINES * Q8_LINES];
-    int64_t x_step = q8_x_step(group), w_step = q8_w_step(group), g = 0;
-    const char *x = t->x, *w = t->w;
-    __m512 sum[Q8_LINES];
-
-    open_sums(sum);
-    if (t->groups > 0)
-        GROUP_AMX(0, 4, 6, x, w, group, dot[0]);
-    for (; g + 1 < t->groups; g += 2, x += 2 * x_step, w += 2 * w_step) {
-        GROUP_AMX(1, 5, 7, x + x_step, w + w_step, group, dot[1]);
-        scale_amx(dot[0], x, w, group, with_min, sum);
-        if (g + 2 < t->groups)
-            GROUP_AMX(0, 4, 6, x + 2 * x_step, w + 2 * w_step, group, dot[0]);
-        scale_amx(dot[1], x + x_step, w + w_step, group, with_min, sum);
-    }
-    if (g < t->groups)
-        scale_amx(dot[0], x, w, group, with_min, sum);
-    close_sums(sum, t->sum);
-}
-
-USES_AMX void q8_tile_run_amx(const struct q8_tile *t)
-{
-    if (t->group == 32 && !t->with_min)
-        tile_amx(t, 32, false);
-    else if (t->group == 32)
-        tile_amx(t, 32, true);
-    else if (!t->with_min)
-        tile_amx(t, 16, false);
-    else
-        tile_amx(t, 16, true);
-}
-
-#endif
 
 #else
 typedef int dequant_q8_tiles_are_not_here; /* a file must declare something */

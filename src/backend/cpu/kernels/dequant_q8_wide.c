@@ -15,6 +15,7 @@
 
 #ifdef GEMM_AMX
 
+#include "backend/cpu/kernels/dequant_q8_amx.h"
 #include "backend/cpu/kernels/dequant_q8_transpose.h"
 #include "rlx/graph.h"
 
@@ -196,17 +197,6 @@ void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-#define USES_AMX __attribute__((target("amx-tile,amx-int8,amx-bf16")))
-#define UNROLL _Pragma("GCC unroll 16")
-
-#define TILE_ZERO(t) __asm__ volatile("tilezero %%tmm" #t ::)
-#define TILE_LOAD(t, from) \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((int64_t)64) : "memory")
-#define TILE_STORE(t, to) \
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((int64_t)64) : "memory")
-#define TILE_I8(sum, a, b) __asm__ volatile("tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #sum ::)
-#define TILE_BF16(sum, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sum ::)
-
 /* What a block's tiles of sums hold, of two panels of x. */
 struct dots {
     _Alignas(64) int32_t low[2][DOTS];
@@ -341,13 +331,13 @@ INLINE void run(const struct q8_wide *t, bool with_high, bool with_min)
     scale_unit(&before, &dots[0], with_high, with_min);
 }
 
-USES_AMX void q8_wide_run(int32_t scheme, const struct q8_wide *t)
+USES_AMX void q8_wide_run(const struct q8_weight *w, const struct q8_wide *t)
 {
-    if (has_high(scheme) && q8_has_min(scheme))
+    if (has_high(w->scheme) && q8_has_min(w->scheme))
         run(t, true, true);
-    else if (has_high(scheme))
+    else if (has_high(w->scheme))
         run(t, true, false);
-    else if (q8_has_min(scheme))
+    else if (q8_has_min(w->scheme))
         run(t, false, true);
     else
         run(t, false, false);
