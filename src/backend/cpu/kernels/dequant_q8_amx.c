@@ -13,9 +13,9 @@
 
 #ifdef GEMM_AMX
 
-#include <immintrin.h>
+#include "backend/cpu/kernels/gemm_vec.h"
 
-#include "backend/cpu/kernels/dequant_q8_amx.h"
+#include "backend/cpu/kernels/amx_tiles.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -48,24 +48,25 @@ INLINE void scale(const float *dot, const char *x, const char *w, bool with_min,
     __m512 by = _mm512_load_ps(w + Q8_LINES * GROUP);
     __m512 less = _mm512_mul_ps(by, _mm512_set1_ps(-BEGIN));
 
-    UNROLL for (int r = 0; r < Q8_LINES; r++)
-    {
+    GEMM_UNROLL
+    for (int r = 0; r < Q8_LINES; r++) {
         __m512 v = _mm512_fmadd_ps(_mm512_load_ps(dot + Q8_LINES * r), by, less);
         sum[r] = _mm512_fmadd_ps(v, _mm512_set1_ps(x_scale[r]), sum[r]);
     }
     if (!with_min)
         return;
     __m512 min = _mm512_load_ps(w + Q8_LINES * (GROUP + 4));
-    UNROLL for (int r = 0; r < Q8_LINES; r++) sum[r] =
-        _mm512_fmadd_ps(min, _mm512_set1_ps(x_scale[Q8_LINES + r]), sum[r]);
+    GEMM_UNROLL
+    for (int r = 0; r < Q8_LINES; r++)
+        sum[r] = _mm512_fmadd_ps(min, _mm512_set1_ps(x_scale[Q8_LINES + r]), sum[r]);
 }
 
-#define MULTIPLY(sum, a, b, x, w)    \
-    do {                             \
-        TILE_LOAD_BY(a, x, GROUP);   \
-        TILE_LOAD(b, w);             \
-        TILE_LOAD_BY(sum, begin, 0); \
-        TILE_I8(sum, a, b);          \
+#define MULTIPLY(sum, a, b, x, w) \
+    do {                          \
+        TILE_LOAD(a, x, GROUP);   \
+        TILE_LOAD(b, w, 64);      \
+        TILE_LOAD(sum, begin, 0); \
+        TILE_I8(sum, a, b);       \
     } while (0)
 
 /* Group g is scaled, the sums of the next one are stored, the one after that is multiplied: nobody
@@ -74,7 +75,7 @@ INLINE void scale(const float *dot, const char *x, const char *w, bool with_min,
     if (g + 2 < t->groups)                                    \
         MULTIPLY(next, a, b, x + 2 * X_STEP, w + 2 * W_STEP); \
     if (g + 1 < t->groups)                                    \
-        TILE_STORE(done, dot[(slot + 1) % 4]);                \
+        TILE_STORE(done, dot[(slot + 1) % 4], 64);            \
     scale(dot[slot], x, w, with_min, sum);                    \
     x += X_STEP;                                              \
     w += W_STEP;                                              \
@@ -88,10 +89,12 @@ INLINE void tile(const struct q8_tile *t, bool with_min)
     __m512 sum[Q8_LINES];
     int64_t g = 0;
 
-    UNROLL for (int r = 0; r < Q8_LINES; r++) sum[r] = _mm512_setzero_ps();
+    GEMM_UNROLL
+    for (int r = 0; r < Q8_LINES; r++)
+        sum[r] = _mm512_setzero_ps();
     if (t->groups > 0) {
         MULTIPLY(0, 4, 6, x, w);
-        TILE_STORE(0, dot[0]);
+        TILE_STORE(0, dot[0], 64);
     }
     if (t->groups > 1)
         MULTIPLY(1, 5, 7, x + X_STEP, w + W_STEP);
@@ -101,7 +104,9 @@ INLINE void tile(const struct q8_tile *t, bool with_min)
         STAGE(0, 4, 6, 3, 2)
         STAGE(1, 5, 7, 0, 3)
     }
-    UNROLL for (int r = 0; r < Q8_LINES; r++) _mm512_store_ps(t->sum + Q8_LINES * r, sum[r]);
+    GEMM_UNROLL
+    for (int r = 0; r < Q8_LINES; r++)
+        _mm512_store_ps(t->sum + Q8_LINES * r, sum[r]);
 }
 
 USES_AMX void q8_tile_run_amx(const struct q8_tile *t)

@@ -7,10 +7,9 @@
 
 #ifdef Q8_VNNI
 
-#include <immintrin.h>
+#include "backend/cpu/kernels/gemm_vec.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
 
 /* What comes after the codes of a group. */
 INLINE const float *x_scales(const char *x, int64_t group)
@@ -23,18 +22,23 @@ INLINE void add_mins(const char *w, const float *x_scale, int64_t group, __m512 
 {
     __m512 min = _mm512_load_ps(w + Q8_LINES * (group + 4));
 
-    UNROLL for (int r = 0; r < Q8_LINES; r++) sum[r] =
-        _mm512_fmadd_ps(min, _mm512_set1_ps(x_scale[Q8_LINES + r]), sum[r]);
+    GEMM_UNROLL
+    for (int r = 0; r < Q8_LINES; r++)
+        sum[r] = _mm512_fmadd_ps(min, _mm512_set1_ps(x_scale[Q8_LINES + r]), sum[r]);
 }
 
 INLINE void open_sums(__m512 *sum)
 {
-    UNROLL for (int r = 0; r < Q8_LINES; r++) sum[r] = _mm512_setzero_ps();
+    GEMM_UNROLL
+    for (int r = 0; r < Q8_LINES; r++)
+        sum[r] = _mm512_setzero_ps();
 }
 
 INLINE void close_sums(const __m512 *sum, float *to)
 {
-    UNROLL for (int r = 0; r < Q8_LINES; r++) _mm512_store_ps(to + Q8_LINES * r, sum[r]);
+    GEMM_UNROLL
+    for (int r = 0; r < Q8_LINES; r++)
+        _mm512_store_ps(to + Q8_LINES * r, sum[r]);
 }
 
 /* Rows `from` to `from` + 8. Eight sums grow side by side: one after the other, they would wait for
@@ -46,20 +50,23 @@ INLINE void eight_vnni(const char *x, const char *w, int64_t group, int from, __
     __m512 scale = _mm512_load_ps(w + Q8_LINES * group);
     __m512i dot[8];
 
-    UNROLL for (int r = 0; r < 8; r++) dot[r] = _mm512_set1_epi32(offset[r]);
-    UNROLL for (int64_t k = 0; k < group / 4; k++)
-    {
+    GEMM_UNROLL
+    for (int r = 0; r < 8; r++)
+        dot[r] = _mm512_set1_epi32(offset[r]);
+    GEMM_UNROLL
+    for (int64_t k = 0; k < group / 4; k++) {
         __m512i codes = _mm512_load_si512(w + 64 * k);
-        UNROLL for (int r = 0; r < 8; r++)
-        {
+        GEMM_UNROLL
+        for (int r = 0; r < 8; r++) {
             int32_t four;
             memcpy(&four, x + (from + r) * group + 4 * k, sizeof four);
             dot[r] = _mm512_dpbusd_epi32(dot[r], codes, _mm512_set1_epi32(four));
         }
     }
-    UNROLL for (int r = 0; r < 8; r++) sum[from + r] =
-        _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot[r]), scale),
-                        _mm512_set1_ps(x_scale[r]), sum[from + r]);
+    GEMM_UNROLL
+    for (int r = 0; r < 8; r++)
+        sum[from + r] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot[r]), scale),
+                                        _mm512_set1_ps(x_scale[r]), sum[from + r]);
 }
 
 INLINE void tile_vnni(const struct q8_tile *t, int64_t group, bool with_min)

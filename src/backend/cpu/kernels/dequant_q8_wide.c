@@ -15,8 +15,9 @@
 
 #ifdef GEMM_AMX
 
-#include "backend/cpu/kernels/dequant_q8_amx.h"
+#include "backend/cpu/kernels/amx_tiles.h"
 #include "backend/cpu/kernels/dequant_q8_transpose.h"
+#include "backend/cpu/kernels/gemm_vec.h"
 #include "rlx/graph.h"
 
 enum { TILE = 1024, STEPS = 4, DOTS = 256 };
@@ -210,47 +211,47 @@ struct dots {
 INLINE void multiply(const char *x, const char *y, const char *w, bool with_high, bool with_min,
                      struct dots *old)
 {
-    TILE_LOAD(6, w);
-    TILE_LOAD(5, y);
-    TILE_STORE(1, old->low[1]);
+    TILE_LOAD(6, w, 64);
+    TILE_LOAD(5, y, 64);
+    TILE_STORE(1, old->low[1], 64);
     TILE_ZERO(1);
     TILE_I8(1, 5, 6);
     if (with_min)
-        TILE_STORE(4, old->min[1]);
-    TILE_LOAD(4, x);
-    TILE_STORE(0, old->low[0]);
+        TILE_STORE(4, old->min[1], 64);
+    TILE_LOAD(4, x, 64);
+    TILE_STORE(0, old->low[0], 64);
     TILE_ZERO(0);
     TILE_I8(0, 4, 6);
     if (with_min)
-        TILE_STORE(7, old->min[0]);
+        TILE_STORE(7, old->min[0], 64);
     if (with_high) {
-        TILE_LOAD(7, w + W_HIGH);
-        TILE_STORE(3, old->high[1]);
+        TILE_LOAD(7, w + W_HIGH, 64);
+        TILE_STORE(3, old->high[1], 64);
         TILE_ZERO(3);
         TILE_I8(3, 5, 7);
-        TILE_STORE(2, old->high[0]);
+        TILE_STORE(2, old->high[0], 64);
         TILE_ZERO(2);
         TILE_I8(2, 4, 7);
     }
-    UNROLL for (int i = 1; i < STEPS; i++)
-    {
-        TILE_LOAD(6, w + i * TILE);
-        TILE_LOAD(4, x + i * TILE);
+    GEMM_UNROLL
+    for (int i = 1; i < STEPS; i++) {
+        TILE_LOAD(6, w + i * TILE, 64);
+        TILE_LOAD(4, x + i * TILE, 64);
         TILE_I8(0, 4, 6);
-        TILE_LOAD(5, y + i * TILE);
+        TILE_LOAD(5, y + i * TILE, 64);
         TILE_I8(1, 5, 6);
         if (with_high) {
-            TILE_LOAD(7, w + W_HIGH + i * TILE);
+            TILE_LOAD(7, w + W_HIGH + i * TILE, 64);
             TILE_I8(2, 4, 7);
             TILE_I8(3, 5, 7);
         }
     }
     if (with_min) {
-        TILE_LOAD(6, w + W_MINS);
-        TILE_LOAD(4, x + X_SUMS);
+        TILE_LOAD(6, w + W_MINS, 64);
+        TILE_LOAD(4, x + X_SUMS, 64);
         TILE_ZERO(7);
         TILE_BF16(7, 4, 6);
-        TILE_LOAD(5, y + X_SUMS);
+        TILE_LOAD(5, y + X_SUMS, 64);
         TILE_ZERO(4);
         TILE_BF16(4, 5, 6);
     }
@@ -259,15 +260,15 @@ INLINE void multiply(const char *x, const char *y, const char *w, bool with_high
 /* The sums of the last one. */
 INLINE void finish(bool with_high, bool with_min, struct dots *old)
 {
-    TILE_STORE(0, old->low[0]);
-    TILE_STORE(1, old->low[1]);
+    TILE_STORE(0, old->low[0], 64);
+    TILE_STORE(1, old->low[1], 64);
     if (with_high) {
-        TILE_STORE(2, old->high[0]);
-        TILE_STORE(3, old->high[1]);
+        TILE_STORE(2, old->high[0], 64);
+        TILE_STORE(3, old->high[1], 64);
     }
     if (with_min) {
-        TILE_STORE(7, old->min[0]);
-        TILE_STORE(4, old->min[1]);
+        TILE_STORE(7, old->min[0], 64);
+        TILE_STORE(4, old->min[1], 64);
     }
 }
 
@@ -278,8 +279,8 @@ INLINE void scale(const struct dots *dots, int which, const char *x, const char 
     const float *x_scale = (const float *)(const void *)(x + X_SCALES);
     __m512 d = _mm512_load_ps(w + W_D), dmin = _mm512_load_ps(w + W_DMIN);
 
-    UNROLL for (int r = 0; r < Q8_LINES; r++)
-    {
+    GEMM_UNROLL
+    for (int r = 0; r < Q8_LINES; r++) {
         __m512i dot = _mm512_load_si512(dots->low[which] + Q8_LINES * r);
         if (with_high)
             dot = _mm512_add_epi32(

@@ -5,26 +5,12 @@
  *                     b: tiles 6, 7
  *     a: tile 4       sums: tile 0, 1
  *        tile 5             tile 2, 3
- *
- * The instructions are written out: compilers differ in which of their intrinsics read and write
- * memory behind the optimiser's back. */
+ */
 #include "backend/cpu/kernels/gemm_amx.h"
 
 #ifdef GEMM_AMX
 
-#define USES_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8")))
-
-#define TILE_ZERO(t) __asm__ volatile("tilezero %%tmm" #t ::)
-#define TILE_LOAD(t, from, stride)                                                       \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((int64_t)(stride)) \
-                     : "memor"                                                           \
-                       "y")
-#define TILE_STORE(t, to, stride)                                                          \
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) \
-                     : "memory")
-/* sums += a * b */
-#define TILE_BF16(sum, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sum ::)
-#define TILE_U8_I8(sum, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sum ::)
+#include "backend/cpu/kernels/amx_tiles.h"
 
 enum { ROW = 64, TILE = AMX_TILE * ROW, B_ROW = 2 * ROW, LANE = AMX_LINES * ROW };
 
