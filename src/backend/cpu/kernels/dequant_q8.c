@@ -72,32 +72,37 @@ static void describe(const struct cpu_call *c, struct q8_job *j)
     j->cols = gemm_up(cpu_max_i64(16, cpu_min_i64(256, j->w.n / 32)), 16);
 }
 
-/* Rows of x up to which w is read where it lies. */
-static int64_t few_rows(void)
+/* Rows of x up to which w is read where it lies. Panels of blocks of 256 take longer to make. */
+static int64_t few_rows(const struct q8_job *j)
 {
 #ifdef Q8_VNNI
-    return Q8_FEW;
+    return j->w.block_elems == 256 ? 16 : 8;
 #else
+    (void)j;
     return INT32_MAX; /* there are no panels */
 #endif
+}
+
+static bool has_panels(const struct q8_job *j)
+{
+    return few_rows(j) < INT32_MAX;
 }
 
 /* Of x as codes. A group's rows lie at its first row's place: so many bytes for each row that any
  * number above eight has room for its panels of sixteen. */
 static int64_t row_place(const struct q8_job *j)
 {
-    return gemm_up(cpu_max_i64(j->few_bytes, few_rows() == Q8_FEW ? (j->panel_bytes + 7) / 8 : 0),
-                   64);
+    return gemm_up(cpu_max_i64(j->few_bytes, has_panels(j) ? (j->panel_bytes + 7) / 8 : 0), 64);
 }
 
 static int64_t x_bytes(const struct q8_job *j)
 {
-    int64_t few = cpu_min_i64(j->m, few_rows()) * j->few_bytes;
+    int64_t few = cpu_min_i64(j->m, few_rows(j)) * j->few_bytes;
     int64_t many = (j->m + Q8_LINES - 1) / Q8_LINES * j->panel_bytes;
 
     if (j->grouped)
         return j->m * row_place(j);
-    return few_rows() == Q8_FEW ? cpu_max_i64(few, many) : few;
+    return has_panels(j) ? cpu_max_i64(few, many) : few;
 }
 
 /* Never less for a longer k, though fewer panels. */
@@ -110,7 +115,7 @@ static int64_t w_panels_bytes(const struct q8_job *j)
         wide = WIDE_BYTES;
 #endif
     most = cpu_max_i64(cpu_max_i64(most, j->w_bytes), wide);
-    return few_rows() == Q8_FEW ? gemm_up(most, 64) : 0;
+    return has_panels(j) ? gemm_up(most, 64) : 0;
 }
 
 uint64_t dequant_q8_scratch(const struct cpu_call *c)
@@ -154,7 +159,7 @@ static struct q8_weight weight_of(const struct q8_job *j, const struct expert_gr
 static char *coded(const struct q8_job *j, const struct expert_group *g, int64_t i)
 {
     char *at = j->x + (j->grouped ? g->first * row_place(j) : 0);
-    return g->rows <= few_rows() ? at + i * j->few_bytes : at + i / Q8_LINES * j->panel_bytes;
+    return g->rows <= few_rows(j) ? at + i * j->few_bytes : at + i / Q8_LINES * j->panel_bytes;
 }
 
 /* ---- results that are not finite ----------------------------------------------------------- */
@@ -439,10 +444,10 @@ static void run_on(const struct cpu_call *c, bool amx)
     j.w_panels = at;
     at += gemm_workers(c->pool) * w_panels_bytes(&j);
     if (j.grouped) {
-        experts_sort(c, j.experts, few_rows(), at, &j.by);
+        experts_sort(c, j.experts, few_rows(&j), at, &j.by);
     } else {
         j.all = (struct expert_group){.rows = (int32_t)j.m};
-        bool few = j.m <= few_rows();
+        bool few = j.m <= few_rows(&j);
         j.by =
             (struct experts){.few = &j.all, .many = &j.all, .few_count = few, .many_count = !few};
     }

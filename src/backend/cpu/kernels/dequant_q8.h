@@ -39,7 +39,7 @@ void dequant_q8_run_amx(const struct cpu_call *c); /* with the same scratch */
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-enum { Q8_FEW = 8 }; /* rows of x up to which w is read where it lies */
+enum { Q8_FEW = 16 }; /* rows of x that are multiplied with w where it lies, at most */
 
 /* One matrix of packed rows. */
 struct q8_weight {

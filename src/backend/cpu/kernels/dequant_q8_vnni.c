@@ -540,27 +540,35 @@ static const struct {
 #undef ROW
 };
 
-void q8_vnni_run(const struct q8_few *f, int64_t begin, int64_t end)
+/* Some rows of w with all rows of x, four of these at a time: they fill the nearest cache, and so
+ * come first; w is read again from the next one. */
+static void run_some(const struct q8_few *f, int64_t begin, int64_t end)
 {
     const struct q8_weight *w = f->w;
 
-    for (int64_t n = begin; n < end; n++) {
-        const uint8_t *row = q8_row(w, n);
-        if (f->rows == 1) {
-            table[w->scheme].one(row, f->x, w->blocks, f->out[0] + n);
-            continue;
-        }
-        for (int64_t r = 0; r < f->rows; r += ROWS_MOST) {
-            const void *x[ROWS_MOST];
-            float out[ROWS_MOST];
-            int64_t rows = cpu_min_i64(ROWS_MOST, f->rows - r);
-            for (int64_t i = 0; i < ROWS_MOST; i++)
-                x[i] = f->x[i < rows ? r + i : r];
-            table[w->scheme].four(row, x, w->blocks, out);
+    for (int64_t r = 0; r < f->rows; r += ROWS_MOST) {
+        const void *x[ROWS_MOST];
+        float out[ROWS_MOST];
+        int64_t rows = cpu_min_i64(ROWS_MOST, f->rows - r);
+        for (int64_t i = 0; i < ROWS_MOST; i++)
+            x[i] = f->x[i < rows ? r + i : r];
+        for (int64_t n = begin; n < end; n++) {
+            if (rows == 1)
+                table[w->scheme].one(q8_row(w, n), x, w->blocks, out);
+            else
+                table[w->scheme].four(q8_row(w, n), x, w->blocks, out);
             for (int64_t i = 0; i < rows; i++)
                 f->out[r + i][n] = out[i];
         }
     }
+}
+
+void q8_vnni_run(const struct q8_few *f, int64_t begin, int64_t end)
+{
+    enum { SOME = 32 };
+
+    for (int64_t n = begin; n < end; n += SOME)
+        run_some(f, n, cpu_min_i64(n + SOME, end));
 }
 
 #else
