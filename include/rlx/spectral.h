@@ -5,7 +5,7 @@
  *
  * Transforms are along the last axis, which has a known size where the text below needs it; all
  * others are batch. Signals are f32 or f64. Failures are kept by the graph, as those of builders.
- * There, norm says who divides: backward nobody, forward the inverse by n, ortho both by sqrt n; so
+ * norm says who divides: backward nobody, forward the inverse by n, ortho both by sqrt n; so
  * irfft(rfft(x)) is x with forward and with ortho. */
 #ifndef RLX_SPECTRAL_H
 #define RLX_SPECTRAL_H
