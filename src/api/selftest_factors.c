@@ -246,14 +246,14 @@ static rlx_status judge_eigh(struct judge *j, const struct eval_tensor *a,
     return RLX_OK;
 }
 
-/* Is R unique? */
-static bool has_full_rank(const struct eval_tensor *r, double tol)
+/* Is R so far from a lower rank that its entries are as certain as those of the matrix? */
+static bool has_full_rank(const struct eval_tensor *r)
 {
     int64_t n = r->type.dim[1];
     double top = largest(r->at, r->count);
 
     for (int64_t i = 0; i < r->type.dim[0]; i++)
-        if (fabs(r->at[i * n + i].f) < 100 * tol * top)
+        if (fabs(r->at[i * n + i].f) < 0.01 * top)
             return false;
     return true;
 }
@@ -296,7 +296,7 @@ static rlx_status judge_factors(struct judge *j, const struct ir_node *n,
     TRY(read_matrix(j, got->at, got->type.dim[0], s ? 1 : got->type.dim[1], s || r ? scale : 1,
                     &x));
     j->size = length_of(&m);
-    if (s || (r && has_full_rank(want, j->tol))) {
+    if (s || (r && has_full_rank(want))) {
         TRY(read_matrix(j, want->at, x.rows, x.columns, scale, &y));
         judge_entries(j, x.at, y.at, want->count);
         return RLX_OK;
