@@ -100,7 +100,7 @@ static bool fold_extreme(enum kir_op op, const struct kc_value *arg, struct kc_v
 static struct kc_value on_values(struct kc_checker *c, const struct kc_tree *t,
                                  const struct builtin *b)
 {
-    struct kc_value arg[3], folded;
+    struct kc_value arg[3] = {{0}}, folded;
     kir_value id[3] = {KIR_NONE, KIR_NONE, KIR_NONE};
     uint32_t same = b->rule == SUBGROUP ? 1 : b->args;
     char text[64];

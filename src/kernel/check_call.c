@@ -213,7 +213,7 @@ struct kc_value kc_call_library(struct kc_checker *c, const char *file, const ch
         if (!d)
             kc_error(c, at, "%s has no function %s", file, name);
     }
-    if (kc_bad(c))
+    if (kc_bad(c) || !d)
         return (struct kc_value){0};
     for (uint32_t i = 0; i < args && i < 4; i++)
         a[i] = (struct argument){.value = arg[i], .at = at};

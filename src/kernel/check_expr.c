@@ -114,10 +114,10 @@ bool kc_check_place(struct kc_checker *c, const struct kc_tree *t, struct kc_pla
         return !kc_bad(c);
     }
     const struct kc_thing *thing = t->kind == KC_T_NAME ? kc_find(c, t->name) : NULL;
-    if (!kc_bad(c) && (!thing || (thing->kind != KC_IS_VAR && thing->kind != KC_IS_BUFFER)))
+    if (!thing || (thing->kind != KC_IS_VAR && thing->kind != KC_IS_BUFFER)) {
         kc_error(c, t->at, "a variable or a buffer is expected");
-    if (kc_bad(c))
         return false;
+    }
     *out = (struct kc_place){.buffer = thing->kind == KC_IS_BUFFER,
                              .index = thing->index,
                              .type = thing->type,

@@ -1,4 +1,5 @@
 /* check_math.c: operators: what they take, what they give, and what they are for constants. */
+#include <stdio.h>
 #include <string.h>
 
 #include "kernel/check.h"
@@ -173,15 +174,14 @@ static struct kc_value on_pairs(struct kc_checker *c, const struct operation *o,
                                 struct kc_value a, struct kc_value b, uint32_t at)
 {
     struct kir_type pair = {.scalar = KIR_U32, .lanes = 2};
-    char name[16] = "i64_";
+    bool is_unsigned = o->sign_matters && t.scalar == KIR_U64;
+    char name[16];
     struct kc_value arg[2] = {
         kc_of(pair, kc_emit(c, KIR_BITCAST, pair, kc_id(c, a, at), KIR_NONE, KIR_NONE, 0)), b};
 
     if (o->kind != SHIFT)
         arg[1] = kc_of(pair, kc_emit(c, KIR_BITCAST, pair, kc_id(c, b, at), KIR_NONE, KIR_NONE, 0));
-    if (o->sign_matters && t.scalar == KIR_U64)
-        name[0] = 'u';
-    strcat(name, o->pair);
+    snprintf(name, sizeof name, "%s_%s", is_unsigned ? "u64" : "i64", o->pair);
     struct kc_value r = kc_call_library(c, "lib/int64", name, arg, 2, at);
     if (o->kind == COMPARE || kc_bad(c))
         return r;

@@ -146,7 +146,7 @@ static const struct block *innermost_loop(const struct blocks *b)
 /* true: it was one of these. */
 static bool control(struct emit *e, const struct kir_instr *n, struct blocks *b)
 {
-    struct block *top = b->count ? &b->at[b->count - 1] : NULL;
+    struct block *top = &b->at[b->count ? b->count - 1 : 0]; /* where there is one */
 
     switch (n->op) {
     case KIR_IF: begin_if(e, &b->at[b->count++], e->value[n->a]); break;

@@ -42,7 +42,7 @@ struct kc_features {
 /* A kernel of the file, for these constants. Everything lives in the arena. FORMAT, with line,
  * column and the line itself, where the source is wrong; ARGUMENT where a constant is; LIMIT. */
 rlx_status kc_specialise(const struct kc_sources *sources, rlx_str file, rlx_str kernel,
-                         const struct kc_define *define, size_t defines,
+                         const struct kc_define *given, size_t count,
                          const struct kc_features *features, struct arena *arena, struct kir *out,
                          struct diag *d);
 
@@ -62,10 +62,10 @@ struct kc_emit {
 /* Words of a module for Vulkan 1.1 (SPIR-V 1.3), or 1.6 where cooperative matrices are used.
  * Binding i is buffer i; the parameter block is push constants up to 128 bytes, else a buffer
  * behind the last. */
-rlx_status kc_emit_spirv(const struct kir *k, const struct kc_emit *e, struct arena *arena,
+rlx_status kc_emit_spirv(const struct kir *k, const struct kc_emit *how, struct arena *arena,
                          uint32_t **words, size_t *count, struct diag *d);
 /* The same as WGSL; the parameter block is a uniform buffer. */
-rlx_status kc_emit_wgsl(const struct kir *k, const struct kc_emit *e, struct text *out,
+rlx_status kc_emit_wgsl(const struct kir *k, const struct kc_emit *how, struct text *out,
                         struct diag *d);
 
 #endif

@@ -280,10 +280,11 @@ struct kc_stmt *kc_parse_block(struct kc_parser *p)
         return NULL;
     p->brackets = 0;
     while (!kc_failed(p) && !kc_is(p, "}")) {
-        *last = statement(p);
-        if (kc_failed(p))
+        struct kc_stmt *s = statement(p);
+        if (!s || kc_failed(p))
             break;
-        last = &(*last)->next;
+        *last = s;
+        last = &s->next;
         if (!p->token.first && !kc_is(p, "}"))
             kc_expected(p, "the end of the line");
     }
