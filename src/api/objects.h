@@ -294,7 +294,7 @@ rlx_status handles_copy(struct rlx_session *from, struct rlx_session *to, struct
 void handles_release(struct rlx_session *s);
 
 /* upload.c: inputs into their slots, without those that are there already. */
-rlx_status upload_input(struct rlx_session *s, size_t i, const rlx_tensor *value, struct diag *d);
+rlx_status upload_input(struct rlx_session *s, size_t i, const rlx_tensor *t, struct diag *d);
 void upload_forget(struct rlx_session *s);
 size_t upload_mark_size(void);
 

@@ -223,7 +223,7 @@ void vjp_im2col(struct vjp *v)
     struct formula *f = &v->f;
     struct dim_table *d = rule_dims(f);
     const struct ir_type x = *vjp_type(v, 0);
-    ir_dim count[2];
+    ir_dim count[RLX_MAX_RANK] = {0}; /* two of them */
 
     for (int32_t i = 0; i < 2; i++) {
         ir_dim room = dim_add(d, x.dim[i + 2], 2 * a->padding.at[i]);

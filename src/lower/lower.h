@@ -62,7 +62,7 @@ struct select_graph {
     const uint64_t *leaf_offset; /* NULL: all 0 */
     const bool *outside;         /* by node: a leaf with a buffer of its own; NULL: none */
 };
-rlx_status lower_select(const struct select_graph *g, struct backend *b,
+rlx_status lower_select(const struct select_graph *from, struct backend *b,
                         const struct select_options *options, struct arena *arena,
                         struct steps **out, struct diag *d);
 /* The graph's types have changed: bytes of values and places of views follow. LIMIT when something
