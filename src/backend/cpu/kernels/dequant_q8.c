@@ -7,6 +7,9 @@
 #include "backend/cpu/kernels/dequant_q8.h"
 
 #include "backend/cpu/kernels/experts.h"
+#ifdef GEMM_AMX
+#include "backend/cpu/kernels/dequant_q8_transpose.h"
+#endif
 #include "ir/quant_decode.h"
 #include "ir/quant_encode.h"
 #include "ir/quant_scheme.h"
@@ -19,12 +22,14 @@ enum {
 };
 
 #ifdef GEMM_AMX
-/* Of a task with blocks of 256 in tiles: rows, panels of w, and a thread's bytes. */
+/* Of a task in tiles: rows, panels of w, and a thread's bytes, for either size of blocks. */
 enum {
-    WIDE_ROWS = 256,
-    WIDE_PANELS = 8,
-    WIDE_BYTES = WIDE_PANELS * (Q8_WIDE_W + WIDE_ROWS * Q8_LINES * 4)
+    AMX_ROWS = 256,
+    AMX_PANELS = 8,
+    AMX_W_BYTES = Q8_AMX_GROUPS * Q8_AMX_STEP,
+    AMX_BYTES = AMX_PANELS * (AMX_W_BYTES + AMX_ROWS * Q8_LINES * 4)
 };
+_Static_assert((int)Q8_WIDE_W <= (int)AMX_W_BYTES, "a block of 256 has room");
 #endif
 
 struct q8_job {
@@ -67,6 +72,11 @@ static void describe(const struct cpu_call *c, struct q8_job *j)
     j->m = j->w.n ? c->out->count / j->w.n : 0;
     j->few_bytes = q8_form_bytes(&j->w);
     j->panel_bytes = j->w.k / j->w.group * q8_x_step(j->w.group);
+#ifdef GEMM_AMX
+    if (j->w.block_elems == 32)
+        j->panel_bytes =
+            cpu_max_i64(j->panel_bytes, gemm_up(j->w.blocks, Q8_AMX_BATCH) * Q8_AMX_STEP);
+#endif
     j->w_bytes = j->w.k / j->w.group * q8_w_step(j->w.group);
     j->panels = cpu_max_i64(1, cpu_min_i64(PANELS_MOST, PANEL_BYTES / (j->w_bytes + 1)));
     j->cols = gemm_up(cpu_max_i64(16, cpu_min_i64(256, j->w.n / 32)), 16);
@@ -108,13 +118,12 @@ static int64_t x_bytes(const struct q8_job *j)
 /* Never less for a longer k, though fewer panels. */
 static int64_t w_panels_bytes(const struct q8_job *j)
 {
-    int64_t most = cpu_min_i64(PANELS_MOST * j->w_bytes, PANEL_BYTES), wide = 0;
+    int64_t most = cpu_min_i64(PANELS_MOST * j->w_bytes, PANEL_BYTES);
 
+    most = cpu_max_i64(most, j->w_bytes);
 #ifdef GEMM_AMX
-    if (j->w.block_elems == 256)
-        wide = WIDE_BYTES;
+    most = cpu_max_i64(most, AMX_BYTES);
 #endif
-    most = cpu_max_i64(cpu_max_i64(most, j->w_bytes), wide);
     return has_panels(j) ? gemm_up(most, 64) : 0;
 }
 
@@ -276,36 +285,47 @@ static int64_t x_panel_bytes(const struct q8_job *j)
 {
     return is_wide(j) ? j->w.blocks * Q8_WIDE_X : j->panel_bytes;
 }
+#endif
 
 /* The panel that begins with the group's row `i`. */
 static char *x_panel(const struct q8_job *j, const struct expert_group *g, int64_t i)
 {
+#ifdef GEMM_AMX
     return coded(j, g, 0) + i / Q8_LINES * x_panel_bytes(j);
-}
+#else
+    return coded(j, g, i);
 #endif
+}
 
 static void code_many(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct many *m = ctx;
+    const struct q8_job *j = m->job;
     const struct expert_group *g = m->group;
 
     (void)worker;
     for (int64_t p = begin; p < end; p++) {
         const float *row[Q8_LINES];
         int64_t first = p * Q8_LINES, rows = cpu_min_i64(Q8_LINES, g->rows - first);
+        char *panel = x_panel(j, g, first);
+        uint8_t *kind = j->kind + g->first + first;
         for (int64_t i = 0; i < rows; i++)
-            row[i] = x_row(m->job, g->first + first + i);
+            row[i] = x_row(j, g->first + first + i);
 #ifdef GEMM_AMX
-        if (is_wide(m->job)) {
-            q8_wide_pack_x(&m->job->w, row, rows, x_panel(m->job, g, first),
-                           m->job->kind + g->first + first);
+        if (is_wide(j)) {
+            q8_wide_pack_x(&j->w, row, rows, panel, kind);
+            continue;
+        }
+        if (j->amx) {
+            q8_amx_pack_x(&j->w, row, rows, panel, kind);
             continue;
         }
 #endif
-        q8_pack_x(&m->job->w, row, rows, coded(m->job, g, first), m->job->kind + g->first + first);
+        q8_pack_x(&j->w, row, rows, panel, kind);
     }
 }
 
+/* Sums of 16 columns from `col` on, [16 rows][16]. */
 static void store(const struct q8_job *j, const struct q8_weight *w, const float *sum, int64_t row,
                   int64_t rows, int64_t col)
 {
@@ -332,48 +352,95 @@ static void multiply(const struct many *m, const struct q8_weight *w, int64_t co
                         .sum = sum};
 
     for (int64_t n = col; n < last; n += Q8_LINES)
-        q8_pack_w(w, n, cpu_min_i64(Q8_LINES, last - n), !j->amx,
-                  panel + (n - col) / Q8_LINES * j->w_bytes);
+        q8_pack_w(w, n, cpu_min_i64(Q8_LINES, last - n), panel + (n - col) / Q8_LINES * j->w_bytes);
     for (int64_t r = begin; r < end; r += Q8_LINES) {
         t.x = coded(j, m->group, r);
         for (int64_t n = col; n < last; n += Q8_LINES) {
             t.w = panel + (n - col) / Q8_LINES * j->w_bytes;
-#ifdef GEMM_AMX
-            if (j->amx)
-                q8_tile_run_amx(&t);
-            else
-#endif
-                q8_tile_run(&t);
+            q8_tile_run(&t);
             store(j, w, sum, m->group->first + r, cpu_min_i64(Q8_LINES, end - r), n);
         }
     }
 }
 
 #ifdef GEMM_AMX
-/* The same with blocks of 256 in tiles, one block of all columns after the other: its panels, its
- * codes of x and the sums are in the cache then. */
-static void multiply_wide(const struct many *m, const struct q8_weight *w, int64_t col, int64_t row,
-                          int64_t rows, char *scratch)
+/* Blocks [first, last) of one panel. */
+static void pack_part(const struct q8_weight *w, int64_t col, int64_t first, int64_t last, char *to)
+{
+    int64_t cols = cpu_min_i64(Q8_LINES, w->n - col);
+
+    if (w->block_elems == 256)
+        q8_wide_pack_w(w, col, cols, first, to);
+    else
+        q8_amx_pack_w(w, col, cols, first, last, to);
+}
+
+/* Asks for what pack_part will read. */
+static void expect_part(const struct q8_weight *w, int64_t col, int64_t first, int64_t last)
+{
+    int64_t cols = cpu_min_i64(Q8_LINES, w->n - col);
+
+    for (int64_t i = 0; i < cols && first < last; i++) {
+        const uint8_t *row = q8_row(w, col + i), *end = row + last * w->block_bytes - 1;
+        for (const uint8_t *at = row + first * w->block_bytes; at < end; at += 64)
+            __asm__ volatile("prefetcht1 %0" ::"m"(*at));
+        __asm__ volatile("prefetcht1 %0" ::"m"(*end));
+    }
+}
+
+/* By rows of y: pieces of it that lie together are written together. */
+static void store_sums(const struct many *m, const struct q8_weight *w, const struct q8_part *t,
+                       int64_t row, int64_t rows, int64_t col)
+{
+    enum { TILE = Q8_LINES * Q8_LINES };
+    _Alignas(64) float out[AMX_PANELS * TILE];
+    int64_t cols = cpu_min_i64(t->w_panels * Q8_LINES, w->n - col);
+
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t i = r % Q8_LINES, at = m->group->first + row + r;
+        float *to = out_row(m->job, at) + col;
+        for (int64_t n = 0; n < t->w_panels && i == 0; n++)
+            put_tile(t->sum + (n * t->x_panels + r / Q8_LINES) * TILE, 64,
+                     (char *)(out + n * TILE));
+        for (int64_t n = 0; n < cols; n += Q8_LINES) {
+            __mmask16 some = (__mmask16)((1u << cpu_min_i64(Q8_LINES, cols - n)) - 1);
+            _mm512_mask_storeu_ps(to + n, some, _mm512_load_ps(out + (n + i) * Q8_LINES));
+        }
+        mend(m->job, w, at, col, col + cols);
+    }
+}
+
+/* The same in tiles, one part of k of all columns after the other: its panels, its codes of x and
+ * the sums are in the cache then. */
+static void multiply_amx(const struct many *m, const struct q8_weight *w, int64_t col, int64_t row,
+                         int64_t rows, char *scratch)
 {
     const struct q8_job *j = m->job;
-    const int64_t tile = Q8_LINES * Q8_LINES;
-    int64_t cols = cpu_min_i64(WIDE_PANELS * Q8_LINES, w->n - col);
-    struct q8_wide t = {.x = x_panel(j, m->group, row),
+    int64_t blocks = is_wide(j) ? 1 : Q8_AMX_GROUPS;
+    int64_t x_bytes = is_wide(j) ? Q8_WIDE_X : AMX_W_BYTES;
+    int64_t cols = cpu_min_i64(AMX_PANELS * Q8_LINES, w->n - col);
+    struct q8_part t = {.x = x_panel(j, m->group, row),
                         .w = scratch,
                         .x_panels = (rows + Q8_LINES - 1) / Q8_LINES,
                         .w_panels = (cols + Q8_LINES - 1) / Q8_LINES,
                         .x_apart = x_panel_bytes(j),
-                        .sum = (float *)(void *)(scratch + WIDE_PANELS * Q8_WIDE_W)};
+                        .w_apart = is_wide(j) ? Q8_WIDE_W : AMX_W_BYTES,
+                        .sum = (float *)(void *)(scratch + AMX_PANELS * AMX_W_BYTES)};
 
-    memset(t.sum, 0, (size_t)(t.x_panels * t.w_panels * tile) * sizeof *t.sum);
-    for (int64_t b = 0; b < w->blocks; b++, t.x += Q8_WIDE_X) {
-        for (int64_t n = 0; n < cols; n += Q8_LINES)
-            q8_wide_pack_w(w, col + n, cpu_min_i64(Q8_LINES, cols - n), b,
-                           scratch + n / Q8_LINES * Q8_WIDE_W);
-        q8_wide_run(w, &t);
+    memset(t.sum, 0, (size_t)(t.x_panels * t.w_panels * Q8_LINES * Q8_LINES) * sizeof *t.sum);
+    for (int64_t b = 0; b < w->blocks; b += blocks, t.x += x_bytes) {
+        int64_t last = cpu_min_i64(b + blocks, w->blocks);
+        for (int64_t n = 0; n < t.w_panels; n++)
+            pack_part(w, col + n * Q8_LINES, b, last, scratch + n * t.w_apart);
+        for (int64_t n = 0; n < t.w_panels; n++)
+            expect_part(w, col + n * Q8_LINES, last, cpu_min_i64(last + blocks, w->blocks));
+        t.groups = gemm_up(last - b, Q8_AMX_BATCH);
+        if (is_wide(j))
+            q8_wide_run(w, &t);
+        else
+            q8_amx_run(w, &t);
     }
-    for (int64_t n = 0; n < t.w_panels; n++)
-        store(j, w, t.sum + n * t.x_panels * tile, m->group->first + row, rows, col + n * Q8_LINES);
+    store_sums(m, w, &t, row, rows, col);
 }
 #endif
 
@@ -396,8 +463,8 @@ static void run_many(void *ctx, int64_t begin, int64_t end, int worker)
         int64_t row = t / parts * m->rows, col = t % parts * m->cols;
         int64_t rows = cpu_min_i64(m->rows, m->group->rows - row);
 #ifdef GEMM_AMX
-        if (is_wide(j)) {
-            multiply_wide(m, &w, col, row, rows, panel);
+        if (j->amx) {
+            multiply_amx(m, &w, col, row, rows, panel);
             continue;
         }
 #endif
@@ -414,9 +481,9 @@ static void run_group(const struct q8_job *j, const struct expert_group *g)
     struct many m = {j, g, ROWS_AT_ONCE, j->panels * Q8_LINES};
 
 #ifdef GEMM_AMX
-    if (is_wide(j)) {
-        m.rows = WIDE_ROWS;
-        m.cols = WIDE_PANELS * Q8_LINES;
+    if (j->amx) {
+        m.rows = AMX_ROWS;
+        m.cols = AMX_PANELS * Q8_LINES;
     }
 #endif
     cpu_for(j->call->pool, (g->rows + Q8_LINES - 1) / Q8_LINES, 1, code_many, &m);

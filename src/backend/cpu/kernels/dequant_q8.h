@@ -105,12 +105,14 @@ enum q8_row_kind {
 #define q8_form_of CPU_NAME(q8_form_of)
 #define q8_form_bytes CPU_NAME(q8_form_bytes)
 #define q8_encode_row CPU_NAME(q8_encode_row)
+#define q8_encode_32 CPU_NAME(q8_encode_32)
 #define q8_encode_256 CPU_NAME(q8_encode_256)
 
 enum q8_form q8_form_of(int32_t scheme, int64_t block_elems); /* of few rows, at this level */
 int64_t q8_form_bytes(const struct q8_weight *w);             /* of a row in that form */
 enum q8_row_kind q8_encode_row(const struct q8_weight *w, const float *x, void *to);
-/* 256 codes, their scale, and what they make of a row that was `kind` so far. */
+/* So many codes, their scale, and what they make of a row that was `kind` so far. */
+float q8_encode_32(const float *x, int8_t *code, enum q8_row_kind *kind);
 float q8_encode_256(const float *x, int8_t *code, enum q8_row_kind *kind);
 
 /* ---- w as codes (dequant_q8_codes.c) ------------------------------------------------------- */
@@ -126,6 +128,9 @@ struct q8_factors {
     float d, dmin;
     int8_t scale[16], min[16];
 };
+
+#define q8_uneven CPU_NAME(q8_uneven)
+extern const int8_t q8_uneven[16]; /* what the codes of IQ4_NL and IQ4_XS stand for */
 
 #define q8_read_factors CPU_NAME(q8_read_factors)
 void q8_read_factors(int32_t scheme, const uint8_t *block, struct q8_factors *f);
@@ -165,7 +170,7 @@ void q8_vnni_run(const struct q8_few *f, int64_t begin, int64_t end);
  *
  *     codes [group / 4][16 columns][4], scales [16], mins [16]
  *
- * With AMX codes of w are what they are; without, 128 more, which the offsets take back. */
+ * Codes of w are 128 more than they are, which the offsets take back. */
 enum { Q8_LINES = 16 };
 
 static inline int64_t q8_x_step(int64_t group)
@@ -193,21 +198,47 @@ struct q8_tile {
 void q8_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
                uint8_t *kind);
 /* Columns [col, col + cols), at most 16. */
-void q8_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, bool unsigned_, char *to);
+void q8_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, char *to);
 void q8_tile_run(const struct q8_tile *t);
 
 /* ---- many rows, in AMX tiles --------------------------------------------------------------- */
 
 #ifdef GEMM_AMX
 #define q8_amx_enter CPU_NAME(q8_amx_enter)
-#define q8_tile_run_amx CPU_NAME(q8_tile_run_amx)
+#define q8_amx_pack_x CPU_NAME(q8_amx_pack_x)
+#define q8_amx_pack_w CPU_NAME(q8_amx_pack_w)
+#define q8_amx_run CPU_NAME(q8_amx_run)
 #define q8_wide_pack_x CPU_NAME(q8_wide_pack_x)
 #define q8_wide_pack_w CPU_NAME(q8_wide_pack_w)
 #define q8_wide_run CPU_NAME(q8_wide_run)
 
-/* Blocks of 32 (dequant_q8_amx.c), between q8_amx_enter and amx_leave. */
+/* One part of k of all of a task's panels. Here w is the first operand, whose tiles hold its rows
+ * as they are; x, the second one, is brought into its order once for all of w. */
+struct q8_part {
+    const char *x, *w;
+    int64_t x_panels, w_panels;
+    int64_t x_apart, w_apart; /* bytes from one panel's part to the next panel's */
+    int64_t groups;           /* blocks of 32: of the part, a multiple of Q8_AMX_BATCH */
+    float *sum;               /* [w_panels][x_panels][16 columns][16 rows], added to */
+};
+
+/* Blocks of 32 (dequant_q8_amx.c), between q8_amx_enter and amx_leave: for each of the groups of x
+ *
+ *     codes [8][16 rows][4], scales [16], sums times scales [16]
+ *
+ * and of w
+ *
+ *     codes [16 columns][32], scales [16], mins [16]
+ *
+ * to a multiple of Q8_AMX_BATCH, with zeros. A part has Q8_AMX_GROUPS at most. */
+enum { Q8_AMX_STEP = Q8_LINES * (32 + 8), Q8_AMX_BATCH = 4, Q8_AMX_GROUPS = 16 };
 void q8_amx_enter(void);
-void q8_tile_run_amx(const struct q8_tile *t);
+void q8_amx_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
+                   uint8_t *kind);
+/* Blocks [first, last) of columns [col, col + cols). */
+void q8_amx_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_t first,
+                   int64_t last, char *to);
+void q8_amx_run(const struct q8_weight *w, const struct q8_part *t);
 
 /* Blocks of 256 (dequant_q8_wide.c), from panels of its own. Bytes of a block in them: */
 enum { Q8_WIDE_X = 5 * 1024 + 64, Q8_WIDE_W = 9 * 1024 + 128 };
@@ -215,15 +246,7 @@ void q8_wide_pack_x(const struct q8_weight *w, const float *const *row, int64_t 
                     uint8_t *kind);
 /* Block b of columns [col, col + cols). */
 void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_t b, char *to);
-
-/* One block of all of a task's panels of x and of w. */
-struct q8_wide {
-    const char *x, *w;
-    int64_t x_panels, w_panels;
-    int64_t x_apart; /* bytes from one panel's block to the next panel's */
-    float *sum;      /* [w_panels][x_panels][16][16], added to */
-};
-void q8_wide_run(const struct q8_weight *w, const struct q8_wide *t); /* after amx_enter */
+void q8_wide_run(const struct q8_weight *w, const struct q8_part *t); /* after amx_enter */
 #endif
 
 #endif

@@ -23,8 +23,8 @@ static inline float f16_at(const uint8_t *p)
 #endif
 }
 
-static const int8_t uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                  1,    13,   25,  38,  53,  69,  89,  113};
+const int8_t q8_uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                              1,    13,   25,  38,  53,  69,  89,  113};
 
 /* ---- blocks of 32 -------------------------------------------------------------------------- */
 
@@ -96,7 +96,7 @@ static inline void q8_1(const uint8_t *b, int8_t *code, float *scale, float *min
 static inline void look_up(int8_t *code, int n)
 {
     for (int i = 0; i < n; i++)
-        code[i] = uneven[code[i]];
+        code[i] = q8_uneven[code[i]];
 }
 
 static inline void iq4_nl(const uint8_t *b, int8_t *code, float *scale, float *min)

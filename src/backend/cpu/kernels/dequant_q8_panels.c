@@ -39,10 +39,10 @@ INLINE void put_numbers(const float (*from)[GROUPS], int64_t groups, int64_t ste
         _mm512_store_si512(to + g * step, word[g]);
 }
 
-void q8_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, bool unsigned_, char *to)
+void q8_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, char *to)
 {
     q8_codes_fn codes = q8_codes_of(w->scheme);
-    const __m512i flip = _mm512_set1_epi8(unsigned_ ? (char)0x80 : 0);
+    const __m512i flip = _mm512_set1_epi8((char)0x80);
     int64_t step = q8_w_step(w->group), most = CHUNK / w->block_elems;
     struct columns c;
 

@@ -38,4 +38,14 @@ INLINE void transpose(const void *rows, int64_t apart, __m512i *out)
     }
 }
 
+/* A tile of 16 rows of 64 bytes from the transposed of it. */
+INLINE void put_tile(const void *rows, int64_t apart, char *to)
+{
+    __m512i word[16];
+
+    transpose(rows, apart, word);
+    for (int i = 0; i < 16; i++)
+        _mm512_store_si512(to + 64 * i, word[i]);
+}
+
 #endif

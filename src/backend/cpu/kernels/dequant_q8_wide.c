@@ -10,7 +10,8 @@
  *     x   4 tiles of codes (64 elements each), a tile of sums, 16 scales
  *     w   4 tiles of low digits, 4 of high ones, a tile of mins, 16 d, 16 dmin
  *
- * Two panels of x are multiplied with one of w: four tiles of sums fill the registers. */
+ * Two panels of x are multiplied with one of w: four tiles of sums fill the registers. Sums are
+ * [columns of w][rows of x]. */
 #include "backend/cpu/kernels/dequant_q8.h"
 
 #ifdef GEMM_AMX
@@ -32,59 +33,74 @@ static uint16_t bf16_of(int32_t v)
     return (uint16_t)(half_f32_bits((float)v) >> 16);
 }
 
-static void put_x(const struct q8_weight *w, const int8_t *code, float scale, int64_t row, char *to)
-{
-    static const uint8_t straight[8] = {0, 1, 2, 3, 4, 5, 6, 7},
-                         crossed[8] = {0, 2, 1, 3, 4, 6, 5, 7};
-    const uint8_t *order = w->scheme == RLX_QUANT_SCHEME_q4_k ? crossed : straight;
-    uint16_t *sums = (uint16_t *)(void *)(to + X_SUMS + 64 * row);
-    int64_t group = w->group;
+/* A block of sixteen rows. */
+struct rows {
+    _Alignas(64) int8_t code[Q8_LINES][256];
+    _Alignas(64) uint16_t sum[Q8_LINES][32]; /* of each sub-block, in bf16: two parts */
+};
 
-    for (int64_t i = 0; i < 2 * STEPS; i++)
-        memcpy(to + i / 2 * TILE + 64 * row + i % 2 * 32, code + 32 * order[i], 32);
-    memset(sums, 0, 64);
+/* Sums of four codes each. */
+INLINE __m512i sums_of_four(const int8_t *code)
+{
+    return _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1),
+                               _mm512_loadu_si512(code));
+}
+
+static void put_sums(const int8_t *code, int64_t group, uint16_t *to)
+{
+    int32_t four[64];
+
+    for (int64_t i = 0; i < 4; i++)
+        _mm512_storeu_si512(four + 16 * i, sums_of_four(code + 64 * i));
     for (int64_t g = 0; g < 256 / group; g++) {
         int32_t sum = 0, low;
-        for (int64_t i = 0; i < group; i++)
-            sum += code[g * group + i];
+        for (int64_t i = 0; i < group / 4; i++)
+            sum += four[g * group / 4 + i];
         low = sum & 31;
-        sums[2 * g] = bf16_of(sum - low);
-        sums[2 * g + 1] = bf16_of(low);
+        to[2 * g] = bf16_of(sum - low);
+        to[2 * g + 1] = bf16_of(low);
     }
-    ((float *)(void *)(to + X_SCALES))[row] = scale;
+}
+
+/* Q4_K has its sub-blocks in another order (digits_q4_k). */
+static void cross(int8_t *code)
+{
+    for (int64_t i = 0; i < 256; i += 128) {
+        int8_t second[32];
+        memcpy(second, code + i + 32, 32);
+        memcpy(code + i + 32, code + i + 64, 32);
+        memcpy(code + i + 64, second, 32);
+    }
 }
 
 void q8_wide_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
                     uint8_t *kind)
 {
-    int8_t code[256];
+    struct rows all;
 
-    for (int64_t r = 0; r < rows; r++) {
-        enum q8_row_kind is = Q8_ROW_PLAIN;
-        for (int64_t b = 0; b < w->blocks; b++) {
-            float scale = q8_encode_256(row[r] + b * 256, code, &is);
-            put_x(w, code, scale, r, to + b * Q8_WIDE_X);
+    memset(&all, 0, sizeof all);
+    memset(kind, Q8_ROW_PLAIN, (size_t)rows);
+    for (int64_t b = 0; b < w->blocks; b++, to += Q8_WIDE_X) {
+        memset(to + X_SCALES, 0, 64);
+        for (int64_t r = 0; r < rows; r++) {
+            enum q8_row_kind is = (enum q8_row_kind)kind[r];
+            ((float *)(void *)(to + X_SCALES))[r] =
+                q8_encode_256(row[r] + b * 256, all.code[r], &is);
+            kind[r] = (uint8_t)is;
+            put_sums(all.code[r], w->group, all.sum[r]);
+            if (w->scheme == RLX_QUANT_SCHEME_q4_k)
+                cross(all.code[r]);
         }
-        kind[r] = (uint8_t)is;
+        for (int64_t i = 0; i < STEPS; i++)
+            put_tile(&all.code[0][64 * i], 256, to + i * TILE);
+        put_tile(all.sum, sizeof *all.sum, to + X_SUMS);
     }
-    memset(code, 0, sizeof code);
-    for (int64_t r = rows; r < Q8_LINES; r++)
-        for (int64_t b = 0; b < w->blocks; b++)
-            put_x(w, code, 0, r, to + b * Q8_WIDE_X);
 }
 
 /* ---- packing w ----------------------------------------------------------------------------- */
 
-struct columns {
-    _Alignas(64) int8_t low[Q8_LINES][256];
-    _Alignas(64) int8_t high[Q8_LINES][256];
-    _Alignas(64) uint32_t min[Q8_LINES][16]; /* twice, in bf16 */
-    float d[Q8_LINES], dmin[Q8_LINES];
-};
-
-/* Codes times their sub-block's scale, as digits. */
-INLINE void digits(const int8_t *code, const int8_t *scale, int64_t group, int8_t *low,
-                   int8_t *high)
+/* Codes times their sub-block's scale, as digits: one row of each tile. */
+INLINE void digits(const int8_t *code, const int8_t *scale, int64_t group, char *to)
 {
     for (int64_t i = 0; i < 256; i += 32) {
         __m256i first = _mm256_set1_epi16(scale[i / group]);
@@ -93,8 +109,9 @@ INLINE void digits(const int8_t *code, const int8_t *scale, int64_t group, int8_
         __m512i v = _mm512_mullo_epi16(
             _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)(code + i))), by);
         __m512i up = _mm512_srai_epi16(_mm512_add_epi16(v, _mm512_set1_epi16(128)), 8);
-        _mm256_store_si256((void *)(low + i), _mm512_cvtepi16_epi8(v));
-        _mm256_store_si256((void *)(high + i), _mm512_cvtepi16_epi8(up));
+        char *at = to + i / 64 * TILE + i % 64;
+        _mm256_store_si256((void *)at, _mm512_cvtepi16_epi8(v));
+        _mm256_store_si256((void *)(at + W_HIGH), _mm512_cvtepi16_epi8(up));
     }
 }
 
@@ -115,61 +132,79 @@ INLINE void digits(const int8_t *code, const int8_t *scale, int64_t group, int8_
 static const uint8_t low_of[64][16] = {ALL(LOW)}, high_of[64][16] = {ALL(HIGH)};
 
 /* A table for the first half of a vector, another for the second. */
-INLINE __m512i two_tables(const uint8_t *first, const uint8_t *second)
+INLINE __m512i two_tables(const uint8_t (*of)[16], uint64_t first, uint64_t second)
 {
-    __m256i a = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)first));
-    __m256i b = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)second));
-    return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
+    __m512i a = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)of[first & 63]));
+    return _mm512_mask_broadcast_i32x4(a, 0xff00, _mm_loadu_si128((const void *)of[second & 63]));
 }
 
 /* Q4_K: codes of four bits look their digits up. They stay in the order of their bytes:
- * sub-blocks 0 2, 1 3, 4 6, 5 7. */
-INLINE void digits_q4_k(const uint8_t *qs, const int8_t *scale, int8_t *low, int8_t *high)
+ * sub-blocks 0 2, 1 3, 4 6, 5 7. scale: eight whole numbers, one per byte. */
+INLINE void digits_q4_k(const uint8_t *qs, uint64_t scale, char *to)
 {
     const __m512i mask = _mm512_set1_epi8(15);
 
+    GEMM_UNROLL
     for (int i = 0; i < 4; i++) {
-        int a = i % 2 + i / 2 * 4, b = a + 2;
+        int a = i % 2 + i / 2 * 4;
+        uint64_t first = scale >> 8 * a, second = first >> 16;
         __m512i both = _mm512_loadu_si512(qs + i / 2 * 64);
         __m512i q = _mm512_and_si512(i % 2 ? _mm512_srli_epi16(both, 4) : both, mask);
-        _mm512_store_si512(low + 64 * i,
-                           _mm512_shuffle_epi8(two_tables(low_of[scale[a]], low_of[scale[b]]), q));
-        _mm512_store_si512(high + 64 * i, _mm512_shuffle_epi8(
-                                              two_tables(high_of[scale[a]], high_of[scale[b]]), q));
+        _mm512_store_si512(to + i * TILE,
+                           _mm512_shuffle_epi8(two_tables(low_of, first, second), q));
+        _mm512_store_si512(to + W_HIGH + i * TILE,
+                           _mm512_shuffle_epi8(two_tables(high_of, first, second), q));
     }
 }
 
-static void read_column(const struct q8_weight *w, const uint8_t *block, struct columns *c,
-                        int64_t i)
+/* The mins of a row twice, in bf16. */
+INLINE void put_mins(__m128i min, char *to)
+{
+    __m512i bits = _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(min)));
+
+    /* the low half is zero */
+    _mm512_store_si512(to, _mm512_or_si512(bits, _mm512_srli_epi32(bits, 16)));
+}
+
+INLINE void put_factors(float d, float dmin, int64_t i, char *to)
+{
+    ((float *)(void *)(to + W_D))[i] = d;
+    ((float *)(void *)(to + W_DMIN))[i] = dmin;
+}
+
+/* Row i of every tile of a block of Q4_K. Its twelve bytes of scales and mins, as words a, b, c:
+ * six bits of the first four of each in a and b, the last four in c and the two bits left. */
+INLINE void pack_row_q4_k(const uint8_t *block, int64_t i, char *to)
+{
+    const uint32_t low = 0x0f0f0f0f, two = 0x30303030, six = 0x3f3f3f3f;
+    uint32_t a, b, c;
+
+    memcpy(&a, block + 4, 4);
+    memcpy(&b, block + 8, 4);
+    memcpy(&c, block + 12, 4);
+    uint64_t scale = (uint64_t)((c & low) | (a >> 2 & two)) << 32 | (a & six);
+    uint64_t min = (uint64_t)((c >> 4 & low) | (b >> 2 & two)) << 32 | (b & six);
+    __m128 d = _mm_cvtph_ps(_mm_loadu_si128((const void *)block));
+    digits_q4_k(block + 16, scale, to + 64 * i);
+    put_mins(_mm_cvtsi64_si128((int64_t)min), to + W_MINS + 64 * i);
+    put_factors(_mm_cvtss_f32(d), _mm_cvtss_f32(_mm_movehdup_ps(d)), i, to);
+}
+
+/* Row i of every tile of a block. */
+static void pack_row(const struct q8_weight *w, const uint8_t *block, int64_t i, char *to)
 {
     struct q8_factors f;
     float scale[16], min[16];
     int8_t code[256];
 
     q8_read_factors(w->scheme, block, &f);
-    if (w->scheme == RLX_QUANT_SCHEME_q4_k) {
-        digits_q4_k(block + 16, f.scale, c->low[i], c->high[i]);
-    } else {
-        q8_codes_of(w->scheme)(block, 1, code, scale, min);
-        if (w->group == 32)
-            digits(code, f.scale, 32, c->low[i], c->high[i]);
-        else
-            digits(code, f.scale, 16, c->low[i], c->high[i]);
-    }
-    __m512 m = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)f.min)));
-    __m512i bits = _mm512_castps_si512(m); /* the low half is zero */
-    _mm512_store_si512(c->min[i], _mm512_or_si512(bits, _mm512_srli_epi32(bits, 16)));
-    c->d[i] = f.d;
-    c->dmin[i] = f.dmin;
-}
-
-INLINE void put_tile(const void *rows, int64_t apart, char *to)
-{
-    __m512i word[16];
-
-    transpose(rows, apart, word);
-    for (int i = 0; i < 16; i++)
-        _mm512_store_si512(to + 64 * i, word[i]);
+    q8_codes_of(w->scheme)(block, 1, code, scale, min);
+    if (w->group == 32)
+        digits(code, f.scale, 32, to + 64 * i);
+    else
+        digits(code, f.scale, 16, to + 64 * i);
+    put_mins(_mm_loadu_si128((const void *)f.min), to + W_MINS + 64 * i);
+    put_factors(f.d, f.dmin, i, to);
 }
 
 /* Not so: no product has more than one digit. */
@@ -180,20 +215,15 @@ static bool has_high(int32_t scheme)
 
 void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_t b, char *to)
 {
-    struct columns c;
-
     if (cols < Q8_LINES)
-        memset(&c, 0, sizeof c);
-    for (int64_t i = 0; i < cols; i++)
-        read_column(w, q8_row(w, col + i) + b * w->block_bytes, &c, i);
-    for (int64_t i = 0; i < STEPS; i++)
-        put_tile(&c.low[0][64 * i], 256, to + i * TILE);
-    for (int64_t i = 0; i < STEPS && has_high(w->scheme); i++)
-        put_tile(&c.high[0][64 * i], 256, to + W_HIGH + i * TILE);
-    if (q8_has_min(w->scheme))
-        put_tile(c.min, sizeof *c.min, to + W_MINS);
-    memcpy(to + W_D, c.d, sizeof c.d);
-    memcpy(to + W_DMIN, c.dmin, sizeof c.dmin);
+        memset(to, 0, Q8_WIDE_W);
+    for (int64_t i = 0; i < cols; i++) {
+        const uint8_t *block = q8_row(w, col + i) + b * w->block_bytes;
+        if (w->scheme == RLX_QUANT_SCHEME_q4_k)
+            pack_row_q4_k(block, i, to);
+        else
+            pack_row(w, block, i, to);
+    }
 }
 
 /* ---- products ------------------------------------------------------------------------------ */
@@ -202,96 +232,8 @@ void q8_wide_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_
 struct dots {
     _Alignas(64) int32_t low[2][DOTS];
     int32_t high[2][DOTS];
-    float min[2][DOTS];
+    float min[2][2][DOTS]; /* of this unit and of the one before, by turns */
 };
-
-/* One block of two panels of x and one of w. Sums that the tiles still hold go to `old` when their
- * tile is wanted again: by then they are complete, and nobody has waited. Mins are summed in tiles
- * 7 and 4, which hold operands before. */
-INLINE void multiply(const char *x, const char *y, const char *w, bool with_high, bool with_min,
-                     struct dots *old)
-{
-    TILE_LOAD(6, w, 64);
-    TILE_LOAD(5, y, 64);
-    TILE_STORE(1, old->low[1], 64);
-    TILE_ZERO(1);
-    TILE_I8(1, 5, 6);
-    if (with_min)
-        TILE_STORE(4, old->min[1], 64);
-    TILE_LOAD(4, x, 64);
-    TILE_STORE(0, old->low[0], 64);
-    TILE_ZERO(0);
-    TILE_I8(0, 4, 6);
-    if (with_min)
-        TILE_STORE(7, old->min[0], 64);
-    if (with_high) {
-        TILE_LOAD(7, w + W_HIGH, 64);
-        TILE_STORE(3, old->high[1], 64);
-        TILE_ZERO(3);
-        TILE_I8(3, 5, 7);
-        TILE_STORE(2, old->high[0], 64);
-        TILE_ZERO(2);
-        TILE_I8(2, 4, 7);
-    }
-    GEMM_UNROLL
-    for (int i = 1; i < STEPS; i++) {
-        TILE_LOAD(6, w + i * TILE, 64);
-        TILE_LOAD(4, x + i * TILE, 64);
-        TILE_I8(0, 4, 6);
-        TILE_LOAD(5, y + i * TILE, 64);
-        TILE_I8(1, 5, 6);
-        if (with_high) {
-            TILE_LOAD(7, w + W_HIGH + i * TILE, 64);
-            TILE_I8(2, 4, 7);
-            TILE_I8(3, 5, 7);
-        }
-    }
-    if (with_min) {
-        TILE_LOAD(6, w + W_MINS, 64);
-        TILE_LOAD(4, x + X_SUMS, 64);
-        TILE_ZERO(7);
-        TILE_BF16(7, 4, 6);
-        TILE_LOAD(5, y + X_SUMS, 64);
-        TILE_ZERO(4);
-        TILE_BF16(4, 5, 6);
-    }
-}
-
-/* The sums of the last one. */
-INLINE void finish(bool with_high, bool with_min, struct dots *old)
-{
-    TILE_STORE(0, old->low[0], 64);
-    TILE_STORE(1, old->low[1], 64);
-    if (with_high) {
-        TILE_STORE(2, old->high[0], 64);
-        TILE_STORE(3, old->high[1], 64);
-    }
-    if (with_min) {
-        TILE_STORE(7, old->min[0], 64);
-        TILE_STORE(4, old->min[1], 64);
-    }
-}
-
-/* Sums of one panel, scaled and added. */
-INLINE void scale(const struct dots *dots, int which, const char *x, const char *w, bool with_high,
-                  bool with_min, float *sum)
-{
-    const float *x_scale = (const float *)(const void *)(x + X_SCALES);
-    __m512 d = _mm512_load_ps(w + W_D), dmin = _mm512_load_ps(w + W_DMIN);
-
-    GEMM_UNROLL
-    for (int r = 0; r < Q8_LINES; r++) {
-        __m512i dot = _mm512_load_si512(dots->low[which] + Q8_LINES * r);
-        if (with_high)
-            dot = _mm512_add_epi32(
-                dot, _mm512_slli_epi32(_mm512_load_si512(dots->high[which] + Q8_LINES * r), 8));
-        __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), d);
-        if (with_min)
-            v = _mm512_fnmadd_ps(_mm512_load_ps(dots->min[which] + Q8_LINES * r), dmin, v);
-        v = _mm512_fmadd_ps(v, _mm512_set1_ps(x_scale[r]), _mm512_load_ps(sum + Q8_LINES * r));
-        _mm512_store_ps(sum + Q8_LINES * r, v);
-    }
-}
 
 /* What two panels of x and one of w are multiplied into. */
 struct unit {
@@ -299,40 +241,143 @@ struct unit {
     float *sum;
 };
 
-INLINE struct unit unit_at(const struct q8_wide *t, int64_t i)
+/* Unit i, in an order in which two panels of w stay in the first cache while x passes. */
+INLINE struct unit unit_at(const struct q8_part *t, int64_t i)
 {
-    int64_t p = i / t->w_panels * 2, n = i % t->w_panels;
+    int64_t of_two = (t->x_panels + 1) / 2 * 2, first = i / of_two * 2, at = i % of_two;
+    bool alone = first + 1 == t->w_panels;
+    int64_t p = alone ? 2 * at : at / 2 * 2, n = first + (alone ? 0 : at % 2);
     const char *x = t->x + p * t->x_apart;
 
     return (struct unit){x, p + 1 < t->x_panels ? x + t->x_apart : x, t->w + n * Q8_WIDE_W,
                          t->sum + (n * t->x_panels + p) * DOTS};
 }
 
-INLINE void scale_unit(const struct unit *u, const struct dots *dots, bool with_high, bool with_min)
+/* Four rows of sums of a unit, scaled and added: q counts the fours of both panels of x. */
+INLINE void scale(const struct unit *u, const struct dots *dots, int turn, int q, bool with_high,
+                  bool with_min)
 {
-    scale(dots, 0, u->x, u->w, with_high, with_min, u->sum);
-    if (u->y != u->x)
-        scale(dots, 1, u->y, u->w, with_high, with_min, u->sum + DOTS);
+    const float *d = (const float *)(const void *)(u->w + W_D);
+    const float *dmin = (const float *)(const void *)(u->w + W_DMIN);
+    int which = q / 4, first = q % 4 * 4;
+    __m512 x_scale = _mm512_load_ps((which ? u->y : u->x) + X_SCALES);
+    float *sum = u->sum + which * DOTS;
+
+    if (which && u->y == u->x)
+        return;
+    GEMM_UNROLL
+    for (int r = first; r < first + 4; r++) {
+        __m512i dot = _mm512_load_si512(dots->low[which] + Q8_LINES * r);
+        if (with_high)
+            dot = _mm512_add_epi32(
+                dot, _mm512_slli_epi32(_mm512_load_si512(dots->high[which] + Q8_LINES * r), 8));
+        __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), _mm512_set1_ps(d[r]));
+        if (with_min)
+            v = _mm512_fnmadd_ps(_mm512_load_ps(dots->min[turn][which] + Q8_LINES * r),
+                                 _mm512_set1_ps(dmin[r]), v);
+        v = _mm512_fmadd_ps(v, x_scale, _mm512_load_ps(sum + Q8_LINES * r));
+        _mm512_store_ps(sum + Q8_LINES * r, v);
+    }
 }
 
-INLINE void run(const struct q8_wide *t, bool with_high, bool with_min)
+/* A tile's sums go to memory, and new ones begin. By then they are complete: stores come as late as
+ * the tile is wanted again, so that nobody waits. */
+#define RENEW(t, to)             \
+    do {                         \
+        TILE_STORE(t, (to), 64); \
+        TILE_ZERO(t);            \
+    } while (0)
+
+/* What is scaled in the meantime: little by little, or vectors fill the queues of the core, and
+ * tiles wait outside. */
+#define SCALE(q)                                                                   \
+    do {                                                                           \
+        if (i >= 2 && before->x)                                                   \
+            scale(before, dots, 1 - turn, 4 * (i - 2) + (q), with_high, with_min); \
+    } while (0)
+
+/* One unit; the sums of the one before go to `dots` and are scaled. Mins come first, in the tiles
+ * of the high digits. */
+INLINE void multiply(const struct unit *u, const struct unit *before, bool with_high, bool with_min,
+                     int turn, struct dots *dots)
+{
+    const char *x = u->x, *y = u->y, *w = u->w;
+
+    if (with_min) {
+        TILE_LOAD(6, w + W_MINS, 64);
+        TILE_LOAD(4, x + X_SUMS, 64);
+        TILE_LOAD(5, y + X_SUMS, 64);
+        RENEW(2, dots->high[0]);
+        TILE_BF16(2, 6, 4);
+        RENEW(3, dots->high[1]);
+        TILE_BF16(3, 6, 5);
+    }
+    TILE_LOAD(6, w, 64);
+    TILE_LOAD(4, x, 64);
+    RENEW(0, dots->low[0]);
+    TILE_I8(0, 6, 4);
+    TILE_LOAD(5, y, 64);
+    RENEW(1, dots->low[1]);
+    TILE_I8(1, 6, 5);
+    if (with_high) {
+        TILE_LOAD(7, w + W_HIGH, 64);
+        RENEW(2, with_min ? dots->min[turn][0] : (float *)dots->high[0]);
+        TILE_I8(2, 7, 4);
+        RENEW(3, with_min ? dots->min[turn][1] : (float *)dots->high[1]);
+        TILE_I8(3, 7, 5);
+    }
+    GEMM_UNROLL
+    for (int i = 1; i < STEPS; i++) {
+        TILE_LOAD(4, x + i * TILE, 64);
+        TILE_LOAD(6, w + i * TILE, 64);
+        if (with_high)
+            TILE_LOAD(7, w + W_HIGH + i * TILE, 64);
+        TILE_LOAD(5, y + i * TILE, 64);
+        TILE_I8(0, 6, 4);
+        SCALE(0);
+        if (with_high)
+            TILE_I8(2, 7, 4);
+        SCALE(1);
+        TILE_I8(1, 6, 5);
+        SCALE(2);
+        if (with_high)
+            TILE_I8(3, 7, 5);
+        SCALE(3);
+    }
+    if (with_min && !with_high) {
+        TILE_STORE(2, dots->min[turn][0], 64);
+        TILE_STORE(3, dots->min[turn][1], 64);
+    }
+}
+
+/* The sums of the last one. */
+INLINE void finish(bool with_high, struct dots *dots)
+{
+    TILE_STORE(0, dots->low[0], 64);
+    TILE_STORE(1, dots->low[1], 64);
+    if (with_high) {
+        TILE_STORE(2, dots->high[0], 64);
+        TILE_STORE(3, dots->high[1], 64);
+    }
+}
+
+INLINE void run(const struct q8_part *t, bool with_high, bool with_min)
 {
     int64_t units = (t->x_panels + 1) / 2 * t->w_panels;
-    struct dots dots[2];
     struct unit before = {0};
+    struct dots dots;
 
     for (int64_t i = 0; i < units; i++) {
         struct unit u = unit_at(t, i);
-        multiply(u.x, u.y, u.w, with_high, with_min, &dots[i % 2]);
-        if (i > 0)
-            scale_unit(&before, &dots[i % 2], with_high, with_min);
+        multiply(&u, &before, with_high, with_min, i % 2, &dots);
         before = u;
     }
-    finish(with_high, with_min, &dots[0]);
-    scale_unit(&before, &dots[0], with_high, with_min);
+    finish(with_high, &dots);
+    for (int q = 0; q < 8; q++)
+        scale(&before, &dots, 1 - units % 2, q, with_high, with_min);
 }
 
-USES_AMX void q8_wide_run(const struct q8_weight *w, const struct q8_wide *t)
+USES_AMX void q8_wide_run(const struct q8_weight *w, const struct q8_part *t)
 {
     if (has_high(w->scheme) && q8_has_min(w->scheme))
         run(t, true, true);

@@ -24,6 +24,19 @@ static inline uint32_t largest_bits(const float *x, int64_t n)
     return (uint32_t)_mm512_reduce_max_epi32(most);
 }
 
+/* The first number of that magnitude; there is one. */
+static inline float first_of(const float *x, uint32_t bits)
+{
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff), wanted = _mm512_set1_epi32((int)bits);
+
+    for (;; x += 16) {
+        __mmask16 is =
+            _mm512_cmpeq_epi32_mask(_mm512_and_si512(_mm512_loadu_si512(x), magnitude), wanted);
+        if (is)
+            return x[__builtin_ctz(is)];
+    }
+}
+
 /* No product is so far beyond 127 that it would be rounded to 128. */
 static inline void codes_away(const float *x, float inverse, int8_t *code)
 {
@@ -63,6 +76,13 @@ static uint32_t largest_bits(const float *x, int64_t n)
         most = bits > most ? bits : most;
     }
     return most;
+}
+
+static inline float first_of(const float *x, uint32_t bits)
+{
+    while ((half_f32_bits(*x) & 0x7fffffffu) != bits)
+        x++;
+    return *x;
 }
 
 /* Halves go away from zero. What is added is the number below one half: with one half itself the
@@ -118,12 +138,9 @@ static float encode_256(const float *x, int8_t *code)
 {
     uint32_t most = largest_bits(x, 256);
     float t = 0, scale = is_finite_bits(most) ? 0 : NAN;
-    int64_t first = 0;
 
     if (is_finite_bits(most) && most != 0) {
-        while ((half_f32_bits(x[first]) & 0x7fffffffu) != most)
-            first++;
-        t = -127 / x[first];
+        t = -127 / first_of(x, most);
         scale = 1 / t;
     }
     if (scale != 0 && scale == scale)
@@ -161,6 +178,14 @@ static enum q8_row_kind kind_of(float scale)
 static enum q8_row_kind worse(enum q8_row_kind a, enum q8_row_kind b)
 {
     return a == Q8_ROW_NAN || b == Q8_ROW_PLAIN ? a : b;
+}
+
+float q8_encode_32(const float *x, int8_t *code, enum q8_row_kind *kind)
+{
+    float scale = encode_32(x, code);
+
+    *kind = worse(*kind, kind_of(scale));
+    return scale;
 }
 
 float q8_encode_256(const float *x, int8_t *code, enum q8_row_kind *kind)
