@@ -254,7 +254,7 @@ INLINE struct unit unit_at(const struct q8_part *t, int64_t i)
 }
 
 /* Four rows of sums of a unit, scaled and added: q counts the fours of both panels of x. */
-INLINE void scale(const struct unit *u, const struct dots *dots, int turn, int q, bool with_high,
+INLINE void scale(const struct unit *u, const struct dots *dots, int64_t turn, int q, bool with_high,
                   bool with_min)
 {
     const float *d = (const float *)(const void *)(u->w + W_D);
@@ -299,7 +299,7 @@ INLINE void scale(const struct unit *u, const struct dots *dots, int turn, int q
 /* One unit; the sums of the one before go to `dots` and are scaled. Mins come first, in the tiles
  * of the high digits. */
 INLINE void multiply(const struct unit *u, const struct unit *before, bool with_high, bool with_min,
-                     int turn, struct dots *dots)
+                     int64_t turn, struct dots *dots)
 {
     const char *x = u->x, *y = u->y, *w = u->w;
 
