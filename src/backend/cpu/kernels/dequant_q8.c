@@ -430,10 +430,10 @@ static void multiply_amx(const struct many *m, const struct q8_weight *w, int64_
     memset(t.sum, 0, (size_t)(t.x_panels * t.w_panels * Q8_LINES * Q8_LINES) * sizeof *t.sum);
     for (int64_t b = 0; b < w->blocks; b += blocks, t.x += x_bytes) {
         int64_t last = cpu_min_i64(b + blocks, w->blocks);
-        for (int64_t n = 0; n < t.w_panels; n++)
+        for (int64_t n = 0; n < t.w_panels; n++) {
             pack_part(w, col + n * Q8_LINES, b, last, scratch + n * t.w_apart);
-        for (int64_t n = 0; n < t.w_panels; n++)
             expect_part(w, col + n * Q8_LINES, last, cpu_min_i64(last + blocks, w->blocks));
+        }
         t.groups = gemm_up(last - b, Q8_AMX_BATCH);
         if (is_wide(j))
             q8_wide_run(w, &t);
