@@ -27,39 +27,43 @@ enum { W_HIGH = STEPS * TILE, W_MINS = 2 * STEPS * TILE, W_D = W_MINS + TILE, W_
 
 /* ---- packing x ----------------------------------------------------------------------------- */
 
-/* A whole number of at most eight bits. */
-static uint16_t bf16_of(int32_t v)
-{
-    return (uint16_t)(half_f32_bits((float)v) >> 16);
-}
-
 /* A block of sixteen rows. */
 struct rows {
     _Alignas(64) int8_t code[Q8_LINES][256];
     _Alignas(64) uint16_t sum[Q8_LINES][32]; /* of each sub-block, in bf16: two parts */
 };
 
-/* Sums of four codes each. */
-INLINE __m512i sums_of_four(const int8_t *code)
+/* Sums of eight codes each, 1024 too large. */
+INLINE __m256i sums_of_8(const int8_t *code)
 {
-    return _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1),
-                               _mm512_loadu_si512(code));
+    __m512i all = _mm512_xor_si512(_mm512_loadu_si512(code), _mm512_set1_epi8((char)0x80));
+    return _mm512_cvtepi64_epi32(_mm512_sad_epu8(all, _mm512_setzero_si512()));
 }
 
-static void put_sums(const int8_t *code, int64_t group, uint16_t *to)
+/* Sums of neighbours: of a's, then of b's. */
+INLINE __m512i add_pairs(__m512i a, __m512i b)
 {
-    int32_t four[64];
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    return _mm512_add_epi32(_mm512_permutex2var_epi32(a, even, b),
+                            _mm512_permutex2var_epi32(a, odd, b));
+}
 
-    for (int64_t i = 0; i < 4; i++)
-        _mm512_storeu_si512(four + 16 * i, sums_of_four(code + 64 * i));
-    for (int64_t g = 0; g < 256 / group; g++) {
-        int32_t sum = 0, low;
-        for (int64_t i = 0; i < group / 4; i++)
-            sum += four[g * group / 4 + i];
-        low = sum & 31;
-        to[2 * g] = bf16_of(sum - low);
-        to[2 * g + 1] = bf16_of(low);
-    }
+/* The sum over each sub-block, 16 or 8 of them, as two parts in bf16. */
+INLINE void put_sums(const int8_t *code, int64_t group, uint16_t *to)
+{
+    __m512i a =
+        _mm512_inserti64x4(_mm512_castsi256_si512(sums_of_8(code)), sums_of_8(code + 64), 1);
+    __m512i b =
+        _mm512_inserti64x4(_mm512_castsi256_si512(sums_of_8(code + 128)), sums_of_8(code + 192), 1);
+    __m512i sum = _mm512_sub_epi32(add_pairs(a, b), _mm512_set1_epi32(2 * 1024));
+    if (group == 32)
+        sum = add_pairs(sum, _mm512_setzero_si512());
+    __m512i low = _mm512_and_si512(sum, _mm512_set1_epi32(31));
+    __m512i high = _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_sub_epi32(sum, low)));
+    low = _mm512_castps_si512(_mm512_cvtepi32_ps(low));
+    _mm512_storeu_si512(to, _mm512_or_si512(low, _mm512_srli_epi32(high, 16)));
 }
 
 /* Q4_K has its sub-blocks in another order (digits_q4_k). */
@@ -84,6 +88,8 @@ void q8_wide_pack_x(const struct q8_weight *w, const float *const *row, int64_t 
         memset(to + X_SCALES, 0, 64);
         for (int64_t r = 0; r < rows; r++) {
             enum q8_row_kind is = (enum q8_row_kind)kind[r];
+            if (b + 1 < w->blocks)
+                cpu_prefetch(row[r] + (b + 1) * 256, 1024);
             ((float *)(void *)(to + X_SCALES))[r] =
                 q8_encode_256(row[r] + b * 256, all.code[r], &is);
             kind[r] = (uint8_t)is;
@@ -254,8 +260,8 @@ INLINE struct unit unit_at(const struct q8_part *t, int64_t i)
 }
 
 /* Four rows of sums of a unit, scaled and added: q counts the fours of both panels of x. */
-INLINE void scale(const struct unit *u, const struct dots *dots, int64_t turn, int q, bool with_high,
-                  bool with_min)
+INLINE void scale(const struct unit *u, const struct dots *dots, int64_t turn, int q,
+                  bool with_high, bool with_min)
 {
     const float *d = (const float *)(const void *)(u->w + W_D);
     const float *dmin = (const float *)(const void *)(u->w + W_DMIN);
