@@ -8,7 +8,7 @@
  *     w: tile 4         sums: tile 0, 1
  *        tile 5               tile 2, 3
  *
- * They start from 1.5 * 2^23 instead of 0: as bits, such a sum is the f32 of that number plus the
+ * Sums start from 1.5 * 2^23 instead of 0: as bits, such a sum is the f32 of that number plus the
  * integer, and one multiply-add turns it into the integer times x's scale, rounded once:
  *
  *     (1.5 * 2^23 + sum) * scale - 1.5 * 2^23 * scale
