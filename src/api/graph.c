@@ -134,8 +134,8 @@ static rlx_value add(rlx_graph *g, const struct ir_new_node *n)
     return RLX_NO_VALUE;
 }
 
-static void keep_failure(rlx_graph *g, rlx_status s, const char *name, const char *fmt,
-                         va_list args)
+__attribute__((format(printf, 4, 0))) static void
+keep_failure(rlx_graph *g, rlx_status s, const char *name, const char *fmt, va_list args)
 {
     char text[sizeof g->root->first.message];
     struct diag d;
