@@ -130,7 +130,9 @@ static bool open_world(struct test *t, struct world *w, const char *text, struct
 {
     static const char *const names[] = {"cpu", "cpu:baseline", "null"};
 
-    *w = (struct world){.op = {"moody", 1, moody_infer, moody_cpu, moody}};
+    *w = (struct world){
+        .op = {
+            .name = "moody", .inputs = 1, .infer = moody_infer, .cpu = moody_cpu, .user = moody}};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION,
                                          &(rlx_context_desc){.custom_ops = &w->op,
                                                              .custom_op_count = moody != NULL},
