@@ -56,6 +56,7 @@ struct kc_checker {
     struct kc_frame *frame;
     struct kc_thing *global; /* features and constants of files */
     uint32_t depth;          /* of functions */
+    uint32_t work;           /* statements looked at so far */
     struct kir *out;
     uint32_t instr_room, var_room;
     uint32_t at; /* what is being looked at */

@@ -126,6 +126,18 @@ static struct kc_value to_pair(struct kc_checker *c, struct kc_value v, enum kir
 
 /* ---- constants ---- */
 
+/* Towards zero; NaN is 0, what is too large the largest. */
+static uint64_t wide_bits(enum kir_scalar to, double real)
+{
+    if (isnan(real) || (to == KIR_U64 && real < 1))
+        return 0;
+    if (to == KIR_U64)
+        return real >= 0x1p64 ? UINT64_MAX : (uint64_t)real;
+    if (real >= 0x1p63)
+        return INT64_MAX;
+    return real < -0x1p63 ? (uint64_t)INT64_MIN : (uint64_t)(int64_t)real;
+}
+
 /* false: not a constant that has a value there. Cut towards zero, kept in range. */
 static bool fold(const struct kc_value *v, enum kir_scalar to, struct kc_value *out)
 {
@@ -148,13 +160,13 @@ static bool fold(const struct kc_value *v, enum kir_scalar to, struct kc_value *
     case KIR_I32: lo = INT32_MIN, hi = INT32_MAX; break;
     case KIR_U32: lo = 0, hi = UINT32_MAX; break;
     case KIR_I64:
-    case KIR_U64: out->bits = is_whole ? (uint64_t)whole : (uint64_t)(int64_t)real; return true;
+    case KIR_U64: out->bits = is_whole ? (uint64_t)whole : wide_bits(to, real); return true;
     default: return false;
     }
     if (is_whole) /* its low bits, as between typed integers */
         out->bits = (uint32_t)(uint64_t)whole;
     else
-        out->bits = (uint32_t)(int64_t)fmin(fmax(trunc(real), lo), hi);
+        out->bits = isnan(real) ? 0 : (uint32_t)(int64_t)fmin(fmax(trunc(real), lo), hi);
     return true;
 }
 

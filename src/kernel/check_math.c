@@ -248,6 +248,10 @@ struct kc_value kc_unary(struct kc_checker *c, char op, struct kc_value a, uint3
         return (struct kc_value){.kind = KC_V_REAL, .real = -a.real};
     if (op == '!' && kc_as_bool(&a, &truth))
         return kc_bool(!truth);
+    if (op == '-' && a.kind == KC_V_CONST && a.type.scalar == KIR_F32)
+        return kc_const(a.type, a.bits ^ 0x80000000);
+    if (op == '-' && a.kind == KC_V_CONST && a.type.scalar == KIR_I32)
+        return kc_const(a.type, (uint32_t)(0 - a.bits));
     struct kir_type t = kc_own_type(&a);
     enum kir_scalar s = (enum kir_scalar)t.scalar;
     bool pair = (s == KIR_I64 || s == KIR_U64) && !c->features->int64;

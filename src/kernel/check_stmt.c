@@ -4,7 +4,8 @@
 
 #include "kernel/check.h"
 
-#define MAX_UNROLLED 1024 /* turns of one loop */
+#define MAX_UNROLLED 1024  /* turns of one loop */
+#define MAX_WORK (1 << 20) /* statements, each time one is looked at: constants cost time too */
 
 static const struct kir_type none;
 
@@ -133,8 +134,7 @@ static bool block(struct kc_checker *c, const struct kc_stmt *s)
     return ended;
 }
 
-/* Does the list return somewhere, and not from the kernel? Then the rest must be the other branch.
- */
+/* The branch that a constant condition takes; the other one is not looked at. */
 static bool chosen(struct kc_checker *c, const struct kc_stmt *s, bool taken)
 {
     struct kc_thing *names = c->frame->thing;
@@ -336,6 +336,8 @@ bool kc_check_stmts(struct kc_checker *c, const struct kc_stmt *s)
     while (s && !kc_bad(c)) {
         const struct kc_stmt *rest = s->next;
         c->at = s->at;
+        if (++c->work > MAX_WORK)
+            kc_error(c, s->at, "the kernel takes more than %d statements to make", MAX_WORK);
         ended = statement(c, s, &rest);
         if (ended && rest)
             kc_error(c, rest->at, "this is never reached");

@@ -109,5 +109,37 @@ TEST(kernel, mistakes_are_shown_where_they_are)
             "32768 bytes of shared memory; the device has 16384");
     refuses(t, "kernel k(x: out [u32]) group(1) { x[0] = ((((((1", "the file ends");
     refuses(t, "kernel k(x: out [u32]) group(1) { x[0] = subgroup_add(u32(1)) }\n", "no subgroups");
+    refuses(t, "kernel k(x: out [f32]) group(1) { x[0] = f32(i8(1)) + i64(2) }\n", "expected here");
     refuses(t, "use \"lib/none\"\nkernel k() group(1) { }\n", "no kernel file called \"lib/none\"");
+}
+
+/* What comes to nothing takes time as well. */
+TEST(kernel, making_one_comes_to_an_end)
+{
+    refuses(t,
+            "kernel k(x: out [u32]) group(1) {\n"
+            "    unroll for a in 0..1000 {\n        unroll for b in 0..1000 {\n"
+            "            unroll for c in 0..1000 { const d = a + b * c }\n        }\n    }\n}\n",
+            "more than 1048576 statements");
+    refuses(t,
+            "fn a(x: const u32) -> u32 { return x + 1 }\n"
+            "fn b(x: const u32) -> u32 { return a(a(a(a(a(a(a(a(x)))))))) + a(a(a(a(x)))) }\n"
+            "fn c(x: const u32) -> u32 { return b(b(b(b(b(b(b(b(x)))))))) + b(b(b(b(x)))) }\n"
+            "fn d(x: const u32) -> u32 { return c(c(c(c(c(c(c(c(x)))))))) + c(c(c(c(x)))) }\n"
+            "fn e(x: const u32) -> u32 { return d(d(d(d(d(d(d(d(x)))))))) + d(d(d(d(x)))) }\n"
+            "fn f(x: const u32) -> u32 { return e(e(e(e(e(e(e(e(x)))))))) + e(e(e(e(x)))) }\n"
+            "fn g(x: const u32) -> u32 { return f(f(f(f(f(f(f(f(x)))))))) + f(f(f(f(x)))) }\n"
+            "kernel k(x: out [u32]) group(1) { x[0] = g(1) }\n",
+            "more than 1048576 statements");
+}
+
+TEST(kernel, constants_of_any_size)
+{
+    lists(t, "const low = -inf\nkernel k(x: out [f32]) group(1) { x[0] = low }\n", "",
+          "CONST 0xff800000");
+    lists(t, "kernel k(x: out [i64]) group(1) { x[0] = i64(1e300) }\n", "", "CONST 0x7fffffff");
+    lists(t, "kernel k(x: out [i64]) group(1) { x[0] = i64(nan) }\n", "", "CONST 0x0");
+    lists(t, "kernel k(x: out [u64]) group(1) { x[0] = u64(-3.5) }\n", "", "CONST 0x0");
+    lists(t, "kernel k(x: out [i32]) group(1) { x[0] = i32(nan) - i32(-1e30) }\n", "",
+          "CONST 0x80000000");
 }
