@@ -3,29 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../test.h"
+#include "graph_world.h"
 #include "rlx/moe.h"
-
-struct world {
-    rlx_context *ctx;
-    rlx_device *dev;
-    rlx_graph *g;
-};
-
-static bool open_world(struct test *t, struct world *w)
-{
-    *w = (struct world){0};
-    return expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &w->ctx, NULL)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, NULL)) &&
-           expect_ok(t, rlx_graph_create(w->ctx, &w->g, NULL));
-}
-
-static void close_world(struct world *w)
-{
-    rlx_graph_destroy(w->g);
-    rlx_device_close(w->dev);
-    rlx_context_destroy(w->ctx);
-}
 
 /* Whether it ran; the failure is in err. Takes the graph, whose outputs are these. */
 static rlx_status run(struct world *w, const rlx_binding *in, size_t count, rlx_binding *out,

@@ -1,9 +1,7 @@
 /* conv_test.c: convolutions of many shapes, at every instruction set of this CPU, against plain
  * loops: with weights packed and not, with one thread and three, in place of the residual. */
-#include "test.h"
-
-#include "backend/cpu/cpu.h"
 #include "base/half.h"
+#include "levels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -233,14 +231,6 @@ static void run_all_ways(struct test *t, struct trial *k, void *const *data, voi
     pool_destroy(pool);
     free(again);
 }
-
-static const struct cpu_kernels *level(int i)
-{
-    static const char *const name[] = {"baseline", "avx2", "avx512", "neon"};
-    return cpu_level(rlx_cstr(name[i]));
-}
-
-enum { LEVELS = 4 };
 
 struct data {
     float *x, *w, *bias, *residual, *y, *want;

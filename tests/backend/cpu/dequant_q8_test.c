@@ -1,13 +1,11 @@
 /* dequant_q8_test.c: products with act=q8 of every block format, at every level of this CPU,
  * against the definition: decoded codes of x times decoded rows of w, in double precision, within
  * the tolerance of a sum of k terms (ops-core 22). */
-#include "test.h"
-
-#include "backend/cpu/cpu.h"
 #include "base/half.h"
 #include "ir/quant_decode.h"
 #include "ir/quant_encode.h"
 #include "ir/quant_scheme.h"
+#include "levels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,7 +179,7 @@ static void close_data(struct data *d)
 /* ---- running ------------------------------------------------------------------------------- */
 
 /* Scratch is asked for without data, as a session does. */
-static void run(struct test *t, const struct cpu_kernels *level, const struct data *d, float *y,
+static void run(struct test *t, const struct cpu_kernels *kernels, const struct data *d, float *y,
                 struct pool *pool)
 {
     const struct shape *s = d->s;
@@ -208,7 +206,7 @@ static void run(struct test *t, const struct cpu_kernels *level, const struct da
     out.count = s->m * s->n;
     c.op = s->experts ? RLX_OP_dequant_grouped_matmul : RLX_OP_dequant_matmul;
     c.in_count = s->experts ? 3 : 2;
-    k = level->family[s->experts ? FAMILY_dequant_grouped_matmul : FAMILY_dequant_matmul];
+    k = kernels->family[s->experts ? FAMILY_dequant_grouped_matmul : FAMILY_dequant_matmul];
     size_t bytes = (size_t)k->scratch(&c);
     c.scratch = mem_alloc_aligned(mem_default(), bytes, 64);
     in[0].data = d->x, in[1].data = d->w, in[2].data = d->id, out.data = y;
@@ -218,14 +216,6 @@ static void run(struct test *t, const struct cpu_kernels *level, const struct da
     }
     mem_free_aligned(mem_default(), c.scratch, bytes, 64);
 }
-
-static const struct cpu_kernels *level(int i)
-{
-    static const char *const name[] = {"baseline", "avx2", "avx512", "amx", "neon"};
-    return cpu_level(rlx_cstr(name[i]));
-}
-
-enum { LEVELS = 5 };
 
 static void compare(struct test *t, const struct data *d)
 {
@@ -247,7 +237,7 @@ static void try_all(struct test *t, enum profile p, size_t shape_count)
         const struct shape *s = &shapes[(size_t)i / SCHEMES];
         struct data d;
         require(t, open_data(&d, s, schemes[i % SCHEMES], p));
-        for (int l = 0; l < LEVELS; l++) {
+        for (int l = 0; l < LEVELS_AND_AMX; l++) {
             if (!level(l))
                 continue;
             test_note(t, "%s, %d rows, at %s", quant_scheme(d.scheme)->display, (int)s->m,

@@ -2,25 +2,17 @@
  * CPU, against plain loops in double precision over what ir/quant_decode and ir/quant_side make of
  * the weight: all schemes, few rows and many, with one thread and three, and scales that are NaN.
  */
-#include "test.h"
-
-#include "backend/cpu/cpu.h"
 #include "base/half.h"
 #include "ir/quant_decode.h"
 #include "ir/quant_scheme.h"
 #include "ir/quant_side.h"
+#include "levels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS = 4, MOST_M = 41, N = 75, MOST_K = 768, EXPERTS = 5 };
-
-static const struct cpu_kernels *level(int i)
-{
-    static const char *const name[] = {"baseline", "avx2", "avx512", "neon"};
-    return cpu_level(rlx_cstr(name[i]));
-}
+enum { MOST_M = 41, N = 75, MOST_K = 768, EXPERTS = 5 };
 
 static uint32_t dice(uint32_t *seed)
 {
@@ -57,41 +49,6 @@ static struct cpu_tensor tensor(void *data, rlx_dtype dtype, int32_t rank, int64
 
     r.count = a * (rank > 1 ? b : 1) * (rank > 2 ? c : 1);
     return r;
-}
-
-static void run_once(struct test *t, const struct cpu_kernel *k, struct cpu_call c,
-                     struct pool *pool)
-{
-    struct cpu_fault fault = {INT64_MAX, 0};
-
-    c.pool = pool;
-    c.fault = &fault;
-    size_t bytes = k->scratch ? (size_t)k->scratch(&c) : 0;
-    c.scratch = mem_alloc_aligned(mem_default(), bytes, 64);
-    if (expect(t, bytes == 0 || c.scratch))
-        k->run(&c);
-    mem_free_aligned(mem_default(), c.scratch, bytes, 64);
-    expect_eq(t, fault.position, INT64_MAX);
-}
-
-/* One thread and three give the same bits. */
-static void run(struct test *t, const struct cpu_kernel *k, struct cpu_call c)
-{
-    size_t bytes = (size_t)c.out->count * sizeof(float);
-    void *first = malloc(bytes);
-    struct pool *pool;
-    struct diag d;
-
-    diag_init(&d, NULL);
-    require(t, first != NULL);
-    require_ok(t, pool_create(&pool, 3, mem_default(), &d));
-    run_once(t, k, c, NULL);
-    memcpy(first, c.out->data, bytes);
-    memset(c.out->data, 0xa5, bytes);
-    run_once(t, k, c, pool);
-    expect_bytes(t, c.out->data, first, bytes);
-    pool_destroy(pool);
-    free(first);
 }
 
 /* The tolerance of sums (ops-core 22), for one product of a row of x and a row or column of w. */
@@ -154,7 +111,8 @@ static void check_matmul(struct test *t, struct world *w, const struct cpu_kerne
 
     test_note(t, "%s, %d rows, at %s", quant_scheme(scheme)->display, (int)m, l->isa);
     fill_numbers(w->x, m * k, 9);
-    run(t, l->family[FAMILY_dequant_matmul],
+    run_alike(
+        t, l->family[FAMILY_dequant_matmul],
         (struct cpu_call){
             .op = RLX_OP_dequant_matmul, .attr = &attr, .in_count = 2, .in = in, .out = &out});
     for (int64_t i = 0; i < m * N; i++)
@@ -177,12 +135,12 @@ static void check_grouped(struct test *t, struct world *w, const struct cpu_kern
         expert[i] = i == 11 ? 4 : i % 9 == 2 ? 0 : i % 2 ? 2 : 3;
     test_note(t, "%s, grouped, at %s", quant_scheme(scheme)->display, l->isa);
     fill_numbers(w->x, MOST_M * k, 10);
-    run(t, l->family[FAMILY_dequant_grouped_matmul],
-        (struct cpu_call){.op = RLX_OP_dequant_grouped_matmul,
-                          .attr = &attr,
-                          .in_count = 3,
-                          .in = in,
-                          .out = &out});
+    run_alike(t, l->family[FAMILY_dequant_grouped_matmul],
+              (struct cpu_call){.op = RLX_OP_dequant_grouped_matmul,
+                                .attr = &attr,
+                                .in_count = 3,
+                                .in = in,
+                                .out = &out});
     for (int64_t i = 0; i < MOST_M * COLUMNS; i++) {
         int64_t r = i / COLUMNS, b = expert[r] * COLUMNS + i % COLUMNS;
         expect_product(t, w->y[i], w->x + r * k, w->w + b * k, 1, k);
@@ -239,22 +197,22 @@ TEST(dequant, lookups_and_experts_of_any_bytes)
                 w.packed[i] = (uint8_t)dice(&seed);
             for (int64_t r = 0; r < N; r++)
                 quant_decode_row(scheme, w.packed + r * row, k, w.w + r * k);
-            run(t, level(l)->family[FAMILY_dequant_gather],
-                (struct cpu_call){.op = RLX_OP_dequant_gather,
-                                  .attr = &look,
-                                  .in_count = 2,
-                                  .in = table,
-                                  .out = &out});
+            run_alike(t, level(l)->family[FAMILY_dequant_gather],
+                      (struct cpu_call){.op = RLX_OP_dequant_gather,
+                                        .attr = &look,
+                                        .in_count = 2,
+                                        .in = table,
+                                        .out = &out});
             for (int i = 0; i < 7; i++)
                 expect_same(t, w.y + i * k, w.w + entry[i] * k, k);
 
             out = tensor(w.y, RLX_DTYPE_f32, 3, 3, k, N / 3);
-            run(t, level(l)->family[FAMILY_dequant_moe_weights],
-                (struct cpu_call){.op = RLX_OP_dequant_moe_weights,
-                                  .attr = &moe,
-                                  .in_count = 1,
-                                  .in = &packed,
-                                  .out = &out});
+            run_alike(t, level(l)->family[FAMILY_dequant_moe_weights],
+                      (struct cpu_call){.op = RLX_OP_dequant_moe_weights,
+                                        .attr = &moe,
+                                        .in_count = 1,
+                                        .in = &packed,
+                                        .out = &out});
             for (int64_t r = 0; r < N; r++) {
                 float line[MOST_K];
                 for (int64_t j = 0; j < k; j++)
@@ -284,12 +242,12 @@ TEST(dequant, a_scale_of_nan_stays_in_its_column)
             w.packed[37 * row + 210 + 209] = 0x7e;
             fill_numbers(w.x, rows[i] * k, 9);
             test_note(t, "%d rows at %s", (int)rows[i], level(l)->isa);
-            run(t, level(l)->family[FAMILY_dequant_matmul],
-                (struct cpu_call){.op = RLX_OP_dequant_matmul,
-                                  .attr = &attr,
-                                  .in_count = 2,
-                                  .in = in,
-                                  .out = &out});
+            run_alike(t, level(l)->family[FAMILY_dequant_matmul],
+                      (struct cpu_call){.op = RLX_OP_dequant_matmul,
+                                        .attr = &attr,
+                                        .in_count = 2,
+                                        .in = in,
+                                        .out = &out});
             for (int64_t e = 0; e < rows[i] * N; e++)
                 expect_eq(t, isnan(w.y[e]) != 0, e % N == 37);
         }
@@ -342,7 +300,8 @@ static void check_side(struct test *t, const struct cpu_kernels *l, int32_t sche
     fill_numbers(x, m * K, 13);
     test_note(t, "%s, %d rows, %d columns, block %d at %s", s->display, (int)m, (int)n, (int)block,
               l->isa);
-    run(t, l->family[FAMILY_dequant_matmul],
+    run_alike(
+        t, l->family[FAMILY_dequant_matmul],
         (struct cpu_call){
             .op = RLX_OP_dequant_matmul, .attr = &attr, .in_count = 4, .in = in, .out = &out});
     for (int64_t i = 0; i < m * n; i++)

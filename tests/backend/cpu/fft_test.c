@@ -1,22 +1,12 @@
 /* fft_test.c: transforms at every instruction set of this CPU, against sums in long double, within
  * the bounds of ops-special 5.1; with one thread and three; and what memory they ask for. */
-#include "test.h"
-
-#include "backend/cpu/cpu.h"
+#include "levels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PI_L 3.14159265358979323846264338327950288L
-
-static const struct cpu_kernels *level(int i)
-{
-    static const char *const name[] = {"baseline", "avx2", "avx512", "neon"};
-    return cpu_level(rlx_cstr(name[i]));
-}
-
-enum { LEVELS = 4 };
 
 struct number {
     long double re, im;

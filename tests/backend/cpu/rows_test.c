@@ -1,22 +1,12 @@
 /* rows_test.c: ops on rows and elements where the sizes are large: results that go past the caches,
  * rows longer than a cache, ends that vectors do not divide. At every instruction set of this CPU,
  * against plain loops in double precision, with one thread and three, and in place. */
-#include "test.h"
-
-#include "backend/cpu/cpu.h"
 #include "base/half.h"
+#include "levels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { LEVELS = 4 };
-
-static const struct cpu_kernels *level(int i)
-{
-    static const char *const name[] = {"baseline", "avx2", "avx512", "neon"};
-    return cpu_level(rlx_cstr(name[i]));
-}
 
 static struct cpu_tensor matrix(void *data, rlx_dtype dtype, int64_t rows, int64_t n)
 {
@@ -44,37 +34,6 @@ static float *numbers(int64_t n, uint32_t seed)
 static float *room(int64_t n)
 {
     return aligned_alloc(64, ((size_t)n * sizeof(float) + 63) / 64 * 64);
-}
-
-static void run_once(struct test *t, const struct cpu_kernel *k, struct cpu_call c,
-                     struct pool *pool)
-{
-    c.pool = pool;
-    size_t bytes = k->scratch ? (size_t)k->scratch(&c) : 0;
-    c.scratch = mem_alloc_aligned(mem_default(), bytes, 64);
-    if (expect(t, bytes == 0 || c.scratch))
-        k->run(&c);
-    mem_free_aligned(mem_default(), c.scratch, bytes, 64);
-}
-
-/* One thread and three give the same bits. */
-static void run(struct test *t, const struct cpu_kernel *k, struct cpu_call c)
-{
-    size_t bytes = (size_t)c.out->count * rlx_dtype_size(c.out->dtype);
-    void *first = malloc(bytes);
-    struct pool *pool;
-    struct diag d;
-
-    diag_init(&d, NULL);
-    require(t, first != NULL);
-    require_ok(t, pool_create(&pool, 3, mem_default(), &d));
-    run_once(t, k, c, NULL);
-    memcpy(first, c.out->data, bytes);
-    memset(c.out->data, 0xa5, bytes);
-    run_once(t, k, c, pool);
-    expect_bytes(t, c.out->data, first, bytes);
-    pool_destroy(pool);
-    free(first);
 }
 
 /* In place of x: the same bits as elsewhere, which y holds. Changes x. */
@@ -130,7 +89,7 @@ TEST(rows, softmax_of_rows_of_any_length)
             const struct cpu_call c = {
                 .op = RLX_OP_softmax, .attr = &attr, .in_count = 1, .in = &in, .out = &out};
             test_note(t, "%d rows of %d at %s", (int)rows, (int)n, level(l)->isa);
-            run(t, level(l)->family[FAMILY_softmax], c);
+            run_alike(t, level(l)->family[FAMILY_softmax], c);
             expect_close(t, y, want, (size_t)count, 1e-5, 2e-6);
             run_in_place(t, level(l)->family[FAMILY_softmax], c, y);
         }
@@ -159,9 +118,9 @@ TEST(rows, softmax_of_halves_and_bad_numbers)
         const struct cpu_tensor in = matrix(h, RLX_DTYPE_bf16, ROWS, N);
         const struct cpu_tensor out = matrix(y, RLX_DTYPE_bf16, ROWS, N);
         test_note(t, "at %s", level(l)->isa);
-        run(t, level(l)->family[FAMILY_softmax],
-            (struct cpu_call){
-                .op = RLX_OP_softmax, .attr = &attr, .in_count = 1, .in = &in, .out = &out});
+        run_alike(t, level(l)->family[FAMILY_softmax],
+                  (struct cpu_call){
+                      .op = RLX_OP_softmax, .attr = &attr, .in_count = 1, .in = &in, .out = &out});
         for (int64_t i = 0; i < (ROWS - 1) * N; i++)
             x[i] = bf16_to_f32(y[i]);
         expect_close(t, x, want, (ROWS - 1) * N, 1.0 / 128, 1e-30);
@@ -230,7 +189,7 @@ TEST(rows, norms_of_rows_of_any_length)
                 const struct cpu_call c = {
                     .op = op[way], .attr = &attr[way], .in_count = at, .in = in, .out = &out};
                 test_note(t, "op %d, %d rows of %d at %s", way, (int)rows, (int)n, level(l)->isa);
-                run(t, level(l)->family[family[way]], c);
+                run_alike(t, level(l)->family[family[way]], c);
                 expect_close(t, y, want, (size_t)count, 2e-5, 2e-5);
                 run_in_place(t, level(l)->family[family[way]], c, y);
             }
@@ -264,12 +223,12 @@ TEST(rows, norms_of_extreme_values)
                                              vector(beta, RLX_DTYPE_f32, N)};
             const struct cpu_tensor out = matrix(y, RLX_DTYPE_f32, ROWS, N);
             test_note(t, "op %d at %s", way, level(l)->isa);
-            run(t, level(l)->family[way ? FAMILY_rms_norm : FAMILY_layer_norm],
-                (struct cpu_call){.op = way ? RLX_OP_rms_norm : RLX_OP_layer_norm,
-                                  .attr = &attr[way],
-                                  .in_count = 3,
-                                  .in = in,
-                                  .out = &out});
+            run_alike(t, level(l)->family[way ? FAMILY_rms_norm : FAMILY_layer_norm],
+                      (struct cpu_call){.op = way ? RLX_OP_rms_norm : RLX_OP_layer_norm,
+                                        .attr = &attr[way],
+                                        .in_count = 3,
+                                        .in = in,
+                                        .out = &out});
             expect_close(t, y, want, ROWS * N, 2e-6, 2e-6);
         }
     }
@@ -291,12 +250,12 @@ TEST(rows, large_results_of_elementwise_ops)
         const struct cpu_tensor out = vector(y + AT, RLX_DTYPE_f32, N);
         int64_t wrong = 0;
         test_note(t, "at %s", level(l)->isa);
-        run(t, level(l)->family[FAMILY_unary],
-            (struct cpu_call){.op = RLX_OP_relu, .in_count = 1, .in = in, .out = &out});
+        run_alike(t, level(l)->family[FAMILY_unary],
+                  (struct cpu_call){.op = RLX_OP_relu, .in_count = 1, .in = in, .out = &out});
         for (int64_t i = 0; i < N; i++)
             wrong += y[AT + i] != (x[i] < 0 ? 0 : x[i]);
-        run(t, level(l)->family[FAMILY_binary],
-            (struct cpu_call){.op = RLX_OP_add, .in_count = 2, .in = in, .out = &out});
+        run_alike(t, level(l)->family[FAMILY_binary],
+                  (struct cpu_call){.op = RLX_OP_add, .in_count = 2, .in = in, .out = &out});
         for (int64_t i = 0; i < N; i++)
             wrong += y[AT + i] != x[i] + b[i];
         expect_eq(t, wrong, 0);
@@ -326,12 +285,12 @@ TEST(rows, large_results_of_chains)
         const struct cpu_tensor out = matrix(y, RLX_DTYPE_f32, ROWS, N);
         int64_t wrong = 0;
         test_note(t, "at %s", level(l)->isa);
-        run(t, level(l)->family[FAMILY_elementwise_region],
-            (struct cpu_call){.op = RLX_OP_elementwise_region,
-                              .attr = &attr,
-                              .in_count = 3,
-                              .in = in,
-                              .out = &out});
+        run_alike(t, level(l)->family[FAMILY_elementwise_region],
+                  (struct cpu_call){.op = RLX_OP_elementwise_region,
+                                    .attr = &attr,
+                                    .in_count = 3,
+                                    .in = in,
+                                    .out = &out});
         for (int64_t i = 0; i < (int64_t)ROWS * N; i++) {
             float v = x[i] * row[i % N] + half;
             wrong += y[i] != (v < 0 ? 0 : v);
@@ -372,7 +331,8 @@ TEST(rows, transposes_of_any_size)
             const struct cpu_tensor in = matrix(x, type, rows, n), out = matrix(y, type, n, rows);
             int64_t wrong = 0;
             test_note(t, "%d x %d of %d bytes at %s", (int)rows, (int)n, (int)one, level(l)->isa);
-            run(t, level(l)->family[FAMILY_transpose],
+            run_alike(
+                t, level(l)->family[FAMILY_transpose],
                 (struct cpu_call){
                     .op = RLX_OP_transpose, .attr = &attr, .in_count = 1, .in = &in, .out = &out});
             for (int64_t r = 0; r < rows; r++)
