@@ -2,11 +2,12 @@
 #include "kernel/emit_spirv.h"
 
 enum { VERSION_1_3 = 0x10300, VERSION_1_6 = 0x10600, COMPUTE = 5, LOCAL_SIZE = 17 };
-enum { MODE_DENORM_PRESERVE = 4459, MODE_NAN_PRESERVE = 4461, MODE_ROUND_EVEN = 4462 };
+enum { MODE_NAN_PRESERVE = 4461, MODE_ROUND_EVEN = 4462 };
 enum { SCOPE_SUBGROUP = 3, SCOPE_GROUP = 2 };
 enum { ACQUIRE_RELEASE = 8, OF_BUFFERS = 0x40, OF_GROUP = 0x100 };
 
-bool emit_is_narrow(const struct emit *e, enum kir_scalar s)
+/* Its values are bits in a u32. */
+static bool is_narrow(const struct emit *e, enum kir_scalar s)
 {
     return s >= KIR_BF16 || (s == KIR_F16 && !e->f->f16);
 }
@@ -22,7 +23,7 @@ static spirv_id scalar_type(struct emit *e, enum kir_scalar scalar)
 {
     struct spirv *s = &e->s;
 
-    if (emit_is_narrow(e, scalar))
+    if (is_narrow(e, scalar))
         return spirv_int(s, 32, false);
     switch (scalar) {
     case KIR_BOOL: return spirv_bool(s);

@@ -34,8 +34,7 @@ static inline struct kir_type emit_type_of(const struct emit *e, kir_value v)
 {
     return e->k->instr[v].type;
 }
-bool emit_is_narrow(const struct emit *e, enum kir_scalar s); /* its values are bits in a u32 */
-bool emit_is_pair(const struct emit *e, enum kir_scalar s);   /* two u32 stand for it */
+bool emit_is_pair(const struct emit *e, enum kir_scalar s); /* two u32 stand for it */
 
 /* ---- emit_spirv_memory.c ---- */
 rlx_status emit_interface(struct emit *e); /* buffers, parameters, variables */

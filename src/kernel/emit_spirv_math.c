@@ -291,8 +291,6 @@ static spirv_id matrix(struct emit *e, const struct kir_instr *n)
 
     switch (n->op) {
     case KIR_COOP_FILL: return SPIRV_MAKE(&e->s, OP_COMPOSITE_CONSTRUCT, type, e->value[n->a]);
-    case KIR_COOP_SCALE:
-        return SPIRV_MAKE(&e->s, OP_MATRIX_TIMES_SCALAR, type, e->value[n->a], e->value[n->b]);
     case KIR_COOP_MULADD:
         return SPIRV_MAKE(&e->s, OP_COOP_MULADD, type, e->value[n->a], e->value[n->b],
                           e->value[n->c]);
@@ -324,7 +322,7 @@ spirv_id emit_math(struct emit *e, const struct kir_instr *n)
     }
     if (op >= KIR_SUBGROUP_ADD && op <= KIR_SUBGROUP_ALL)
         return subgroup(e, n);
-    if (op >= KIR_COOP_FILL && op <= KIR_COOP_SCALE)
+    if (op >= KIR_COOP_FILL && op <= KIR_COOP_MULADD)
         return matrix(e, n);
     if (operand.scalar == KIR_BOOL && (op == KIR_EQ || op == KIR_NE))
         return compare_bools(e, n);

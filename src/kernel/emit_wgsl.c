@@ -12,7 +12,8 @@ void wgsl_line(struct wgsl *w)
     text_addf(w->out, "\n%*s", 4 * w->indent, "");
 }
 
-bool wgsl_is_narrow(const struct wgsl *w, enum kir_scalar s)
+/* Its values are bits in a u32. */
+static bool is_narrow(const struct wgsl *w, enum kir_scalar s)
 {
     return s >= KIR_BF16 || (s == KIR_F16 && !w->f->f16);
 }
@@ -20,7 +21,7 @@ bool wgsl_is_narrow(const struct wgsl *w, enum kir_scalar s)
 void wgsl_type(struct wgsl *w, struct kir_type t)
 {
     enum kir_scalar s = (enum kir_scalar)t.scalar;
-    const char *name = wgsl_is_narrow(w, s) ? "u32" : kir_scalar_name(s);
+    const char *name = is_narrow(w, s) ? "u32" : kir_scalar_name(s);
 
     if (s == KIR_I64 || s == KIR_U64)
         text_add(w->out, STR("vec2<u32>"));

@@ -20,7 +20,6 @@ struct wgsl {
 void wgsl_line(struct wgsl *w); /* a new one, indented */
 void wgsl_type(struct wgsl *w, struct kir_type t);
 void wgsl_value(struct wgsl *w, kir_value v); /* a name, or a number */
-bool wgsl_is_narrow(const struct wgsl *w, enum kir_scalar s);
 
 /* ---- emit_wgsl_memory.c ---- */
 rlx_status wgsl_interface(struct wgsl *w);

@@ -88,7 +88,6 @@ enum spirv_op {
     OP_F_DIV = 136,
     OP_U_MOD = 137,
     OP_S_REM = 138,
-    OP_MATRIX_TIMES_SCALAR = 143,
     OP_LOGICAL_EQUAL = 164,
     OP_LOGICAL_NOT_EQUAL = 165,
     OP_LOGICAL_OR = 166,
