@@ -30,7 +30,8 @@ static inline void run_once(struct test *t, const struct cpu_kernel *k, struct c
     size_t bytes = k->scratch ? (size_t)k->scratch(&c) : 0;
     c.scratch = mem_alloc_aligned(mem_default(), bytes, 64);
     if (expect(t, bytes == 0 || c.scratch)) {
-        memset(c.scratch, 0xff, bytes); /* what is not written first is NaN */
+        if (bytes > 0)
+            memset(c.scratch, 0xff, bytes); /* what is not written first is NaN */
         k->run(&c);
     }
     mem_free_aligned(mem_default(), c.scratch, bytes, 64);
