@@ -37,6 +37,10 @@ elseif(processor MATCHES "^(aarch64|arm64)$")
     set(flags_neon -march=armv8.2-a+fp16+dotprod)
 endif()
 
+if(RLX_BASELINE_ONLY)
+    set(levels baseline)
+endif()
+
 foreach(level IN LISTS levels)
     if(NOT level STREQUAL baseline)
         string(REPLACE ";" " " probe "${flags_${level}}")

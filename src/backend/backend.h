@@ -10,7 +10,7 @@
 #include "ir/target.h"
 #include "plan/steps.h"
 
-#define BACKEND_ABI 2 /* raised when this struct changes */
+#define BACKEND_ABI 3 /* raised when this struct changes */
 
 struct backend_ops;
 struct backend { /* a device's own struct begins with this */
@@ -79,6 +79,8 @@ struct backend_ops {
     rlx_status (*select)(struct backend *b, struct select_call *c);
     rlx_status (*load)(struct backend *b, struct command *c, struct diag *d);
     rlx_status (*pack)(struct backend *b, struct command *c, int32_t operand, struct diag *d);
+    /* These commands will not come again: what was kept for them can go. May be NULL. */
+    void (*unload)(struct backend *b, const struct command *list);
 
     /* Work. submit may return before the work is done, with a ticket; tickets are done in order.
      * poll never blocks; wait returns when that ticket is done. Commands, report and hooks stay

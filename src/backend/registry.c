@@ -2,9 +2,9 @@
 #include "backend/backend.h"
 #include "base/str.h"
 
-extern const struct backend_ops cpu_backend, null_backend;
+extern const struct backend_ops cpu_backend, null_backend, vulkan_backend;
 
-static const struct backend_ops *const backends[] = {&cpu_backend, &null_backend};
+static const struct backend_ops *const backends[] = {&cpu_backend, &vulkan_backend, &null_backend};
 
 const struct backend_ops *backend_at(size_t i)
 {

@@ -337,6 +337,8 @@ void program_destroy(struct program *p)
 {
     if (!p)
         return;
+    if (p->command && p->backend->ops->unload)
+        p->backend->ops->unload(p->backend, p->command);
     memory_release(&p->consts);
     memory_release(&p->acts);
     ir_module_destroy(p->mod);

@@ -1,0 +1,209 @@
+/* gpu.h: a node as launches of kernels: plain data that the driver of any GPU can turn into its own
+ * calls. Here op knowledge ends and driver knowledge begins:
+ *
+ *     node, sizes  =>  launches (kernel, buffers, words, grid)  =>  a driver's commands
+ *
+ * A family has one lowering function (gpu/families.def). It is a pure function of the node, its
+ * sizes and the device, called when a program is compiled, to learn of its kernels and scratch, and
+ * again whenever sizes change. It reads like a script:
+ *
+ *     gpu_kernel(c, "softmax", "softmax");
+ *     gpu_type(c, "T", c->out->dtype);
+ *     gpu_bind(c, gpu_in(c, 0));
+ *     gpu_bind(c, gpu_out(c));
+ *     gpu_u32(c, cols);
+ *     gpu_groups(c, rows);
+ *
+ * Mistakes are kept in the call, and the first one is reported; nothing after it has an effect. */
+#ifndef LOWER_GPU_H
+#define LOWER_GPU_H
+
+#include "backend/backend.h"
+#include "kernel/kernel.h"
+#include "lower/lower.h"
+
+#define GPU_BUFFERS 8  /* of one kernel: what WebGPU promises */
+#define GPU_FAULT (-1) /* as an operand: where bad indices are told; see kernels/index_check */
+#define GPU_ALIGN 256  /* of parts of the scratch */
+#define GPU_GROUP 256  /* invocations of an ordinary group */
+
+/* A part of an operand of the step. */
+struct gpu_arg {
+    int32_t operand; /* in the order of the step, or GPU_FAULT */
+    uint64_t offset, bytes;
+};
+
+/* A kernel made for one use; the device keeps it (gpu/kernels.c). */
+struct gpu_kernel {
+    const char *key; /* "softmax:softmax T=f32", and which buffers begin at an offset */
+    uint32_t buffers, words, group[3];
+    uint8_t mode[GPU_BUFFERS];    /* enum kir_mode */
+    uint8_t element[GPU_BUFFERS]; /* bytes */
+    bool begins_at[GPU_BUFFERS];  /* its first element is given as a word behind the others */
+    void *pipeline;               /* the driver's */
+};
+
+struct gpu_launch {
+    const struct gpu_kernel *kernel;
+    struct gpu_arg arg[GPU_BUFFERS];
+    uint32_t first_word; /* in the work's words; the kernel tells how many */
+    uint32_t grid[3];    /* all 0: nothing to do */
+};
+
+/* What a step is for a GPU: struct command.work. */
+struct gpu_work {
+    const struct ir_graph *graph;
+    ir_value node;
+    struct gpu_launch *launch;
+    uint32_t launches, launch_room;
+    uint32_t *word;
+    uint32_t words, word_room;
+    uint64_t scratch; /* bytes planned */
+    uint64_t stamp;   /* of what is launched, on which bytes: equal ones launch the same */
+    struct arena *arena;
+    bool check_indices;
+    uint64_t offsets; /* bit i: operand i of the step may begin anywhere in its root */
+};
+
+/* ---- what a GPU backend brings ---- */
+
+struct gpu_device;
+struct gpu_driver {
+    /* kir => pipeline, in whatever form the API wants. key names it in messages. */
+    rlx_status (*build)(struct backend *b, const struct kir *k, const struct kc_emit *how,
+                        const char *key, void **pipeline, struct diag *d);
+    void (*drop)(struct backend *b, void *pipeline);
+};
+/* The shared part of a GPU: its limits and its kernels. Internally locked. */
+struct gpu_device_desc {
+    struct backend *backend;
+    const struct gpu_driver *driver;
+    struct kc_features features;
+    uint32_t max_groups;  /* per dimension of a grid */
+    uint64_t max_binding; /* bytes of a buffer that a kernel sees */
+};
+rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_device **out,
+                             struct diag *d);
+void gpu_device_destroy(struct gpu_device *g);
+
+/* For backend_ops.select and .load. After a load the work's launches are those of its sizes now. */
+rlx_status gpu_select(struct gpu_device *g, struct select_call *c);
+rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d);
+/* The families it has kernels for. */
+void gpu_natives(bool native[FAMILY_count]);
+/* One launch's buffers where the command's operands lie, in bytes: offset is down to `align`, and
+ * what is left of it has become a word. words: those of the launch, with room for GPU_BUFFERS more.
+ * fault: bound where a kernel tells of bad indices. */
+struct gpu_bound {
+    struct span span[GPU_BUFFERS];
+    uint32_t words;
+};
+rlx_status gpu_bind_launch(const struct gpu_work *w, const struct gpu_launch *l,
+                           const struct command *c, struct span fault, uint64_t align,
+                           uint32_t *word, struct gpu_bound *out, struct diag *d);
+
+/* ---- what comes between launches (gpu/hazards.c) ---- */
+
+/* Since the last barrier, which bytes were read and written? */
+struct gpu_hazards {
+    const rlx_allocator *mem;
+    VEC(struct gpu_touch) touched;
+};
+struct gpu_touch {
+    struct span span;
+    bool writes;
+};
+/* Must there be a barrier before a launch that touches these? It notes them. */
+rlx_status gpu_touch(struct gpu_hazards *h, const struct gpu_touch *touch, size_t count,
+                     bool *barrier, struct diag *d);
+
+/* ---- for lowering functions ---- */
+
+#define GPU_KEY 1024
+struct gpu_call {
+    const struct ir_node *node;
+    rlx_op op;
+    const union ir_attr *attr;
+    const struct ir_graph *graph;
+    int32_t in_count;
+    const struct ir_type *in; /* sizes as they are now; static */
+    const struct ir_type *out;
+    const struct gpu_arg *arg_in; /* where they lie */
+    struct gpu_arg arg_out;
+    const struct kc_features *features;
+    uint64_t max_binding;
+    bool check_indices; /* tell of indices out of range; they are harmless anyway */
+    int32_t step;       /* its number in the program */
+
+    /* the builder's own */
+    struct gpu_device *device;
+    struct gpu_work *work;
+    struct diag *diag;
+    rlx_status status; /* of the first mistake */
+    uint64_t scratch;  /* bytes used so far */
+    int32_t scratch_operand;
+    struct gpu_launch now;
+    uint32_t bound;
+    char key[GPU_KEY];
+    size_t key_len;
+    rlx_str source; /* of a generated kernel */
+};
+
+static inline struct gpu_arg gpu_in(const struct gpu_call *c, int32_t i)
+{
+    return c->arg_in[i];
+}
+static inline struct gpu_arg gpu_out(const struct gpu_call *c)
+{
+    return c->arg_out;
+}
+/* Does it begin at a multiple of so many bytes, whatever the sizes? Else it cannot be a buffer of
+ * vectors. */
+bool gpu_aligned(const struct gpu_call *c, struct gpu_arg a, uint64_t bytes);
+/* Bytes of scratch, aligned; they live as long as the step. */
+struct gpu_arg gpu_temp(struct gpu_call *c, uint64_t bytes);
+/* Bytes of an argument, from `offset` on. */
+struct gpu_arg gpu_part(struct gpu_arg a, uint64_t offset, uint64_t bytes);
+
+/* Begin a launch of a kernel of kernels/<file>.rlk. What it needs follows: constants in any order,
+ * then buffers, then words, each in the order of the kernel's parameters; gpu_groups ends it. */
+void gpu_kernel(struct gpu_call *c, const char *file, const char *kernel);
+/* The same with source that was made for this node; it lives in the work's arena. Kernels are kept
+ * by their source, so equal ones are made once. */
+void gpu_generated(struct gpu_call *c, rlx_str source, const char *kernel);
+void gpu_type(struct gpu_call *c, const char *name, rlx_dtype t);
+void gpu_const(struct gpu_call *c, const char *name, int64_t value);
+void gpu_flag(struct gpu_call *c, const char *name, bool value);
+void gpu_name(struct gpu_call *c, const char *name, const char *value); /* any other constant */
+void gpu_bind(struct gpu_call *c, struct gpu_arg a);
+void gpu_u32(struct gpu_call *c, uint64_t value); /* LIMIT where it does not fit */
+void gpu_i32(struct gpu_call *c, int64_t value);
+void gpu_f32(struct gpu_call *c, double value);
+/* One group per unit of work, however many: kernels find their number with group_number() of
+ * lib/grid, and must check it against the count. 0: the launch is dropped. */
+void gpu_groups(struct gpu_call *c, uint64_t count);
+/* Enough groups for that many invocations. */
+void gpu_invocations(struct gpu_call *c, uint64_t count, uint32_t group);
+
+/* Refuse: UNSUPPORTED or another status, in the words of the message. */
+void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The name that a dtype has in the kernel language. */
+const char *gpu_dtype(rlx_dtype t);
+static inline uint64_t gpu_ceil(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+static inline uint64_t gpu_count(const struct ir_type *t)
+{
+    int64_t n = 0;
+
+    return type_count(t, &n) ? (uint64_t)n : 0;
+}
+
+typedef void (*gpu_lower_fn)(struct gpu_call *c);
+#define GPU_FAMILY(family, function, in_place) void function(struct gpu_call *c);
+#include "lower/gpu/families.def"
+
+#endif

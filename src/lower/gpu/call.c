@@ -1,0 +1,242 @@
+/* call.c: what lowering functions say, collected as launches. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "lower/gpu/device.h"
+
+void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+
+    if (c->status != RLX_OK)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    c->status = diag_fail(c->diag, status, "%s", text);
+}
+
+/* ---- arguments ---- */
+
+struct gpu_arg gpu_temp(struct gpu_call *c, uint64_t bytes)
+{
+    struct gpu_arg a = {c->scratch_operand, c->scratch, bytes};
+    uint64_t room = (bytes + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN;
+
+    if (room < bytes || __builtin_add_overflow(c->scratch, room, &c->scratch))
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s: scratch overflows 64 bits", op_info(c->op)->name);
+    return a;
+}
+
+struct gpu_arg gpu_part(struct gpu_arg a, uint64_t offset, uint64_t bytes)
+{
+    return (struct gpu_arg){a.operand, a.offset + offset, bytes};
+}
+
+static bool may_begin_anywhere(const struct gpu_call *c, struct gpu_arg a)
+{
+    return a.operand >= 0 && (a.operand >= 64 || (c->work->offsets >> a.operand & 1));
+}
+
+bool gpu_aligned(const struct gpu_call *c, struct gpu_arg a, uint64_t bytes)
+{
+    return !may_begin_anywhere(c, a) && a.offset % bytes == 0;
+}
+
+/* ---- constants ---- */
+
+static void add_key(struct gpu_call *c, const char *format, ...)
+{
+    va_list args;
+    size_t room = sizeof c->key - c->key_len;
+
+    va_start(args, format);
+    int n = vsnprintf(c->key + c->key_len, room, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= room)
+        gpu_refuse(c, RLX_ERROR_INTERNAL, "%s: the constants of a kernel do not fit",
+                   op_info(c->op)->name);
+    else
+        c->key_len += (size_t)n;
+}
+
+void gpu_kernel(struct gpu_call *c, const char *file, const char *kernel)
+{
+    c->now = (struct gpu_launch){.first_word = c->work->words};
+    c->bound = 0;
+    c->key_len = 0;
+    c->source = (rlx_str){NULL, 0};
+    add_key(c, "%s:%s", file, kernel);
+}
+
+void gpu_generated(struct gpu_call *c, rlx_str source, const char *kernel)
+{
+    char name[40];
+
+    /* The hash stands for the text; the same text has the same name in this process. */
+    snprintf(name, sizeof name, "=%016llx", (unsigned long long)hash_bytes(source.ptr, source.len));
+    gpu_kernel(c, name, kernel);
+    c->source = source;
+}
+
+const char *gpu_dtype(rlx_dtype t)
+{
+    return rlx_dtype_name(t);
+}
+
+void gpu_name(struct gpu_call *c, const char *name, const char *value)
+{
+    add_key(c, " %s=%s", name, value);
+}
+
+void gpu_type(struct gpu_call *c, const char *name, rlx_dtype t)
+{
+    if (t == RLX_DTYPE_f64 && !c->features->f64)
+        gpu_refuse(c, RLX_ERROR_UNSUPPORTED, "%s of f64: this device has no 64-bit floats",
+                   op_info(c->op)->name);
+    gpu_name(c, name, gpu_dtype(t));
+}
+
+void gpu_const(struct gpu_call *c, const char *name, int64_t value)
+{
+    add_key(c, " %s=%lld", name, (long long)value);
+}
+
+void gpu_flag(struct gpu_call *c, const char *name, bool value)
+{
+    gpu_name(c, name, value ? "true" : "false");
+}
+
+/* ---- buffers and words ---- */
+
+void gpu_bind(struct gpu_call *c, struct gpu_arg a)
+{
+    if (c->bound == GPU_BUFFERS) {
+        gpu_refuse(c, RLX_ERROR_INTERNAL, "%s: kernel %s has more than %d buffers",
+                   op_info(c->op)->name, c->key, GPU_BUFFERS);
+        return;
+    }
+    if (a.bytes > c->max_binding)
+        gpu_refuse(c, RLX_ERROR_LIMIT,
+                   "%s works on %llu bytes of one tensor, and this device shows a kernel %llu at "
+                   "most; make its tensors smaller",
+                   op_info(c->op)->name, (unsigned long long)a.bytes,
+                   (unsigned long long)c->max_binding);
+    c->now.arg[c->bound++] = a;
+}
+
+static void add_word(struct gpu_call *c, uint32_t value)
+{
+    struct gpu_work *w = c->work;
+
+    if (c->status != RLX_OK)
+        return;
+    if (w->words == w->word_room) {
+        uint32_t room = w->word_room ? w->word_room * 2 : 32;
+        uint32_t *more = arena_array(w->arena, uint32_t, room);
+        if (!more) {
+            c->status = diag_no_memory(c->diag, room * sizeof *more);
+            return;
+        }
+        if (w->words)
+            memcpy(more, w->word, w->words * sizeof *more);
+        w->word = more;
+        w->word_room = room;
+    }
+    w->word[w->words++] = value;
+}
+
+void gpu_u32(struct gpu_call *c, uint64_t value)
+{
+    if (value > UINT32_MAX)
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s: %llu is more than a kernel can count",
+                   op_info(c->op)->name, (unsigned long long)value);
+    add_word(c, (uint32_t)value);
+}
+
+void gpu_i32(struct gpu_call *c, int64_t value)
+{
+    if (value > INT32_MAX || value < INT32_MIN)
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s: %lld is more than a kernel can count",
+                   op_info(c->op)->name, (long long)value);
+    add_word(c, (uint32_t)(int32_t)value);
+}
+
+void gpu_f32(struct gpu_call *c, double value)
+{
+    float f = (float)value;
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof bits);
+    add_word(c, bits);
+}
+
+/* ---- the end of a launch ---- */
+
+static void fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3], struct gpu_call *c)
+{
+    uint64_t rows = gpu_ceil(count, limit), planes = gpu_ceil(rows, limit);
+
+    if (planes > limit)
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s needs %llu groups, more than a grid can have",
+                   op_info(c->op)->name, (unsigned long long)count);
+    grid[0] = (uint32_t)(count < limit ? count : limit);
+    grid[1] = (uint32_t)(rows < limit ? rows : limit);
+    grid[2] = (uint32_t)(planes < limit ? planes : limit);
+}
+
+static void add_launch(struct gpu_call *c)
+{
+    struct gpu_work *w = c->work;
+
+    if (w->launches == w->launch_room) {
+        uint32_t room = w->launch_room ? w->launch_room * 2 : 2;
+        struct gpu_launch *more = arena_array(w->arena, struct gpu_launch, room);
+        if (!more) {
+            c->status = diag_no_memory(c->diag, room * sizeof *more);
+            return;
+        }
+        if (w->launches)
+            memcpy(more, w->launch, w->launches * sizeof *more);
+        w->launch = more;
+        w->launch_room = room;
+    }
+    w->launch[w->launches++] = c->now;
+}
+
+/* Which buffers begin behind the start of what can be bound is part of the kernel. */
+static void note_offsets(struct gpu_call *c, bool *begins_at)
+{
+    for (uint32_t i = 0; i < c->bound; i++) {
+        begins_at[i] = !gpu_aligned(c, c->now.arg[i], GPU_ALIGN);
+        if (begins_at[i])
+            add_key(c, " @%u", i);
+    }
+}
+
+void gpu_groups(struct gpu_call *c, uint64_t count)
+{
+    bool begins_at[GPU_BUFFERS] = {false};
+    uint32_t words = c->work->words - c->now.first_word;
+
+    if (c->status == RLX_OK && count == 0)
+        c->work->words = c->now.first_word;
+    if (c->status != RLX_OK || count == 0)
+        return;
+    note_offsets(c, begins_at);
+    fold_grid(count, gpu_device_max_groups(c->device), c->now.grid, c);
+    if (c->status != RLX_OK)
+        return;
+    c->status = gpu_find_kernel(c->device, c->key, c->source, begins_at, c->bound, words,
+                                &c->now.kernel, c->diag);
+    if (c->status == RLX_OK)
+        add_launch(c);
+}
+
+void gpu_invocations(struct gpu_call *c, uint64_t count, uint32_t group)
+{
+    gpu_groups(c, gpu_ceil(count, group));
+}

@@ -1,0 +1,21 @@
+/* device.h: what the files of this folder share about a GPU. */
+#ifndef LOWER_GPU_DEVICE_H
+#define LOWER_GPU_DEVICE_H
+
+#include "base/map.h"
+#include "lower/gpu.h"
+
+uint32_t gpu_device_max_groups(const struct gpu_device *g);
+const struct gpu_device_desc *gpu_device_desc(const struct gpu_device *g);
+
+/* The kernel of that key, made if there is none yet; it lives as long as the device. source: of a
+ * generated one. buffers, words: what the caller passes, so that a kernel that wants other ones is
+ * found out here. */
+rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source,
+                           const bool *begins_at, uint32_t buffers, uint32_t words,
+                           const struct gpu_kernel **out, struct diag *d);
+
+/* families.c; NULL: there is none. in_place: operands that the result may be written over. */
+gpu_lower_fn gpu_lowering(enum op_family f, uint32_t *in_place);
+
+#endif

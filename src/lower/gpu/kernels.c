@@ -1,0 +1,187 @@
+/* kernels.c: the kernels a device has made, by what they were made of. */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "lower/gpu/device.h"
+
+#define MOST_DEFINES 48
+
+struct gpu_device {
+    struct gpu_device_desc desc;
+    const rlx_allocator *mem;
+    pthread_mutex_t lock;
+    struct arena arena; /* the kernels and their keys */
+    struct map index;
+    VEC(struct gpu_kernel *) kernel;
+};
+
+rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_device **out,
+                             struct diag *d)
+{
+    const rlx_allocator *mem = desc->backend->mem;
+    struct gpu_device *g = mem_alloc(mem, sizeof *g);
+
+    if (!g)
+        return diag_no_memory(d, sizeof *g);
+    g->desc = *desc;
+    g->mem = mem;
+    arena_init(&g->arena, mem);
+    map_init(&g->index, mem);
+    if (pthread_mutex_init(&g->lock, NULL) != 0) {
+        mem_free(mem, g, sizeof *g);
+        return diag_fail(d, RLX_ERROR_MEMORY, "no lock could be made");
+    }
+    *out = g;
+    return RLX_OK;
+}
+
+void gpu_device_destroy(struct gpu_device *g)
+{
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->kernel.len; i++)
+        g->desc.driver->drop(g->desc.backend, g->kernel.at[i]->pipeline);
+    vec_free(g->mem, &g->kernel);
+    map_free(&g->index);
+    arena_free(&g->arena);
+    pthread_mutex_destroy(&g->lock);
+    mem_free(g->mem, g, sizeof *g);
+}
+
+uint32_t gpu_device_max_groups(const struct gpu_device *g)
+{
+    return g->desc.max_groups;
+}
+
+const struct gpu_device_desc *gpu_device_desc(const struct gpu_device *g)
+{
+    return &g->desc;
+}
+
+/* ---- making one ---- */
+
+/* A generated file stands before the library's. */
+struct generated {
+    rlx_str name, text;
+};
+
+static bool find_source(void *user, rlx_str name, rlx_str *text)
+{
+    const struct generated *g = user;
+
+    if (g->text.len && str_eq(name, g->name)) {
+        *text = g->text;
+        return true;
+    }
+    return kc_library.find(kc_library.user, name, text);
+}
+
+/* "file:kernel NAME=VALUE ... @1": what the compiler is asked for. */
+struct wish {
+    rlx_str file, kernel;
+    struct kc_define define[MOST_DEFINES];
+    size_t defines;
+};
+
+static rlx_status read_key(const char *key, struct wish *out, struct diag *d)
+{
+    const char *colon = strchr(key, ':'), *at = key + strcspn(key, " ");
+
+    out->file = (rlx_str){key, (size_t)(colon - key)};
+    out->kernel = (rlx_str){colon + 1, (size_t)(at - colon - 1)};
+    out->defines = 0;
+    while (*at) {
+        size_t len = strcspn(++at, " ");
+        const char *equals = memchr(at, '=', len);
+        if (*at != '@') {
+            if (out->defines == MOST_DEFINES)
+                return diag_fail(d, RLX_ERROR_INTERNAL, "kernel %s has too many constants", key);
+            out->define[out->defines++] = (struct kc_define){
+                {at, (size_t)(equals - at)}, {equals + 1, (size_t)(at + len - equals - 1)}};
+        }
+        at += len;
+    }
+    return RLX_OK;
+}
+
+static void describe(const struct kir *k, const bool *begins_at, struct gpu_kernel *out)
+{
+    out->buffers = k->buffers;
+    out->words = k->param_words;
+    memcpy(out->group, k->group, sizeof out->group);
+    for (uint32_t i = 0; i < k->buffers; i++) {
+        struct kir_type t = k->buffer[i].type;
+        out->mode[i] = (uint8_t)k->buffer[i].mode;
+        out->element[i] = (uint8_t)(kir_scalar_bytes(t.scalar) * t.lanes);
+        out->begins_at[i] = begins_at[i];
+    }
+}
+
+static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str source,
+                       const bool *begins_at, uint32_t buffers, uint32_t words,
+                       struct arena *scratch, struct gpu_kernel *out, struct diag *d)
+{
+    struct generated generated = {w->file, source};
+    const struct kc_sources sources = {find_source, &generated};
+    struct kir k;
+
+    TRY(kc_specialise(&sources, w->file, w->kernel, w->define, w->defines, &g->desc.features,
+                      scratch, &k, d));
+    if (k.buffers != buffers || k.param_words != words)
+        return diag_fail(d, RLX_ERROR_INTERNAL,
+                         "kernel %s takes %u buffers and %u words, and is given %u and %u",
+                         out->key, k.buffers, k.param_words, buffers, words);
+    describe(&k, begins_at, out);
+    const struct kc_emit how = {.features = &g->desc.features, .offset = begins_at};
+    return g->desc.driver->build(g->desc.backend, &k, &how, out->key, &out->pipeline, d);
+}
+
+static bool same_key(const void *owner, uint32_t value, const void *key)
+{
+    const struct gpu_device *g = owner;
+
+    return strcmp(g->kernel.at[value]->key, key) == 0;
+}
+
+static rlx_status add_kernel(struct gpu_device *g, const char *key, rlx_str source,
+                             const bool *begins_at, uint32_t buffers, uint32_t words,
+                             const struct gpu_kernel **out, struct diag *d)
+{
+    struct gpu_kernel *k = arena_new(&g->arena, struct gpu_kernel);
+    rlx_str name = arena_str(&g->arena, rlx_cstr(key));
+    struct arena scratch;
+    struct wish wish;
+
+    if (!k || !name.ptr || !vec_room(g->mem, &g->kernel))
+        return diag_no_memory(d, sizeof *k);
+    k->key = name.ptr;
+    TRY(read_key(k->key, &wish, d));
+    arena_init(&scratch, g->mem);
+    rlx_status s = make(g, &wish, source, begins_at, buffers, words, &scratch, k, d);
+    arena_free(&scratch);
+    TRY(s);
+    if (!map_add(&g->index, hash_bytes(key, strlen(key)), (uint32_t)g->kernel.len)) {
+        g->desc.driver->drop(g->desc.backend, k->pipeline);
+        return diag_no_memory(d, sizeof *k);
+    }
+    g->kernel.at[g->kernel.len++] = k;
+    *out = k;
+    return RLX_OK;
+}
+
+rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source,
+                           const bool *begins_at, uint32_t buffers, uint32_t words,
+                           const struct gpu_kernel **out, struct diag *d)
+{
+    rlx_status s = RLX_OK;
+    uint32_t at;
+
+    pthread_mutex_lock(&g->lock);
+    if (map_find(&g->index, hash_bytes(key, strlen(key)), same_key, g, key, &at))
+        *out = g->kernel.at[at];
+    else
+        s = add_kernel(g, key, source, begins_at, buffers, words, out, d);
+    pthread_mutex_unlock(&g->lock);
+    return s;
+}

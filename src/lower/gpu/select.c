@@ -1,0 +1,247 @@
+/* select.c: a node becomes one step, and its launches are found for the sizes of now. */
+#include <string.h>
+
+#include "base/map.h"
+#include "base/str.h"
+#include "lower/gpu/device.h"
+
+#define MOST_OPERANDS 64
+
+/* ---- one lowering ---- */
+
+/* in_place of the table's row is not asked here: the step says it. */
+static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const struct ir_type *in,
+                             const struct ir_type *out, int32_t step, uint64_t *scratch,
+                             struct diag *d)
+{
+    const struct gpu_device_desc *desc = gpu_device_desc(g);
+    const struct ir_node *n = ir_node(w->graph, w->node);
+    struct gpu_arg arg[MOST_OPERANDS];
+    struct gpu_call c = {.node = n,
+                         .op = n->op,
+                         .attr = &n->attr,
+                         .graph = w->graph,
+                         .in_count = n->in_count,
+                         .in = in,
+                         .out = out,
+                         .arg_in = arg,
+                         .features = &desc->features,
+                         .max_binding = desc->max_binding,
+                         .check_indices = w->check_indices,
+                         .step = step,
+                         .device = g,
+                         .work = w,
+                         .diag = d};
+    uint32_t in_place;
+
+    for (int32_t i = 0; i < n->in_count; i++) {
+        arg[i] = (struct gpu_arg){.operand = i};
+        type_bytes(&in[i], &arg[i].bytes);
+    }
+    c.arg_out.operand = n->op == RLX_OP_cache_append ? 0 : n->in_count;
+    type_bytes(out, &c.arg_out.bytes);
+    c.scratch_operand = n->in_count + (n->op != RLX_OP_cache_append);
+    w->launches = 0;
+    w->words = 0;
+    gpu_lowering(op_info(n->op)->family, &in_place)(&c);
+    *scratch = c.scratch;
+    return c.status;
+}
+
+/* ---- select ---- */
+
+static bool same_shape(const struct ir_graph *g, ir_value x, ir_value y)
+{
+    const struct ir_type *a = ir_type_of(g, x), *b = ir_type_of(g, y);
+
+    for (int32_t k = 0; k < a->rank && a->rank == b->rank; k++)
+        if (a->dim[k] != b->dim[k])
+            return false;
+    return a->rank == b->rank;
+}
+
+/* A broadcast operand is read more than once, and one of another width at other bytes. */
+static bool may_overwrite(const struct select_call *c, int32_t i, uint32_t in_place)
+{
+    ir_value from = c->node->in[i];
+
+    return i < 32 && (in_place >> i & 1) &&
+           rlx_dtype_size(ir_type_of(c->graph, from)->dtype) ==
+               rlx_dtype_size(c->node->type.dtype) &&
+           same_shape(c->graph, from, c->id) &&
+           (!c->symbolic || same_shape(c->symbolic, from, c->id));
+}
+
+static rlx_status emit_step(struct select_call *c, struct gpu_work *w, uint32_t in_place)
+{
+    const struct ir_node *n = c->node;
+    ir_value state = op_is(n->op, OP_WRITES) ? ir_written_state(c->graph, n) : RLX_NO_VALUE;
+
+    TRY(select_step(c, op_info(n->op)->name, w));
+    for (int32_t i = 0; i < n->in_count; i++) {
+        if (n->in[i] == state)
+            TRY(select_update(c, n->in[i]));
+        else
+            TRY(select_read(c, n->in[i], may_overwrite(c, i, in_place)));
+    }
+    if (n->op != RLX_OP_cache_append)
+        TRY(select_write(c, c->id));
+    return w->scratch ? select_scratch(c, w->scratch) : RLX_OK;
+}
+
+/* The types of the node's operands and result at one probe; false: there are none. */
+static bool types_at(const struct select_call *c, size_t probe, struct ir_type *in,
+                     struct ir_type *out)
+{
+    for (int32_t i = 0; i < c->node->in_count; i++)
+        if (!select_type_at(c, c->node->in[i], probe, &in[i]))
+            return false;
+    return select_type_at(c, c->id, probe, out);
+}
+
+static void types_now(const struct gpu_work *w, struct ir_type *in)
+{
+    const struct ir_node *n = ir_node(w->graph, w->node);
+
+    for (int32_t i = 0; i < n->in_count; i++)
+        in[i] = *ir_type_of(w->graph, n->in[i]);
+}
+
+/* Its kernels are made, and its scratch is known, for all sizes that there may be. */
+static rlx_status try_sizes(struct gpu_device *g, struct select_call *c, struct gpu_work *w)
+{
+    struct ir_type in[MOST_OPERANDS], out;
+    uint64_t need;
+
+    types_now(w, in);
+    TRY(lower_node(g, w, in, &c->node->type, 0, &w->scratch, c->diag));
+    for (size_t i = 0; c->symbolic && c->probes && i < c->probes->count; i++) {
+        if (!types_at(c, i, in, &out))
+            continue;
+        TRY(lower_node(g, w, in, &out, 0, &need, c->diag));
+        w->scratch = need > w->scratch ? need : w->scratch;
+    }
+    return RLX_OK;
+}
+
+/* Does the value lie at the start of its slot, whatever the sizes? Slots are aligned. */
+static bool begins_a_slot(const struct select_call *c, ir_value v)
+{
+    uint64_t offset;
+
+    for (;; v = ir_node(c->graph, v)->in[0]) {
+        const struct ir_node *n = ir_node(c->graph, v);
+        if (!lower_is_view(c->graph, n, &offset))
+            return true;
+        if (offset || (c->symbolic && n->op == RLX_OP_narrow &&
+                       !dim_is_static(ir_node(c->symbolic, v)->attr.narrow.start)))
+            return false;
+    }
+}
+
+rlx_status gpu_select(struct gpu_device *g, struct select_call *c)
+{
+    const struct ir_node *n = c->node;
+    uint32_t in_place = 0;
+    struct gpu_work *w;
+
+    if (!gpu_lowering(op_info(n->op)->family, &in_place))
+        return diag_fail(c->diag, RLX_ERROR_UNSUPPORTED, "there is no GPU kernel for %s (node %d)",
+                         op_info(n->op)->name, c->id);
+    if (n->in_count + 2 > MOST_OPERANDS)
+        return diag_fail(c->diag, RLX_ERROR_LIMIT, "%s has %d operands, at most %d fit",
+                         op_info(n->op)->name, n->in_count, MOST_OPERANDS - 2);
+    w = arena_new(c->arena, struct gpu_work);
+    if (!w)
+        return diag_no_memory(c->diag, sizeof *w);
+    w->graph = c->graph;
+    w->node = c->id;
+    w->arena = c->arena;
+    w->check_indices = c->options->check_indices;
+    for (int32_t i = 0; i < n->in_count; i++)
+        if (!begins_a_slot(c, n->in[i]))
+            w->offsets |= UINT64_C(1) << i;
+    TRY(try_sizes(g, c, w));
+    return emit_step(c, w, in_place);
+}
+
+/* ---- load ---- */
+
+static uint64_t stamp_of(const struct gpu_work *w, const struct command *c)
+{
+    uint64_t h = hash_bytes(w->word, w->words * sizeof *w->word);
+
+    for (uint32_t i = 0; i < w->launches; i++) {
+        const struct gpu_launch *l = &w->launch[i];
+        h = hash_mix(h, (uint64_t)(uintptr_t)l->kernel);
+        h = hash_mix(h, hash_bytes(l->grid, sizeof l->grid));
+        for (uint32_t k = 0; k < l->kernel->buffers; k++) {
+            h = hash_mix(h, l->arg[k].offset ^ (uint64_t)l->arg[k].operand << 56);
+            h = hash_mix(h, l->arg[k].bytes);
+        }
+    }
+    for (uint32_t i = 0; i < c->operand_count; i++) {
+        h = hash_mix(h, (uint64_t)(uintptr_t)c->operand[i].buffer);
+        h = hash_mix(h, c->operand[i].offset);
+    }
+    return h;
+}
+
+rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d)
+{
+    struct gpu_work *w = c->work;
+    const struct ir_node *n = ir_node(w->graph, w->node);
+    struct ir_type in[MOST_OPERANDS];
+    uint64_t scratch;
+
+    diag_at(d, op_info(n->op)->name, w->node, n->label);
+    types_now(w, in);
+    TRY(lower_node(g, w, in, &n->type, c->step, &scratch, d));
+    if (scratch > w->scratch)
+        return diag_fail(
+            d, RLX_ERROR_LIMIT, "%s needs %llu bytes of scratch for these sizes, %llu were planned",
+            op_info(n->op)->name, (unsigned long long)scratch, (unsigned long long)w->scratch);
+    w->stamp = stamp_of(w, c);
+    diag_at(d, NULL, -1, (rlx_str){NULL, 0});
+    return RLX_OK;
+}
+
+/* ---- where a launch's buffers lie ---- */
+
+static rlx_status place(const struct gpu_arg *a, const struct command *c, struct span fault,
+                        struct span *out, struct diag *d)
+{
+    const struct span *of = a->operand == GPU_FAULT ? &fault : &c->operand[a->operand];
+
+    if (a->operand >= (int32_t)c->operand_count || a->offset > of->bytes ||
+        a->bytes > of->bytes - a->offset)
+        return diag_fail(d, RLX_ERROR_INTERNAL,
+                         "step %d: a kernel wants bytes %llu+%llu of operand %d", c->step,
+                         (unsigned long long)a->offset, (unsigned long long)a->bytes, a->operand);
+    *out = (struct span){of->buffer, of->offset + a->offset, a->bytes};
+    return RLX_OK;
+}
+
+rlx_status gpu_bind_launch(const struct gpu_work *w, const struct gpu_launch *l,
+                           const struct command *c, struct span fault, uint64_t align,
+                           uint32_t *word, struct gpu_bound *out, struct diag *d)
+{
+    const struct gpu_kernel *k = l->kernel;
+
+    memcpy(word, w->word + l->first_word, k->words * sizeof *word);
+    out->words = k->words;
+    for (uint32_t i = 0; i < k->buffers; i++) {
+        struct span *s = &out->span[i];
+        TRY(place(&l->arg[i], c, fault, s, d));
+        uint64_t behind = s->offset % align;
+        if (behind && (!k->begins_at[i] || behind % k->element[i]))
+            return diag_fail(d, RLX_ERROR_INTERNAL,
+                             "step %d: kernel %s has buffer %u at byte %llu of its slot", c->step,
+                             k->key, i, (unsigned long long)behind);
+        s->offset -= behind;
+        s->bytes += behind;
+        if (k->begins_at[i])
+            word[out->words++] = (uint32_t)(behind / k->element[i]);
+    }
+    return RLX_OK;
+}
