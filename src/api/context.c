@@ -153,14 +153,20 @@ static rlx_status open_backend(rlx_context *ctx, rlx_str name, struct backend **
     struct device_desc desc = {.mem = &ctx->mem, .threads = ctx->threads};
     const struct backend_ops *ops = backend_find(kind);
     char known[128];
+    struct diag own;
 
     if (colon)
         desc.variant = (rlx_str){colon + 1, name.len - kind.len - 1};
-    if (ops)
-        return ops->open(&desc, out, d);
     list_backends(known, sizeof known);
-    return diag_fail(d, RLX_ERROR_NO_DEVICE, "there is no device \"%.*s\"; known kinds: %s",
-                     STR_ARG(name), known);
+    if (!ops)
+        return diag_fail(d, RLX_ERROR_NO_DEVICE, "there is no device \"%.*s\"; known kinds: %s",
+                         STR_ARG(name), known);
+    diag_init(&own, "device");
+    rlx_status s = ops->open(&desc, out, &own);
+    if (s == RLX_ERROR_NO_DEVICE)
+        return diag_fail(d, s, "there is no device \"%.*s\" (%s); known kinds: %s", STR_ARG(name),
+                         own.first.message, known);
+    return s == RLX_OK ? s : diag_again(d, &own.first, s);
 }
 
 static rlx_status open_new(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)

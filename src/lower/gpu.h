@@ -23,6 +23,7 @@
 #include "lower/lower.h"
 
 #define GPU_BUFFERS 8  /* of one kernel: what WebGPU promises */
+#define GPU_OPERANDS 64 /* of a step */
 #define GPU_FAULT (-1) /* as an operand: where bad indices are told; see kernels/index_check */
 #define GPU_ALIGN 256  /* of parts of the scratch */
 #define GPU_GROUP 256  /* invocations of an ordinary group */
@@ -61,6 +62,8 @@ struct gpu_work {
     uint64_t scratch; /* bytes planned */
     uint64_t stamp;   /* of what is launched, on which bytes: equal ones launch the same */
     struct arena *arena;
+    struct gpu_control *control; /* of a node with sub-graphs (gpu/sub_program.h); else NULL */
+    int32_t scratch_operand, table_operand; /* their places among the step's */
     bool check_indices;
     uint64_t offsets; /* bit i: operand i of the step may begin anywhere in its root */
 };
@@ -141,7 +144,6 @@ struct gpu_call {
     struct diag *diag;
     rlx_status status; /* of the first mistake */
     uint64_t scratch;  /* bytes used so far */
-    int32_t scratch_operand;
     struct gpu_launch now;
     uint32_t bound;
     char key[GPU_KEY];
@@ -184,6 +186,9 @@ void gpu_f32(struct gpu_call *c, double value);
 void gpu_groups(struct gpu_call *c, uint64_t count);
 /* Enough groups for that many invocations. */
 void gpu_invocations(struct gpu_call *c, uint64_t count, uint32_t group);
+
+/* Bytes from one place to another; as many as `to` has. They do not overlap. */
+void gpu_copy(struct gpu_call *c, struct gpu_arg to, struct gpu_arg from);
 
 /* Refuse: UNSUPPORTED or another status, in the words of the message. */
 void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)

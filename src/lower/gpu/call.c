@@ -23,7 +23,7 @@ void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
 
 struct gpu_arg gpu_temp(struct gpu_call *c, uint64_t bytes)
 {
-    struct gpu_arg a = {c->scratch_operand, c->scratch, bytes};
+    struct gpu_arg a = {c->work->scratch_operand, c->scratch, bytes};
     uint64_t room = (bytes + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN;
 
     if (room < bytes || __builtin_add_overflow(c->scratch, room, &c->scratch))
@@ -188,7 +188,16 @@ static void fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3], struct g
     grid[2] = (uint32_t)(planes < limit ? planes : limit);
 }
 
-static void add_launch(struct gpu_call *c)
+uint32_t gpu_add_words(struct gpu_call *c, const uint32_t *word, uint32_t count)
+{
+    uint32_t first = c->work->words;
+
+    for (uint32_t i = 0; i < count; i++)
+        add_word(c, word[i]);
+    return first;
+}
+
+void gpu_add_launch(struct gpu_call *c, const struct gpu_launch *l)
 {
     struct gpu_work *w = c->work;
 
@@ -204,7 +213,7 @@ static void add_launch(struct gpu_call *c)
         w->launch = more;
         w->launch_room = room;
     }
-    w->launch[w->launches++] = c->now;
+    w->launch[w->launches++] = *l;
 }
 
 /* Which buffers begin behind the start of what can be bound is part of the kernel. */
@@ -233,7 +242,7 @@ void gpu_groups(struct gpu_call *c, uint64_t count)
     c->status = gpu_find_kernel(c->device, c->key, c->source, begins_at, c->bound, words,
                                 &c->now.kernel, c->diag);
     if (c->status == RLX_OK)
-        add_launch(c);
+        gpu_add_launch(c, &c->now);
 }
 
 void gpu_invocations(struct gpu_call *c, uint64_t count, uint32_t group)

@@ -15,6 +15,12 @@ rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source
                            const bool *begins_at, uint32_t buffers, uint32_t words,
                            const struct gpu_kernel **out, struct diag *d);
 
+/* A work's launches for the sizes of now. LIMIT if it needs more scratch than was planned. */
+rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step, struct diag *d);
+/* Launches that were made elsewhere. The words' place is returned. */
+uint32_t gpu_add_words(struct gpu_call *c, const uint32_t *word, uint32_t count);
+void gpu_add_launch(struct gpu_call *c, const struct gpu_launch *l);
+
 /* families.c; NULL: there is none. in_place: operands that the result may be written over. */
 gpu_lower_fn gpu_lowering(enum op_family f, uint32_t *in_place);
 

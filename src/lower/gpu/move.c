@@ -70,6 +70,19 @@ static void lower_walk(struct gpu_call *c, struct walk *w)
     gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
 }
 
+void gpu_copy(struct gpu_call *c, struct gpu_arg to, struct gpu_arg from)
+{
+    uint64_t bits = to.bytes | to.offset | from.offset, width = bits & -bits;
+
+    width = width > 4 || width == 0 ? 4 : width;
+    gpu_kernel(c, "move", "copy");
+    gpu_name(c, "W", width == 4 ? "u32" : width == 2 ? "u16" : "u8");
+    gpu_bind(c, gpu_part(from, 0, to.bytes));
+    gpu_bind(c, to);
+    gpu_u32(c, to.bytes / width);
+    gpu_invocations(c, to.bytes / width, GPU_GROUP);
+}
+
 void gpu_lower_expand(struct gpu_call *c)
 {
     int32_t new_axes = c->out->rank - c->in[0].rank;

@@ -3,9 +3,9 @@
 
 #include "base/map.h"
 #include "base/str.h"
-#include "lower/gpu/device.h"
+#include "lower/gpu/sub_program.h"
 
-#define MOST_OPERANDS 64
+#define MOST_OPERANDS GPU_OPERANDS
 
 /* ---- one lowering ---- */
 
@@ -40,7 +40,6 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const str
     }
     c.arg_out.operand = n->op == RLX_OP_cache_append ? 0 : n->in_count;
     type_bytes(out, &c.arg_out.bytes);
-    c.scratch_operand = n->in_count + (n->op != RLX_OP_cache_append);
     w->launches = 0;
     w->words = 0;
     gpu_lowering(op_info(n->op)->family, &in_place)(&c);
@@ -86,7 +85,9 @@ static rlx_status emit_step(struct select_call *c, struct gpu_work *w, uint32_t 
     }
     if (n->op != RLX_OP_cache_append)
         TRY(select_write(c, c->id));
-    return w->scratch ? select_scratch(c, w->scratch) : RLX_OK;
+    if (w->scratch)
+        TRY(select_scratch(c, w->scratch));
+    return w->control && w->control->table ? select_table(c, w->control->table) : RLX_OK;
 }
 
 /* The types of the node's operands and result at one probe; false: there are none. */
@@ -115,6 +116,9 @@ static rlx_status try_sizes(struct gpu_device *g, struct select_call *c, struct 
 
     types_now(w, in);
     TRY(lower_node(g, w, in, &c->node->type, 0, &w->scratch, c->diag));
+    w->table_operand = w->scratch_operand + (w->scratch > 0);
+    if (w->control) /* its inner steps have tried their sizes themselves */
+        return RLX_OK;
     for (size_t i = 0; c->symbolic && c->probes && i < c->probes->count; i++) {
         if (!types_at(c, i, in, &out))
             continue;
@@ -161,6 +165,10 @@ rlx_status gpu_select(struct gpu_device *g, struct select_call *c)
     for (int32_t i = 0; i < n->in_count; i++)
         if (!begins_a_slot(c, n->in[i]))
             w->offsets |= UINT64_C(1) << i;
+    w->scratch_operand = n->in_count + (n->op != RLX_OP_cache_append);
+    w->table_operand = w->scratch_operand + 1; /* until it is known whether there is scratch */
+    if (gpu_has_subs(op_info(n->op)->family))
+        TRY(gpu_build_subs(g, c, w));
     TRY(try_sizes(g, c, w));
     return emit_step(c, w, in_place);
 }
@@ -187,20 +195,30 @@ static uint64_t stamp_of(const struct gpu_work *w, const struct command *c)
     return h;
 }
 
-rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d)
+rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step, struct diag *d)
 {
-    struct gpu_work *w = c->work;
     const struct ir_node *n = ir_node(w->graph, w->node);
     struct ir_type in[MOST_OPERANDS];
     uint64_t scratch;
 
-    diag_at(d, op_info(n->op)->name, w->node, n->label);
     types_now(w, in);
-    TRY(lower_node(g, w, in, &n->type, c->step, &scratch, d));
+    TRY(lower_node(g, w, in, &n->type, step, &scratch, d));
     if (scratch > w->scratch)
         return diag_fail(
             d, RLX_ERROR_LIMIT, "%s needs %llu bytes of scratch for these sizes, %llu were planned",
             op_info(n->op)->name, (unsigned long long)scratch, (unsigned long long)w->scratch);
+    return RLX_OK;
+}
+
+rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d)
+{
+    struct gpu_work *w = c->work;
+    const struct ir_node *n = ir_node(w->graph, w->node);
+
+    diag_at(d, op_info(n->op)->name, w->node, n->label);
+    TRY(gpu_lower_step(g, w, c->step, d));
+    if (w->control)
+        TRY(gpu_fill_table(g, c, d));
     w->stamp = stamp_of(w, c);
     diag_at(d, NULL, -1, (rlx_str){NULL, 0});
     return RLX_OK;

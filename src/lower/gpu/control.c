@@ -1,0 +1,224 @@
+/* control.c: loops and scans as launches of their bodies, one round after the other.
+ *
+ * Values move between rounds by copies, as sub-programs keep their inputs in slots of their own. */
+#include "lower/gpu/sub_program.h"
+
+/* Memory for whichever of the sub-programs needs more; they never run at the same time. */
+static struct gpu_arg sub_memory(struct gpu_call *c)
+{
+    uint64_t most = 0;
+
+    for (int i = 0; i < 2; i++) {
+        struct gpu_sub_program *p = c->work->control->sub[i];
+        if (!p)
+            continue;
+        gpu_sub_place(c, p);
+        most = gpu_sub_bytes(p) > most ? gpu_sub_bytes(p) : most;
+    }
+    return gpu_temp(c, most);
+}
+
+static struct gpu_arg slice(struct gpu_arg a, int64_t row, uint64_t bytes)
+{
+    return gpu_part(a, (uint64_t)row * bytes, bytes);
+}
+
+/* ---- while ---- */
+
+static void check_condition(struct gpu_call *c, const struct gpu_sub_program *cond,
+                            struct gpu_arg memory, struct gpu_arg active)
+{
+    const struct ir_type *t = ir_type_of(cond->graph, cond->graph->output.at[0]);
+
+    gpu_sub_run(c, cond, memory);
+    gpu_kernel(c, "control", "go_on");
+    gpu_type(c, "T", t->dtype == RLX_DTYPE_bool ? RLX_DTYPE_u8 : t->dtype);
+    gpu_bind(c, gpu_sub_out(c, cond, memory, 0));
+    gpu_bind(c, active);
+    gpu_u32(c, gpu_count(t));
+    gpu_groups(c, 1);
+}
+
+static void keep_if_active(struct gpu_call *c, struct gpu_arg from, struct gpu_arg active,
+                           struct gpu_arg to)
+{
+    uint64_t width = to.bytes % 4 == 0 ? 4 : 1;
+
+    gpu_kernel(c, "control", "keep");
+    gpu_name(c, "W", width == 4 ? "u32" : "u8");
+    gpu_bind(c, from);
+    gpu_bind(c, active);
+    gpu_bind(c, to);
+    gpu_u32(c, to.bytes / width);
+    gpu_invocations(c, to.bytes / width, GPU_GROUP);
+}
+
+static void while_round(struct gpu_call *c, struct gpu_arg memory, struct gpu_arg active,
+                        const struct gpu_arg *carried)
+{
+    struct gpu_sub_program *cond = c->work->control->sub[0], *body = c->work->control->sub[1];
+
+    for (int32_t i = 0; i < c->in_count; i++)
+        gpu_copy(c, gpu_sub_in(c, cond, memory, (size_t)i), carried[i]);
+    check_condition(c, cond, memory, active);
+    for (int32_t i = 0; i < c->in_count; i++)
+        gpu_copy(c, gpu_sub_in(c, body, memory, (size_t)i), carried[i]);
+    gpu_sub_run(c, body, memory);
+    for (int32_t i = 0; i < c->in_count; i++)
+        keep_if_active(c, gpu_sub_out(c, body, memory, (size_t)i), active, carried[i]);
+}
+
+void gpu_lower_while(struct gpu_call *c)
+{
+    struct gpu_arg carried[GPU_OPERANDS], active = gpu_temp(c, 4), memory = sub_memory(c);
+    int64_t rounds = c->attr->while_.max_iterations;
+
+    if (rounds == RLX_ABSENT) {
+        gpu_refuse(c, RLX_ERROR_UNSUPPORTED,
+                   "while without max_iterations: a GPU must know how many rounds there may be");
+        return;
+    }
+    for (int32_t i = 0; i < c->in_count; i++) {
+        carried[i] = gpu_temp(c, gpu_in(c, i).bytes);
+        gpu_copy(c, carried[i], gpu_in(c, i));
+    }
+    gpu_kernel(c, "control", "start");
+    gpu_bind(c, active);
+    gpu_groups(c, 1);
+    for (int64_t t = 0; t < rounds && c->status == RLX_OK; t++)
+        while_round(c, memory, active, carried);
+    gpu_copy(c, gpu_out(c), carried[c->attr->while_.result]);
+}
+
+/* ---- scan ---- */
+
+/* Which row of a trajectory of `rows` out of `length` steps holds the carry after step t; -1: none.
+ * Row k holds the carry after step ceil((k+1) length / rows) - 1. */
+static int64_t row_of_step(int64_t t, int64_t rows, int64_t length)
+{
+    int64_t k = (int64_t)((__int128)t * rows / length);
+    __int128 step = ((__int128)(k + 1) * length + rows - 1) / rows - 1;
+
+    return k < rows && step == t ? k : -1;
+}
+
+static void feed_slices(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu_arg memory,
+                        size_t first_in, int32_t first_operand, int64_t count, int64_t t)
+{
+    for (int64_t j = 0; j < count; j++) {
+        struct gpu_arg to = gpu_sub_in(c, p, memory, first_in + (size_t)j);
+        gpu_copy(c, to, slice(gpu_in(c, first_operand + (int32_t)j), t, to.bytes));
+    }
+}
+
+void gpu_lower_scan(struct gpu_call *c)
+{
+    const struct attr_scan *a = &c->attr->scan;
+    struct gpu_sub_program *body = c->work->control->sub[0];
+    struct gpu_arg memory = sub_memory(c), carry = gpu_temp(c, gpu_in(c, 0).bytes);
+    int64_t rows = a->save_trajectory ? c->out->dim[0] : 0;
+
+    gpu_copy(c, carry, gpu_in(c, 0));
+    for (int64_t i = 0; i < a->num_bcast; i++)
+        gpu_copy(c, gpu_sub_in(c, body, memory, 1 + (size_t)i), gpu_in(c, 1 + (int32_t)i));
+    for (int64_t t = 0; t < a->length && c->status == RLX_OK; t++) {
+        gpu_copy(c, gpu_sub_in(c, body, memory, 0), carry);
+        feed_slices(c, body, memory, 1 + (size_t)a->num_bcast, 1 + (int32_t)a->num_bcast,
+                    a->num_xs, t);
+        gpu_sub_run(c, body, memory);
+        gpu_copy(c, carry, gpu_sub_out(c, body, memory, 0));
+        int64_t row = rows ? row_of_step(t, rows, a->length) : -1;
+        if (row >= 0)
+            gpu_copy(c, slice(gpu_out(c), row, carry.bytes), carry);
+    }
+    if (!a->save_trajectory)
+        gpu_copy(c, gpu_out(c), carry);
+}
+
+/* ---- scan backward ---- */
+
+struct way_back {
+    struct gpu_sub_program *body, *vjp;
+    struct gpu_arg memory, gradient, carry;
+    uint64_t bytes; /* of a carry */
+    int64_t length, xs;
+};
+
+static void add_into(struct gpu_call *c, struct gpu_arg to, struct gpu_arg from)
+{
+    rlx_dtype t = c->in[0].dtype;
+
+    gpu_kernel(c, "control", "accumulate");
+    gpu_type(c, "T", t);
+    gpu_type(c, "A", t == RLX_DTYPE_f64 ? RLX_DTYPE_f64 : RLX_DTYPE_f32);
+    gpu_bind(c, from);
+    gpu_bind(c, to);
+    gpu_u32(c, gpu_count(&c->in[0]));
+    gpu_invocations(c, gpu_count(&c->in[0]), GPU_GROUP);
+}
+
+static void set_zero(struct gpu_call *c, struct gpu_arg to)
+{
+    gpu_kernel(c, "control", "zero");
+    gpu_bind(c, to);
+    gpu_u32(c, to.bytes);
+    gpu_invocations(c, to.bytes, GPU_GROUP);
+}
+
+/* The carry before step t: from the start, from the trajectory, or computed again from the nearest
+ * row before it. */
+static void restore_carry(struct gpu_call *c, const struct way_back *b, int64_t t)
+{
+    int64_t from = t, row = -1;
+
+    while (from > 0 && (row = row_of_step(from - 1, c->in[1].dim[0], b->length)) < 0)
+        from--;
+    gpu_copy(c, b->carry, from == 0 ? gpu_in(c, 0) : slice(gpu_in(c, 1), row, b->bytes));
+    for (; from < t && c->status == RLX_OK; from++) {
+        gpu_copy(c, gpu_sub_in(c, b->body, b->memory, 0), b->carry);
+        feed_slices(c, b->body, b->memory, 1, 3, b->xs, from);
+        gpu_sub_run(c, b->body, b->memory);
+        gpu_copy(c, b->carry, gpu_sub_out(c, b->body, b->memory, 0));
+    }
+}
+
+static void step_back(struct gpu_call *c, const struct way_back *b, int64_t t)
+{
+    const struct attr_scan_backward *a = &c->attr->scan_backward;
+    int64_t row = a->save_trajectory ? row_of_step(t, c->in[2].dim[0], b->length) : -1;
+
+    if (row >= 0)
+        add_into(c, b->gradient, slice(gpu_in(c, 2), row, b->bytes));
+    restore_carry(c, b, t);
+    gpu_copy(c, gpu_sub_in(c, b->vjp, b->memory, 0), b->carry);
+    feed_slices(c, b->vjp, b->memory, 1, 3, b->xs, t);
+    gpu_copy(c, gpu_sub_in(c, b->vjp, b->memory, 1 + (size_t)b->xs), b->gradient);
+    gpu_sub_run(c, b->vjp, b->memory);
+    gpu_copy(c, b->gradient, gpu_sub_out(c, b->vjp, b->memory, 0));
+    if (c->op == RLX_OP_scan_backward_xs) {
+        struct gpu_arg dx = gpu_sub_out(c, b->vjp, b->memory, 1 + (size_t)a->xs_idx);
+        gpu_copy(c, slice(gpu_out(c), t, dx.bytes), dx);
+    }
+}
+
+void gpu_lower_scan_backward(struct gpu_call *c)
+{
+    const struct attr_scan_backward *a = &c->attr->scan_backward;
+    struct way_back b = {.body = c->work->control->sub[0],
+                         .vjp = c->work->control->sub[1],
+                         .memory = sub_memory(c),
+                         .bytes = gpu_in(c, 0).bytes,
+                         .length = a->length,
+                         .xs = a->num_xs};
+
+    b.gradient = gpu_temp(c, b.bytes);
+    b.carry = gpu_temp(c, b.bytes);
+    if (a->save_trajectory)
+        set_zero(c, b.gradient);
+    else
+        gpu_copy(c, b.gradient, gpu_in(c, 2));
+    for (int64_t t = b.length - 1; t >= 0 && c->status == RLX_OK; t--)
+        step_back(c, &b, t);
+    if (c->op == RLX_OP_scan_backward)
+        gpu_copy(c, gpu_out(c), b.gradient);
+}
