@@ -12,7 +12,7 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--json", FLAG_SWITCH, &opt.json, NULL, "a JSON array, one object per op"},
-        {"--missing", FLAG_SWITCH, &opt.missing, NULL, "only ops with a hole in infer or cpu"},
+        {"--missing", FLAG_SWITCH, &opt.missing, NULL, "only ops with a hole in infer, cpu or vulkan"},
         {"--category", FLAG_TEXT, &opt.category, "NAME", "only ops of this category"},
         {0}};
     return list;
@@ -22,7 +22,7 @@ static bool wanted(const rlx_op_row *r)
 {
     if (opt.category && strcmp(opt.category, r->category) != 0)
         return false;
-    return !opt.missing || !r->infer || !r->cpu;
+    return !opt.missing || !r->infer || !r->cpu || !r->vulkan;
 }
 
 static void field(const char *key, const char *text)

@@ -156,6 +156,12 @@ typedef struct rlx_custom_op {
                       const void *attrs, size_t attrs_size, rlx_value y, rlx_value dy,
                       rlx_value *dx);
     bool non_differentiable; /* it has none, and nothing flows through it */
+    /* For GPUs: source in the kernel language (docs/kernel-language.md) with a kernel named
+     * `custom`. Its parameters: a buffer for each input, one for the result, `count: u32`, the
+     * elements of the result, `dims: [u32; 8 * (inputs + 1)]`, the sizes of each, the result's
+     * last, with ones behind, and, where there are attributes, their bytes as `attrs: [u32; n]`,
+     * zeros behind. There is an invocation per element, in groups of 256. NULL: no GPU runs it. */
+    const char *kernel;
 } rlx_custom_op;
 
 /* A flag of the environment, set in code: its name (with or without RLX_) and its value. */

@@ -378,12 +378,13 @@ bool rlx_op_list(size_t i, rlx_op_row *out)
         "io",     "elementwise", "movement",      "index",  "reduction",
         "random", "contraction", "normalisation", "window", "sequence",
         "fused",  "control",     "gradient"};
-    struct target cpu;
+    struct target cpu, vulkan;
 
     if (!out || i + 1 >= RLX_OP_count)
         return false;
     const struct op_info *o = op_info((rlx_op)(i + 1));
     backend_find(STR("cpu"))->describe(NULL, &cpu);
+    backend_find(STR("vulkan"))->describe(NULL, &vulkan);
     *out = (rlx_op_row){
         .name = o->name,
         .family = family_name(o->family),
@@ -393,7 +394,8 @@ bool rlx_op_list(size_t i, rlx_op_row *out)
         .special = (o->flags & OP_SPECIAL) != 0,
         .infer = shape_rule_of(o->family) != NULL,
         .grad = grad_has_rule((rlx_op)(i + 1)),
-        .cpu = (o->flags & OP_LEAF) || cpu.native[o->family] || pass_expands(o->family),
+        .cpu = pass_covers(&cpu, o->family),
+        .vulkan = pass_covers(&vulkan, o->family),
     };
     list_attributes(o->family, out->attributes, sizeof out->attributes);
     return true;

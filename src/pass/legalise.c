@@ -138,6 +138,30 @@ bool pass_expands(enum op_family f)
            f == FAMILY_stop_gradient;
 }
 
+static bool covers(const struct target *t, enum op_family f, int level)
+{
+    const struct rewriter *w = rewriter_of(f);
+
+    if (t->native[f] || f == FAMILY_leaf || f == FAMILY_const_ || f == FAMILY_reshape ||
+        f == FAMILY_stop_gradient)
+        return true;
+    if (f == FAMILY_if_)
+        return t->native[FAMILY_where];
+    if (f == FAMILY_custom_fn)
+        return true;
+    if (!w || w->applies || level > MAX_ROUNDS)
+        return false;
+    for (size_t i = 0; i < sizeof w->makes / sizeof w->makes[0] && w->makes[i]; i++)
+        if (w->makes[i] != f && !covers(t, w->makes[i], level + 1))
+            return false;
+    return true;
+}
+
+bool pass_covers(const struct target *t, enum op_family f)
+{
+    return covers(t, f, 0);
+}
+
 bool pass_can_expand(const struct ir_graph *g, const struct ir_node *n)
 {
     const struct rewriter *w = rewriter_of(op_info(n->op)->family);

@@ -60,6 +60,8 @@ rlx_status pass_all(struct ir_module *m, const struct target *t, const struct pa
 rlx_status pass_leaves_first(struct ir_module *m, struct diag *d);
 /* Is every node of the family rewritten where a device has no kernels for it? (Views count.) */
 bool pass_expands(enum op_family f);
+/* Does it run on a device like this: by a kernel, as a view, or written as ops that do? */
+bool pass_covers(const struct target *t, enum op_family f);
 /* Can this node be written with simpler ops? And that done, behind the other nodes of g. */
 bool pass_can_expand(const struct ir_graph *g, const struct ir_node *n);
 rlx_status pass_expand_node(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d);
