@@ -1,0 +1,406 @@
+/* elementwise_kernel.c: lines of one element's computation become a kernel over all elements.
+ *
+ * Axes along which every operand is one run, or stands still, become one. Then each invocation
+ * computes a few neighbours along the last axis, loaded as a vector where the operand allows it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lower/gpu/elementwise.h"
+
+/* ---- collecting ---- */
+
+void ew_begin_sizes(struct ew *e, struct gpu_call *c, int32_t rank, const int64_t *size)
+{
+    *e = (struct ew){.c = c, .rank = rank};
+    memcpy(e->size, size, (size_t)rank * sizeof *size);
+    text_init(&e->lines, c->work->arena->mem);
+}
+
+void ew_begin(struct ew *e, struct gpu_call *c, const struct ir_type *shape)
+{
+    ew_begin_sizes(e, c, shape->rank, shape->dim);
+}
+
+static bool same_input(const struct ew *e, const struct ew_in *a, const struct ew_in *b)
+{
+    return a->arg.operand == b->arg.operand && a->arg.offset == b->arg.offset &&
+           a->arg.bytes == b->arg.bytes && a->dtype == b->dtype &&
+           memcmp(a->step, b->step, (size_t)e->rank * sizeof *a->step) == 0;
+}
+
+struct ew_value ew_input_steps(struct ew *e, struct gpu_arg a, rlx_dtype t, const int64_t *step)
+{
+    struct ew_in in = {.arg = a, .dtype = t};
+    struct ew_value v = {.dtype = t};
+    int32_t i = 0;
+
+    for (int32_t d = 0; d < e->rank; d++)
+        in.step[d] = e->size[d] == 1 ? 0 : step[d];
+    while (i < e->ins && !same_input(e, &e->in[i], &in))
+        i++;
+    if (i == GPU_BUFFERS)
+        gpu_refuse(e->c, RLX_ERROR_INTERNAL, "%s: too many operands", op_info(e->c->op)->name);
+    else if (i == e->ins)
+        e->in[e->ins++] = in;
+    snprintf(v.name, sizeof v.name, "x%d", i);
+    return v;
+}
+
+struct ew_value ew_input(struct ew *e, struct gpu_arg a, const struct ir_type *t)
+{
+    int64_t step[EW_RANK] = {0}, at = 1;
+
+    for (int32_t i = t->rank; i-- > 0;) {
+        step[e->rank - t->rank + i] = t->dim[i] == 1 ? 0 : at;
+        at *= t->dim[i];
+    }
+    return ew_input_steps(e, a, t->dtype, step);
+}
+
+void ew_line(struct ew *e, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    text_addf(&e->lines, "            %s\n", line);
+}
+
+int32_t ew_word(struct ew *e, uint32_t bits)
+{
+    e->word[e->words] = bits;
+    return e->words++;
+}
+
+void ew_store(struct ew *e, struct gpu_arg a, rlx_dtype t, const char *name)
+{
+    struct ew_out *o = &e->out[e->outs++];
+
+    *o = (struct ew_out){.arg = a, .dtype = t};
+    snprintf(o->name, sizeof o->name, "%s", name);
+}
+
+const char *ew_carrier(rlx_dtype t)
+{
+    switch (t) {
+    case RLX_DTYPE_f16:
+    case RLX_DTYPE_bf16: return "f32";
+    case RLX_DTYPE_i8:
+    case RLX_DTYPE_i16: return "i32";
+    case RLX_DTYPE_u8:
+    case RLX_DTYPE_u16: return "u32";
+    default: return gpu_dtype(t);
+    }
+}
+
+/* ---- axes ---- */
+
+static bool is_one_run(const struct ew *e, int32_t outer, int32_t inner)
+{
+    for (int32_t i = 0; i < e->ins; i++)
+        if (e->in[i].step[outer] != e->in[i].step[inner] * e->size[inner])
+            return false;
+    return true;
+}
+
+static void copy_axis(struct ew *e, int32_t to, int32_t from)
+{
+    e->size[to] = e->size[from];
+    for (int32_t i = 0; i < e->ins; i++)
+        e->in[i].step[to] = e->in[i].step[from];
+}
+
+/* At least one axis is left. */
+static void join_axes(struct ew *e)
+{
+    int32_t kept = 0;
+
+    for (int32_t d = 0; d < e->rank; d++) {
+        if (e->size[d] == 1)
+            continue;
+        if (kept && is_one_run(e, kept - 1, d)) {
+            int64_t outer = e->size[kept - 1];
+            copy_axis(e, kept - 1, d);
+            e->size[kept - 1] *= outer;
+        } else {
+            copy_axis(e, kept++, d);
+        }
+    }
+    if (kept == 0) {
+        e->size[0] = 1;
+        for (int32_t i = 0; i < e->ins; i++)
+            e->in[i].step[0] = 0;
+        kept = 1;
+    }
+    e->rank = kept;
+}
+
+/* ---- vectors ---- */
+
+static bool takes_vectors(const struct ew *e, struct gpu_arg a, rlx_dtype t, int64_t lanes)
+{
+    uint64_t bytes = rlx_dtype_size(t), wide = bytes * (uint64_t)lanes;
+    bool pair = (t == RLX_DTYPE_i64 || t == RLX_DTYPE_u64) && !e->c->features->int64;
+
+    return wide % 4 == 0 && wide <= 16 && t != RLX_DTYPE_c64 && !pair && gpu_aligned(e->c, a, wide);
+}
+
+static bool lanes_fit(const struct ew *e, int64_t lanes)
+{
+    int32_t last = e->rank - 1;
+
+    if (e->size[last] % lanes)
+        return false;
+    for (int32_t i = 0; i < e->outs; i++)
+        if (!takes_vectors(e, e->out[i].arg, e->out[i].dtype, lanes))
+            return false;
+    for (int32_t i = 0; i < e->ins; i++) {
+        const struct ew_in *in = &e->in[i];
+        if (in->step[last] == 0)
+            continue; /* one element serves all lanes */
+        if (in->step[last] != 1 || !takes_vectors(e, in->arg, in->dtype, lanes))
+            return false;
+        for (int32_t d = 0; d < last; d++)
+            if (in->step[d] % lanes)
+                return false;
+    }
+    return true;
+}
+
+/* How many elements an invocation computes. */
+static int64_t lanes_of(const struct ew *e)
+{
+    return lanes_fit(e, 4) ? 4 : lanes_fit(e, 2) ? 2 : 1;
+}
+
+/* ---- the text ---- */
+
+struct maker {
+    struct ew *e;
+    struct text t;
+    int64_t lanes;
+    bool walks;                          /* some operand needs the axes */
+    int64_t step[GPU_BUFFERS * EW_RANK]; /* those that are words */
+    int32_t steps;
+};
+
+static bool is_dense(const struct ew *e, const struct ew_in *in)
+{
+    return e->rank == 1 && in->step[0] == 1;
+}
+
+static bool is_scalar(const struct ew *e, const struct ew_in *in)
+{
+    return e->rank == 1 && in->step[0] == 0;
+}
+
+static bool is_vector(const struct maker *m, const struct ew_in *in)
+{
+    return m->lanes > 1 && in->step[m->e->rank - 1] == 1;
+}
+
+static void add_uses(struct maker *m)
+{
+    static const char *const file[] = {"ops",  "ops_circle",  "ops_int",
+                                       "cast", "ops_complex", "fmod"};
+
+    text_addf(&m->t, "use \"lib/grid\"\n");
+    for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
+        if (m->e->uses >> i & 1)
+            text_addf(&m->t, "use \"lib/%s\"\n", file[i]);
+}
+
+static void add_buffer(struct maker *m, const char *name, int32_t i, const char *mode, rlx_dtype t,
+                       bool vector)
+{
+    if (vector)
+        text_addf(&m->t, "%s%d: %s [vec<%s, %lld>], ", name, i, mode, gpu_dtype(t),
+                  (long long)m->lanes);
+    else
+        text_addf(&m->t, "%s%d: %s [%s], ", name, i, mode, gpu_dtype(t));
+}
+
+/* Steps of 0 and 1 need no word. Where vectors are loaded, elements are counted in them. */
+static void add_place(struct maker *m, const struct ew_in *in, int32_t number)
+{
+    struct ew *e = m->e;
+    const char *plus = "";
+
+    if (is_dense(e, in) || is_scalar(e, in)) {
+        text_addf(&m->t, "        let l%d = b%d[%s]\n", number, number,
+                  is_dense(e, in) ? "i" : "0");
+        return;
+    }
+    text_addf(&m->t, "        let l%d = b%d[", number, number);
+    for (int32_t d = 0; d < e->rank; d++) {
+        int64_t step = in->step[d], unit = is_vector(m, in) ? m->lanes : 1;
+        if (step == 0)
+            continue;
+        if (d == e->rank - 1 && is_vector(m, in))
+            step = unit;
+        if (step == unit) {
+            text_addf(&m->t, "%sc%d", plus, d);
+        } else {
+            text_addf(&m->t, "%sc%d * step[%d]", plus, d, m->steps);
+            m->step[m->steps++] = step / unit;
+        }
+        plus = " + ";
+    }
+    text_addf(&m->t, "%s]\n", *plus ? "" : "0");
+}
+
+static void add_axes(struct maker *m)
+{
+    int32_t last = m->e->rank - 1;
+
+    text_addf(&m->t, "        let r%d = i\n", last);
+    for (int32_t d = last; d > 0; d--)
+        text_addf(&m->t,
+                  "        let r%d = r%d / size[%d]\n        let c%d = r%d - r%d * size[%d]\n",
+                  d - 1, d, d, d, d, d - 1, d);
+    text_addf(&m->t, "        let c0 = r0\n");
+}
+
+static void add_computation(struct maker *m)
+{
+    struct ew *e = m->e;
+
+    for (int32_t i = 0; i < e->outs; i++)
+        text_addf(&m->t, "        var z%d: [%s; %lld]\n", i, ew_carrier(e->out[i].dtype),
+                  (long long)m->lanes);
+    text_addf(&m->t, "        unroll for k in 0..%lld {\n", (long long)m->lanes);
+    for (int32_t i = 0; i < e->ins; i++)
+        text_addf(&m->t, "            let x%d = %s(l%d%s)\n", i, ew_carrier(e->in[i].dtype), i,
+                  is_vector(m, &e->in[i]) ? "[k]" : "");
+    text_add(&m->t, (rlx_str){e->lines.at, e->lines.len});
+    for (int32_t i = 0; i < e->outs; i++)
+        text_addf(&m->t, "            z%d[k] = %s\n", i, e->out[i].name);
+    text_addf(&m->t, "        }\n");
+}
+
+static void add_stores(struct maker *m)
+{
+    for (int32_t i = 0; i < m->e->outs; i++) {
+        const char *type = gpu_dtype(m->e->out[i].dtype);
+        if (m->lanes == 1) {
+            text_addf(&m->t, "        y%d[i] = %s(z%d[0])\n", i, type, i);
+            continue;
+        }
+        text_addf(&m->t, "        y%d[i] = vec<%s, %lld>(", i, type, (long long)m->lanes);
+        for (int64_t k = 0; k < m->lanes; k++)
+            text_addf(&m->t, "%s%s(z%d[%lld])", k ? ", " : "", type, i, (long long)k);
+        text_addf(&m->t, ")\n");
+    }
+}
+
+/* The steps are known once the body is written, so it is written first. */
+static void add_body(struct maker *m)
+{
+    struct ew *e = m->e;
+
+    text_addf(&m->t, "    let i = invocation_number(%d)\n    if i < count {\n", GPU_GROUP);
+    if (m->walks)
+        add_axes(m);
+    for (int32_t i = 0; i < e->ins; i++)
+        add_place(m, &e->in[i], i);
+    add_computation(m);
+    add_stores(m);
+    text_addf(&m->t, "    }\n}\n");
+}
+
+static void add_parameters(struct maker *m)
+{
+    struct ew *e = m->e;
+
+    text_addf(&m->t, "kernel elementwise(");
+    for (int32_t i = 0; i < e->ins; i++)
+        add_buffer(m, "b", i, "in", e->in[i].dtype, is_vector(m, &e->in[i]));
+    for (int32_t i = 0; i < e->outs; i++)
+        add_buffer(m, "y", i, "out", e->out[i].dtype, m->lanes > 1);
+    text_addf(&m->t, "count: u32");
+    if (m->walks)
+        text_addf(&m->t, ", size: [u32; %d]", e->rank);
+    if (m->steps)
+        text_addf(&m->t, ", step: [u32; %d]", m->steps);
+    if (e->words)
+        text_addf(&m->t, ", w: [u32; %d]", e->words);
+    text_addf(&m->t, ") group(%d) {\n", GPU_GROUP);
+}
+
+/* ---- the launch ---- */
+
+static void launch(struct maker *m, rlx_str source, uint64_t count)
+{
+    struct ew *e = m->e;
+    struct gpu_call *c = e->c;
+
+    gpu_generated(c, source, "elementwise");
+    for (int32_t i = 0; i < e->ins; i++)
+        gpu_bind(c, e->in[i].arg);
+    for (int32_t i = 0; i < e->outs; i++)
+        gpu_bind(c, e->out[i].arg);
+    gpu_u32(c, count);
+    for (int32_t d = 0; m->walks && d < e->rank; d++)
+        gpu_u32(c, (uint64_t)(d == e->rank - 1 ? e->size[d] / m->lanes : e->size[d]));
+    for (int32_t i = 0; i < m->steps; i++)
+        gpu_u32(c, (uint64_t)m->step[i]);
+    for (int32_t i = 0; i < e->words; i++)
+        gpu_u32(c, e->word[i]);
+    gpu_invocations(c, count, GPU_GROUP);
+}
+
+static void need_f64(const struct ew *e)
+{
+    bool wide = false;
+
+    for (int32_t i = 0; i < e->ins; i++)
+        wide |= e->in[i].dtype == RLX_DTYPE_f64;
+    for (int32_t i = 0; i < e->outs; i++)
+        wide |= e->out[i].dtype == RLX_DTYPE_f64;
+    if (wide && !e->c->features->f64)
+        gpu_refuse(e->c, RLX_ERROR_UNSUPPORTED, "%s of f64: this device has no 64-bit floats",
+                   op_info(e->c->op)->name);
+}
+
+static uint64_t elements(const struct ew *e)
+{
+    uint64_t n = 1;
+
+    for (int32_t d = 0; d < e->rank; d++)
+        n *= (uint64_t)e->size[d];
+    return n;
+}
+
+void ew_end(struct ew *e)
+{
+    struct maker m = {.e = e}, body = {.e = e};
+    uint64_t count = elements(e);
+
+    need_f64(e);
+    if (count == 0 || e->c->status != RLX_OK) {
+        text_free(&e->lines);
+        return;
+    }
+    join_axes(e);
+    body.lanes = lanes_of(e);
+    for (int32_t i = 0; i < e->ins; i++)
+        body.walks |= !is_dense(e, &e->in[i]) && !is_scalar(e, &e->in[i]);
+    text_init(&body.t, e->lines.mem);
+    add_body(&body);
+    m = body;
+    text_init(&m.t, e->lines.mem);
+    add_uses(&m);
+    add_parameters(&m);
+    text_add(&m.t, (rlx_str){body.t.at, body.t.len});
+    if (m.t.failed || body.t.failed || e->lines.failed)
+        gpu_refuse(e->c, RLX_ERROR_MEMORY, "%s: no memory for a kernel's text",
+                   op_info(e->c->op)->name);
+    else
+        launch(&m, (rlx_str){m.t.at, m.t.len}, count / (uint64_t)m.lanes);
+    text_free(&m.t);
+    text_free(&body.t);
+    text_free(&e->lines);
+}
