@@ -55,7 +55,8 @@ void vk_find_features(struct vk_device *dev, struct vk_features *out)
         .int64 = out->core.features.shaderInt64,
         .subgroups = (v11.subgroupSupportedOperations & used) == used &&
                      (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT),
-        .fma = true,
+        /* It computes the product and the sum with a rounding each. */
+        .fma = v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE,
         .storage16 = out->v11.storageBuffer16BitAccess && out->core.features.shaderInt16,
         .storage8 = out->v12.storageBuffer8BitAccess && out->v12.shaderInt8,
         .subgroup_size = v11.subgroupSize,
