@@ -58,11 +58,14 @@ void gpu_lower_where(struct gpu_call *c)
 
 void gpu_lower_stop_gradient(struct gpu_call *c)
 {
+    struct ir_type raw = *c->out;
     struct ew e;
 
-    ew_begin(&e, c, c->out);
-    struct ew_value x = input(&e, 0);
-    result(&e, x.name);
+    raw.dtype = ew_raw(raw.dtype);
+    ew_begin(&e, c, &raw);
+    struct ew_value x = ew_input(&e, gpu_in(c, 0), &raw);
+    ew_store(&e, gpu_out(c), raw.dtype, x.name);
+    ew_end(&e);
 }
 
 /* ---- clamp ---- */

@@ -74,6 +74,17 @@ void ew_end(struct ew *e);
 /* What values of a dtype are called while they are computed with. */
 const char *ew_carrier(rlx_dtype t);
 
+/* A dtype of the same width, for elements that are only moved. */
+static inline rlx_dtype ew_raw(rlx_dtype t)
+{
+    switch (rlx_dtype_size(t)) {
+    case 1: return RLX_DTYPE_u8;
+    case 2: return RLX_DTYPE_u16;
+    case 4: return RLX_DTYPE_u32;
+    default: return RLX_DTYPE_u64;
+    }
+}
+
 /* Lines that give `name` the value of one step of a chain: a unary, binary, compare, cast or where
  * op. `to` is for casts. Returns what it gives. */
 struct ew_value ew_step(struct ew *e, const char *name, rlx_op op, rlx_dtype to,
