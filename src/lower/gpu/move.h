@@ -1,0 +1,30 @@
+/* move.h: elements that are only moved, for all ops that do so.
+ *
+ * Kernels that move take a type W of the elements' width, and not their dtype. Where runs of
+ * elements stay together, and lie so in memory, several go as one: see gpu_wide. */
+#ifndef LOWER_GPU_MOVE_H
+#define LOWER_GPU_MOVE_H
+
+#include "lower/gpu.h"
+
+/* "u8" "u16" "u32" "u32x2" "u32x4": a type of so many bytes. */
+const char *gpu_word(uint64_t bytes);
+
+/* As how many bytes, 16 at most, runs of `run` elements of `size` bytes can be moved between two
+ * arguments. run: of every distance and length that there is the largest common divisor. */
+uint64_t gpu_wide(const struct gpu_call *c, struct gpu_arg a, struct gpu_arg b, uint64_t run,
+                  uint64_t size);
+uint64_t gpu_common(uint64_t a, uint64_t b); /* largest common divisor; 0 divides by anything */
+
+/* The product of sizes [begin, end). */
+uint64_t gpu_product(const struct ir_type *t, int64_t begin, int64_t end);
+
+/* A launch that copies, one that writes zeros. Arguments of equal lengths. */
+void gpu_copy(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, rlx_dtype t);
+void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t);
+/* Rows of `width` elements, one after another in `from`, go to places `stride` apart in `to`, the
+ * first of them at element `first`. */
+void gpu_place_rows(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, uint64_t rows,
+                    uint64_t width, uint64_t stride, uint64_t first, rlx_dtype t);
+
+#endif
