@@ -40,10 +40,7 @@ void gpu_lower_gather_nd(struct gpu_call *c)
     if (count == 0)
         return;
     if (parts == 0) { /* each pick is all of a batch item */
-        uint64_t items = gpu_product(data, 0, batch), picks = gpu_count(c->out) / width / items;
-        for (uint64_t i = 0; i < picks; i++)
-            gpu_place_rows(c, gpu_in(c, 0), gpu_out(c), items, width, picks * width, i * width,
-                           data->dtype);
+        gpu_repeat_rows(c, gpu_count(c->out) / width / gpu_product(data, 0, batch), width);
         return;
     }
     if (c->check_indices)

@@ -240,6 +240,18 @@ static void lower_walk(struct gpu_call *c, struct walk *w)
     gpu_invocations(c, count, GPU_GROUP);
 }
 
+void gpu_repeat_rows(struct gpu_call *c, uint64_t times, uint64_t width)
+{
+    struct walk w = {.first = 0};
+
+    if (gpu_count(c->out) == 0)
+        return;
+    add_axis(&w, (int64_t)(gpu_count(c->out) / times / width), (int64_t)width);
+    add_axis(&w, (int64_t)times, 0);
+    add_axis(&w, (int64_t)width, 1);
+    lower_walk(c, &w);
+}
+
 /* ---- the ops ---- */
 
 /* Views whose operand's place cannot be theirs, as it is overwritten before they are read. */
