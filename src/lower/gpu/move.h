@@ -26,7 +26,7 @@ void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t);
  * first of them at element `first`. */
 void gpu_place_rows(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, uint64_t rows,
                     uint64_t width, uint64_t stride, uint64_t first, rlx_dtype t);
-/* Each of the operand's rows of `width` elements so many times in the result, one behind another. */
+/* Each of the operand's rows of `width` elements, so many times one behind another. */
 void gpu_repeat_rows(struct gpu_call *c, uint64_t times, uint64_t width);
 
 #endif
