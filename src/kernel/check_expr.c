@@ -310,6 +310,31 @@ static struct kc_value logic(struct kc_checker *c, const struct kc_tree *t)
     return kc_of(type, kc_emit(c, KIR_LOAD, type, KIR_NONE, KIR_NONE, KIR_NONE, var));
 }
 
+/* ---- types ---- */
+
+static bool is_type_name(const struct kc_checker *c, const struct kc_tree *t, struct kir_type *out)
+{
+    const struct kc_thing *thing = t->kind == KC_T_NAME ? kc_find(c, t->name) : NULL;
+
+    if (thing && thing->kind == KC_IS_TYPE)
+        *out = thing->type;
+    return thing ? thing->kind == KC_IS_TYPE
+                 : t->kind == KC_T_NAME && kc_scalar_of_name(t->name, out);
+}
+
+/* T == f64: known when the kernel is made. */
+static bool compares_types(const struct kc_checker *c, const struct kc_tree *t,
+                           struct kc_value *out)
+{
+    struct kir_type a, b;
+
+    if (t->op[1] != '=' || (t->op[0] != '=' && t->op[0] != '!') || !is_type_name(c, t->a, &a) ||
+        !is_type_name(c, t->b, &b))
+        return false;
+    *out = kc_bool(kir_type_same(a, b) == (t->op[0] == '='));
+    return true;
+}
+
 struct kc_value kc_check_expr(struct kc_checker *c, const struct kc_tree *t)
 {
     struct kc_value v = {0}, b;
@@ -329,6 +354,8 @@ struct kc_value kc_check_expr(struct kc_checker *c, const struct kc_tree *t)
     case KC_T_BINARY:
         if (t->op[0] == t->op[1] && (t->op[0] == '&' || t->op[0] == '|'))
             return logic(c, t);
+        if (compares_types(c, t, &v))
+            return v;
         v = kc_check_expr(c, t->a);
         b = kc_check_expr(c, t->b);
         c->at = t->at;

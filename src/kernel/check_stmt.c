@@ -80,16 +80,17 @@ static void shared(struct kc_checker *c, const struct kc_stmt *s)
         kc_error(c, s->at, "shared memory stands in a kernel, and goes to functions by name");
     bool atomic = s->atomic || s->type->atomic;
     enum kir_scalar scalar = (enum kir_scalar)type.scalar;
-    if (!kc_bad(c) && (scalar > KIR_F32 || type.use || (scalar == KIR_BOOL)))
-        kc_error(c, s->at, "shared memory holds i32, u32, f32 and vectors of them");
-    if (!kc_bad(c) && atomic && (scalar == KIR_F32 || type.lanes > 1))
+    bool wide = scalar == KIR_F64 || scalar == KIR_I64 || scalar == KIR_U64;
+    if (!kc_bad(c) && ((scalar > KIR_F32 && !wide) || type.use || (scalar == KIR_BOOL)))
+        kc_error(c, s->at, "shared memory holds numbers of 32 or 64 bits and vectors of them");
+    if (!kc_bad(c) && atomic && (wide || scalar == KIR_F32 || type.lanes > 1))
         kc_error(c, s->at, "atomics are i32 or u32");
     uint32_t var = kc_new_var(c, s->name, type);
     struct kc_thing *t = kc_bad(c) ? NULL : kc_add(c, s->name, KC_IS_VAR);
     if (!t)
         return;
     uint32_t lanes = type.lanes == 3 ? 4 : type.lanes;
-    c->out->shared_bytes += 4 * lanes * (type.count ? type.count : 1);
+    c->out->shared_bytes += (wide ? 8 : 4) * lanes * (type.count ? type.count : 1);
     c->out->var[var].shared = true;
     c->out->var[var].atomic = atomic;
     t->index = var;

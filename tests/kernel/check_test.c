@@ -80,6 +80,25 @@ TEST(kernel, constants_choose_and_unroll)
           "", "table i32[4]");
 }
 
+TEST(kernel, types_are_compared)
+{
+    lists(t,
+          "kernel k<T: type>(x: out [u32]) group(1) {\n"
+          "    if T == f16 { x[0] = 7 } else { x[0] = 8 }\n"
+          "    if T != c64 { x[1] = 9 }\n}\n",
+          "T=f32x2", "CONST 0x8: u32\n  BUFFER_STORE #0");
+}
+
+TEST(kernel, shared_memory_holds_64_bits)
+{
+    lists(t,
+          "kernel k<T: type>(x: inout [T]) group(4) {\n    shared part: [T; 4]\n"
+          "    part[local.x] = x[local.x]\n    barrier()\n    x[local.x] = part[0]\n}\n",
+          "T=i64", "shared i64[4]");
+    refuses(t, "kernel k(x: out [u32]) group(1) { shared s: [i64; 2049]\n x[0] = 1 }\n",
+            "16392 bytes of shared memory");
+}
+
 TEST(kernel, functions_return_from_their_paths)
 {
     lists(
