@@ -1,0 +1,82 @@
+/* rows.h: how the invocations of a group share rows (kernels/lib/reduce.rlk). */
+#ifndef LOWER_GPU_ROWS_H
+#define LOWER_GPU_ROWS_H
+
+#include "lower/gpu.h"
+
+/* The least power of two that is not below n. */
+static inline uint64_t gpu_pow2(uint64_t n)
+{
+    uint64_t p = 1;
+
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+static inline uint64_t gpu_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t gpu_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What sums of it are computed in: as many bits as the result can show. */
+static inline rlx_dtype gpu_sum_type(rlx_dtype t)
+{
+    switch (t) {
+    case RLX_DTYPE_f16:
+    case RLX_DTYPE_bf16: return RLX_DTYPE_f32;
+    case RLX_DTYPE_i8:
+    case RLX_DTYPE_i16: return RLX_DTYPE_i32;
+    case RLX_DTYPE_u8:
+    case RLX_DTYPE_u16:
+    case RLX_DTYPE_bool: return RLX_DTYPE_u32;
+    default: return t;
+    }
+}
+
+/* ---- sets of elements that become one (reduce.c) ---- */
+
+/* A walk through a tensor, its last axis fastest; at least one axis. */
+struct gpu_walk {
+    uint64_t size[RLX_MAX_RANK], step[RLX_MAX_RANK], count;
+    int32_t rank;
+};
+
+/* The axes of a tensor that stay and those that go, neighbours joined. */
+struct gpu_sets {
+    struct gpu_walk kept, gone;
+    bool side; /* sets lie side by side: the fastest axis stays */
+    /* how groups take them: rows are sets */
+    uint64_t lanes, turn, chunk, chunks;
+};
+
+/* gone: a bit for each axis. */
+void gpu_find_sets(struct gpu_sets *s, const struct ir_type *t, uint32_t gone);
+/* Groups of a launch over them. */
+uint64_t gpu_set_groups(const struct gpu_sets *s);
+/* The launch's constants that follow from them, and its last words. */
+void gpu_set_consts(struct gpu_call *c, const struct gpu_sets *s);
+void gpu_set_words(struct gpu_call *c, const struct gpu_sets *s);
+/* Where chunks of sets of a tensor of so many elements leave what they come to. The same for all
+ * sizes from some on, so that smaller ones never need more. */
+struct gpu_arg gpu_chunk_room(struct gpu_call *c, uint64_t elements);
+
+/* Sets as chunks of elements of `type` => result, with what is left of a reduction. */
+struct gpu_reduction {
+    rlx_dtype type, sum, result;
+    int64_t op; /* REDUCE_SUM, ... of kernels/lib/reduce.rlk */
+    bool mean;
+    uint64_t count; /* of a mean */
+};
+void gpu_reduce_sets(struct gpu_call *c, const struct gpu_reduction *r, struct gpu_sets *s,
+                     struct gpu_arg x, struct gpu_arg y, uint64_t elements);
+/* What the chunks have left, as it would have been without them. */
+void gpu_join_chunks(struct gpu_call *c, const struct gpu_reduction *r, const struct gpu_sets *s,
+                     struct gpu_arg room, struct gpu_arg y);
+
+#endif
