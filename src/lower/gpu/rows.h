@@ -39,6 +39,29 @@ static inline rlx_dtype gpu_sum_type(rlx_dtype t)
     }
 }
 
+/* ---- rows along an axis, held by the invocations of a group (rows.c) ---- */
+
+/* [outer, size, inner], rows along size. A group has GPU_GROUP / lanes of them; each lane holds
+ * `hold` vectors of `width` elements of its row, or of a chunk of it. */
+struct gpu_rows {
+    uint64_t rows, size, inner;
+    bool side; /* rows lie side by side */
+    uint64_t width, lanes, hold, chunks;
+};
+
+void gpu_rows_along(struct gpu_rows *r, const struct ir_type *t, int64_t axis);
+/* How groups take them. arrays: how many such tensors a group holds; vectors: their elements can be
+ * read four at a time. */
+void gpu_share_rows(struct gpu_rows *r, rlx_dtype type, uint64_t arrays, bool vectors);
+uint64_t gpu_row_groups(const struct gpu_rows *r);
+/* Chunks of all rows, at most, of any smaller tensor too. */
+uint64_t gpu_row_chunks(const struct gpu_rows *r);
+/* The constants A, V, LANES, HOLD and SIDE; the words rows, size and inner. */
+void gpu_row_consts(struct gpu_call *c, const struct gpu_rows *r, rlx_dtype type);
+void gpu_row_words(struct gpu_call *c, const struct gpu_rows *r);
+/* Can all of the tensor be read in vectors of four? */
+bool gpu_by_four(const struct gpu_call *c, struct gpu_arg a, rlx_dtype type);
+
 /* ---- sets of elements that become one (reduce.c) ---- */
 
 /* A walk through a tensor, its last axis fastest; at least one axis. */
