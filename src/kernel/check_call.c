@@ -77,22 +77,39 @@ struct argument {
     uint32_t at;
 };
 
-static bool by_name(enum kc_param_mode m)
+/* Arrays without a mode are those of the parameter block. */
+static bool by_name(const struct kc_param *p)
 {
-    return m != KC_BY_VALUE && m != KC_AS_CONST;
+    return p->type->array || (p->mode != KC_BY_VALUE && p->mode != KC_AS_CONST);
+}
+
+static enum kc_thing_kind wanted(enum kc_param_mode m)
+{
+    switch (m) {
+    case KC_BY_VALUE:
+    case KC_AS_CONST: return KC_IS_PARAM;
+    case KC_AS_IN:
+    case KC_AS_OUT:
+    case KC_AS_INOUT: return KC_IS_BUFFER;
+    default: return KC_IS_VAR;
+    }
 }
 
 static void take_name(struct kc_checker *c, const struct kc_param *p, const struct kc_tree *t,
                       struct argument *out)
 {
     const struct kc_thing *thing = t->kind == KC_T_NAME ? kc_find(c, t->name) : NULL;
-    bool buffer = p->mode == KC_AS_IN || p->mode == KC_AS_OUT || p->mode == KC_AS_INOUT;
+    enum kc_thing_kind want = wanted(p->mode);
+    bool buffer = want == KC_IS_BUFFER;
 
-    if (!thing || thing->kind != (buffer ? KC_IS_BUFFER : KC_IS_VAR)) {
-        kc_error(c, t->at, "the name of a %s is expected", buffer ? "buffer" : "variable");
+    if (!thing || thing->kind != want) {
+        kc_error(c, t->at, "the name of a %s is expected",
+                 buffer                ? "buffer"
+                 : want == KC_IS_PARAM ? "parameter"
+                                       : "variable");
         return;
     }
-    bool shared = !buffer && c->out->var[thing->index].shared;
+    bool shared = want == KC_IS_VAR && c->out->var[thing->index].shared;
     if (p->mode == KC_AS_SHARED && !shared)
         kc_error(c, t->at, "%.*s is not shared", STR_ARG(t->name));
     int have = buffer ? (int)c->out->buffer[thing->index].mode : 0;
@@ -111,7 +128,7 @@ static bool take_arguments(struct kc_checker *c, const struct kc_decl *d, const 
 
     for (; p && i < t->args && i < MAX_ARGS; p = p->next, i++) {
         out[i] = (struct argument){.at = t->arg[i]->at};
-        if (by_name(p->mode))
+        if (by_name(p))
             take_name(c, p, t->arg[i], &out[i]);
         else
             out[i].value = kc_check_expr(c, t->arg[i]);
@@ -123,7 +140,7 @@ static bool take_arguments(struct kc_checker *c, const struct kc_decl *d, const 
 
 static void bind(struct kc_checker *c, const struct kc_param *p, const struct argument *a)
 {
-    struct kir_type given = by_name(p->mode) ? a->thing.type : kc_own_type(&a->value);
+    struct kir_type given = by_name(p) ? a->thing.type : kc_own_type(&a->value);
     char have[64], want[64];
 
     kc_infer(c, p->type, given);
@@ -131,7 +148,7 @@ static void bind(struct kc_checker *c, const struct kc_param *p, const struct ar
     struct kc_thing *t = kc_bad(c) ? NULL : kc_add(c, p->name, KC_IS_VALUE);
     if (!t)
         return;
-    if (by_name(p->mode)) {
+    if (by_name(p)) {
         rlx_str name = t->name;
         struct kc_thing *next = t->next;
         *t = a->thing;

@@ -89,6 +89,18 @@ TEST(kernel, types_are_compared)
           "T=f32x2", "CONST 0x8: u32\n  BUFFER_STORE #0");
 }
 
+TEST(kernel, arrays_of_parameters_go_to_functions)
+{
+    lists(t,
+          "fn last<N: size>(s: [u32; N]) -> u32 { return s[N - 1] }\n"
+          "kernel k(x: out [u32], n: u32, s: [u32; 3]) group(1) { x[0] = last(s) }\n",
+          "", "PARAM");
+    refuses(t,
+            "fn last<N: size>(s: [u32; N]) -> u32 { return s[N - 1] }\n"
+            "kernel k(x: out [u32], n: u32) group(1) { x[0] = last(x) }\n",
+            "the name of a parameter is expected");
+}
+
 TEST(kernel, shared_memory_holds_64_bits)
 {
     lists(t,
