@@ -51,17 +51,22 @@ void gpu_norm_share(struct gpu_call *c, struct gpu_norm *n, uint64_t arrays)
 
 /* ---- parts of launches ---- */
 
-void gpu_norm_source(struct gpu_call *c, const struct gpu_norm *n)
+void gpu_norm_rows(struct gpu_call *c, const struct gpu_norm *n)
 {
     gpu_type(c, "T", n->type);
     gpu_row_consts(c, &n->rows, n->type);
     gpu_flag(c, "CENTRED", n->centred);
+}
+
+static void source_consts(struct gpu_call *c, const struct gpu_norm *n)
+{
+    gpu_norm_rows(c, n);
     gpu_flag(c, "RESIDUAL", n->residual >= 0);
     gpu_flag(c, "BIAS", n->bias >= 0);
 }
 
 /* Where an operand is absent something else is bound, which is not looked at. */
-void gpu_norm_bind_source(struct gpu_call *c, const struct gpu_norm *n)
+static void bind_source(struct gpu_call *c, const struct gpu_norm *n)
 {
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, n->residual >= 0 ? n->residual : 0));
@@ -73,18 +78,23 @@ static int32_t lead_rank(const struct gpu_call *c, const struct gpu_norm *n)
     return n->modulates && c->in[0].rank > 1 ? c->in[0].rank - 1 : 1;
 }
 
-void gpu_norm_affine(struct gpu_call *c, const struct gpu_norm *n)
+void gpu_norm_factor(struct gpu_call *c, const struct gpu_norm *n)
 {
     gpu_type(c, "G", c->in[n->gamma].dtype);
-    gpu_type(c, "H", n->beta >= 0 ? c->in[n->beta].dtype : n->type);
     gpu_const(c, "W", n->grouped ? 1 : (int64_t)n->rows.width);
     gpu_flag(c, "GROUPED", n->grouped);
     gpu_flag(c, "MODULATES", n->modulates);
-    gpu_flag(c, "SHIFTS", n->beta >= 0);
     gpu_const(c, "LEAD", lead_rank(c, n));
 }
 
-void gpu_norm_bind_affine(struct gpu_call *c, const struct gpu_norm *n)
+static void affine_consts(struct gpu_call *c, const struct gpu_norm *n)
+{
+    gpu_norm_factor(c, n);
+    gpu_type(c, "H", n->beta >= 0 ? c->in[n->beta].dtype : n->type);
+    gpu_flag(c, "SHIFTS", n->beta >= 0);
+}
+
+static void bind_affine(struct gpu_call *c, const struct gpu_norm *n)
 {
     gpu_bind(c, gpu_in(c, n->gamma));
     gpu_bind(c, gpu_in(c, n->beta >= 0 ? n->beta : 0));
@@ -105,7 +115,7 @@ static void add_steps(struct gpu_call *c, const struct gpu_norm *n, int32_t oper
     }
 }
 
-void gpu_norm_affine_words(struct gpu_call *c, const struct gpu_norm *n)
+void gpu_norm_factor_words(struct gpu_call *c, const struct gpu_norm *n)
 {
     gpu_u32(c, n->groups);
     gpu_u32(c, n->channels);
@@ -113,7 +123,6 @@ void gpu_norm_affine_words(struct gpu_call *c, const struct gpu_norm *n)
     for (int32_t i = 0; i < lead_rank(c, n); i++)
         gpu_u32(c, i < c->in[0].rank - 1 ? (uint64_t)c->in[0].dim[i] : 1);
     add_steps(c, n, n->gamma);
-    add_steps(c, n, n->beta);
 }
 
 /* ---- statistics ---- */
@@ -121,9 +130,9 @@ void gpu_norm_affine_words(struct gpu_call *c, const struct gpu_norm *n)
 static void launch_moments(struct gpu_call *c, const struct gpu_norm *n, struct gpu_arg parts)
 {
     gpu_kernel(c, "norm", "moments");
-    gpu_norm_source(c, n);
+    source_consts(c, n);
     gpu_flag(c, "LAST", n->rows.chunks == 1);
-    gpu_norm_bind_source(c, n);
+    bind_source(c, n);
     gpu_bind(c, parts);
     gpu_row_words(c, &n->rows);
     gpu_u32(c, n->rows.chunks);
@@ -170,15 +179,16 @@ struct gpu_arg gpu_norm_stats(struct gpu_call *c, const struct gpu_norm *n)
 static void whole_rows(struct gpu_call *c, const struct gpu_norm *n)
 {
     gpu_kernel(c, "norm", "norm");
-    gpu_norm_source(c, n);
-    gpu_norm_affine(c, n);
-    gpu_norm_bind_source(c, n);
-    gpu_norm_bind_affine(c, n);
+    source_consts(c, n);
+    affine_consts(c, n);
+    bind_source(c, n);
+    bind_affine(c, n);
     gpu_bind(c, gpu_out(c));
     gpu_row_words(c, &n->rows);
     gpu_u32(c, n->rows.size);
     gpu_f32(c, (double)n->eps);
-    gpu_norm_affine_words(c, n);
+    gpu_norm_factor_words(c, n);
+    add_steps(c, n, n->beta);
     gpu_groups(c, gpu_row_groups(&n->rows));
 }
 
@@ -187,15 +197,16 @@ static void cut_rows(struct gpu_call *c, const struct gpu_norm *n)
     struct gpu_arg stats = gpu_norm_stats(c, n);
 
     gpu_kernel(c, "norm", "apply");
-    gpu_norm_source(c, n);
-    gpu_norm_affine(c, n);
-    gpu_norm_bind_source(c, n);
-    gpu_norm_bind_affine(c, n);
+    source_consts(c, n);
+    affine_consts(c, n);
+    bind_source(c, n);
+    bind_affine(c, n);
     gpu_bind(c, stats);
     gpu_bind(c, gpu_out(c));
     gpu_row_words(c, &n->rows);
     gpu_u32(c, n->rows.chunks);
-    gpu_norm_affine_words(c, n);
+    gpu_norm_factor_words(c, n);
+    add_steps(c, n, n->beta);
     gpu_groups(c, gpu_row_groups(&n->rows));
 }
 

@@ -25,12 +25,11 @@ void gpu_norm_groups(struct gpu_norm *n, const struct ir_type *x, int64_t groups
 /* How groups take them, `arrays` of these tensors at once, all of them read and written alike. */
 void gpu_norm_share(struct gpu_call *c, struct gpu_norm *n, uint64_t arrays);
 
-/* Constants and buffers that belong together, for kernels that have them. */
-void gpu_norm_source(struct gpu_call *c, const struct gpu_norm *n);       /* T, .., BIAS */
-void gpu_norm_bind_source(struct gpu_call *c, const struct gpu_norm *n);  /* x, residual, bias */
-void gpu_norm_affine(struct gpu_call *c, const struct gpu_norm *n);       /* G, .., LEAD */
-void gpu_norm_bind_affine(struct gpu_call *c, const struct gpu_norm *n);  /* gamma, beta */
-void gpu_norm_affine_words(struct gpu_call *c, const struct gpu_norm *n); /* groups, .. */
+/* Constants, buffers and words that belong together, for kernels that have them. */
+void gpu_norm_rows(struct gpu_call *c, const struct gpu_norm *n);   /* T, .., CENTRED */
+void gpu_norm_factor(struct gpu_call *c, const struct gpu_norm *n); /* G, .., LEAD */
+/* groups, channels, per, lead, gamma_step */
+void gpu_norm_factor_words(struct gpu_call *c, const struct gpu_norm *n);
 
 /* Launches that leave base, shift and factor of every row. */
 struct gpu_arg gpu_norm_stats(struct gpu_call *c, const struct gpu_norm *n);

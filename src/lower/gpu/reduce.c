@@ -152,15 +152,32 @@ void gpu_reduce_sets(struct gpu_call *c, const struct gpu_reduction *r, struct g
     struct gpu_arg room = gpu_chunk_room(c, elements);
     struct gpu_reduction part = *r;
 
+    if (elements == 0) {
+        s->chunks = 1;
+        s->chunk = s->gone.count;
+    }
     if (s->chunks == 1) {
         launch(c, r, s, x, y);
         return;
     }
+    room.bytes = s->kept.count * s->chunks * rlx_dtype_size(r->sum);
     part.result = r->sum;
     part.mean = false;
-    launch(c, &part, s, x, gpu_part(room, 0, s->kept.count * s->chunks * rlx_dtype_size(r->sum)));
-    gpu_join_chunks(c, r, s, gpu_part(room, 0, s->kept.count * s->chunks * rlx_dtype_size(r->sum)),
-                    y);
+    launch(c, &part, s, x, room);
+    gpu_join_chunks(c, r, s, room, y);
+}
+
+void gpu_reduce_nothing(struct gpu_call *c, const struct gpu_reduction *r, struct gpu_arg y,
+                        uint64_t count)
+{
+    gpu_kernel(c, "reduce", "nothing");
+    gpu_type(c, "T", r->result);
+    gpu_type(c, "A", r->sum);
+    gpu_const(c, "OP", r->op);
+    gpu_flag(c, "MEAN", r->mean);
+    gpu_bind(c, y);
+    gpu_u32(c, count);
+    gpu_invocations(c, count, GPU_GROUP);
 }
 
 /* ---- the op ---- */
@@ -173,18 +190,6 @@ static int64_t kind_of(rlx_op op)
     case RLX_OP_reduce_min: return 3;
     default: return 0;
     }
-}
-
-static void reduce_nothing(struct gpu_call *c, const struct gpu_reduction *r)
-{
-    gpu_kernel(c, "reduce", "nothing");
-    gpu_type(c, "T", r->type);
-    gpu_type(c, "A", r->sum);
-    gpu_const(c, "OP", r->op);
-    gpu_flag(c, "MEAN", r->mean);
-    gpu_bind(c, gpu_out(c));
-    gpu_u32(c, gpu_count(c->out));
-    gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
 }
 
 void gpu_lower_reduce(struct gpu_call *c)
@@ -201,7 +206,7 @@ void gpu_lower_reduce(struct gpu_call *c)
     for (int32_t i = 0; i < c->attr->reduce.axes.count; i++)
         gone |= 1u << c->attr->reduce.axes.at[i];
     if (gpu_count(t) == 0) {
-        reduce_nothing(c, &r);
+        gpu_reduce_nothing(c, &r, gpu_out(c), gpu_count(c->out));
         return;
     }
     gpu_find_sets(&s, t, gone);

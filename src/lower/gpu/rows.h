@@ -89,17 +89,21 @@ void gpu_set_words(struct gpu_call *c, const struct gpu_sets *s);
  * sizes from some on, so that smaller ones never need more. */
 struct gpu_arg gpu_chunk_room(struct gpu_call *c, uint64_t elements);
 
-/* Sets as chunks of elements of `type` => result, with what is left of a reduction. */
+/* Elements of `type`, summed up (or whatever OP says) in `sum`, become `result`. */
 struct gpu_reduction {
     rlx_dtype type, sum, result;
     int64_t op; /* REDUCE_SUM, ... of kernels/lib/reduce.rlk */
     bool mean;
     uint64_t count; /* of a mean */
 };
+/* elements: of the whole tensor; 0: its sets are never cut. */
 void gpu_reduce_sets(struct gpu_call *c, const struct gpu_reduction *r, struct gpu_sets *s,
                      struct gpu_arg x, struct gpu_arg y, uint64_t elements);
-/* What the chunks have left, as it would have been without them. */
+/* What the chunks have left at `room` becomes y. */
 void gpu_join_chunks(struct gpu_call *c, const struct gpu_reduction *r, const struct gpu_sets *s,
                      struct gpu_arg room, struct gpu_arg y);
+/* y: `count` times what reducing nothing gives. */
+void gpu_reduce_nothing(struct gpu_call *c, const struct gpu_reduction *r, struct gpu_arg y,
+                        uint64_t count);
 
 #endif
