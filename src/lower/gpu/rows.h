@@ -62,6 +62,10 @@ void gpu_row_words(struct gpu_call *c, const struct gpu_rows *r);
 /* Can all of the tensor be read in vectors of four? */
 bool gpu_by_four(const struct gpu_call *c, struct gpu_arg a, rlx_dtype type);
 
+/* Launches that leave the top of each row and its sum of e^(x - top) (softmax.c). */
+struct gpu_arg gpu_softmax_stats(struct gpu_call *c, const struct gpu_rows *r, rlx_dtype type,
+                                 struct gpu_arg x);
+
 /* ---- sets of elements that become one (reduce.c) ---- */
 
 /* A walk through a tensor, its last axis fastest; at least one axis. */

@@ -15,39 +15,55 @@ static void whole_rows(struct gpu_call *c, const struct gpu_rows *r)
     gpu_groups(c, gpu_row_groups(r));
 }
 
-/* One of the kernels that go over all chunks. */
-static void chunk_launch(struct gpu_call *c, const struct gpu_rows *r, const char *kernel,
-                         const struct gpu_arg *arg, int args)
+static void launch_parts(struct gpu_call *c, const struct gpu_rows *r, rlx_dtype type,
+                         struct gpu_arg x, struct gpu_arg parts)
 {
-    gpu_kernel(c, "softmax", kernel);
-    gpu_type(c, "T", c->out->dtype);
-    gpu_row_consts(c, r, c->out->dtype);
-    for (int i = 0; i < args; i++)
-        gpu_bind(c, arg[i]);
+    gpu_kernel(c, "softmax", "parts");
+    gpu_type(c, "T", type);
+    gpu_row_consts(c, r, type);
+    gpu_bind(c, x);
+    gpu_bind(c, parts);
     gpu_row_words(c, r);
     gpu_u32(c, r->chunks);
     gpu_groups(c, gpu_row_groups(r));
 }
 
-static void cut_rows(struct gpu_call *c, const struct gpu_rows *r)
+struct gpu_arg gpu_softmax_stats(struct gpu_call *c, const struct gpu_rows *r, rlx_dtype type,
+                                 struct gpu_arg x)
 {
-    uint64_t pair = 2 * rlx_dtype_size(gpu_sum_type(c->out->dtype));
-    struct gpu_arg parts = gpu_temp(c, gpu_row_chunks(r) * pair);
-    struct gpu_arg stats = gpu_temp(c, gpu_row_chunks(r) * pair);
+    uint64_t pair = 2 * rlx_dtype_size(gpu_sum_type(type));
+    struct gpu_arg stats = gpu_temp(c, r->rows * pair), parts;
 
+    if (r->chunks == 1) {
+        launch_parts(c, r, type, x, stats);
+        return stats;
+    }
+    parts = gpu_temp(c, gpu_row_chunks(r) * pair);
     parts.bytes = r->rows * r->chunks * pair;
-    stats.bytes = r->rows * pair;
-    chunk_launch(c, r, "parts", (const struct gpu_arg[]){gpu_in(c, 0), parts}, 2);
-
+    launch_parts(c, r, type, x, parts);
     gpu_kernel(c, "softmax", "join");
-    gpu_type(c, "A", gpu_sum_type(c->out->dtype));
+    gpu_type(c, "A", gpu_sum_type(type));
     gpu_bind(c, parts);
     gpu_bind(c, stats);
     gpu_u32(c, r->rows);
     gpu_u32(c, r->chunks);
     gpu_groups(c, r->rows);
+    return stats;
+}
 
-    chunk_launch(c, r, "scale", (const struct gpu_arg[]){gpu_in(c, 0), stats, gpu_out(c)}, 3);
+static void cut_rows(struct gpu_call *c, const struct gpu_rows *r)
+{
+    struct gpu_arg stats = gpu_softmax_stats(c, r, c->out->dtype, gpu_in(c, 0));
+
+    gpu_kernel(c, "softmax", "scale");
+    gpu_type(c, "T", c->out->dtype);
+    gpu_row_consts(c, r, c->out->dtype);
+    gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, stats);
+    gpu_bind(c, gpu_out(c));
+    gpu_row_words(c, r);
+    gpu_u32(c, r->chunks);
+    gpu_groups(c, gpu_row_groups(r));
 }
 
 void gpu_lower_softmax(struct gpu_call *c)
