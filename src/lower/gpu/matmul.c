@@ -1,8 +1,5 @@
-/* matmul.c: matmul and fused_matmul_bias_act (ops-core 10.1, 15), and parts of a split depth. */
+/* matmul.c: matmul and fused_matmul_bias_act (ops-core 10.1, 15). */
 #include "lower/gpu/matmul.h"
-
-#define MOST_PARTS 32
-#define SPLIT_SUMS (UINT64_C(1) << 21) /* of all parts together */
 
 /* ---- shapes ---- */
 
@@ -23,7 +20,7 @@ static int32_t fold_rows(const struct gpu_call *c, struct gpu_matmul *p)
         int64_t d = batch_dim(c->out, fold);
         if (batch_dim(&c->in[1], fold) != 1 || batch_dim(&c->in[0], fold) != d)
             break;
-        p->m *= (uint64_t)d;
+        p->of.m *= (uint64_t)d;
     }
     return fold;
 }
@@ -33,7 +30,7 @@ static void add_axis(struct gpu_matmul *p, uint64_t size, uint64_t a_step, uint6
 {
     if (size == 1)
         return;
-    p->items *= size;
+    p->of.items *= size;
     if (p->rank && p->a_step[0] * p->size[0] == a_step && p->b_step[0] * p->size[0] == b_step) {
         p->size[0] *= size;
         return;
@@ -50,9 +47,9 @@ static void add_axis(struct gpu_matmul *p, uint64_t size, uint64_t a_step, uint6
 
 static void find_items(const struct gpu_call *c, struct gpu_matmul *p, int32_t fold)
 {
-    uint64_t a_step = p->m * p->k, b_step = p->k * p->n;
+    uint64_t a_step = p->of.m * p->of.k, b_step = p->of.k * p->of.n;
 
-    p->items = 1;
+    p->of.items = 1;
     for (int32_t i = fold; i < c->out->rank - 2; i++) {
         uint64_t da = (uint64_t)batch_dim(&c->in[0], i), db = (uint64_t)batch_dim(&c->in[1], i);
         add_axis(p, (uint64_t)batch_dim(c->out, i), da == 1 ? 0 : a_step, db == 1 ? 0 : b_step);
@@ -75,9 +72,9 @@ static void lower(struct gpu_call *c, bool at, bool bt, struct gpu_epilogue end)
                            .sum = gpu_sum_dtype(out->dtype),
                            .at = at,
                            .bt = bt,
-                           .m = (uint64_t)out->dim[out->rank - 2],
-                           .n = (uint64_t)out->dim[out->rank - 1],
-                           .k = (uint64_t)a->dim[a->rank - (at ? 2 : 1)],
+                           .of.m = (uint64_t)out->dim[out->rank - 2],
+                           .of.n = (uint64_t)out->dim[out->rank - 1],
+                           .of.k = (uint64_t)a->dim[a->rank - (at ? 2 : 1)],
                            .end = end};
 
     if (gpu_count(out) == 0)
@@ -98,49 +95,4 @@ void gpu_lower_fused_matmul_bias_act(struct gpu_call *c)
     const struct attr_fused_matmul_bias_act *a = &c->attr->fused_matmul_bias_act;
 
     lower(c, a->transpose_a, a->transpose_b, gpu_epilogue_of(c, 2, a->activation));
-}
-
-/* ---- parts of the depth ---- */
-
-static uint64_t least_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-struct gpu_split gpu_split_depth(uint64_t depth, uint64_t outputs, uint64_t groups, uint64_t want,
-                                 uint64_t least, uint64_t step)
-{
-    uint64_t parts = least_of(want / (groups ? groups : 1), MOST_PARTS);
-    struct gpu_split s = {1, depth};
-
-    parts = least_of(parts, depth / least);
-    parts = least_of(parts, SPLIT_SUMS / (outputs ? outputs : 1));
-    if (parts < 2)
-        return s;
-    s.part = gpu_ceil(gpu_ceil(depth, parts), step) * step;
-    s.parts = gpu_ceil(depth, s.part);
-    return s;
-}
-
-struct gpu_arg gpu_split_room(struct gpu_call *c, uint64_t depth, uint64_t outputs, uint64_t least)
-{
-    uint64_t parts = least_of(depth / least, MOST_PARTS);
-
-    return gpu_temp(c, least_of(parts * outputs, SPLIT_SUMS) * sizeof(float));
-}
-
-void gpu_add_parts(struct gpu_call *c, const struct gpu_epilogue *end, struct gpu_arg x,
-                   struct gpu_arg y, uint64_t count, uint64_t parts)
-{
-    gpu_kernel(c, "matmul", "add_parts");
-    gpu_type(c, "T", c->out->dtype);
-    gpu_type(c, "A", gpu_sum_dtype(c->out->dtype));
-    gpu_epilogue_constants(c, end);
-    gpu_bind(c, gpu_part(x, 0, parts * count * sizeof(float)));
-    gpu_epilogue_bind(c, end);
-    gpu_bind(c, y);
-    gpu_u32(c, count);
-    gpu_u32(c, parts);
-    gpu_epilogue_words(c, end);
-    gpu_invocations(c, count, GPU_GROUP);
 }
