@@ -1,5 +1,6 @@
 /* loss.c: cross entropies of rows of logits (kernels/loss.rlk), from the tops and sums of the rows.
  */
+#include "lower/gpu/index_check.h"
 #include "lower/gpu/rows.h"
 
 /* Rows of the logits; false: there is no class, and every loss is 0. */
@@ -15,6 +16,13 @@ static bool logit_rows(struct gpu_call *c, struct gpu_rows *r, bool vectors)
     return r->size > 0 && gpu_count(c->out) > 0;
 }
 
+/* Negative labels are padding; in checked mode nothing else may be out of range. */
+static void check_labels(struct gpu_call *c, const struct gpu_rows *r)
+{
+    if (c->check_indices)
+        gpu_check_indices(c, gpu_in(c, 1), c->in[1].dtype, r->rows, INT64_MIN, (int64_t)r->size);
+}
+
 static void logit_types(struct gpu_call *c)
 {
     gpu_type(c, "T", c->in[0].dtype);
@@ -28,10 +36,11 @@ void gpu_lower_softmax_cross_entropy_with_logits(struct gpu_call *c)
 
     if (!logit_rows(c, &r, true))
         return;
+    check_labels(c, &r);
     struct gpu_arg stats = gpu_softmax_stats(c, &r, c->in[0].dtype, gpu_in(c, 0));
     gpu_kernel(c, "loss", "labels");
     logit_types(c);
-    gpu_type(c, "I", c->in[1].dtype);
+    gpu_index_type(c, c->in[1].dtype);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, stats);
@@ -91,11 +100,12 @@ void gpu_lower_softmax_cross_entropy_backward(struct gpu_call *c)
 
     if (!logit_rows(c, &r, gpu_by_four(c, gpu_out(c), type)))
         return;
+    check_labels(c, &r);
     struct gpu_arg stats = gpu_softmax_stats(c, &r, type, gpu_in(c, 0));
     gpu_kernel(c, "loss", "gradient");
     gpu_type(c, "T", type);
     gpu_type(c, "D", c->in[2].dtype);
-    gpu_type(c, "I", c->in[1].dtype);
+    gpu_index_type(c, c->in[1].dtype);
     gpu_row_consts(c, &r, type);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
