@@ -1,0 +1,127 @@
+/* attention.c: attention, a group per block of rows; where there are few of those and many keys,
+ * groups share the keys of a block, and what they found is put together afterwards. */
+#include "lower/gpu/attention.h"
+
+enum {
+    FEW_ROWS = 16,     /* of one block, whose keys may be shared out */
+    BUSY_GROUPS = 256, /* from so many on a device has enough to do */
+    PART_KEYS = 256    /* a part has at least as many keys */
+};
+
+/* How the work is cut: units are slices of parts of blocks of bundles of heads. */
+struct cut {
+    struct gpu_attention_tile tile;
+    uint64_t heads, bundles, rows, blocks; /* heads: of a bundle, done together */
+    uint64_t parts, per_part;
+    uint64_t units;
+};
+
+/* Parts by the number of groups without them. They are rounded to whole tiles of keys. */
+static void share_keys(struct cut *t, const struct gpu_attention *a)
+{
+    uint64_t want = BUSY_GROUPS / t->units, most = a->keys / PART_KEYS;
+
+    t->parts = 1;
+    t->per_part = a->keys;
+    if (t->rows > FEW_ROWS || want < 2 || most < 2)
+        return;
+    t->parts = want < most ? want : most;
+    t->per_part = gpu_ceil(gpu_ceil(a->keys, t->parts), t->tile.other) * t->tile.other;
+    t->parts = gpu_ceil(a->keys, t->per_part);
+}
+
+/* Few queries: heads that share keys are done together, so that those are read once. */
+static struct cut cut_of(const struct gpu_attention *a, const struct gpu_call *c)
+{
+    struct cut t = {.heads = 1};
+    uint64_t ratio = a->heads / a->kv_heads;
+
+    if (ratio * a->queries <= 4 * FEW_ROWS)
+        t.heads = ratio;
+    t.bundles = a->heads / t.heads;
+    t.rows = a->queries * t.heads;
+    t.tile = gpu_attention_tiles(a, c, t.rows);
+    t.blocks = gpu_ceil(t.rows, t.tile.own);
+    t.units = t.tile.slices * t.blocks * t.bundles * a->batch;
+    share_keys(&t, a);
+    t.units *= t.parts;
+    return t;
+}
+
+/* Sizes may shrink until keys are shared out, so room for that is kept: as many rows as can be
+ * shared out at all, or as these sizes have. */
+static struct gpu_arg room_for_parts(struct gpu_call *c, const struct gpu_attention *a)
+{
+    uint64_t most = (uint64_t)BUSY_GROUPS * FEW_ROWS;
+    uint64_t rows = a->batch * a->heads * a->queries * (a->keys / PART_KEYS);
+
+    rows = rows < most ? rows : most;
+    return gpu_temp(c, rows * (a->head_dim + 2) * rlx_dtype_size(a->sums));
+}
+
+static void attend(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
+                   struct gpu_arg to)
+{
+    gpu_kernel(c, "attention", "attention");
+    gpu_attention_constants(c, a, &t->tile);
+    gpu_type(c, "Y", t->parts > 1 ? a->sums : a->dtype);
+    gpu_const(c, "ZC", t->tile.lines);
+    gpu_const(c, "COLS", t->tile.columns);
+    gpu_flag(c, "SHARED", t->heads > 1);
+    gpu_flag(c, "PARTS", t->parts > 1);
+    gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, gpu_attention_operand(c, 1));
+    gpu_bind(c, gpu_attention_operand(c, 2));
+    gpu_bind(c, a->mask_arg);
+    gpu_bind(c, to);
+    gpu_u32(c, t->units);
+    gpu_u32(c, t->blocks);
+    gpu_u32(c, t->bundles);
+    gpu_u32(c, t->parts);
+    gpu_u32(c, t->per_part);
+    gpu_u32(c, t->rows);
+    gpu_u32(c, a->keys);
+    gpu_u32(c, t->heads);
+    gpu_u32(c, t->bundles / a->kv_heads);
+    gpu_attention_words(c, a);
+    gpu_groups(c, t->units);
+}
+
+static void combine(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
+                    struct gpu_arg from)
+{
+    gpu_kernel(c, "attention", "combine");
+    gpu_type(c, "T", a->dtype);
+    gpu_type(c, "A", a->sums);
+    gpu_const(c, "D", (int64_t)a->head_dim);
+    gpu_bind(c, from);
+    gpu_bind(c, gpu_out(c));
+    gpu_u32(c, gpu_count(c->out));
+    gpu_u32(c, t->parts);
+    gpu_u32(c, t->bundles);
+    gpu_u32(c, t->rows);
+    gpu_u32(c, t->heads);
+    gpu_u32(c, a->q.batch);
+    gpu_u32(c, a->q.head);
+    gpu_u32(c, a->q.line);
+    gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
+}
+
+void gpu_lower_attention(struct gpu_call *c)
+{
+    struct gpu_attention a;
+
+    if (gpu_count(c->out) == 0)
+        return;
+    gpu_attention_describe(&a, c, 3);
+    struct cut t = cut_of(&a, c);
+    struct gpu_arg parts = room_for_parts(c, &a);
+    if (t.parts == 1) {
+        attend(c, &a, &t, gpu_out(c));
+        return;
+    }
+    parts.bytes =
+        t.parts * gpu_count(c->out) / a.head_dim * (a.head_dim + 2) * rlx_dtype_size(a.sums);
+    attend(c, &a, &t, parts);
+    combine(c, &a, &t, parts);
+}
