@@ -70,8 +70,8 @@ static void attend(struct gpu_call *c, const struct gpu_attention *a, const stru
     gpu_flag(c, "SHARED", t->heads > 1);
     gpu_flag(c, "PARTS", t->parts > 1);
     gpu_bind(c, gpu_in(c, 0));
-    gpu_bind(c, gpu_attention_operand(c, 1));
-    gpu_bind(c, gpu_attention_operand(c, 2));
+    gpu_bind(c, gpu_in(c, 1));
+    gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, a->mask_arg);
     gpu_bind(c, to);
     gpu_u32(c, t->units);

@@ -49,8 +49,6 @@ struct gpu_attention_tile gpu_attention_tiles(const struct gpu_attention *a,
 /* The constants that all kernels take. */
 void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
                              const struct gpu_attention_tile *t);
-/* An operand that is not empty, or q in its place: a kernel that sees no keys reads none. */
-struct gpu_arg gpu_attention_operand(const struct gpu_call *c, int32_t i);
 /* The words that all kernels end with: shift, window, strides, scale and cap. */
 void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a);
 

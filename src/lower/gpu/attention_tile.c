@@ -92,11 +92,9 @@ void gpu_attention_describe(struct gpu_attention *a, const struct gpu_call *c, i
     if (c->in_count > mask) {
         measure_mask(a, &c->in[mask]);
         a->mask_dtype = c->in[mask].dtype;
-        a->mask_arg = gpu_attention_operand(c, mask);
+        a->mask_arg = gpu_in(c, mask);
     }
     a->mask = mask_of(attr->mask_kind, a->mask_dtype);
-    if (a->mask_arg.operand == 0) /* nothing of it is read */
-        a->mask_dtype = t;
 }
 
 /* ---- tiles ---- */
@@ -135,11 +133,6 @@ void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
     gpu_const(c, "D", (int64_t)a->head_dim);
     gpu_const(c, "MASK", a->mask);
     gpu_flag(c, "CAP", a->cap > 0);
-}
-
-struct gpu_arg gpu_attention_operand(const struct gpu_call *c, int32_t i)
-{
-    return gpu_in(c, i).bytes ? gpu_in(c, i) : gpu_in(c, 0);
 }
 
 static void add_lines(struct gpu_call *c, const struct gpu_attention_lines *l)
