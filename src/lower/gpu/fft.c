@@ -1,0 +1,282 @@
+/* fft.c: Fourier transforms along the last axis: which passes a length takes.
+ *
+ *     a short row               one pass in shared memory
+ *     a long one                a pass per factor, each read and written once
+ *     with primes above 13      a convolution with a chirp, by transforms of 2^k points */
+#include <math.h>
+
+#include "lower/gpu.h"
+
+enum {
+    STAGES = 7,      /* radices of a pass, at most: of 2 3^6 points */
+    PASSES = 16,     /* of a row */
+    PASS_MOST = 256, /* points of one pass of several */
+    ROW_BYTES = 8192 /* of real parts in shared memory, as many of imaginary ones */
+};
+enum load { LOAD_ROW, LOAD_CHIRPED, LOAD_CHIRP };
+enum store { STORE_SCALED, STORE_PRODUCT, STORE_CHIRPED };
+static const uint64_t POINTS_MOST = UINT64_C(1)
+                                    << 29; /* kernels count eighths of turns in a word */
+
+/* Where rows begin or end up: elements are `step` apart, their parts begin at re and im. */
+struct end {
+    struct gpu_arg arg;
+    uint64_t row, step, re, im;
+};
+
+/* Some rows on their way. Passes but the last write to work[0] and work[1] in turn, the last of
+ * them to work[0] or, if `other`, to work[1]. */
+struct rows {
+    rlx_dtype dtype; /* f32 or f64 */
+    uint64_t rows, points;
+    struct end from, to, work[2];
+    bool other;
+    enum load load;
+    enum store store;
+    struct gpu_arg spectrum;
+    uint64_t n; /* points of the chirp */
+    uint64_t div;
+    bool root;
+};
+
+/* ---- factors ---- */
+
+/* The next radix of n, or 0: n has a larger prime. */
+static uint64_t next_radix(uint64_t n)
+{
+    static const uint64_t primes[] = {13, 11, 7, 5, 3};
+
+    for (int i = 0; i < 5; i++)
+        if (n % primes[i] == 0)
+            return primes[i];
+    if (n == 16)
+        return 4; /* two of them rather than 8 and 2 */
+    return n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 0;
+}
+
+static bool is_smooth(uint64_t n)
+{
+    for (uint64_t r; n > 1; n /= r)
+        if (!(r = next_radix(n)))
+            return false;
+    return true;
+}
+
+/* The least divisor of n from root on, at most PASS_MOST; 0: there is none. */
+static uint64_t divisor_from(uint64_t n, double root)
+{
+    for (uint64_t d = 2; d <= PASS_MOST; d++)
+        if (n % d == 0 && (double)d >= root * (1 - 1e-9))
+            return d;
+    return 0;
+}
+
+/* Cuts n into `count` factors of about the same size. */
+static bool cut(uint64_t n, uint32_t count, uint64_t *factor)
+{
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        factor[i] = divisor_from(n, pow((double)n, 1.0 / (count - i)));
+        if (!factor[i])
+            return false;
+        n /= factor[i];
+    }
+    factor[count - 1] = n;
+    return count == 1 || n <= PASS_MOST;
+}
+
+static uint64_t row_most(rlx_dtype t)
+{
+    return ROW_BYTES / rlx_dtype_size(t);
+}
+
+/* Of a row whose primes are small: any such number has enough divisors for some count. */
+static uint32_t passes_of(uint64_t points, rlx_dtype t, uint64_t *factor)
+{
+    uint32_t count = 1;
+
+    factor[0] = points;
+    if (points > row_most(t))
+        for (count = 2; count < PASSES && !cut(points, count, factor);)
+            count++;
+    return count;
+}
+
+/* ---- launches ---- */
+
+static uint64_t power_to(uint64_t n, uint64_t most)
+{
+    uint64_t p = 1;
+
+    while (p * 2 <= n && p * 2 <= most)
+        p *= 2;
+    return p;
+}
+
+static void set_radices(struct gpu_call *c, uint64_t points)
+{
+    static const char *const name[STAGES] = {"R0", "R1", "R2", "R3", "R4", "R5", "R6"};
+
+    for (int i = 0; points > 1 && i < STAGES; i++) {
+        uint64_t r = next_radix(points);
+        gpu_const(c, name[i], (int64_t)r);
+        points /= r;
+    }
+}
+
+static void put_end(struct gpu_call *c, const struct end *e)
+{
+    gpu_u32(c, e->row);
+    gpu_u32(c, e->step);
+    gpu_u32(c, e->re);
+    gpu_u32(c, e->im);
+}
+
+/* One pass of `points`, after which transforms of done * points points are done. */
+static void pass(struct gpu_call *c, const struct rows *r, uint64_t points, uint64_t done,
+                 const struct end *from, const struct end *to)
+{
+    uint64_t span = r->points / points, units = r->rows * span, most = row_most(r->dtype);
+    uint64_t side = points > most / 2 ? 1 : power_to(most / 2 / points, 32);
+    bool first = done == 1, last = done * points == r->points;
+    uint64_t div = last ? r->div : 1;
+
+    gpu_kernel(c, "fft", "fft");
+    gpu_type(c, "A", r->dtype);
+    gpu_const(c, "R", (int64_t)points);
+    gpu_const(c, "C", (int64_t)side);
+    gpu_const(c, "WG",
+              (int64_t)(side * points > 256 ? power_to(side * points / 8, GPU_GROUP) : 32));
+    gpu_flag(c, "ALONE", span == 1);
+    gpu_flag(c, "FIRST", first);
+    gpu_const(c, "LOAD", first ? r->load : LOAD_ROW);
+    gpu_const(c, "STORE", last ? r->store : STORE_SCALED);
+    gpu_flag(c, "LONG", r->n > UINT16_MAX);
+    gpu_flag(c, "ROOT", last && r->root);
+    set_radices(c, points);
+    gpu_bind(c, from->arg);
+    gpu_bind(c, to->arg);
+    gpu_bind(c, last && r->store == STORE_PRODUCT ? r->spectrum : from->arg);
+    gpu_u32(c, units);
+    gpu_u32(c, span);
+    gpu_u32(c, done);
+    gpu_u32(c, r->n);
+    put_end(c, from);
+    put_end(c, to);
+    gpu_u32(c, div);
+    gpu_groups(c, gpu_ceil(units, side));
+}
+
+static void transform(struct gpu_call *c, const struct rows *r)
+{
+    uint64_t factor[PASSES], done = 1;
+    uint32_t passes = passes_of(r->points, r->dtype, factor);
+    const struct end *from = &r->from;
+
+    for (uint32_t i = 0; i < passes; i++) {
+        bool last = i + 1 == passes;
+        const struct end *to = last ? &r->to : &r->work[((passes - i) % 2 == 0) == r->other];
+        pass(c, r, factor[i], done, from, to);
+        done *= factor[i];
+        from = to;
+    }
+}
+
+/* ---- whole ops ---- */
+
+/* A tensor's rows; with the parts exchanged for the inverse. */
+static struct end end_of(struct gpu_arg a, rlx_dtype t, uint64_t n, bool exchanged)
+{
+    bool pairs = t == RLX_DTYPE_c64;
+    uint64_t im = pairs ? 1 : n;
+
+    return (struct end){a, 2 * n, pairs ? 2 : 1, exchanged ? im : 0, exchanged ? 0 : im};
+}
+
+static struct end pairs_of(struct gpu_arg a, uint64_t points)
+{
+    return (struct end){a, 2 * points, 2, 0, 1};
+}
+
+static struct end scratch_rows(struct gpu_call *c, const struct rows *r, uint64_t rows)
+{
+    return pairs_of(gpu_temp(c, rows * r->points * 2 * rlx_dtype_size(r->dtype)), r->points);
+}
+
+/* y[k] = chirp[k] sum over j of (x[j] chirp[j]) / chirp[k - j], a cyclic convolution of m points.
+ */
+static void transform_by_chirp(struct gpu_call *c, struct rows r)
+{
+    struct rows chirp;
+    struct end here, there, out = r.to;
+    uint64_t factor[PASSES];
+
+    r.n = r.points;
+    for (r.points = 1; r.points < 2 * r.n - 1;)
+        r.points *= 2;
+    uint32_t passes = passes_of(r.points, r.dtype, factor);
+    here = scratch_rows(c, &r, r.rows);
+    there = passes > 1 ? scratch_rows(c, &r, r.rows) : here;
+
+    chirp = r;
+    chirp.rows = 1;
+    chirp.load = LOAD_CHIRP;
+    chirp.to = scratch_rows(c, &r, 1);
+    chirp.work[0] = there;
+    chirp.work[1] = here;
+    chirp.div = 1;
+    chirp.root = false;
+    transform(c, &chirp);
+
+    r.load = LOAD_CHIRPED;
+    r.store = STORE_PRODUCT;
+    r.spectrum = chirp.to.arg;
+    r.to = here;
+    r.to.re = 1; /* exchanged, for the way back */
+    r.to.im = 0;
+    r.work[0] = there;
+    r.work[1] = here;
+    transform(c, &r);
+
+    r.from = here;
+    r.to = out;
+    r.load = LOAD_ROW;
+    r.store = STORE_CHIRPED;
+    r.other = passes % 2 != 0; /* its first pass must not write where it reads */
+    transform(c, &r);
+}
+
+void gpu_lower_fft(struct gpu_call *c)
+{
+    const struct attr_fft *a = &c->attr->fft;
+    rlx_dtype t = c->out->dtype;
+    uint64_t extent = (uint64_t)c->out->dim[c->out->rank - 1], count = gpu_count(c->out);
+    uint64_t n = t == RLX_DTYPE_c64 ? extent : extent / 2;
+    struct rows r = {.dtype = t == RLX_DTYPE_f64 ? t : RLX_DTYPE_f32,
+                     .points = n,
+                     .from = end_of(gpu_in(c, 0), t, n, a->inverse),
+                     .to = end_of(gpu_out(c), t, n, a->inverse),
+                     .n = 1,
+                     .div = 1,
+                     .root = a->norm == RLX_FFT_NORM_ortho};
+    uint64_t factor[PASSES];
+
+    if (count == 0)
+        return;
+    if (n > POINTS_MOST) {
+        gpu_refuse(c, RLX_ERROR_LIMIT, "fft of %llu points: at most %llu", (unsigned long long)n,
+                   (unsigned long long)POINTS_MOST);
+        return;
+    }
+    r.rows = count / extent;
+    if (r.root || (a->norm == RLX_FFT_NORM_forward && a->inverse))
+        r.div = n;
+    if (!is_smooth(n)) {
+        transform_by_chirp(c, r);
+        return;
+    }
+    /* Of three passes the first may use the result's own bytes. */
+    if (passes_of(n, r.dtype, factor) > 1)
+        r.work[0] = scratch_rows(c, &r, r.rows);
+    r.work[1] = pairs_of(gpu_out(c), n);
+    transform(c, &r);
+}
