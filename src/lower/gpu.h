@@ -131,7 +131,8 @@ struct gpu_call {
     int32_t in_count;
     const struct ir_type *in; /* sizes as they are now; static */
     const struct ir_type *out;
-    const struct gpu_arg *arg_in; /* where they lie */
+    const struct ir_type *symbolic; /* the result's while sizes may yet shrink, else NULL */
+    const struct gpu_arg *arg_in;   /* where they lie */
     struct gpu_arg arg_out;
     const struct kc_features *features;
     uint64_t max_binding;

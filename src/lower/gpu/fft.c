@@ -245,6 +245,27 @@ static void transform_by_chirp(struct gpu_call *c, struct rows r)
     transform(c, &r);
 }
 
+/* Any smaller number of points may turn out to need a chirp, of less than 4 times as many. */
+static void reserve_for_less(struct gpu_call *c, const struct rows *r)
+{
+    uint64_t row = 2 * 4 * r->points * rlx_dtype_size(r->dtype);
+    uint64_t most = (2 * r->rows + 1) * row + 3 * GPU_ALIGN;
+
+    if (c->symbolic && !dim_is_static(c->symbolic->dim[c->symbolic->rank - 1]) && c->scratch < most)
+        gpu_temp(c, most - c->scratch);
+}
+
+static void transform_smooth(struct gpu_call *c, struct rows r)
+{
+    uint64_t factor[PASSES];
+
+    /* Of three passes the first may use the result's own bytes. */
+    if (passes_of(r.points, r.dtype, factor) > 1)
+        r.work[0] = scratch_rows(c, &r, r.rows);
+    r.work[1] = pairs_of(gpu_out(c), r.points);
+    transform(c, &r);
+}
+
 void gpu_lower_fft(struct gpu_call *c)
 {
     const struct attr_fft *a = &c->attr->fft;
@@ -258,7 +279,6 @@ void gpu_lower_fft(struct gpu_call *c)
                      .n = 1,
                      .div = 1,
                      .root = a->norm == RLX_FFT_NORM_ortho};
-    uint64_t factor[PASSES];
 
     if (count == 0)
         return;
@@ -270,13 +290,9 @@ void gpu_lower_fft(struct gpu_call *c)
     r.rows = count / extent;
     if (r.root || (a->norm == RLX_FFT_NORM_forward && a->inverse))
         r.div = n;
-    if (!is_smooth(n)) {
+    if (is_smooth(n))
+        transform_smooth(c, r);
+    else
         transform_by_chirp(c, r);
-        return;
-    }
-    /* Of three passes the first may use the result's own bytes. */
-    if (passes_of(n, r.dtype, factor) > 1)
-        r.work[0] = scratch_rows(c, &r, r.rows);
-    r.work[1] = pairs_of(gpu_out(c), n);
-    transform(c, &r);
+    reserve_for_less(c, &r);
 }

@@ -11,8 +11,8 @@
 
 /* in_place of the table's row is not asked here: the step says it. */
 static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const struct ir_type *in,
-                             const struct ir_type *out, int32_t step, uint64_t *scratch,
-                             struct diag *d)
+                             const struct ir_type *out, const struct ir_type *symbolic,
+                             int32_t step, uint64_t *scratch, struct diag *d)
 {
     const struct gpu_device_desc *desc = gpu_device_desc(g);
     const struct ir_node *n = ir_node(w->graph, w->node);
@@ -24,6 +24,7 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const str
                          .in_count = n->in_count,
                          .in = in,
                          .out = out,
+                         .symbolic = symbolic,
                          .arg_in = arg,
                          .features = &desc->features,
                          .max_binding = desc->max_binding,
@@ -111,18 +112,19 @@ static void types_now(const struct gpu_work *w, struct ir_type *in)
 /* Its kernels are made, and its scratch is known, for all sizes that there may be. */
 static rlx_status try_sizes(struct gpu_device *g, struct select_call *c, struct gpu_work *w)
 {
+    const struct ir_type *symbolic = c->symbolic ? ir_type_of(c->symbolic, c->id) : NULL;
     struct ir_type in[MOST_OPERANDS], out;
     uint64_t need;
 
     types_now(w, in);
-    TRY(lower_node(g, w, in, &c->node->type, 0, &w->scratch, c->diag));
+    TRY(lower_node(g, w, in, &c->node->type, symbolic, 0, &w->scratch, c->diag));
     w->table_operand = w->scratch_operand + (w->scratch > 0);
     if (w->control) /* its inner steps have tried their sizes themselves */
         return RLX_OK;
     for (size_t i = 0; c->symbolic && c->probes && i < c->probes->count; i++) {
         if (!types_at(c, i, in, &out))
             continue;
-        TRY(lower_node(g, w, in, &out, 0, &need, c->diag));
+        TRY(lower_node(g, w, in, &out, symbolic, 0, &need, c->diag));
         w->scratch = need > w->scratch ? need : w->scratch;
     }
     return RLX_OK;
@@ -202,7 +204,7 @@ rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step
     uint64_t scratch;
 
     types_now(w, in);
-    TRY(lower_node(g, w, in, &n->type, step, &scratch, d));
+    TRY(lower_node(g, w, in, &n->type, NULL, step, &scratch, d));
     if (scratch > w->scratch)
         return diag_fail(
             d, RLX_ERROR_LIMIT, "%s needs %llu bytes of scratch for these sizes, %llu were planned",
