@@ -1,0 +1,201 @@
+/* recurrent.c: lstm, gru and rnn layers.
+ *
+ * What inputs bring to the gates is one product for all steps. The rest goes step by step: for few
+ * hidden units one launch walks along the sequence, each group with items of its own; for many the
+ * weights are too large to be read by each group in each step, and every step is a launch, whose
+ * groups share the units. */
+#include "lower/gpu/sequence.h"
+
+enum {
+    WALK_UNITS = 192, /* hidden units of a walk, at most */
+    WORTH_TURNING = 8 /* steps that make up for turning the weights around */
+};
+
+struct layer {
+    const struct attr_recurrent *attr;
+    rlx_dtype dtype, sum; /* of operands; what is computed in */
+    uint64_t items, steps, inputs, hidden, dirs, gates;
+    int64_t kind; /* as in the kernel */
+    bool turned, walk;
+    uint64_t units, split, batch; /* of a group: units side by side, invocations of one, items */
+    struct gpu_arg w, sums, h, c;
+};
+
+static uint64_t state_count(const struct layer *l)
+{
+    return l->dirs * l->items * l->hidden;
+}
+
+static void set_cells(struct layer *l)
+{
+    uint64_t most = 64 / rlx_dtype_size(l->sum) / l->gates; /* parts fill the shared memory */
+
+    l->walk = l->steps > 1 && l->hidden <= WALK_UNITS;
+    l->turned = l->steps >= WORTH_TURNING;
+    l->units = !l->turned ? 8 : l->walk ? sequence_power(l->hidden, GPU_GROUP) : 32;
+    l->units = l->units < 8 ? 8 : l->units;
+    l->split = GPU_GROUP / l->units;
+    most = most > 4 ? 4 : most < 2 ? 1 : most < 4 ? 2 : most;
+    /* Few items of a walk leave too few groups if they share them. */
+    l->batch = sequence_power(l->walk ? gpu_ceil(l->items, 128) : l->items, most);
+}
+
+static void describe(const struct gpu_call *c, struct layer *l)
+{
+    const struct attr_recurrent *a = &c->attr->recurrent;
+    bool relu = a->activation == RLX_RNN_ACTIVATION_relu;
+
+    *l = (struct layer){.attr = a,
+                        .dtype = c->out->dtype,
+                        .sum = c->out->dtype == RLX_DTYPE_f64 ? RLX_DTYPE_f64 : RLX_DTYPE_f32,
+                        .items = (uint64_t)c->in[0].dim[0],
+                        .steps = (uint64_t)c->in[0].dim[1],
+                        .inputs = (uint64_t)c->in[0].dim[2],
+                        .hidden = (uint64_t)a->hidden_size,
+                        .dirs = a->bidirectional ? 2 : 1,
+                        .gates = c->op == RLX_OP_lstm  ? 4
+                                 : c->op == RLX_OP_gru ? 3
+                                                       : 1,
+                        .kind = c->op == RLX_OP_lstm  ? 0
+                                : c->op == RLX_OP_gru ? 1
+                                : relu                ? 3
+                                                      : 2};
+    set_cells(l);
+}
+
+static void begin(struct gpu_call *c, const struct layer *l, const char *kernel)
+{
+    gpu_kernel(c, "recurrent", kernel);
+    gpu_type(c, "T", l->dtype);
+    gpu_type(c, "A", l->sum);
+}
+
+/* ---- before the first step ---- */
+
+static void weigh_inputs(struct gpu_call *c, struct layer *l)
+{
+    uint64_t rows = l->items * l->steps, cols = l->dirs * l->gates * l->hidden;
+    uint64_t tasks = gpu_ceil(rows, 64) * gpu_ceil(cols, 64);
+
+    l->sums = gpu_temp(c, rows * cols * rlx_dtype_size(l->sum));
+    begin(c, l, "products");
+    gpu_bind(c, l->inputs ? gpu_in(c, 0) : gpu_in(c, 3)); /* nothing of it is read then */
+    gpu_bind(c, l->inputs ? gpu_in(c, 1) : gpu_in(c, 3));
+    gpu_bind(c, gpu_in(c, 3));
+    gpu_bind(c, l->sums);
+    gpu_u32(c, rows);
+    gpu_u32(c, cols);
+    gpu_u32(c, l->inputs);
+    gpu_u32(c, gpu_ceil(cols, 64));
+    gpu_u32(c, tasks);
+    gpu_groups(c, tasks);
+}
+
+static void turn_weights(struct gpu_call *c, struct layer *l)
+{
+    uint64_t rows = l->gates * l->hidden, cols = l->hidden;
+    uint64_t tasks = l->dirs * gpu_ceil(rows, 32) * gpu_ceil(cols, 32);
+
+    l->w = gpu_in(c, 2);
+    if (!l->turned)
+        return;
+    l->w = gpu_temp(c, l->w.bytes);
+    begin(c, l, "turned");
+    gpu_bind(c, gpu_in(c, 2));
+    gpu_bind(c, l->w);
+    gpu_u32(c, rows);
+    gpu_u32(c, cols);
+    gpu_u32(c, gpu_ceil(rows, 32));
+    gpu_u32(c, gpu_ceil(cols, 32));
+    gpu_u32(c, tasks);
+    gpu_groups(c, tasks);
+}
+
+static void begin_state(struct gpu_call *c, const struct layer *l, int32_t from, struct gpu_arg to)
+{
+    uint64_t count = state_count(l);
+
+    begin(c, l, "begin");
+    gpu_flag(c, "GIVEN", l->attr->has_state);
+    gpu_bind(c, gpu_in(c, l->attr->has_state ? from : 0));
+    gpu_bind(c, gpu_part(to, 0, count * rlx_dtype_size(l->sum)));
+    gpu_u32(c, count);
+    gpu_invocations(c, count, GPU_GROUP);
+}
+
+/* ---- steps ---- */
+
+static void run_steps(struct gpu_call *c, const struct layer *l, uint64_t first, uint64_t last)
+{
+    bool lengths = l->attr->has_lengths, seq = l->attr->result == RLX_RNN_RESULT_seq;
+    uint64_t units = l->walk ? l->hidden : l->units, blocks = gpu_ceil(l->hidden, units);
+    uint64_t tasks = l->dirs * blocks * gpu_ceil(l->items, l->batch);
+    int32_t last_in = c->in_count - 1;
+
+    begin(c, l, "cells");
+    gpu_type(c, "L", lengths ? c->in[last_in].dtype : l->dtype);
+    gpu_const(c, "KIND", l->kind);
+    gpu_flag(c, "SEQ", seq);
+    gpu_flag(c, "LENGTHS", lengths);
+    gpu_flag(c, "TURNED", l->turned);
+    gpu_flag(c, "WALK", l->walk);
+    gpu_const(c, "UB", (int64_t)l->units);
+    gpu_const(c, "KS", (int64_t)l->split);
+    gpu_const(c, "BT", (int64_t)l->batch);
+    gpu_bind(c, l->sums);
+    gpu_bind(c, l->w);
+    gpu_bind(c, gpu_in(c, 4));
+    gpu_bind(c, gpu_in(c, lengths ? last_in : 4));
+    gpu_bind(c, l->h);
+    gpu_bind(c, l->c);
+    gpu_bind(c, seq ? gpu_out(c) : gpu_temp(c, 16));
+    gpu_u32(c, l->items);
+    gpu_u32(c, l->steps);
+    gpu_u32(c, l->hidden);
+    gpu_u32(c, l->dirs);
+    gpu_u32(c, first);
+    gpu_u32(c, last);
+    gpu_u32(c, units);
+    gpu_u32(c, blocks);
+    gpu_u32(c, gpu_ceil(l->items, l->batch));
+    gpu_u32(c, tasks);
+    gpu_groups(c, tasks);
+}
+
+static void put_result(struct gpu_call *c, const struct layer *l)
+{
+    uint64_t count = state_count(l), bytes = count * rlx_dtype_size(l->sum);
+
+    if (l->attr->result == RLX_RNN_RESULT_seq)
+        return;
+    begin(c, l, "finish");
+    gpu_bind(c, l->attr->result == RLX_RNN_RESULT_c ? l->c
+                                                    : gpu_part(l->h, l->steps % 2 * bytes, bytes));
+    gpu_bind(c, gpu_out(c));
+    gpu_u32(c, count);
+    gpu_invocations(c, count, GPU_GROUP);
+}
+
+void gpu_lower_recurrent(struct gpu_call *c)
+{
+    struct layer l;
+
+    if (gpu_count(c->out) == 0)
+        return;
+    describe(c, &l);
+    uint64_t bytes = state_count(&l) * rlx_dtype_size(l.sum);
+    l.h = gpu_temp(c, 2 * bytes);
+    l.c = gpu_temp(c, l.gates == 4 ? bytes : 16);
+    begin_state(c, &l, 5, l.h);
+    if (l.gates == 4)
+        begin_state(c, &l, 6, l.c);
+    if (l.steps) {
+        weigh_inputs(c, &l);
+        turn_weights(c, &l);
+    }
+    for (uint64_t s = 0; !l.walk && s < l.steps; s++)
+        run_steps(c, &l, s, s + 1);
+    if (l.walk)
+        run_steps(c, &l, 0, l.steps);
+    put_result(c, &l);
+}
