@@ -286,6 +286,21 @@ static bool atomics(struct kc_checker *c, const struct kc_tree *t, struct kc_val
     return false;
 }
 
+/* group_value(place): what is there, known to be the same for all of the group. */
+static struct kc_value group_value(struct kc_checker *c, const struct kc_tree *t)
+{
+    struct kc_place p;
+    struct kc_value none = {0};
+
+    if (!need_args(c, t, 1) || !kc_check_place(c, t->arg[0], &p))
+        return none;
+    if (p.buffer || !c->out->var[p.index].shared || p.atomic || p.lane >= 0 || p.type.count) {
+        kc_error(c, t->at, "an element of shared memory is expected, not an atomic one");
+        return none;
+    }
+    return kc_of(p.type, kc_emit(c, KIR_GROUP_LOAD, p.type, p.at, KIR_NONE, KIR_NONE, p.index));
+}
+
 /* ---- cooperative matrices ---- */
 
 /* coop_load(m, place, stride, by_column): m is a variable. coop_store the same way. */
@@ -354,6 +369,8 @@ bool kc_builtin(struct kc_checker *c, const struct kc_tree *t, struct kc_value *
         enum kir_op op = t->name.len == 7 ? KIR_BARRIER : KIR_BUFFER_BARRIER;
         if (need_args(c, t, 0))
             kc_emit(c, op, none, KIR_NONE, KIR_NONE, KIR_NONE, 0);
+    } else if (str_eq(t->name, STR("group_value"))) {
+        *out = group_value(c, t);
     } else if (str_eq(t->name, STR("to_bits"))) {
         if (need_args(c, t, 1))
             *out = to_bits(c, t);

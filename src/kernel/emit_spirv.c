@@ -185,7 +185,7 @@ static bool control(struct emit *e, const struct kir_instr *n, struct blocks *b)
 static void barrier(struct emit *e, const struct kir_instr *n)
 {
     struct spirv *s = &e->s;
-    uint32_t of = n->op == KIR_BARRIER ? OF_GROUP : OF_GROUP | OF_BUFFERS;
+    uint32_t of = n->op == KIR_BUFFER_BARRIER ? OF_GROUP | OF_BUFFERS : OF_GROUP;
 
     SPIRV(s, SPIRV_CODE, OP_CONTROL_BARRIER, spirv_word(s, SCOPE_GROUP), spirv_word(s, SCOPE_GROUP),
           spirv_word(s, ACQUIRE_RELEASE | of));
@@ -223,6 +223,11 @@ static void instruction(struct emit *e, uint32_t i)
     case KIR_BUFFER_STORE: emit_buffer_store(e, n); break;
     case KIR_BARRIER:
     case KIR_BUFFER_BARRIER: barrier(e, n); break;
+    case KIR_GROUP_LOAD:
+        barrier(e, n);
+        e->value[i] = emit_load(e, n);
+        barrier(e, n);
+        break;
     case KIR_COOP_STORE: matrix_store(e, n); break;
     default:
         e->value[i] = n->op >= KIR_ATOMIC_ADD && n->op <= KIR_ATOMIC_CAS ? emit_atomic(e, n)

@@ -332,6 +332,11 @@ bool wgsl_memory(struct wgsl *w, const struct kir_instr *n, uint32_t i)
             store(w, n, true);
         return true;
     case KIR_LOAD: load(w, n, i, false); return true;
+    case KIR_GROUP_LOAD:
+        text_addf(w->out, "let v%u = workgroupUniformLoad(&", i);
+        place(w, n->imm, n->a);
+        text_add(w->out, STR(");"));
+        return true;
     case KIR_STORE: store(w, n, false); return true;
     default: return false;
     }

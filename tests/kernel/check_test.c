@@ -150,6 +150,8 @@ TEST(kernel, mistakes_are_shown_where_they_are)
     refuses(t, "kernel k(x: out [u32]) group(1) { let a = 4 b = 5 }\n", "the end of the line");
     refuses(t, "kernel k(x: out [u32]) group(1) { shared s: [f32; 8192]\n x[0] = 1 }\n",
             "32768 bytes of shared memory; the device has 16384");
+    refuses(t, "kernel k(x: inout [u32]) group(1) { x[0] = group_value(x[1]) }\n",
+            "an element of shared memory");
     refuses(t, "kernel k(x: out [u32]) group(1) { x[0] = ((((((1", "the file ends");
     refuses(t, "kernel k(x: out [u32]) group(1) { x[0] = subgroup_add(u32(1)) }\n", "no subgroups");
     refuses(t, "kernel k(x: out [f32]) group(1) { x[0] = f32(i8(1)) + i64(2) }\n", "expected here");

@@ -118,6 +118,25 @@ TEST(spirv, control_flow_is_valid)
           "", &source_all);
 }
 
+TEST(spirv, shared_f64_is_valid)
+{
+    NEED_VALIDATOR(t);
+    emits(t,
+          "kernel k(x: inout [f64]) group(32) {\n    shared part: [f64; 32]\n"
+          "    part[local.x] = x[local.x]\n    barrier()\n    x[local.x] = part[31 - local.x]\n}\n",
+          "", &source_all);
+}
+
+TEST(spirv, a_value_of_the_group_is_valid)
+{
+    NEED_VALIDATOR(t);
+    emits(t,
+          "kernel k(x: in [u32], y: out [u32]) group(64) {\n    shared n: [u32; 1]\n"
+          "    if local.x == 0 { n[0] = x[0] }\n    let end = group_value(n[0])\n"
+          "    for i in 0..end {\n        barrier()\n        y[i] = i\n    }\n}\n",
+          "", &source_least);
+}
+
 TEST(spirv, sixty_four_bits_are_valid)
 {
     static const char arithmetic[] =

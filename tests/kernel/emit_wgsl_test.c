@@ -51,6 +51,15 @@ TEST(wgsl, loops_and_infinity)
            "", &least, "        continuing {\n");
 }
 
+TEST(wgsl, a_value_of_the_group_is_uniform)
+{
+    writes(t,
+           "kernel k(x: in [u32], y: out [u32]) group(64) {\n    shared n: [u32; 1]\n"
+           "    if local.x == 0 { n[0] = x[0] }\n    let end = group_value(n[0])\n"
+           "    for i in 0..end {\n        barrier()\n        y[i] = i\n    }\n}\n",
+           "", &least, "workgroupUniformLoad(&m0[0u])");
+}
+
 TEST(wgsl, narrow_elements_share_words)
 {
     writes(t, "kernel k(x: in [bf16], y: out [i8]) group(1) { y[0] = i8(f32(x[5])) }\n", "", &least,
