@@ -6,6 +6,15 @@ file(GLOB_RECURSE library_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.
 file(GLOB kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cpu/kernels/*.c)
 list(FILTER library_sources EXCLUDE REGEX "/src/backend/cpu/kernels/[^/]*\\.c$")
 
+# Vulkan is found at run time; only its header is needed here. Without it the backend is left out,
+# and registry.c has a device in its place that says so.
+include(CheckIncludeFile)
+check_include_file(vulkan/vulkan.h RLX_HAVE_VULKAN)
+if(NOT RLX_HAVE_VULKAN)
+    message(STATUS "rlx: no vulkan/vulkan.h (Debian: libvulkan-dev): no Vulkan devices")
+    list(FILTER library_sources EXCLUDE REGEX "/src/backend/vulkan/[^/]*\\.c$")
+endif()
+
 function(rlx_library_target target)
     target_link_libraries(${target} PRIVATE rlx_flags)
     target_include_directories(${target} PRIVATE
@@ -22,6 +31,9 @@ add_custom_command(
     COMMENT "Embedding kernels" VERBATIM)
 add_library(rlx_core OBJECT ${library_sources} ${embedded})
 rlx_library_target(rlx_core)
+if(RLX_HAVE_VULKAN)
+    target_compile_definitions(rlx_core PRIVATE RLX_HAVE_VULKAN)
+endif()
 set(rlx_objects $<TARGET_OBJECTS:rlx_core>)
 
 set(levels baseline)

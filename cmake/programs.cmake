@@ -55,6 +55,9 @@ endif()
 if(RLX_BUILD_TESTS)
     enable_testing()
     file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.c)
+    if(NOT RLX_HAVE_VULKAN)
+        list(FILTER test_sources EXCLUDE REGEX "/tests/backend/vulkan/[^/]*\\.c$")
+    endif()
     # The networks that are timed are checked as well.
     add_executable(rlx-tests ${test_sources} ${rlx_objects}
         ${PROJECT_SOURCE_DIR}/bench/support/models.c ${PROJECT_SOURCE_DIR}/bench/support/values.c)
