@@ -41,9 +41,13 @@ static void print_table(rlx_context *ctx)
     for (size_t i = 0; rlx_device_list(ctx, i, &d); i++) {
         printf("%-10s %s\n", d.name, d.description);
         if (d.features[0])
-            printf("%-10s levels: %s\n", "", d.features);
+            printf("%-10s features: %s\n", "", d.features);
         if (d.memory)
-            printf("%-10s memory: %s\n", "", cli_bytes(d.memory, memory));
+            printf("%-10s memory: %s", "", cli_bytes(d.memory, memory));
+        if (d.memory && d.max_buffer)
+            printf(", at most %s in one buffer", cli_bytes(d.max_buffer, memory));
+        if (d.memory)
+            printf("\n");
     }
 }
 

@@ -121,6 +121,7 @@ void rlx_context_destroy(rlx_context *ctx)
         return;
     rlx_allocator mem = ctx->mem;
     vec_free(&mem, &ctx->device);
+    vec_free(&mem, &ctx->known);
     trace_close(ctx->trace);
     flags_free(&ctx->flags);
     if (ctx->cache_dir)
@@ -145,12 +146,22 @@ static void list_backends(char *out, size_t size)
         len += (size_t)snprintf(out + len, size - len, "%s%s", i ? ", " : "", backend_at(i)->name);
 }
 
+static struct device_desc describe_device(const rlx_context *ctx)
+{
+    return (struct device_desc){.mem = &ctx->mem,
+                                .threads = ctx->threads,
+                                .flags = &ctx->flags,
+                                .cache_dir = ctx->cache_dir,
+                                .log = ctx->log,
+                                .log_user = ctx->log_user};
+}
+
 /* "vulkan:1" is device "1" of "vulkan". */
 static rlx_status open_backend(rlx_context *ctx, rlx_str name, struct backend **out, struct diag *d)
 {
     const char *colon = memchr(name.ptr, ':', name.len);
     rlx_str kind = {name.ptr, colon ? (size_t)(colon - name.ptr) : name.len};
-    struct device_desc desc = {.mem = &ctx->mem, .threads = ctx->threads};
+    struct device_desc desc = describe_device(ctx);
     const struct backend_ops *ops = backend_find(kind);
     char known[128];
     struct diag own;
@@ -252,24 +263,70 @@ void rlx_device_close(rlx_device *dev)
     mem_free(&ctx->mem, dev, sizeof *dev);
 }
 
-bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out)
+/* ---- the list ---- */
+
+/* What the backends say, kept: asking one may mean to load its driver. */
+struct listing {
+    rlx_context *ctx;
+    const struct backend_ops *ops;
+    bool complete;
+};
+
+static void add_row(void *user, const char *variant, const struct target *t, const char *missing)
 {
-    const struct backend_ops *ops = ctx && out ? backend_at(i) : NULL;
+    struct listing *l = user;
+    rlx_context *ctx = l->ctx;
+
+    if (!vec_room(&ctx->mem, &ctx->known)) {
+        l->complete = false;
+        return;
+    }
+    rlx_device_info *out = &ctx->known.at[ctx->known.len++];
+    memset(out, 0, sizeof *out);
+    snprintf(out->name, sizeof out->name, "%s%s%s", l->ops->name, *variant ? ":" : "", variant);
+    out->present = !missing && flags_allow_device(ctx, rlx_cstr(out->name), true);
+    snprintf(out->description, sizeof out->description, "%s",
+             missing        ? missing
+             : out->present ? t->description
+                            : "not allowed by RLX_DEVICES");
+    if (missing)
+        return;
+    snprintf(out->features, sizeof out->features, "%s", t->features);
+    out->threads = t->threads;
+    out->memory = t->memory;
+    out->max_buffer = t->max_buffer;
+    out->alignment = t->alignment;
+}
+
+static void list_devices(rlx_context *ctx)
+{
+    const struct device_desc desc = describe_device(ctx);
+    struct listing l = {ctx, NULL, true};
     struct target t;
 
-    if (!ops)
+    ctx->known.len = 0;
+    for (size_t i = 0; backend_at(i); i++) {
+        l.ops = backend_at(i);
+        if (l.ops->list && flags_allow_device(ctx, rlx_cstr(l.ops->name), true)) {
+            l.ops->list(&desc, add_row, &l);
+            continue;
+        }
+        l.ops->describe(NULL, &t);
+        add_row(&l, "", &t, NULL);
+    }
+    ctx->listed = l.complete;
+}
+
+bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out)
+{
+    if (!ctx || !out)
         return false;
-    memset(out, 0, sizeof *out);
-    ops->describe(NULL, &t);
-    snprintf(out->name, sizeof out->name, "%s", ops->name);
-    snprintf(out->description, sizeof out->description, "%s", t.description);
-    snprintf(out->features, sizeof out->features, "%s", t.features);
-    out->present = flags_allow_device(ctx, rlx_cstr(ops->name), true);
-    if (!out->present)
-        snprintf(out->description, sizeof out->description, "not allowed by RLX_DEVICES");
-    out->threads = t.threads;
-    out->memory = t.memory;
-    out->max_buffer = t.max_buffer;
-    out->alignment = t.alignment;
-    return true;
+    pthread_mutex_lock(&ctx->lock);
+    if (!ctx->listed)
+        list_devices(ctx);
+    bool there = i < ctx->known.len;
+    if (there)
+        *out = ctx->known.at[i];
+    pthread_mutex_unlock(&ctx->lock);
+    return there;
 }

@@ -26,6 +26,8 @@ struct rlx_context {
     uint64_t cache_bytes;
     pthread_mutex_t lock; /* of devices */
     VEC(struct rlx_device *) device;
+    VEC(rlx_device_info) known; /* as rlx_device_list tells of them, once it was asked */
+    bool listed;
     struct flags flags;
     struct trace *trace; /* NULL: none is wanted */
 };

@@ -157,7 +157,7 @@ rlx_status observe_begin(struct rlx_session *s, const struct flight *f,
         TRY(make_records(s, d));
         numerics_begin(s, f);
     }
-    s->hooks = (struct run_hooks){after_step, s};
+    s->hooks = (struct run_hooks){after_step, s, checks || watches};
     *hooks = &s->hooks;
     return RLX_OK;
 }

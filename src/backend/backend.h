@@ -6,11 +6,12 @@
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
 
+#include "base/flags.h"
 #include "ir/graph.h"
 #include "ir/target.h"
 #include "plan/steps.h"
 
-#define BACKEND_ABI 3 /* raised when this struct changes */
+#define BACKEND_ABI 4 /* raised when this struct changes */
 
 struct backend_ops;
 struct backend { /* a device's own struct begins with this */
@@ -22,6 +23,10 @@ struct device_desc {
     const rlx_allocator *mem;
     rlx_str variant; /* what stood behind the colon of its name: "1" in "vulkan:1"; may be none */
     int32_t threads; /* CPU workers; 0: one per core */
+    const struct flags *flags; /* of the context; NULL: all are at their defaults */
+    const char *cache_dir;     /* for what is worth keeping between processes; NULL: the user's */
+    void (*log)(void *user, int level, const char *line); /* as rlx_context_desc's; may be NULL */
+    void *log_user;
 };
 
 struct buffer; /* memory of a device; each backend's own */
@@ -46,13 +51,19 @@ struct run_report {
     int64_t position, value; /* where in the index operand, and what it was */
 };
 
-/* Profile hook: called around each command when set. */
+/* Called after each command when set, before submit returns. */
 struct run_hooks {
     void (*after)(void *user, int32_t step, uint64_t start_ns, uint64_t end_ns);
     void *user;
+    bool reads; /* it looks at what the command wrote, so no later one may have begun */
 };
 
 struct select_call;
+
+/* One device of a kind. variant: what open takes behind the colon, "" where it takes nothing.
+ * missing: NULL, or why there is none and what to do about it; target is then NULL. */
+typedef void (*device_row_fn)(void *user, const char *variant, const struct target *target,
+                              const char *missing);
 
 struct backend_ops {
     uint32_t abi;
@@ -90,6 +101,10 @@ struct backend_ops {
                          struct diag *d);
     rlx_status (*poll)(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
     rlx_status (*wait)(struct backend *b, uint64_t ticket, struct diag *d);
+
+    /* The devices of this kind, each as open takes it. NULL: there is one, as describe(NULL) says.
+     */
+    void (*list)(const struct device_desc *desc, device_row_fn each, void *user);
 };
 
 /* registry.c */

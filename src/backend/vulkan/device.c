@@ -2,17 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/features.h"
 #include "base/str.h"
 
-#define MAX_DEVICES 16
-#define ALIGNMENT 256 /* no device asks for more of a buffer's offset */
 #define MOST_GROUPS 65535
-#define API VK_API_VERSION_1_2
+#define NOTHING_BYTES 256
 
 extern const struct backend_ops vulkan_backend;
 
-rlx_status vk_fail(VkResult r, const char *call, struct diag *d)
+rlx_status vk_fail(struct vk_device *dev, VkResult r, const char *call, struct diag *d)
 {
     char name[64];
     size_t n = strcspn(call, "(");
@@ -26,72 +24,51 @@ rlx_status vk_fail(VkResult r, const char *call, struct diag *d)
     case VK_ERROR_OUT_OF_HOST_MEMORY:
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
+    case VK_ERROR_TOO_MANY_OBJECTS:
         return diag_fail(d, RLX_ERROR_MEMORY, "%s: the device has no more memory", name);
+    case VK_ERROR_MEMORY_MAP_FAILED:
+        return diag_fail(d, RLX_ERROR_MEMORY, "%s: the host has no room to see the memory", name);
     case VK_ERROR_DEVICE_LOST:
+        dev->lost = true;
         return diag_fail(d, RLX_ERROR_DEVICE_LOST, "%s: the device is lost", name);
     default: return diag_fail(d, RLX_ERROR_INTERNAL, "%s failed with %d", name, (int)r);
     }
 }
 
-static rlx_status make_instance(struct vk_device *dev, struct diag *d)
+/* ---- opening ---- */
+
+static void read_options(const struct flags *f, struct vk_options *o)
 {
-    const VkApplicationInfo app = {
-        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "rlx", .apiVersion = API};
-    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-                                       .pApplicationInfo = &app};
-
-    if (!dev->vk.CreateInstance ||
-        dev->vk.CreateInstance(&info, NULL, &dev->instance) != VK_SUCCESS)
-        return diag_fail(d, RLX_ERROR_NO_DEVICE,
-                         "the Vulkan loader made no instance: no driver is installed, or none that "
-                         "works (Debian's mesa-vulkan-drivers has some)");
-    if (!vk_load_instance(dev->loader, &dev->vk, dev->instance))
-        return diag_fail(d, RLX_ERROR_NO_DEVICE, "the Vulkan loader lacks functions of 1.2");
-    return RLX_OK;
-}
-
-/* Discrete ones first, software last; the driver's order among equals. */
-static int rank_of(const VkPhysicalDeviceProperties *p)
-{
-    switch (p->deviceType) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
-    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
-    default: return 3;
-    }
-}
-
-static uint32_t list_devices(struct vk_device *dev, VkPhysicalDevice *out)
-{
-    VkPhysicalDevice found[MAX_DEVICES];
-    uint32_t count = MAX_DEVICES, kept = 0;
-
-    if (dev->vk.EnumeratePhysicalDevices(dev->instance, &count, found) < 0)
-        return 0;
-    for (int rank = 0; rank < 4; rank++)
-        for (uint32_t i = 0; i < count; i++) {
-            VkPhysicalDeviceProperties p;
-            dev->vk.GetPhysicalDeviceProperties(found[i], &p);
-            if (rank_of(&p) == rank && p.apiVersion >= API)
-                out[kept++] = found[i];
-        }
-    return kept;
+    if (!f)
+        return;
+    o->validation = f->at[FLAG_GPU_VALIDATION].on;
+    o->no_coop = f->at[FLAG_GPU_NO_COOP].on;
+    o->full_barrier = f->at[FLAG_GPU_FULLBARRIER].on;
+    o->no_cache = f->at[FLAG_GPU_NOCACHE].on;
+    o->mode = (enum vk_memory_mode)f->at[FLAG_GPU_MEMORY].number;
+    o->max_binding = (uint64_t)f->at[FLAG_GPU_MAX_BINDING].number;
+    o->max_groups = (uint64_t)f->at[FLAG_GPU_MAX_GROUPS].number;
+    o->max_memory = (uint64_t)f->at[FLAG_GPU_MAX_MEMORY].number;
+    o->lose_after = (uint64_t)f->at[FLAG_GPU_LOSE_AFTER].number;
 }
 
 static rlx_status choose_device(struct vk_device *dev, rlx_str variant, struct diag *d)
 {
-    VkPhysicalDevice found[MAX_DEVICES];
-    uint32_t count = list_devices(dev, found);
+    VkPhysicalDevice found[VK_MOST_DEVICES];
+    uint32_t count = vk_physical_devices(dev, found);
     int64_t wanted = 0;
 
     if (variant.len && (!str_to_i64(variant, &wanted) || wanted < 0))
         return diag_fail(d, RLX_ERROR_NO_DEVICE,
                          "\"vulkan:%.*s\": a number stands behind the colon", STR_ARG(variant));
     if (count == 0)
-        return diag_fail(d, RLX_ERROR_NO_DEVICE, "no driver has a device of Vulkan 1.2 or newer");
+        return diag_fail(d, RLX_ERROR_NO_DEVICE,
+                         "no driver has a device of Vulkan 1.2 or newer (Debian's "
+                         "mesa-vulkan-drivers has some, and one for the CPU)");
     if (wanted >= (int64_t)count)
-        return diag_fail(d, RLX_ERROR_NO_DEVICE, "there are %u Vulkan devices, and no number %lld",
-                         count, (long long)wanted);
+        return diag_fail(d, RLX_ERROR_NO_DEVICE,
+                         "there are %u Vulkan devices, from vulkan:0 on, and no number %lld", count,
+                         (long long)wanted);
     dev->physical = found[wanted];
     return RLX_OK;
 }
@@ -105,6 +82,7 @@ static bool find_queue(struct vk_device *dev)
     for (uint32_t i = 0; i < count; i++)
         if (family[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
             dev->queue_family = i;
+            dev->timestamp_bits = family[i].timestampValidBits;
             return true;
         }
     return false;
@@ -115,6 +93,7 @@ static rlx_status make_device(struct vk_device *dev, struct diag *d)
     const float priority = 1;
     struct vk_features features;
 
+    vk_look_at(dev);
     vk_find_features(dev, &features);
     if (!find_queue(dev) || !features.v12.timelineSemaphore)
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "%s has no compute queue or timeline semaphores",
@@ -126,14 +105,41 @@ static rlx_status make_device(struct vk_device *dev, struct diag *d)
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                      .pNext = &features.core,
                                      .queueCreateInfoCount = 1,
-                                     .pQueueCreateInfos = &queue};
-    VK_TRY(dev->vk.CreateDevice(dev->physical, &info, NULL, &dev->device), d);
+                                     .pQueueCreateInfos = &queue,
+                                     .enabledExtensionCount = features.extensions,
+                                     .ppEnabledExtensionNames = features.extension};
+    VkResult r = dev->vk.CreateDevice(dev->physical, &info, NULL, &dev->device);
+    if (r < 0) {
+        dev->device = VK_NULL_HANDLE;
+        return vk_fail(dev, r, "CreateDevice", d);
+    }
     if (!vk_load_device(&dev->vk, dev->device))
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "the driver of %s lacks functions of Vulkan 1.2",
                          dev->properties.deviceName);
-    dev->vk.GetPhysicalDeviceMemoryProperties(dev->physical, &dev->memory);
     dev->vk.GetDeviceQueue(dev->device, dev->queue_family, 0, &dev->queue);
     return RLX_OK;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return b && b < a ? b : a;
+}
+
+static rlx_status make_kernels(struct vk_device *dev, struct diag *d)
+{
+    const VkPhysicalDeviceLimits *l = &dev->properties.limits;
+    uint64_t groups = MOST_GROUPS;
+
+    for (size_t i = 0; i < 3; i++)
+        groups = least(groups, l->maxComputeWorkGroupCount[i]);
+    return gpu_device_create(
+        &(struct gpu_device_desc){.backend = &dev->base,
+                                  .driver = &vk_driver,
+                                  .features = dev->features,
+                                  .max_groups = (uint32_t)least(groups, dev->options.max_groups),
+                                  .max_binding =
+                                      least(l->maxStorageBufferRange, dev->options.max_binding)},
+        &dev->gpu, d);
 }
 
 static rlx_status make_objects(struct vk_device *dev, struct diag *d)
@@ -146,47 +152,46 @@ static rlx_status make_objects(struct vk_device *dev, struct diag *d)
                                                 .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
     const VkSemaphoreCreateInfo semaphore = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
                                              .pNext = &timeline};
-    const VkPipelineCacheCreateInfo cache = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
 
-    VK_TRY(dev->vk.CreateCommandPool(dev->device, &pool, NULL, &dev->pool), d);
-    VK_TRY(dev->vk.CreateSemaphore(dev->device, &semaphore, NULL, &dev->timeline), d);
-    VK_TRY(dev->vk.CreatePipelineCache(dev->device, &cache, NULL, &dev->cache), d);
-    return gpu_device_create(
-        &(struct gpu_device_desc){.backend = &dev->base,
-                                  .driver = &vk_driver,
-                                  .features = dev->features,
-                                  .max_groups = MOST_GROUPS,
-                                  .max_binding = dev->properties.limits.maxStorageBufferRange},
-        &dev->gpu, d);
+    VK_TRY(dev, dev->vk.CreateCommandPool(dev->device, &pool, NULL, &dev->pool), d);
+    VK_TRY(dev, dev->vk.CreateSemaphore(dev->device, &semaphore, NULL, &dev->timeline), d);
+    TRY(vk_open_transfers(dev, d));
+    TRY(vk_make_buffer(dev, VK_FOR_WORK, NOTHING_BYTES, &dev->nothing, d));
+    return make_kernels(dev, d);
 }
 
 static void vk_close(struct backend *b)
 {
     struct vk_device *dev = vk_device_of(b);
 
-    if (dev->device) {
+    if (dev->device && dev->vk.QueueSubmit) {
         dev->vk.DeviceWaitIdle(dev->device);
-        vk_drop_recordings(dev);
+        vk_drop_programs(dev);
         gpu_device_destroy(dev->gpu);
+        vk_close_transfers(dev);
+        vk_drop_buffer(dev, &dev->nothing);
+        vk_cache_save(dev);
         dev->vk.DestroyPipelineCache(dev->device, dev->cache, NULL);
         dev->vk.DestroySemaphore(dev->device, dev->timeline, NULL);
         dev->vk.DestroyCommandPool(dev->device, dev->pool, NULL);
-        dev->vk.DestroyDevice(dev->device, NULL);
     }
-    if (dev->instance)
-        dev->vk.DestroyInstance(dev->instance, NULL);
-    vk_loader_close(dev->loader);
+    if (dev->device && dev->vk.DestroyDevice)
+        dev->vk.DestroyDevice(dev->device, NULL);
+    vk_cache_forget(dev);
+    vk_close_instance(dev);
     pthread_mutex_destroy(&dev->lock);
     mem_free(b->mem, dev, sizeof *dev);
 }
 
 static rlx_status open_all(struct vk_device *dev, const struct device_desc *desc, struct diag *d)
 {
-    TRY(vk_loader_open(desc->mem, &dev->vk, &dev->loader, d));
-    TRY(make_instance(dev, d));
+    TRY(vk_open_instance(dev, d));
     TRY(choose_device(dev, desc->variant, d));
     TRY(make_device(dev, d));
-    return make_objects(dev, d);
+    TRY(make_objects(dev, d));
+    vk_cache_choose(dev, desc);
+    vk_cache_load(dev);
+    return vk_check_complaints(dev, d);
 }
 
 static rlx_status vk_open(const struct device_desc *desc, struct backend **out, struct diag *d)
@@ -196,6 +201,9 @@ static rlx_status vk_open(const struct device_desc *desc, struct backend **out, 
     if (!dev)
         return diag_no_memory(d, sizeof *dev);
     dev->base = (struct backend){&vulkan_backend, desc->mem};
+    dev->log = desc->log;
+    dev->log_user = desc->log_user;
+    read_options(desc->flags, &dev->options);
     if (pthread_mutex_init(&dev->lock, NULL) != 0) {
         mem_free(desc->mem, dev, sizeof *dev);
         return diag_fail(d, RLX_ERROR_MEMORY, "no lock could be made");
@@ -209,20 +217,14 @@ static rlx_status vk_open(const struct device_desc *desc, struct backend **out, 
     return RLX_OK;
 }
 
+/* ---- the table ---- */
+
 static void vk_describe(const struct backend *b, struct target *out)
 {
-    const struct vk_device *dev = (const struct vk_device *)b;
-
-    *out = (struct target){.backend = "vulkan", .alignment = ALIGNMENT, .slow_uploads = true};
+    *out = (struct target){.backend = "vulkan", .alignment = GPU_ALIGN, .slow_uploads = true};
     gpu_natives(out->native);
-    if (!dev)
-        return;
-    snprintf(out->description, sizeof out->description, "%.100s", dev->properties.deviceName);
-    for (uint32_t i = 0; i < dev->memory.memoryHeapCount; i++)
-        if (dev->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT &&
-            dev->memory.memoryHeaps[i].size > out->memory)
-            out->memory = dev->memory.memoryHeaps[i].size;
-    out->max_buffer = dev->properties.limits.maxStorageBufferRange;
+    if (b)
+        vk_describe_device((const struct vk_device *)b, out);
 }
 
 static rlx_status vk_select(struct backend *b, struct select_call *c)
@@ -253,4 +255,5 @@ const struct backend_ops vulkan_backend = {
     .submit = vk_submit,
     .poll = vk_poll,
     .wait = vk_wait,
+    .list = vk_list,
 };

@@ -36,16 +36,17 @@ rlx_status vk_loader_open(const rlx_allocator *mem, struct vk_functions *vk, str
     l->find = l->library ? find_entry(l->library) : NULL;
     if (!l->find) {
         vk_loader_close(l);
-        return diag_fail(d, RLX_ERROR_NO_DEVICE,
-                         "there is no Vulkan loader (%s); on Debian it is the package libvulkan1, "
-                         "and mesa-vulkan-drivers has drivers for most GPUs and for the CPU",
-                         names[0]);
+        return diag_fail(
+            d, RLX_ERROR_NO_DEVICE,
+            "no Vulkan loader (%s): on Debian install libvulkan1 and a driver, such as "
+            "those of mesa-vulkan-drivers",
+            names[0]);
     }
 #define VK_GLOBAL(name) vk->name = (PFN_vk##name)l->find(NULL, "vk" #name);
 #define VK_INSTANCE(name)
+#define VK_OPTIONAL(name)
 #define VK_DEVICE(name)
 #include "backend/vulkan/functions.def"
-    vk->GetDeviceProcAddr = NULL;
     *out = l;
     return RLX_OK;
 }
@@ -65,6 +66,7 @@ bool vk_load_instance(struct vk_loader *l, struct vk_functions *vk, VkInstance i
 
 #define VK_GLOBAL(name)
 #define VK_INSTANCE(name) all &= (vk->name = (PFN_vk##name)l->find(instance, "vk" #name)) != NULL;
+#define VK_OPTIONAL(name) vk->name = (PFN_vk##name)l->find(instance, "vk" #name);
 #define VK_DEVICE(name)
 #include "backend/vulkan/functions.def"
     return all;
@@ -76,6 +78,7 @@ bool vk_load_device(struct vk_functions *vk, VkDevice device)
 
 #define VK_GLOBAL(name)
 #define VK_INSTANCE(name)
+#define VK_OPTIONAL(name)
 #define VK_DEVICE(name) \
     all &= (vk->name = (PFN_vk##name)vk->GetDeviceProcAddr(device, "vk" #name)) != NULL;
 #include "backend/vulkan/functions.def"

@@ -32,7 +32,7 @@ static rlx_status make_layout(struct vk_device *dev, struct vk_pipeline *p, stru
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
         .bindingCount = count,
         .pBindings = binding};
-    VK_TRY(dev->vk.CreateDescriptorSetLayout(dev->device, &set, NULL, &p->set), d);
+    VK_TRY(dev, dev->vk.CreateDescriptorSetLayout(dev->device, &set, NULL, &p->set), d);
     const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, p->push_bytes};
     const VkPipelineLayoutCreateInfo layout = {.sType =
                                                    VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
@@ -40,7 +40,7 @@ static rlx_status make_layout(struct vk_device *dev, struct vk_pipeline *p, stru
                                                .pSetLayouts = &p->set,
                                                .pushConstantRangeCount = p->push_bytes > 0,
                                                .pPushConstantRanges = &push};
-    VK_TRY(dev->vk.CreatePipelineLayout(dev->device, &layout, NULL, &p->layout), d);
+    VK_TRY(dev, dev->vk.CreatePipelineLayout(dev->device, &layout, NULL, &p->layout), d);
     return RLX_OK;
 }
 
@@ -51,16 +51,21 @@ static rlx_status make_pipeline(struct vk_device *dev, struct vk_pipeline *p, co
                                              .codeSize = count * sizeof *words,
                                              .pCode = words};
 
-    VK_TRY(dev->vk.CreateShaderModule(dev->device, &module, NULL, &p->module), d);
+    VK_TRY(dev, dev->vk.CreateShaderModule(dev->device, &module, NULL, &p->module), d);
     TRY(make_layout(dev, p, d));
+    const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+        .requiredSubgroupSize = dev->required_subgroup};
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .pNext = dev->required_subgroup ? &size : NULL,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = p->module,
                   .pName = "main"},
         .layout = p->layout};
-    VK_TRY(dev->vk.CreateComputePipelines(dev->device, dev->cache, 1, &info, NULL, &p->handle), d);
+    VK_TRY(dev, dev->vk.CreateComputePipelines(dev->device, dev->cache, 1, &info, NULL, &p->handle),
+           d);
     return RLX_OK;
 }
 
@@ -85,6 +90,7 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     rlx_status s = kc_emit_spirv(k, how, &arena, &words, &count, d);
     if (s == RLX_OK)
         s = make_pipeline(dev, p, words, count, d);
+    dev->built++;
     arena_free(&arena);
     if (s != RLX_OK) {
         drop(b, p);

@@ -1,32 +1,25 @@
 /* record.c: a program's launches as a command buffer, recorded once and submitted again and again.
  *
- * A recording is found by the list of commands it is of and by the stamps of their works. */
+ *     [zero the fault]  { [barrier] bind, push, dispatch }...  [copy the fault]  barrier
+ *
+ * Between launches there is a barrier where they touch the same bytes and one of them writes. A
+ * recording keeps its objects when it is recorded anew. */
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
-#include "base/map.h"
 
 #define FAULT_BYTES 64
-#define MOST_WORDS 256 /* of one launch */
-#define KEPT 8         /* recordings of one program */
-
-struct vk_recording {
-    struct vk_recording *next;
-    const struct command *list;
-    uint64_t key;
-    VkCommandBuffer commands;
-    VkDescriptorPool sets;
-    struct buffer *words; /* parameters that are too many to push; may be NULL */
-    struct buffer *fault;
-    uint64_t ticket; /* of its last submission */
-    uint64_t used;
-};
+#define MOST_WORDS 256   /* of one launch */
+#define MOST_TOUCHES 256 /* noted since the last barrier */
+#define LEAST_SETS 16
+#define PART_ALIGN 256 /* of parameters in their buffer */
 
 /* ---- what there will be ---- */
 
 struct needs {
     uint32_t launches, buffers;
     uint64_t words; /* bytes, each launch's aligned */
+    bool faults;
 };
 
 static const struct vk_pipeline *pipeline_of(const struct gpu_launch *l)
@@ -38,7 +31,7 @@ static uint64_t word_room(const struct gpu_launch *l)
 {
     uint64_t bytes = (l->kernel->words + GPU_BUFFERS) * sizeof(uint32_t);
 
-    return (bytes + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN;
+    return (bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
 
 static void count_needs(const struct command *list, size_t count, struct needs *n)
@@ -50,30 +43,161 @@ static void count_needs(const struct command *list, size_t count, struct needs *
             n->launches++;
             n->buffers += p->buffers + p->words_in_buffer;
             n->words += p->words_in_buffer ? word_room(&w->launch[k]) : 0;
+            for (uint32_t a = 0; a < p->buffers; a++)
+                n->faults |= w->launch[k].arg[a].operand == GPU_FAULT;
         }
     }
 }
 
-/* ---- recording ---- */
+/* ---- room ---- */
+
+static uint32_t grown(uint32_t had, uint32_t need)
+{
+    uint32_t room = had ? had : LEAST_SETS;
+
+    while (room < need)
+        room *= 2;
+    return room;
+}
+
+static rlx_status make_sets(struct vk_device *dev, struct vk_recording *r, const struct needs *n,
+                            struct diag *d)
+{
+    if (r->sets && r->room_sets >= n->launches && r->room_buffers >= n->buffers) {
+        VK_TRY(dev, dev->vk.ResetDescriptorPool(dev->device, r->sets, 0), d);
+        return RLX_OK;
+    }
+    dev->vk.DestroyDescriptorPool(dev->device, r->sets, NULL);
+    r->sets = VK_NULL_HANDLE;
+    r->room_sets = grown(r->room_sets, n->launches);
+    r->room_buffers = grown(r->room_buffers, n->buffers);
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, r->room_buffers};
+    const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                             .maxSets = r->room_sets,
+                                             .poolSizeCount = 1,
+                                             .pPoolSizes = &size};
+    VK_TRY(dev, dev->vk.CreateDescriptorPool(dev->device, &pool, NULL, &r->sets), d);
+    return RLX_OK;
+}
+
+static rlx_status make_times(struct vk_device *dev, struct vk_recording *r, size_t count,
+                             struct diag *d)
+{
+    if (!r->timed || r->room_times >= 2 * count)
+        return RLX_OK;
+    dev->vk.DestroyQueryPool(dev->device, r->times, NULL);
+    r->times = VK_NULL_HANDLE;
+    r->room_times = grown(r->room_times, (uint32_t)(2 * count));
+    const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                        .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                        .queryCount = r->room_times};
+    VK_TRY(dev, dev->vk.CreateQueryPool(dev->device, &info, NULL, &r->times), d);
+    return RLX_OK;
+}
+
+static rlx_status make_buffer(struct vk_device *dev, enum vk_use use, uint64_t bytes,
+                              struct buffer *buf, struct diag *d)
+{
+    if (buf->bytes >= bytes)
+        return RLX_OK;
+    if (buf->used > dev->tickets) /* of a recording that failed */
+        TRY(vk_submit_transfers(dev, d));
+    TRY(vk_await(dev, buf->used, d));
+    vk_drop_buffer(dev, buf);
+    return vk_make_buffer(dev, use, bytes, buf, d);
+}
+
+static rlx_status make_room(struct vk_device *dev, struct vk_recording *r, const struct needs *n,
+                            size_t count, struct diag *d)
+{
+    const VkCommandBufferAllocateInfo commands = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = dev->pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1};
+
+    if (!r->commands)
+        VK_TRY(dev, dev->vk.AllocateCommandBuffers(dev->device, &commands, &r->commands), d);
+    TRY(make_sets(dev, r, n, d));
+    TRY(make_times(dev, r, count, d));
+    TRY(make_buffer(dev, VK_FOR_WORK, n->words, &r->words, d));
+    r->faults = n->faults;
+    if (!r->faults)
+        return RLX_OK;
+    TRY(make_buffer(dev, VK_FOR_WORK, FAULT_BYTES, &r->fault, d));
+    return make_buffer(dev, VK_FOR_READBACK, FAULT_BYTES, &r->fault_seen, d);
+}
+
+void vk_drop_recording(struct vk_device *dev, struct vk_recording *r)
+{
+    dev->vk.DestroyDescriptorPool(dev->device, r->sets, NULL);
+    dev->vk.DestroyQueryPool(dev->device, r->times, NULL);
+    if (r->commands)
+        dev->vk.FreeCommandBuffers(dev->device, dev->pool, 1, &r->commands);
+    vk_drop_buffer(dev, &r->words);
+    vk_drop_buffer(dev, &r->fault);
+    vk_drop_buffer(dev, &r->fault_seen);
+    *r = (struct vk_recording){0};
+}
+
+/* ---- commands ---- */
 
 struct recorder {
     struct vk_device *dev;
     struct vk_recording *r;
-    struct gpu_hazards hazards;
     uint64_t words_at;
+    bool any; /* a launch was recorded */
     struct diag *diag;
 };
 
-static void barrier(struct recorder *c)
+static void barrier(struct recorder *c, VkPipelineStageFlags from, VkAccessFlags wrote,
+                    VkPipelineStageFlags to, VkAccessFlags touches)
 {
     const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                 .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
-                                 .dstAccessMask =
-                                     VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+                                 .srcAccessMask = wrote,
+                                 .dstAccessMask = touches};
 
-    c->dev->vk.CmdPipelineBarrier(c->r->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                                  VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &all, 0, NULL, 0,
-                                  NULL);
+    c->dev->vk.CmdPipelineBarrier(c->r->commands, from, to, 0, 1, &all, 0, NULL, 0, NULL);
+}
+
+static void between_launches(struct recorder *c)
+{
+    barrier(c, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+}
+
+/* So that a submission knows what it makes busy. */
+static void note_buffer(struct vk_recording *r, struct buffer *buf)
+{
+    for (uint32_t i = 0; i < r->touches && i < VK_TOUCHED; i++)
+        if (r->touched[i] == buf)
+            return;
+    if (r->touches < VK_TOUCHED)
+        r->touched[r->touches] = buf;
+    if (r->touches <= VK_TOUCHED)
+        r->touches++;
+}
+
+static rlx_status note_hazards(struct recorder *c, const struct gpu_kernel *k,
+                               const struct gpu_bound *bound)
+{
+    struct gpu_hazards *h = &c->dev->recording;
+    struct gpu_touch touch[GPU_BUFFERS];
+    bool wait, full = c->dev->options.full_barrier || h->touched.len + k->buffers > MOST_TOUCHES;
+
+    for (uint32_t i = 0; i < k->buffers; i++) {
+        touch[i] = (struct gpu_touch){bound->span[i], (k->mode[i] & KIR_OUT) != 0};
+        if (bound->span[i].buffer && bound->span[i].buffer != &c->r->fault)
+            note_buffer(c->r, bound->span[i].buffer);
+    }
+    if (full)
+        h->touched.len = 0;
+    TRY(gpu_touch(h, touch, k->buffers, &wait, c->diag));
+    if (c->any && (wait || full))
+        between_launches(c);
+    c->any = true;
+    return RLX_OK;
 }
 
 static rlx_status bind_set(struct recorder *c, const struct vk_pipeline *p,
@@ -89,11 +213,11 @@ static rlx_status bind_set(struct recorder *c, const struct vk_pipeline *p,
                                                .descriptorSetCount = 1,
                                                .pSetLayouts = &p->set};
 
-    VK_TRY(c->dev->vk.AllocateDescriptorSets(c->dev->device, &alloc, &set), c->diag);
+    VK_TRY(c->dev, c->dev->vk.AllocateDescriptorSets(c->dev->device, &alloc, &set), c->diag);
     for (uint32_t i = 0; i < count; i++) {
         struct span s = i < p->buffers ? bound->span[i] : words;
         if (s.bytes == 0) /* nobody looks, but something must be there */
-            s = (struct span){c->r->fault, 0, FAULT_BYTES};
+            s = (struct span){&c->dev->nothing, 0, c->dev->nothing.bytes};
         uint64_t bytes = (s.bytes + 3) / 4 * 4;
         info[i] = (VkDescriptorBufferInfo){s.buffer->handle, s.offset, bytes};
         write[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
@@ -109,27 +233,13 @@ static rlx_status bind_set(struct recorder *c, const struct vk_pipeline *p,
     return RLX_OK;
 }
 
-static rlx_status note_hazards(struct recorder *c, const struct gpu_kernel *k,
-                               const struct gpu_bound *bound)
-{
-    struct gpu_touch touch[GPU_BUFFERS];
-    bool wait;
-
-    for (uint32_t i = 0; i < k->buffers; i++)
-        touch[i] = (struct gpu_touch){bound->span[i], (k->mode[i] & KIR_OUT) != 0};
-    TRY(gpu_touch(&c->hazards, touch, k->buffers, &wait, c->diag));
-    if (wait)
-        barrier(c);
-    return RLX_OK;
-}
-
 static rlx_status record_launch(struct recorder *c, const struct command *cmd,
                                 const struct gpu_launch *l)
 {
     const struct vk_pipeline *p = pipeline_of(l);
     struct vk_functions *vk = &c->dev->vk;
-    struct span fault = {c->r->fault, 0, FAULT_BYTES}, words = {0};
-    uint32_t word[MOST_WORDS + GPU_BUFFERS];
+    struct span fault = {&c->r->fault, 0, FAULT_BYTES}, words = {0};
+    uint32_t word[MOST_WORDS + GPU_BUFFERS] = {0};
     struct gpu_bound bound;
 
     if (l->kernel->words > MOST_WORDS)
@@ -140,9 +250,9 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
                         c->diag));
     TRY(note_hazards(c, l->kernel, &bound));
     if (p->words_in_buffer) {
-        words = (struct span){c->r->words, c->words_at, word_room(l)};
-        memcpy(c->r->words->mapped + c->words_at, word, bound.words * sizeof *word);
-        c->words_at += words.bytes;
+        words = (struct span){&c->r->words, c->words_at, bound.words * sizeof *word};
+        TRY(vk_put(c->dev, words, word, c->diag));
+        c->words_at += word_room(l);
     }
     vk->CmdBindPipeline(c->r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->handle);
     TRY(bind_set(c, p, &bound, words));
@@ -153,20 +263,48 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
     return RLX_OK;
 }
 
-/* The results are for the host, and for whatever is submitted next. */
-static void final_barrier(struct recorder *c)
+static void begin_faults(struct recorder *c)
 {
-    const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                 .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
-                                 .dstAccessMask =
-                                     VK_ACCESS_HOST_READ_BIT | VK_ACCESS_SHADER_READ_BIT |
-                                     VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT};
+    if (!c->r->faults)
+        return;
+    c->dev->vk.CmdFillBuffer(c->r->commands, c->r->fault.handle, 0, FAULT_BYTES, 0);
+    barrier(c, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+}
 
-    c->dev->vk.CmdPipelineBarrier(c->r->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                                  VK_PIPELINE_STAGE_HOST_BIT |
-                                      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
-                                      VK_PIPELINE_STAGE_TRANSFER_BIT,
-                                  0, 1, &all, 0, NULL, 0, NULL);
+static void end_faults(struct recorder *c)
+{
+    const VkBufferCopy all = {0, 0, FAULT_BYTES};
+
+    if (!c->r->faults)
+        return;
+    barrier(c, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+            VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
+    c->dev->vk.CmdCopyBuffer(c->r->commands, c->r->fault.handle, c->r->fault_seen.handle, 1, &all);
+}
+
+/* The results are for the host, and for whatever is submitted next. */
+static void end_all(struct recorder *c)
+{
+    end_faults(c);
+    barrier(c, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+            VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+            VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                VK_PIPELINE_STAGE_TRANSFER_BIT,
+            VK_ACCESS_HOST_READ_BIT | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+}
+
+/* A time is taken when all before it is done: what a step takes is its own then. */
+static void note_time(struct recorder *c, size_t i, bool end)
+{
+    if (!c->r->timed)
+        return;
+    if (!end)
+        between_launches(c);
+    c->dev->vk.CmdWriteTimestamp(c->r->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, c->r->times,
+                                 (uint32_t)(2 * i + end));
 }
 
 static rlx_status record_all(struct recorder *c, const struct command *list, size_t count)
@@ -174,195 +312,69 @@ static rlx_status record_all(struct recorder *c, const struct command *list, siz
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                             .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
 
-    VK_TRY(c->dev->vk.BeginCommandBuffer(c->r->commands, &begin), c->diag);
+    VK_TRY(c->dev, c->dev->vk.BeginCommandBuffer(c->r->commands, &begin), c->diag);
+    if (c->r->timed && count)
+        c->dev->vk.CmdResetQueryPool(c->r->commands, c->r->times, 0, (uint32_t)(2 * count));
+    begin_faults(c);
     for (size_t i = 0; i < count; i++) {
         const struct gpu_work *w = list[i].work;
+        note_time(c, i, false);
         for (uint32_t k = 0; !list[i].idle && k < w->launches; k++)
             TRY(record_launch(c, &list[i], &w->launch[k]));
+        note_time(c, i, true);
     }
-    final_barrier(c);
-    VK_TRY(c->dev->vk.EndCommandBuffer(c->r->commands), c->diag);
+    end_all(c);
+    VK_TRY(c->dev, c->dev->vk.EndCommandBuffer(c->r->commands), c->diag);
     return RLX_OK;
 }
 
-static rlx_status make_room(struct vk_device *dev, struct vk_recording *r, const struct needs *n,
-                            struct diag *d)
+rlx_status vk_record(struct vk_device *dev, struct vk_recording *r, const struct command *list,
+                     size_t count, struct diag *d)
 {
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                       n->buffers ? n->buffers : 1};
-    const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-                                             .maxSets = n->launches ? n->launches : 1,
-                                             .poolSizeCount = 1,
-                                             .pPoolSizes = &size};
-    const VkCommandBufferAllocateInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = dev->pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1};
-
-    VK_TRY(dev->vk.CreateDescriptorPool(dev->device, &pool, NULL, &r->sets), d);
-    VK_TRY(dev->vk.AllocateCommandBuffers(dev->device, &commands, &r->commands), d);
-    TRY(vk_alloc(&dev->base, FAULT_BYTES, &r->fault, d));
-    return n->words ? vk_alloc(&dev->base, n->words, &r->words, d) : RLX_OK;
-}
-
-static void drop_recording(struct vk_device *dev, struct vk_recording *r)
-{
-    dev->vk.DestroyDescriptorPool(dev->device, r->sets, NULL);
-    if (r->commands)
-        dev->vk.FreeCommandBuffers(dev->device, dev->pool, 1, &r->commands);
-    vk_release(&dev->base, r->fault);
-    vk_release(&dev->base, r->words);
-    mem_free(dev->base.mem, r, sizeof *r);
-}
-
-static rlx_status record(struct vk_device *dev, const struct command *list, size_t count,
-                         struct vk_recording *r, struct diag *d)
-{
-    struct recorder c = {.dev = dev, .r = r, .hazards = {.mem = dev->base.mem}, .diag = d};
+    struct recorder c = {.dev = dev, .r = r, .diag = d};
     struct needs needs = {0};
 
+    r->valid = false;
+    r->touches = 0;
+    dev->recording.touched.len = 0;
+    if (!vec_room_for(dev->base.mem, &dev->recording.touched, MOST_TOUCHES + GPU_BUFFERS))
+        return diag_no_memory(d, MOST_TOUCHES * sizeof(struct gpu_touch));
     count_needs(list, count, &needs);
-    TRY(make_room(dev, r, &needs, d));
-    rlx_status s = record_all(&c, list, count);
-    vec_free(dev->base.mem, &c.hazards.touched);
-    return s;
-}
-
-/* ---- finding one ---- */
-
-static uint64_t key_of(const struct vk_device *dev, const struct command *list, size_t count)
-{
-    uint64_t h = hash_mix(dev->released, count);
-
-    for (size_t i = 0; i < count; i++)
-        h = hash_mix(h, list[i].idle ? 0 : ((const struct gpu_work *)list[i].work)->stamp);
-    return h;
-}
-
-static rlx_status find_recording(struct vk_device *dev, const struct command *list, size_t count,
-                                 struct vk_recording **out, struct diag *d)
-{
-    uint64_t key = key_of(dev, list, count);
-
-    for (struct vk_recording *r = dev->recordings; r; r = r->next)
-        if (r->list == list && r->key == key) {
-            *out = r;
-            return RLX_OK;
-        }
-    struct vk_recording *r = mem_alloc(dev->base.mem, sizeof *r);
-    if (!r)
-        return diag_no_memory(d, sizeof *r);
-    rlx_status s = record(dev, list, count, r, d);
-    if (s != RLX_OK) {
-        drop_recording(dev, r);
-        return s;
-    }
-    r->list = list;
-    r->key = key;
-    r->next = dev->recordings;
-    dev->recordings = r;
-    *out = r;
+    TRY(make_room(dev, r, &needs, count, d));
+    TRY(record_all(&c, list, count));
+    r->valid = true;
     return RLX_OK;
 }
 
-/* ---- running ---- */
+/* ---- what it left ---- */
 
-static rlx_status submit_commands(struct vk_device *dev, VkCommandBuffer commands, uint64_t ticket,
-                                  struct diag *d)
+bool vk_read_times(struct vk_device *dev, const struct vk_recording *r, size_t i, uint64_t out[2])
 {
-    const VkTimelineSemaphoreSubmitInfo values = {
-        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &ticket};
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .pNext = &values,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &commands,
-                               .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &dev->timeline};
+    double period = (double)dev->properties.limits.timestampPeriod;
+    uint64_t mask =
+        dev->timestamp_bits < 64 ? (UINT64_C(1) << dev->timestamp_bits) - 1 : UINT64_MAX;
 
-    VK_TRY(dev->vk.QueueSubmit(dev->queue, 1, &info, VK_NULL_HANDLE), d);
-    return RLX_OK;
+    if (dev->vk.GetQueryPoolResults(dev->device, r->times, (uint32_t)(2 * i), 2, 2 * sizeof *out,
+                                    out, sizeof *out, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+        return false;
+    for (size_t k = 0; k < 2; k++)
+        out[k] = (uint64_t)((double)(out[k] & mask) * period);
+    return true;
 }
 
-static rlx_status submit_locked(struct vk_device *dev, const struct command *list, size_t count,
-                                uint64_t *ticket, struct diag *d)
+/* Word 0: 0, or 1 + the step; then where in the index operand, and what was there, 64 bits each. */
+void vk_read_report(struct vk_device *dev, struct vk_recording *r)
 {
-    struct vk_recording *r;
+    uint32_t word[5];
 
-    TRY(find_recording(dev, list, count, &r, d));
-    TRY(submit_commands(dev, r->commands, dev->tickets + 1, d));
-    *ticket = r->ticket = ++dev->tickets;
-    return RLX_OK;
-}
-
-rlx_status vk_submit(struct backend *b, const struct command *list, size_t count,
-                     const struct run_hooks *hooks, struct run_report *report, uint64_t *ticket,
-                     struct diag *d)
-{
-    struct vk_device *dev = vk_device_of(b);
-
-    (void)hooks;
-    report->step = -1;
-    pthread_mutex_lock(&dev->lock);
-    rlx_status s = submit_locked(dev, list, count, ticket, d);
-    pthread_mutex_unlock(&dev->lock);
-    return s;
-}
-
-rlx_status vk_poll(struct backend *b, uint64_t ticket, bool *done, struct diag *d)
-{
-    struct vk_device *dev = vk_device_of(b);
-    uint64_t value = 0;
-
-    VK_TRY(dev->vk.GetSemaphoreCounterValue(dev->device, dev->timeline, &value), d);
-    *done = value >= ticket;
-    return RLX_OK;
-}
-
-rlx_status vk_wait(struct backend *b, uint64_t ticket, struct diag *d)
-{
-    struct vk_device *dev = vk_device_of(b);
-    const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                                      .semaphoreCount = 1,
-                                      .pSemaphores = &dev->timeline,
-                                      .pValues = &ticket};
-
-    VK_TRY(dev->vk.WaitSemaphores(dev->device, &info, UINT64_MAX), d);
-    return RLX_OK;
-}
-
-/* ---- the end ---- */
-
-static void drop_where(struct vk_device *dev, const struct command *list, bool all)
-{
-    struct vk_recording **at = &dev->recordings;
-
-    while (*at) {
-        struct vk_recording *r = *at;
-        if (all || r->list == list) {
-            *at = r->next;
-            drop_recording(dev, r);
-        } else {
-            at = &r->next;
+    if (r->faults) {
+        vk_invalidate(dev, &r->fault_seen, 0, sizeof word);
+        memcpy(word, r->fault_seen.mapped, sizeof word);
+        if (word[0]) {
+            r->report->step = (int32_t)(word[0] - 1);
+            r->report->position = (int64_t)((uint64_t)word[2] << 32 | word[1]);
+            r->report->value = (int64_t)((uint64_t)word[4] << 32 | word[3]);
         }
     }
-}
-
-void vk_unload(struct backend *b, const struct command *list)
-{
-    struct vk_device *dev = vk_device_of(b);
-    struct diag quiet;
-
-    diag_init(&quiet, "unload");
-    pthread_mutex_lock(&dev->lock);
-    vk_wait(b, dev->tickets, &quiet);
-    drop_where(dev, list, false);
-    pthread_mutex_unlock(&dev->lock);
-}
-
-void vk_drop_recordings(struct vk_device *dev)
-{
-    drop_where(dev, NULL, true);
+    r->report = NULL;
 }
