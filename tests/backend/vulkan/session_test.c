@@ -1,0 +1,251 @@
+/* session_test.c: sessions on a Vulkan device: the CPU's results, runs in flight, nothing allocated
+ * while they go on, profiles, and errors that leave everything to be freed. */
+#include <math.h>
+
+#include "../../api/sized.h"
+#include "base/mem.h"
+
+static const char rows[] = "dim n <= 9 dim m <= 300 graph (input %x: f32[n,m])"
+                           " { %y = softmax %x axis=1 %z = transpose %y perm=[1,0]"
+                           " %u = softmax %z axis=1 return %y, %u }";
+
+struct gpu_place {
+    struct test_alloc count;
+    rlx_allocator mem;
+    struct place p;
+};
+
+/* false: there is no Vulkan here, and the test is skipped. */
+static bool open_gpu(struct test *t, struct gpu_place *g, const rlx_flag *flag, size_t count)
+{
+    rlx_flag flags[6] = {{"GPU_CACHE", "0"}};
+
+    for (size_t i = 0; i < count; i++)
+        flags[1 + i] = flag[i];
+    *g = (struct gpu_place){0};
+    g->mem = test_allocator(&g->count);
+    const rlx_context_desc desc = {.allocator = &g->mem, .flags = flags, .flag_count = count + 1};
+    if (!expect_ok(t, rlx_context_create(RLX_VERSION, &desc, &g->p.ctx, &g->p.err)))
+        return false;
+    rlx_status s = rlx_device_open(g->p.ctx, rlx_cstr("vulkan"), &g->p.dev, &g->p.err);
+    if (s == RLX_OK)
+        return true;
+    place_close(&g->p);
+    if (s == RLX_ERROR_NO_DEVICE)
+        test_skip(t, "no Vulkan device: %s", g->p.err.message);
+    else
+        expect_ok(t, s);
+    return false;
+}
+
+static void close_gpu(struct test *t, struct gpu_place *g)
+{
+    place_close(&g->p);
+    expect_no_leak(t, &g->count);
+}
+
+static bool build(struct test *t, struct gpu_place *g, const char *graph)
+{
+    return expect_ok(t, place_build(&g->p, graph, NULL)) || fail(t, "%s", g->p.err.message);
+}
+
+/* ---- the same results ---- */
+
+static void compare(struct test *t, const struct sized *a, const struct sized *b)
+{
+    if (!expect_status(t, a->status, RLX_OK) || !expect_status(t, b->status, RLX_OK))
+        return;
+    for (size_t k = 0; k < a->outputs; k++)
+        expect_close(t, a->y[k], b->y[k], sized_count(&a->shape[k]), 1e-5, 1e-6);
+}
+
+/* Any sizes, in all ways to reach memory; after the first run nothing is allocated. */
+static void check_sizes(struct test *t, const rlx_flag *flags, size_t count)
+{
+    static struct sized a, b;
+    struct gpu_place g;
+    struct place cpu;
+
+    if (!open_gpu(t, &g, flags, count))
+        return;
+    bool both = build(t, &g, rows) && place_open(t, &cpu, "cpu", NULL) &&
+                expect_ok(t, place_build(&cpu, rows, NULL));
+    for (int64_t i = 0; both && i < 24; i++) {
+        const rlx_dim_size dims[] = {{"n", i * 5 % 10}, {"m", 1 + i * 7 % 13}};
+        a.calls = &g.count.calls;
+        sized_run(&g.p, dims, 2, &a);
+        sized_run(&cpu, dims, 2, &b);
+        compare(t, &a, &b);
+        expect(t, i == 0 || a.asked == 0);
+    }
+    if (both)
+        place_close(&cpu);
+    close_gpu(t, &g);
+}
+
+TEST(vulkan_session, results_at_any_size)
+{
+    static const rlx_flag flags[][2] = {{{"GPU_MEMORY", "mapped"}},
+                                        {{"GPU_MEMORY", "bar"}, {"GPU_FULLBARRIER", "1"}},
+                                        {{"GPU_MEMORY", "staging"}, {"GPU_NOCACHE", "1"}},
+                                        {{"GPU_MAX_GROUPS", "20"}}};
+    static const size_t count[] = {1, 2, 2, 1};
+
+    for (size_t i = 0; i < 4; i++) {
+        test_note(t, "flags %zu", i);
+        check_sizes(t, flags[i], count[i]);
+    }
+}
+
+/* ---- in flight ---- */
+
+TEST(vulkan_session, runs_in_flight)
+{
+    enum { RUNS = 6, COUNT = 64 };
+    static float x[RUNS][COUNT], y[RUNS][COUNT], z[RUNS][COUNT];
+
+    for (int staged = 0; staged < 2; staged++) {
+        const rlx_flag flag = {"GPU_MEMORY", "staging"};
+        struct gpu_place g;
+        if (!open_gpu(t, &g, &flag, (size_t)staged))
+            return;
+        if (build(t, &g, "graph (input %x: f32[4,16]) { %y = softmax %x axis=1 return %y }")) {
+            for (int k = 0; k < 2; k++) /* one by one, then two at a time */
+                for (size_t i = 0; i < RUNS; i += 1 + (size_t)k) {
+                    uint64_t ticket[2];
+                    for (size_t n = 0; n <= (size_t)k; n++) {
+                        sized_fill(x[i + n], COUNT, i + n, false);
+                        rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {4, 16}, x[i + n], sizeof x[0]}};
+                        expect_ok(t, rlx_session_submit(g.p.session,
+                                                        &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0},
+                                                        &ticket[n], &g.p.err));
+                        memset(x[i + n], 0x7f, sizeof x[0]); /* it was taken */
+                    }
+                    for (size_t n = 0; n <= (size_t)k; n++) {
+                        rlx_binding out = {"out0",
+                                           {.dtype = RLX_DTYPE_f32,
+                                            .data = k ? z[i + n] : y[i + n],
+                                            .bytes = sizeof y[0]}};
+                        expect_ok(
+                            t, rlx_session_wait(g.p.session, ticket[n],
+                                                &(rlx_run_desc){.outputs = &out, .output_count = 1},
+                                                &g.p.err));
+                    }
+                }
+            expect_bytes(t, z, y, sizeof y);
+            expect(t, y[0][0] > 0 && y[0][0] < 1);
+        }
+        close_gpu(t, &g);
+    }
+}
+
+/* ---- profiles ---- */
+
+struct profile {
+    size_t events;
+    uint64_t last;
+    bool ordered;
+};
+
+static void note_event(void *user, const rlx_profile_event *e)
+{
+    struct profile *p = user;
+
+    p->ordered &= e->start_ns >= p->last && e->start_ns > 0;
+    p->last = e->start_ns;
+    p->events++;
+}
+
+TEST(vulkan_session, profiles_have_a_time_for_each_step)
+{
+    static struct sized r;
+    const rlx_dim_size dims[] = {{"n", 5}, {"m", 200}};
+    struct profile p = {.ordered = true};
+    struct gpu_place g;
+
+    if (!open_gpu(t, &g, NULL, 0))
+        return;
+    if (build(t, &g, rows)) {
+        rlx_session_set_profile(g.p.session, note_event, &p);
+        sized_run(&g.p, dims, 2, &r);
+        expect_ok(t, r.status);
+        expect_eq_u64(t, p.events, 3);
+        expect(t, p.ordered);
+    }
+    close_gpu(t, &g);
+}
+
+/* ---- what can go wrong ---- */
+
+/* The second run meets a lost device; a new one gives the results again. */
+TEST(vulkan_session, a_lost_device_is_reported)
+{
+    static struct sized r, again;
+    const rlx_flag flag = {"GPU_LOSE_AFTER", "1"};
+    const rlx_dim_size dims[] = {{"n", 5}, {"m", 20}};
+    struct gpu_place g;
+
+    if (!open_gpu(t, &g, &flag, 1))
+        return;
+    if (build(t, &g, rows)) {
+        sized_run(&g.p, dims, 2, &r);
+        expect_ok(t, r.status);
+        for (int i = 0; i < 2; i++) {
+            sized_run(&g.p, dims, 2, &again);
+            expect_status(t, again.status, RLX_ERROR_DEVICE_LOST);
+        }
+        expect_contains(t, g.p.err.message, "lost");
+        expect_status(t, place_build(&g.p, rows, NULL), RLX_ERROR_DEVICE_LOST);
+        place_drop(&g.p);
+        rlx_device_close(g.p.dev);
+        expect_ok(t, rlx_device_open(g.p.ctx, rlx_cstr("vulkan"), &g.p.dev, &g.p.err));
+        if (build(t, &g, rows)) {
+            sized_run(&g.p, dims, 2, &again);
+            sized_same(t, &again, &r);
+        }
+    }
+    close_gpu(t, &g);
+}
+
+TEST(vulkan_session, no_memory_is_reported)
+{
+    static struct sized r;
+    const rlx_flag flag = {"GPU_MAX_MEMORY", "20000"};
+    const rlx_dim_size dims[] = {{"n", 2}, {"m", 20}};
+    struct gpu_place g;
+
+    if (!open_gpu(t, &g, &flag, 1))
+        return;
+    if (expect_ok(t, place_build(&g.p, rows, NULL))) { /* bounds of 9 x 300 are more than that */
+        sized_run(&g.p, dims, 2, &r);
+        expect_status(t, r.status, RLX_ERROR_MEMORY);
+        expect_contains(t, g.p.err.message, "bytes");
+    }
+    build(t, &g, "graph (input %x: f32[4,8]) { %y = softmax %x axis=1 return %y }"); /* it fits */
+    close_gpu(t, &g);
+}
+
+/* Tensors that a kernel cannot see as a whole are refused, with what to do; smaller ones run. */
+TEST(vulkan_session, lowered_limits)
+{
+    const rlx_flag flag = {"GPU_MAX_BINDING", "4096"};
+    struct gpu_place g;
+
+    if (!open_gpu(t, &g, &flag, 1))
+        return;
+    expect_status(
+        t,
+        place_build(&g.p, "graph (input %x: f32[2048]) { %y = softmax %x axis=0 return %y }", NULL),
+        RLX_ERROR_LIMIT);
+    if (build(t, &g,
+              "graph (input %x: f32[16,32]) { %y = softmax %x axis=1 %z = transpose %y perm=[1,0]"
+              " %w = softmax %z axis=1 %v = transpose %w perm=[1,0] return %y, %z, %w }")) {
+        static struct sized r;
+        sized_run(&g.p, NULL, 0, &r);
+        expect_ok(t, r.status);
+        for (size_t i = 0; i < 16; i++)
+            for (size_t k = 0; k < 32; k++)
+                expect_near(t, r.y[1][k * 16 + i], r.y[0][i * 32 + k], 0);
+    }
+    close_gpu(t, &g);
+}
