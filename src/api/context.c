@@ -168,16 +168,15 @@ static rlx_status open_backend(rlx_context *ctx, rlx_str name, struct backend **
 
     if (colon)
         desc.variant = (rlx_str){colon + 1, name.len - kind.len - 1};
-    list_backends(known, sizeof known);
-    if (!ops)
-        return diag_fail(d, RLX_ERROR_NO_DEVICE, "there is no device \"%.*s\"; known kinds: %s",
-                         STR_ARG(name), known);
     diag_init(&own, "device");
-    rlx_status s = ops->open(&desc, out, &own);
-    if (s == RLX_ERROR_NO_DEVICE)
-        return diag_fail(d, s, "there is no device \"%.*s\" (%s); known kinds: %s", STR_ARG(name),
-                         own.first.message, known);
-    return s == RLX_OK ? s : diag_again(d, &own.first, s);
+    rlx_status s = ops ? ops->open(&desc, out, &own) : RLX_ERROR_NO_DEVICE;
+    if (s == RLX_OK)
+        return RLX_OK;
+    if (s != RLX_ERROR_NO_DEVICE)
+        return diag_again(d, &own.first, s);
+    list_backends(known, sizeof known);
+    return diag_fail(d, s, "there is no device \"%.*s\"%s%s; known kinds: %s", STR_ARG(name),
+                     ops ? ": " : "", ops ? own.first.message : "", known);
 }
 
 static rlx_status open_new(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)
