@@ -332,6 +332,40 @@ static void move_matrix(struct kc_checker *c, const struct kc_tree *t, bool load
         kc_store(c, &m, kc_of(m.type, made), t->at);
 }
 
+/* coop_load_tile(m, place, shape, corner, turned, inside): what lies outside of the shape is zero;
+ * nothing does where inside is true. coop_store_tile(m, place, shape, corner, inside). */
+static void move_tile(struct kc_checker *c, const struct kc_tree *t, bool load)
+{
+    const struct kir_type shape_type = {.scalar = KIR_U32, .lanes = 3};
+    const struct kir_type corner_type = {.scalar = KIR_U32, .lanes = 2}, none = {0};
+    struct kc_place m, p;
+    bool turned = false, inside = false;
+
+    if (!need_args(c, t, load ? 6 : 5) || !kc_check_place(c, t->arg[0], &m) ||
+        !kc_check_place(c, t->arg[1], &p))
+        return;
+    kir_value shape = kc_id_as(c, kc_check_expr(c, t->arg[2]), shape_type, t->arg[2]->at);
+    kir_value corner = kc_id_as(c, kc_check_expr(c, t->arg[3]), corner_type, t->arg[3]->at);
+    for (uint32_t i = 4; i < t->args && !kc_bad(c); i++) {
+        struct kc_value flag = kc_check_expr(c, t->arg[i]);
+        if (!kc_bad(c) && !kc_as_bool(&flag, i == t->args - 1 ? &inside : &turned))
+            kc_error(c, t->arg[i]->at, "true or false is expected");
+    }
+    if (!m.type.use || p.at == KIR_NONE || !p.buffer)
+        kc_error(c, t->at, "a matrix and an element of a buffer are expected");
+    if (!c->features->coop_group)
+        kc_error(c, t->at, "the device has no tiles of cooperative matrices");
+    kir_value whole = load ? KIR_NONE : kc_load(c, &m).id;
+    kir_value made =
+        kc_emit(c, load ? KIR_COOP_LOAD_TILE : KIR_COOP_STORE_TILE, load ? m.type : none, p.at,
+                shape, corner, p.index | KIR_IN_BUFFER | (inside ? KIR_INSIDE : 0));
+    if (kc_bad(c))
+        return;
+    c->out->instr[made].d = load ? turned : whole;
+    if (load)
+        kc_store(c, &m, kc_of(m.type, made), t->at);
+}
+
 static struct kc_value multiply(struct kc_checker *c, const struct kc_tree *t)
 {
     struct kc_value v[3];
@@ -351,6 +385,10 @@ static bool matrices(struct kc_checker *c, const struct kc_tree *t, struct kc_va
 {
     if (str_eq(t->name, STR("coop_load")) || str_eq(t->name, STR("coop_store"))) {
         move_matrix(c, t, str_eq(t->name, STR("coop_load")));
+        return true;
+    }
+    if (str_eq(t->name, STR("coop_load_tile")) || str_eq(t->name, STR("coop_store_tile"))) {
+        move_tile(c, t, str_eq(t->name, STR("coop_load_tile")));
         return true;
     }
     if (!str_eq(t->name, STR("coop_muladd")))

@@ -99,7 +99,8 @@ static struct kir_type built_type(struct kc_checker *c, const struct kc_type_tre
     type.cols = (uint16_t)kc_check_size(c, t->arg[2], 1, 1024);
     type.group = t->args == 4;
     c->out->uses_coop = true;
-    if (!c->features->coop || (type.group && !c->features->coop_group))
+    if (!c->features->coop || (type.group && !c->features->coop_group) ||
+        (type.scalar == KIR_BF16 && !c->features->coop_bf16))
         kc_error(c, t->at, "the device has no such cooperative matrices");
     return type;
 }

@@ -41,12 +41,31 @@ static spirv_id scalar_type(struct emit *e, enum kir_scalar scalar)
     }
 }
 
+/* A bf16 is a number in matrices only; elsewhere it is its bits. */
+static spirv_id matrix_element(struct emit *e, enum kir_scalar scalar)
+{
+    const uint32_t key[4] = {16, 1, 0, 0};
+    struct spirv *s = &e->s;
+
+    if (scalar != KIR_BF16)
+        return scalar_type(e, scalar);
+    for (size_t i = 0; i < s->knowns; i++)
+        if (s->known[i].op == OP_TYPE_FLOAT && s->known[i].part[0] == 16 && s->known[i].part[1])
+            return s->known[i].id;
+    spirv_capability(s, CAP_BFLOAT16, "SPV_KHR_bfloat16");
+    spirv_capability(s, CAP_BFLOAT16_COOP, NULL);
+    spirv_id id = spirv_new(s);
+    SPIRV(s, SPIRV_GLOBALS, OP_TYPE_FLOAT, id, 16, 0);
+    spirv_remember(s, OP_TYPE_FLOAT, key, id);
+    return id;
+}
+
 static spirv_id matrix_type(struct emit *e, struct kir_type t)
 {
     static const uint32_t uses[] = {0, 0, 1, 2};
     struct spirv *s = &e->s;
     const uint32_t key[4] = {t.scalar, (uint32_t)t.rows << 16 | t.cols, t.use, t.group};
-    spirv_id element = scalar_type(e, (enum kir_scalar)t.scalar);
+    spirv_id element = matrix_element(e, (enum kir_scalar)t.scalar);
     spirv_id scope = spirv_word(s, t.group ? SCOPE_GROUP : SCOPE_SUBGROUP);
 
     for (size_t i = 0; i < s->knowns; i++)
@@ -209,6 +228,16 @@ static void matrix_store(struct emit *e, const struct kir_instr *n)
           e->value[n->b]);
 }
 
+static void tile_store(struct emit *e, const struct kir_instr *n)
+{
+    struct kir_type t = emit_type_of(e, n->d);
+    spirv_id layout = emit_tile(e, n, t.rows, t.cols);
+    enum spirv_storage storage;
+
+    SPIRV(&e->s, SPIRV_CODE, OP_COOP_STORE_TENSOR,
+          emit_element(e, n->imm & UINT32_MAX, n->a, &storage), e->value[n->d], layout, 0, 0);
+}
+
 static void instruction(struct emit *e, uint32_t i)
 {
     const struct kir_instr *n = &e->k->instr[i];
@@ -229,6 +258,7 @@ static void instruction(struct emit *e, uint32_t i)
         barrier(e, n);
         break;
     case KIR_COOP_STORE: matrix_store(e, n); break;
+    case KIR_COOP_STORE_TILE: tile_store(e, n); break;
     default:
         e->value[i] = n->op >= KIR_ATOMIC_ADD && n->op <= KIR_ATOMIC_CAS ? emit_atomic(e, n)
                                                                          : emit_math(e, n);

@@ -49,6 +49,8 @@ spirv_id emit_atomic(struct emit *e, const struct kir_instr *n);
 spirv_id emit_element(struct emit *e, uint64_t imm, kir_value index, enum spirv_storage *storage);
 
 /* ---- emit_spirv_math.c ---- */
+/* Where a tile of rows x cols lies in a matrix in memory. */
+spirv_id emit_tile(struct emit *e, const struct kir_instr *n, uint32_t rows, uint32_t cols);
 spirv_id emit_math(struct emit *e, const struct kir_instr *n); /* everything that is a value */
 
 #endif

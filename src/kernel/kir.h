@@ -73,6 +73,7 @@ enum kir_builtin {
 typedef uint32_t kir_value;
 #define KIR_NONE UINT32_MAX
 #define KIR_IN_BUFFER (UINT32_C(1) << 31)
+#define KIR_INSIDE (UINT64_C(1) << 32) /* of a tile: nothing of it lies outside */
 
 struct kir_instr {
     uint16_t op;

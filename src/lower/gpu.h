@@ -188,9 +188,6 @@ void gpu_groups(struct gpu_call *c, uint64_t count);
 /* Enough groups for that many invocations. */
 void gpu_invocations(struct gpu_call *c, uint64_t count, uint32_t group);
 
-/* Bytes from one place to another; as many as `to` has. They do not overlap. */
-void gpu_copy(struct gpu_call *c, struct gpu_arg to, struct gpu_arg from);
-
 /* Refuse: UNSUPPORTED or another status, in the words of the message. */
 void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

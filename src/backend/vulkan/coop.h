@@ -40,7 +40,16 @@ typedef struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
 } VkPhysicalDeviceCooperativeMatrix2FeaturesNV;
 #endif
 
+#ifndef VK_KHR_shader_bfloat16
+typedef struct VkPhysicalDeviceShaderBfloat16FeaturesKHR {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 shaderBFloat16Type, shaderBFloat16DotProduct, shaderBFloat16CooperativeMatrix;
+} VkPhysicalDeviceShaderBfloat16FeaturesKHR;
+#endif
+
 enum {
+    BFLOAT16_FEATURES = 1000141000,
     COOP_FEATURES = 1000506000,
     COOP_PROPERTIES = 1000506001,
     COOP2_FEATURES = 1000593000,

@@ -49,6 +49,7 @@ static void link_chain(const struct vk_device *dev, const struct extensions *e,
     f->size_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
     f->coop.sType = (VkStructureType)COOP_FEATURES;
     f->coop2.sType = (VkStructureType)COOP2_FEATURES;
+    f->bfloat16.sType = (VkStructureType)BFLOAT16_FEATURES;
     append(f, &f->v11);
     append(f, &f->v12);
     if (dev->api >= VK_API_VERSION_1_3) {
@@ -65,6 +66,8 @@ static void link_chain(const struct vk_device *dev, const struct extensions *e,
             append(f, &f->coop);
         if (has(e, "VK_NV_cooperative_matrix2"))
             append(f, &f->coop2);
+        if (has(e, "VK_KHR_shader_bfloat16"))
+            append(f, &f->bfloat16);
     }
 }
 
@@ -75,7 +78,10 @@ static void keep_used(const struct vk_device *dev, const struct extensions *e,
     const struct vk_features all = *f;
     bool coop = all.coop.cooperativeMatrix && all.v12.vulkanMemoryModel;
     bool coop2 = coop && all.coop2.cooperativeMatrixWorkgroupScope &&
-                 all.coop2.cooperativeMatrixFlexibleDimensions;
+                 all.coop2.cooperativeMatrixFlexibleDimensions &&
+                 all.coop2.cooperativeMatrixTensorAddressing;
+    bool bf16 = coop && all.bfloat16.shaderBFloat16Type &&
+                all.bfloat16.shaderBFloat16CooperativeMatrix;
 
     *f = (struct vk_features){0};
     link_chain(dev, e, f);
@@ -96,6 +102,9 @@ static void keep_used(const struct vk_device *dev, const struct extensions *e,
     f->coop.cooperativeMatrix = coop;
     f->coop2.cooperativeMatrixWorkgroupScope = coop2;
     f->coop2.cooperativeMatrixFlexibleDimensions = coop2;
+    f->coop2.cooperativeMatrixTensorAddressing = coop2;
+    f->bfloat16.shaderBFloat16Type = bf16;
+    f->bfloat16.shaderBFloat16CooperativeMatrix = bf16;
     if (all.dot.shaderIntegerDotProduct)
         want(f, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     if (all.size_control.subgroupSizeControl)
@@ -104,6 +113,8 @@ static void keep_used(const struct vk_device *dev, const struct extensions *e,
         want(f, "VK_KHR_cooperative_matrix");
     if (coop2)
         want(f, "VK_NV_cooperative_matrix2");
+    if (bf16)
+        want(f, "VK_KHR_shader_bfloat16");
 }
 
 /* ---- what follows from it ---- */
@@ -219,9 +230,8 @@ void vk_find_features(struct vk_device *dev, struct vk_features *out)
         .fma = p.v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE,
         .dot8 = out->v13.shaderIntegerDotProduct || out->dot.shaderIntegerDotProduct,
         .coop = coop,
-        .coop_group = coop && out->coop2.cooperativeMatrixWorkgroupScope &&
-                      out->coop2.cooperativeMatrixFlexibleDimensions &&
-                      out->coop2.cooperativeMatrixTensorAddressing,
+        .coop_group = coop && out->coop2.cooperativeMatrixWorkgroupScope,
+        .coop_bf16 = coop && out->bfloat16.shaderBFloat16CooperativeMatrix,
         .storage16 = out->v11.storageBuffer16BitAccess && out->core.features.shaderInt16,
         .storage8 = out->v12.storageBuffer8BitAccess && out->v12.shaderInt8,
         .max_group = l->maxComputeWorkGroupInvocations,

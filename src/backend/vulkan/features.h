@@ -13,6 +13,7 @@ struct vk_features {
     VkPhysicalDeviceSubgroupSizeControlFeatures size_control;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR coop;
     VkPhysicalDeviceCooperativeMatrix2FeaturesNV coop2;
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
     const char *extension[8];
     uint32_t extensions;
 };

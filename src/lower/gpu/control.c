@@ -1,6 +1,7 @@
 /* control.c: loops and scans as launches of their bodies, one round after the other.
  *
  * Values move between rounds by copies, as sub-programs keep their inputs in slots of their own. */
+#include "lower/gpu/move.h"
 #include "lower/gpu/sub_program.h"
 
 /* Memory for whichever of the sub-programs needs more; they never run at the same time. */
@@ -16,6 +17,12 @@ static struct gpu_arg sub_memory(struct gpu_call *c)
         most = gpu_sub_bytes(p) > most ? gpu_sub_bytes(p) : most;
     }
     return gpu_temp(c, most);
+}
+
+/* All bytes of `to`. */
+static void copy(struct gpu_call *c, struct gpu_arg to, struct gpu_arg from)
+{
+    gpu_copy(c, gpu_part(from, 0, to.bytes), to, RLX_DTYPE_u8);
 }
 
 static struct gpu_arg slice(struct gpu_arg a, int64_t row, uint64_t bytes)
@@ -59,10 +66,10 @@ static void while_round(struct gpu_call *c, struct gpu_arg memory, struct gpu_ar
     struct gpu_sub_program *cond = c->work->control->sub[0], *body = c->work->control->sub[1];
 
     for (int32_t i = 0; i < c->in_count; i++)
-        gpu_copy(c, gpu_sub_in(c, cond, memory, (size_t)i), carried[i]);
+        copy(c, gpu_sub_in(c, cond, memory, (size_t)i), carried[i]);
     check_condition(c, cond, memory, active);
     for (int32_t i = 0; i < c->in_count; i++)
-        gpu_copy(c, gpu_sub_in(c, body, memory, (size_t)i), carried[i]);
+        copy(c, gpu_sub_in(c, body, memory, (size_t)i), carried[i]);
     gpu_sub_run(c, body, memory);
     for (int32_t i = 0; i < c->in_count; i++)
         keep_if_active(c, gpu_sub_out(c, body, memory, (size_t)i), active, carried[i]);
@@ -80,14 +87,14 @@ void gpu_lower_while(struct gpu_call *c)
     }
     for (int32_t i = 0; i < c->in_count; i++) {
         carried[i] = gpu_temp(c, gpu_in(c, i).bytes);
-        gpu_copy(c, carried[i], gpu_in(c, i));
+        copy(c, carried[i], gpu_in(c, i));
     }
     gpu_kernel(c, "control", "start");
     gpu_bind(c, active);
     gpu_groups(c, 1);
     for (int64_t t = 0; t < rounds && c->status == RLX_OK; t++)
         while_round(c, memory, active, carried);
-    gpu_copy(c, gpu_out(c), carried[c->attr->while_.result]);
+    copy(c, gpu_out(c), carried[c->attr->while_.result]);
 }
 
 /* ---- scan ---- */
@@ -107,7 +114,7 @@ static void feed_slices(struct gpu_call *c, const struct gpu_sub_program *p, str
 {
     for (int64_t j = 0; j < count; j++) {
         struct gpu_arg to = gpu_sub_in(c, p, memory, first_in + (size_t)j);
-        gpu_copy(c, to, slice(gpu_in(c, first_operand + (int32_t)j), t, to.bytes));
+        copy(c, to, slice(gpu_in(c, first_operand + (int32_t)j), t, to.bytes));
     }
 }
 
@@ -118,21 +125,21 @@ void gpu_lower_scan(struct gpu_call *c)
     struct gpu_arg memory = sub_memory(c), carry = gpu_temp(c, gpu_in(c, 0).bytes);
     int64_t rows = a->save_trajectory ? c->out->dim[0] : 0;
 
-    gpu_copy(c, carry, gpu_in(c, 0));
+    copy(c, carry, gpu_in(c, 0));
     for (int64_t i = 0; i < a->num_bcast; i++)
-        gpu_copy(c, gpu_sub_in(c, body, memory, 1 + (size_t)i), gpu_in(c, 1 + (int32_t)i));
+        copy(c, gpu_sub_in(c, body, memory, 1 + (size_t)i), gpu_in(c, 1 + (int32_t)i));
     for (int64_t t = 0; t < a->length && c->status == RLX_OK; t++) {
-        gpu_copy(c, gpu_sub_in(c, body, memory, 0), carry);
+        copy(c, gpu_sub_in(c, body, memory, 0), carry);
         feed_slices(c, body, memory, 1 + (size_t)a->num_bcast, 1 + (int32_t)a->num_bcast,
                     a->num_xs, t);
         gpu_sub_run(c, body, memory);
-        gpu_copy(c, carry, gpu_sub_out(c, body, memory, 0));
+        copy(c, carry, gpu_sub_out(c, body, memory, 0));
         int64_t row = rows ? row_of_step(t, rows, a->length) : -1;
         if (row >= 0)
-            gpu_copy(c, slice(gpu_out(c), row, carry.bytes), carry);
+            copy(c, slice(gpu_out(c), row, carry.bytes), carry);
     }
     if (!a->save_trajectory)
-        gpu_copy(c, gpu_out(c), carry);
+        copy(c, gpu_out(c), carry);
 }
 
 /* ---- scan backward ---- */
@@ -157,14 +164,6 @@ static void add_into(struct gpu_call *c, struct gpu_arg to, struct gpu_arg from)
     gpu_invocations(c, gpu_count(&c->in[0]), GPU_GROUP);
 }
 
-static void set_zero(struct gpu_call *c, struct gpu_arg to)
-{
-    gpu_kernel(c, "control", "zero");
-    gpu_bind(c, to);
-    gpu_u32(c, to.bytes);
-    gpu_invocations(c, to.bytes, GPU_GROUP);
-}
-
 /* The carry before step t: from the start, from the trajectory, or computed again from the nearest
  * row before it. */
 static void restore_carry(struct gpu_call *c, const struct way_back *b, int64_t t)
@@ -173,12 +172,12 @@ static void restore_carry(struct gpu_call *c, const struct way_back *b, int64_t 
 
     while (from > 0 && (row = row_of_step(from - 1, c->in[1].dim[0], b->length)) < 0)
         from--;
-    gpu_copy(c, b->carry, from == 0 ? gpu_in(c, 0) : slice(gpu_in(c, 1), row, b->bytes));
+    copy(c, b->carry, from == 0 ? gpu_in(c, 0) : slice(gpu_in(c, 1), row, b->bytes));
     for (; from < t && c->status == RLX_OK; from++) {
-        gpu_copy(c, gpu_sub_in(c, b->body, b->memory, 0), b->carry);
+        copy(c, gpu_sub_in(c, b->body, b->memory, 0), b->carry);
         feed_slices(c, b->body, b->memory, 1, 3, b->xs, from);
         gpu_sub_run(c, b->body, b->memory);
-        gpu_copy(c, b->carry, gpu_sub_out(c, b->body, b->memory, 0));
+        copy(c, b->carry, gpu_sub_out(c, b->body, b->memory, 0));
     }
 }
 
@@ -190,14 +189,14 @@ static void step_back(struct gpu_call *c, const struct way_back *b, int64_t t)
     if (row >= 0)
         add_into(c, b->gradient, slice(gpu_in(c, 2), row, b->bytes));
     restore_carry(c, b, t);
-    gpu_copy(c, gpu_sub_in(c, b->vjp, b->memory, 0), b->carry);
+    copy(c, gpu_sub_in(c, b->vjp, b->memory, 0), b->carry);
     feed_slices(c, b->vjp, b->memory, 1, 3, b->xs, t);
-    gpu_copy(c, gpu_sub_in(c, b->vjp, b->memory, 1 + (size_t)b->xs), b->gradient);
+    copy(c, gpu_sub_in(c, b->vjp, b->memory, 1 + (size_t)b->xs), b->gradient);
     gpu_sub_run(c, b->vjp, b->memory);
-    gpu_copy(c, b->gradient, gpu_sub_out(c, b->vjp, b->memory, 0));
+    copy(c, b->gradient, gpu_sub_out(c, b->vjp, b->memory, 0));
     if (c->op == RLX_OP_scan_backward_xs) {
         struct gpu_arg dx = gpu_sub_out(c, b->vjp, b->memory, 1 + (size_t)a->xs_idx);
-        gpu_copy(c, slice(gpu_out(c), t, dx.bytes), dx);
+        copy(c, slice(gpu_out(c), t, dx.bytes), dx);
     }
 }
 
@@ -214,11 +213,11 @@ void gpu_lower_scan_backward(struct gpu_call *c)
     b.gradient = gpu_temp(c, b.bytes);
     b.carry = gpu_temp(c, b.bytes);
     if (a->save_trajectory)
-        set_zero(c, b.gradient);
+        gpu_zero(c, b.gradient, RLX_DTYPE_u8);
     else
-        gpu_copy(c, b.gradient, gpu_in(c, 2));
+        copy(c, b.gradient, gpu_in(c, 2));
     for (int64_t t = b.length - 1; t >= 0 && c->status == RLX_OK; t--)
         step_back(c, &b, t);
     if (c->op == RLX_OP_scan_backward)
-        gpu_copy(c, gpu_out(c), b.gradient);
+        copy(c, gpu_out(c), b.gradient);
 }

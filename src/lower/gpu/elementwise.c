@@ -56,18 +56,6 @@ void gpu_lower_where(struct gpu_call *c)
     lower_step(c);
 }
 
-void gpu_lower_stop_gradient(struct gpu_call *c)
-{
-    struct ir_type raw = *c->out;
-    struct ew e;
-
-    raw.dtype = ew_raw(raw.dtype);
-    ew_begin(&e, c, &raw);
-    struct ew_value x = ew_input(&e, gpu_in(c, 0), &raw);
-    ew_store(&e, gpu_out(c), raw.dtype, x.name);
-    ew_end(&e);
-}
-
 /* ---- clamp ---- */
 
 /* A bound as an element of the dtype: cut to whole numbers that integers hold. */

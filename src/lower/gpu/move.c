@@ -261,19 +261,6 @@ void gpu_lower_same(struct gpu_call *c)
         gpu_copy(c, gpu_in(c, 0), gpu_out(c), c->out->dtype);
 }
 
-void gpu_copy(struct gpu_call *c, struct gpu_arg to, struct gpu_arg from)
-{
-    uint64_t bits = to.bytes | to.offset | from.offset, width = bits & -bits;
-
-    width = width > 4 || width == 0 ? 4 : width;
-    gpu_kernel(c, "move", "copy");
-    gpu_name(c, "W", width == 4 ? "u32" : width == 2 ? "u16" : "u8");
-    gpu_bind(c, gpu_part(from, 0, to.bytes));
-    gpu_bind(c, to);
-    gpu_u32(c, to.bytes / width);
-    gpu_invocations(c, to.bytes / width, GPU_GROUP);
-}
-
 void gpu_lower_expand(struct gpu_call *c)
 {
     int32_t new_axes = c->out->rank - c->in[0].rank;
