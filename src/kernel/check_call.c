@@ -50,12 +50,9 @@ static struct kc_value conversion(struct kc_checker *c, const struct kc_tree *t,
     struct kc_value v = kc_check_expr(c, t->arg[0]);
     if (!type.use)
         return kc_convert(c, v, type, t->at);
-    if (v.type.use) { /* other elements, the same matrix */
-        if (v.type.use != type.use || v.type.rows != type.rows || v.type.cols != type.cols ||
-            v.type.group != type.group)
-            kc_error(c, t->at, "only the type of a matrix's elements can be converted");
+    if (v.type.use == KIR_MATRIX_ACC && type.use == KIR_MATRIX_ACC && v.type.rows == type.rows &&
+        v.type.cols == type.cols && v.type.group == type.group)
         return kc_of(type, kc_emit(c, KIR_CONVERT, type, v.id, KIR_NONE, KIR_NONE, 0));
-    }
     kir_value id = kc_id_as(c, v, kir_scalar_type((enum kir_scalar)type.scalar), t->at);
     return kc_of(type, kc_emit(c, KIR_COOP_FILL, type, id, KIR_NONE, KIR_NONE, 0));
 }

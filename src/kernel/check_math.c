@@ -219,7 +219,8 @@ struct kc_value kc_binary(struct kc_checker *c, const char *op, struct kc_value 
     if (kc_bad(c))
         return a;
     enum kir_scalar s = (enum kir_scalar)t.scalar;
-    if (!takes(o, s) || kc_is_narrow(c, s) || t.count || t.use ||
+    bool matrix = t.use && (t.use != KIR_MATRIX_ACC || o->kind != ARITHMETIC);
+    if (!takes(o, s) || kc_is_narrow(c, s) || t.count || matrix ||
         (o->kind == COMPARE && t.lanes > 1)) {
         kc_type_text(t, text);
         kc_error(c, at, "%s does not take %s", op, text);

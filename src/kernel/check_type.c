@@ -113,8 +113,8 @@ struct kir_type kc_resolve_type(struct kc_checker *c, const struct kc_type_tree 
         return type;
     if (t->array) {
         type = kc_resolve_type(c, t->element);
-        if (!kc_bad(c) && (type.count || type.use))
-            kc_error(c, t->at, "an array holds scalars or vectors");
+        if (!kc_bad(c) && (type.count || (type.use && t->open)))
+            kc_error(c, t->at, "an array holds scalars or vectors, or matrices in a variable");
         if (!t->open)
             type.count = (uint32_t)kc_check_size(c, t->count, 1, 1 << 20);
         return type;

@@ -4,7 +4,7 @@
 enum { VERSION_1_3 = 0x10300, VERSION_1_6 = 0x10600, COMPUTE = 5, LOCAL_SIZE = 17 };
 enum { MODE_NAN_PRESERVE = 4461, MODE_ROUND_EVEN = 4462 };
 enum { SCOPE_SUBGROUP = 3, SCOPE_GROUP = 2 };
-enum { ACQUIRE_RELEASE = 8, OF_BUFFERS = 0x40, OF_GROUP = 0x100 };
+enum { ACQUIRE_RELEASE = 8, OF_BUFFERS = 0x40, OF_GROUP = 0x100, SHOWN_TO_ALL = 0x6000 };
 
 /* Its values are bits in a u32. */
 static bool is_narrow(const struct emit *e, enum kir_scalar s)
@@ -41,21 +41,21 @@ static spirv_id scalar_type(struct emit *e, enum kir_scalar scalar)
     }
 }
 
-/* A bf16 is a number in matrices only; elsewhere it is its bits. */
+/* bf16 is a type only in matrices; elsewhere it is bits. */
 static spirv_id matrix_element(struct emit *e, enum kir_scalar scalar)
 {
-    const uint32_t key[4] = {16, 1, 0, 0};
     struct spirv *s = &e->s;
+    const uint32_t key[4] = {16, KIR_BF16, 0, 0};
 
     if (scalar != KIR_BF16)
         return scalar_type(e, scalar);
     for (size_t i = 0; i < s->knowns; i++)
-        if (s->known[i].op == OP_TYPE_FLOAT && s->known[i].part[0] == 16 && s->known[i].part[1])
+        if (s->known[i].op == OP_TYPE_FLOAT && s->known[i].part[1] == KIR_BF16)
             return s->known[i].id;
-    spirv_capability(s, CAP_BFLOAT16, "SPV_KHR_bfloat16");
-    spirv_capability(s, CAP_BFLOAT16_COOP, NULL);
+    spirv_capability(s, CAP_BF16, "SPV_KHR_bfloat16");
+    spirv_capability(s, CAP_COOP_BF16, NULL);
     spirv_id id = spirv_new(s);
-    SPIRV(s, SPIRV_GLOBALS, OP_TYPE_FLOAT, id, 16, 0);
+    SPIRV(s, SPIRV_GLOBALS, OP_TYPE_FLOAT, id, 16, 0 /* the encoding */);
     spirv_remember(s, OP_TYPE_FLOAT, key, id);
     return id;
 }
@@ -206,6 +206,8 @@ static void barrier(struct emit *e, const struct kir_instr *n)
     struct spirv *s = &e->s;
     uint32_t of = n->op == KIR_BUFFER_BARRIER ? OF_GROUP | OF_BUFFERS : OF_GROUP;
 
+    if (e->k->uses_coop) /* the memory model that matrices need wants it said */
+        of |= SHOWN_TO_ALL;
     SPIRV(s, SPIRV_CODE, OP_CONTROL_BARRIER, spirv_word(s, SCOPE_GROUP), spirv_word(s, SCOPE_GROUP),
           spirv_word(s, ACQUIRE_RELEASE | of));
 }
@@ -225,7 +227,7 @@ static void matrix_store(struct emit *e, const struct kir_instr *n)
     spirv_id at = emit_element(e, n->imm, n->a, &storage);
 
     SPIRV(&e->s, SPIRV_CODE, OP_COOP_STORE, at, e->value[n->c], spirv_word(&e->s, n->d),
-          e->value[n->b]);
+          e->value[n->b], emit_memory_of(e, storage));
 }
 
 static void tile_store(struct emit *e, const struct kir_instr *n)

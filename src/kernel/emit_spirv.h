@@ -45,6 +45,9 @@ void emit_store(struct emit *e, const struct kir_instr *n);
 spirv_id emit_buffer_load(struct emit *e, const struct kir_instr *n);
 void emit_buffer_store(struct emit *e, const struct kir_instr *n);
 spirv_id emit_atomic(struct emit *e, const struct kir_instr *n);
+/* How memory is accessed, as an operand: under the memory model of matrices, what the group shares
+ * is marked as such. */
+uint32_t emit_memory_of(const struct emit *e, enum spirv_storage storage);
 /* An element's pointer; imm and index as in the instruction's. */
 spirv_id emit_element(struct emit *e, uint64_t imm, kir_value index, enum spirv_storage *storage);
 

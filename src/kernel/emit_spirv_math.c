@@ -151,7 +151,9 @@ static spirv_id convert(struct emit *e, const struct kir_instr *n)
 
     if (from.scalar == KIR_BOOL)
         return of_bool(e, n);
-    if (class_of(from) == FLOAT)
+    if (to.use)
+        op = OP_F_CONVERT;
+    else if (class_of(from) == FLOAT)
         op = class_of(to) == FLOAT    ? OP_F_CONVERT
              : class_of(to) == SIGNED ? OP_CONVERT_F_TO_S
                                       : OP_CONVERT_F_TO_U;
@@ -378,7 +380,8 @@ static spirv_id matrix(struct emit *e, const struct kir_instr *n)
                           e->value[n->c]);
     default: {
         spirv_id at = emit_element(e, n->imm, n->a, &storage);
-        return SPIRV_MAKE(&e->s, OP_COOP_LOAD, type, at, spirv_word(&e->s, n->d), e->value[n->b]);
+        return SPIRV_MAKE(&e->s, OP_COOP_LOAD, type, at, spirv_word(&e->s, n->d), e->value[n->b],
+                          emit_memory_of(e, storage));
     }
     }
 }

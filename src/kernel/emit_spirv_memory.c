@@ -248,6 +248,13 @@ static spirv_id var_pointer(struct emit *e, uint32_t i, kir_value index, spirv_i
                       e->value[index]);
 }
 
+uint32_t emit_memory_of(const struct emit *e, enum spirv_storage storage)
+{
+    enum { NOTHING = 0, NOT_PRIVATE = 0x20 };
+
+    return e->k->uses_coop && storage == SPIRV_WORKGROUP ? NOT_PRIVATE : NOTHING;
+}
+
 spirv_id emit_load(struct emit *e, const struct kir_instr *n)
 {
     spirv_id type = emit_type(e, n->type);
@@ -256,6 +263,8 @@ spirv_id emit_load(struct emit *e, const struct kir_instr *n)
     if (e->k->var[n->imm].atomic)
         return SPIRV_MAKE(&e->s, OP_ATOMIC_LOAD, type, at, spirv_word(&e->s, SCOPE_GROUP),
                           spirv_word(&e->s, RELAXED));
+    if (e->k->var[n->imm].shared && e->k->uses_coop)
+        return SPIRV_MAKE(&e->s, OP_LOAD, type, at, emit_memory_of(e, SPIRV_WORKGROUP));
     return SPIRV_MAKE(&e->s, OP_LOAD, type, at);
 }
 
@@ -267,6 +276,8 @@ void emit_store(struct emit *e, const struct kir_instr *n)
     if (e->k->var[n->imm].atomic)
         SPIRV(&e->s, SPIRV_CODE, OP_ATOMIC_STORE, at, spirv_word(&e->s, SCOPE_GROUP),
               spirv_word(&e->s, RELAXED), e->value[n->b]);
+    else if (e->k->var[n->imm].shared && e->k->uses_coop)
+        SPIRV(&e->s, SPIRV_CODE, OP_STORE, at, e->value[n->b], emit_memory_of(e, SPIRV_WORKGROUP));
     else
         SPIRV(&e->s, SPIRV_CODE, OP_STORE, at, e->value[n->b]);
 }

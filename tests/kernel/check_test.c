@@ -111,6 +111,23 @@ TEST(kernel, shared_memory_holds_64_bits)
             "16392 bytes of shared memory");
 }
 
+TEST(kernel, matrices_stand_in_arrays_and_multiply)
+{
+    static const char text[] = "kernel k(x: in [u32x4]) group(32) {\n"
+                               "    var m: [matrix_acc<f32, 16, 16>; 2]\n"
+                               "    m[0] = matrix_acc<f32, 16, 16>(1.0)\n"
+                               "    coop_load(m[1], x[0], 0, true)\n    m[1] *= m[0]\n}\n";
+    struct source s;
+
+    expect_ok(t, source_open(&s, text, "", &source_all));
+    expect(t, s.kir.uses_coop);
+    source_close(&s);
+    expect(t, source_open(&s, "kernel k(x: in [matrix_a<f16, 16, 16>]) group(32) { return }\n", "",
+                          &source_all) != RLX_OK);
+    expect_contains(t, s.diag.first.message, "matrices in a variable");
+    source_close(&s);
+}
+
 TEST(kernel, functions_return_from_their_paths)
 {
     lists(

@@ -165,4 +165,15 @@ TEST(spirv, cooperative_matrices_are_valid)
           "        sum = coop_muladd(p, q, sum)\n    }\n"
           "    coop_store(sum, y[0], 16, false)\n}\n",
           "", &source_all);
+    emits(t,
+          "kernel k<T: type>(a: in [u32x4], y: out [u32x4]) group(32) {\n"
+          "    shared room: [u32x4; 32]\n    var p: [matrix_a<T, 16, 16>; 2]\n"
+          "    var q: matrix_b<T, 16, 16>\n    var sum = matrix_acc<f32, 16, 16>(1.0)\n"
+          "    room[local.x] = a[local.x]\n    barrier()\n"
+          "    unroll for i in 0..2 { coop_load(p[i], room[0], 2, false) }\n"
+          "    coop_load(q, a[0], 2, true)\n"
+          "    sum = coop_muladd(p[0], q, coop_muladd(p[1], q, sum)) * sum\n"
+          "    var less = matrix_acc<T, 16, 16>(sum)\n"
+          "    coop_store(less, y[0], 2, false)\n}\n",
+          "T=bf16", &source_all);
 }
