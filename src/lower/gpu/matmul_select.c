@@ -1,6 +1,7 @@
 /* matmul_select.c: which kernel makes a product. Each row of the table says whether it can, what it
  * would cost, in units of one product of f32 on one of some hundred processors, and how it is
  * launched. The cheapest is taken. */
+#include "lower/gpu/coop.h"
 #include "lower/gpu/matmul.h"
 
 struct choice {
@@ -141,6 +142,10 @@ static const struct choice choices[] = {
     {"tiles of 32", fits_tiles, cost_tiles, launch_tiles, 32},
     {"tiles of 64", fits_tiles, cost_tiles, launch_tiles, 64},
     {"tiles of 128", fits_tiles, cost_tiles, launch_tiles, 128},
+    {"matrices, 64 x 64", gpu_coop_fits, gpu_coop_cost, gpu_coop_launch, GPU_COOP_64},
+    {"matrices, 128 x 128", gpu_coop_fits, gpu_coop_cost, gpu_coop_launch, GPU_COOP_128},
+    {"matrices, 128 x 256", gpu_coop_fits, gpu_coop_cost, gpu_coop_launch, GPU_COOP_WIDE},
+    {"matrices, 256 x 128", gpu_coop_fits, gpu_coop_cost, gpu_coop_launch, GPU_COOP_TALL},
 };
 
 void gpu_matmul_launch(struct gpu_call *c, const struct gpu_matmul *p)
