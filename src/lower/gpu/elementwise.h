@@ -27,7 +27,8 @@ enum ew_use {
     EW_USE_INT = 4,
     EW_USE_CAST = 8,
     EW_USE_COMPLEX = 16,
-    EW_USE_FMOD = 32
+    EW_USE_FMOD = 32,
+    EW_USE_QUANT = 64
 };
 
 struct ew_value {
