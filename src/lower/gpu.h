@@ -23,7 +23,7 @@
 #include "lower/lower.h"
 
 #define GPU_BUFFERS 8  /* of one kernel: what WebGPU promises */
-#define GPU_OPERANDS 64 /* of a step */
+#define GPU_OPERANDS 256 /* of a step: concat may have many */
 #define GPU_FAULT (-1) /* as an operand: where bad indices are told; see kernels/index_check */
 #define GPU_ALIGN 256  /* of parts of the scratch */
 #define GPU_GROUP 256  /* invocations of an ordinary group */

@@ -3,7 +3,6 @@
 #include "lower/gpu/sort.h"
 
 #define PART 4096 /* elements of a long line that a group looks at */
-#define MANY 1024 /* lines that keep a device busy by themselves */
 
 struct lines {
     uint64_t count, n, inner;
@@ -53,7 +52,8 @@ void gpu_lower_arg_extreme(struct gpu_call *c)
         return;
     l.n = (uint64_t)x->dim[axis];
     l.inner = gpu_product(x, axis + 1, x->rank);
-    if (l.n > 2 * PART && l.count < MANY) {
+    /* However many lines there are: fewer of them may not need more scratch. */
+    if (l.n > 2 * PART) {
         in_parts(c, &l);
         return;
     }

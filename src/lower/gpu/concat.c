@@ -25,19 +25,22 @@ void gpu_lower_cache_append(struct gpu_call *c)
     uint64_t wide = gpu_wide(c, gpu_in(c, 1), gpu_out(c), inner, size), each = wide / size;
     uint64_t count = gpu_count(rows) / each;
 
-    gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, 1, 0, room + 1);
-    if (count == 0)
+    if (count == 0) {
+        gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, 1, 0, room + 1);
         return;
+    }
     gpu_kernel(c, "concat", "append");
     gpu_name(c, "W", gpu_word(wide));
     gpu_index_type(c, c->in[2].dtype);
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, gpu_out(c));
+    gpu_bind(c, gpu_fault());
     gpu_u32(c, count);
     gpu_u32(c, (uint64_t)rows->dim[axis] * inner / each);
     gpu_u32(c, (uint64_t)c->out->dim[axis] * inner / each);
     gpu_u32(c, inner / each);
     gpu_u32(c, (uint64_t)room + 1);
+    gpu_u32(c, (uint64_t)c->step);
     gpu_invocations(c, count, GPU_GROUP);
 }

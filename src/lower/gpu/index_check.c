@@ -2,8 +2,6 @@
  * reads clamp, writes drop. */
 #include "lower/gpu/index_check.h"
 
-#define FAULT_BYTES 64
-
 void gpu_index_type(struct gpu_call *c, rlx_dtype t)
 {
     enum { SIGNED, UNSIGNED, WIDE_SIGNED, WIDE_UNSIGNED, SINGLE, DOUBLE } kind = SIGNED;
@@ -32,7 +30,7 @@ static void check(struct gpu_call *c, struct gpu_arg index, rlx_dtype dtype, uin
     gpu_index_type(c, dtype);
     gpu_const(c, "PARTS", parts);
     gpu_bind(c, index);
-    gpu_bind(c, (struct gpu_arg){.operand = GPU_FAULT, .bytes = FAULT_BYTES});
+    gpu_bind(c, gpu_fault());
     gpu_u32(c, count);
     gpu_u32(c, (uint64_t)c->step);
     add_wide(c, lowest);

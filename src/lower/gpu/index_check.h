@@ -9,6 +9,13 @@
 /* The constants I and IK of a kernel that uses lib/index. */
 void gpu_index_type(struct gpu_call *c, rlx_dtype t);
 
+/* What a kernel that tells of bad indices itself, with tell_fault of lib/index, binds for it; it
+ * takes c->step as a word too. */
+static inline struct gpu_arg gpu_fault(void)
+{
+    return (struct gpu_arg){.operand = GPU_FAULT, .bytes = 64};
+}
+
 /* A launch before the op's own: the first of the indices below `lowest` or not below `limit` is
  * told to the run. It says nothing about whether the run wants to know: ask c->check_indices,
  * unless the op always tells. */

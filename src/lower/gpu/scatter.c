@@ -4,8 +4,7 @@
 #include "lower/gpu/move.h"
 #include "lower/gpu/sort.h"
 
-#define BUSY 65536  /* invocations that are wanted, if there is so much to do */
-#define MIN_PIECE 8 /* updates that one of them combines */
+#define MIN_PIECE 8 /* updates that an invocation combines */
 #define MAX_PIECE 1024
 
 /* updates [outer, picks, width] go to y [outer, rows, width]. */
@@ -15,14 +14,15 @@ struct scatter {
     uint64_t outer, picks, rows, width;
 };
 
-static uint64_t piece_length(const struct scatter *s)
+/* As many updates in a piece as pieces that a place may have to be joined of. It depends on nothing
+ * else, so that fewer updates never need more scratch. */
+static uint64_t piece_length(uint64_t picks)
 {
-    uint64_t shares = gpu_ceil(BUSY, s->outer * s->width), length = s->picks / shares;
+    uint64_t length = MIN_PIECE;
 
-    /* As many pieces as a place may have to join as updates in each. */
-    while (length * length < s->picks)
+    while (length < MAX_PIECE && length * length < picks)
         length++;
-    return length < MIN_PIECE ? MIN_PIECE : length > MAX_PIECE ? MAX_PIECE : length;
+    return length;
 }
 
 static void add_types(struct gpu_call *c, const struct gpu_acc *a)
@@ -38,7 +38,7 @@ static void combine(struct gpu_call *c, const struct scatter *s)
     struct gpu_rows keys = {s->keys, RLX_DTYPE_u32, 1, s->picks, 1, false, false};
     struct gpu_order order = gpu_order_rows(c, &keys, s->picks);
     struct gpu_acc acc = gpu_accumulator(c, s->op, c->out->dtype);
-    uint64_t length = piece_length(s), pieces = gpu_ceil(s->picks, length);
+    uint64_t length = piece_length(s->picks), pieces = gpu_ceil(s->picks, length);
     uint64_t count = s->outer * pieces * s->width;
     struct gpu_arg part = gpu_temp(c, count * 2 * acc.bytes);
 

@@ -164,7 +164,7 @@ rlx_status gpu_select(struct gpu_device *g, struct select_call *c)
     w->node = c->id;
     w->arena = c->arena;
     w->check_indices = c->options->check_indices;
-    for (int32_t i = 0; i < n->in_count; i++)
+    for (int32_t i = 0; i < n->in_count && i < 64; i++)
         if (!begins_a_slot(c, n->in[i]))
             w->offsets |= UINT64_C(1) << i;
     w->scratch_operand = n->in_count + (n->op != RLX_OP_cache_append);
