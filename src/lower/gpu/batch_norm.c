@@ -1,34 +1,64 @@
 /* batch_norm.c: norms with given statistics, and their gradients (kernels/batch_norm.rlk). */
 #include "lower/gpu/norm_backward.h"
 
-enum { EACH = 4 }; /* elements of an invocation, as in the kernels */
+/* How all elements are gone over: in rows of one channel, or along the channels. */
+struct spread {
+    struct gpu_rows rows;
+    uint64_t channels;
+    bool planes;
+};
+
+static void share(struct gpu_call *c, struct spread *s, int64_t axis)
+{
+    const struct ir_type *x = &c->in[0];
+    bool vectors = gpu_by_four(c, gpu_out(c), x->dtype);
+
+    gpu_rows_along(&s->rows, x, axis);
+    s->channels = s->rows.size;
+    s->planes = s->rows.inner > 1;
+    if (s->planes) {
+        s->rows.rows = gpu_count(x) / s->rows.inner;
+        s->rows.size = s->rows.inner;
+        s->rows.inner = 1;
+    }
+    for (int32_t i = 0; i < c->in_count; i++)
+        if (!s->planes || c->in[i].rank == x->rank)
+            vectors = vectors && gpu_by_four(c, gpu_in(c, i), c->in[i].dtype);
+    gpu_share_rows(&s->rows, x->dtype, 1, vectors);
+}
 
 static void operand_type(struct gpu_call *c, const char *name, int32_t i)
 {
     gpu_type(c, name, c->in[i].dtype);
 }
 
-/* One launch over all elements of x; types and buffers have been given. */
-static void over_elements(struct gpu_call *c, int64_t axis, float eps)
+static void begin(struct gpu_call *c, const char *kernel, const struct spread *s)
 {
-    const struct ir_type *x = &c->in[0];
-    struct gpu_rows r;
+    gpu_kernel(c, "batch_norm", kernel);
+    gpu_type(c, "T", c->in[0].dtype);
+    gpu_row_consts(c, &s->rows, c->in[0].dtype);
+    gpu_const(c, "W", s->planes ? 1 : (int64_t)s->rows.width);
+    gpu_flag(c, "PLANES", s->planes);
+}
 
-    gpu_rows_along(&r, x, axis);
-    gpu_u32(c, gpu_count(x));
-    gpu_u32(c, r.size);
-    gpu_u32(c, r.inner);
+static void end(struct gpu_call *c, const struct spread *s, float eps)
+{
+    gpu_row_words(c, &s->rows);
+    gpu_u32(c, s->rows.chunks);
+    gpu_u32(c, s->channels);
     gpu_f32(c, (double)eps);
-    gpu_invocations(c, gpu_count(x), GPU_GROUP * EACH);
+    gpu_groups(c, gpu_row_groups(&s->rows));
 }
 
 void gpu_lower_batch_norm_inference(struct gpu_call *c)
 {
     const struct attr_batch_norm_inference *a = &c->attr->batch_norm_inference;
+    struct spread s;
 
-    gpu_kernel(c, "batch_norm", "normalise");
-    gpu_type(c, "T", c->out->dtype);
-    gpu_type(c, "A", gpu_sum_type(c->out->dtype));
+    if (gpu_count(c->out) == 0)
+        return;
+    share(c, &s, a->axis);
+    begin(c, "normalise", &s);
     operand_type(c, "G", 1);
     operand_type(c, "H", 2);
     operand_type(c, "M", 3);
@@ -36,23 +66,27 @@ void gpu_lower_batch_norm_inference(struct gpu_call *c)
     for (int32_t i = 0; i < c->in_count; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
-    over_elements(c, a->axis, a->eps);
+    end(c, &s, a->eps);
 }
 
 /* ---- gradients ---- */
 
+/* x, gamma, mean, variance, dy */
 static void lower_input(struct gpu_call *c, int64_t axis, float eps)
 {
-    gpu_kernel(c, "batch_norm", "backward");
-    gpu_type(c, "T", c->out->dtype);
-    gpu_type(c, "A", gpu_sum_type(c->out->dtype));
+    struct spread s;
+
+    if (gpu_count(c->out) == 0)
+        return;
+    share(c, &s, axis);
+    begin(c, "backward", &s);
     operand_type(c, "G", 1);
     operand_type(c, "S", 3);
     gpu_bind(c, gpu_in(c, 4));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_in(c, 3));
     gpu_bind(c, gpu_out(c));
-    over_elements(c, axis, eps);
+    end(c, &s, eps);
 }
 
 static struct gpu_arg channel_stats(struct gpu_call *c, float eps)
@@ -79,8 +113,7 @@ void gpu_lower_batch_norm_inference_backward(struct gpu_call *c)
     const struct attr_batch_norm_inference_backward *a = &c->attr->batch_norm_inference_backward;
     const struct ir_type *x = &c->in[0];
     uint32_t gone = ((1u << x->rank) - 1) & ~(1u << a->axis);
-    struct gpu_products p = {
-        .t = x, .gone = gone, .dy = c->in_count - 1, .span = 1, .inner = 1, .own = true};
+    struct gpu_products p = {.t = x, .gone = gone, .dy = c->in_count - 1, .inner = 1, .own = true};
 
     if (c->op == RLX_OP_batch_norm_inference_backward_input) {
         lower_input(c, a->axis, a->eps);

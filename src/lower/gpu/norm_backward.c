@@ -36,6 +36,16 @@ void gpu_sum_gradients(struct gpu_call *c, const struct ir_type *t, uint32_t gon
     gpu_reduce_sets(c, &r, &s, gpu_in(c, dy), y, gpu_count(t));
 }
 
+/* Whose statistics are an element's? See the kernel; divisions are slow. */
+static int64_t stats_of(const struct gpu_products *p, const struct gpu_sets *s)
+{
+    enum { OF_ROW, OF_SET, OF_PLACE };
+
+    if (p->own)
+        return OF_SET;
+    return s->side && s->gone.rank == 1 && s->kept.count == p->span ? OF_PLACE : OF_ROW;
+}
+
 static void launch_products(struct gpu_call *c, const struct gpu_products *p,
                             const struct gpu_sets *s, rlx_dtype result, struct gpu_arg y)
 {
@@ -43,7 +53,7 @@ static void launch_products(struct gpu_call *c, const struct gpu_products *p,
     gpu_type(c, "T", p->t->dtype);
     gpu_type(c, "A", gpu_sum_type(p->t->dtype));
     gpu_type(c, "U", result);
-    gpu_flag(c, "OWN", p->own);
+    gpu_const(c, "STATS", stats_of(p, s));
     gpu_set_consts(c, s);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, p->dy));
