@@ -3,6 +3,7 @@
 
 enum {
     SIDE_BY_SIDE = 32, /* rows that a group takes where they lie so: a whole line of memory */
+    SIDE_LEAST = 8,    /* where they would have to be cut otherwise */
     WIDE_LANE = 4,  /* vectors, or strided elements, that a lane holds while there are more lanes */
     MOST_HELD = 64, /* words of a lane: what fits into registers */
     MOST_LOADS = 32, /* of a lane */
@@ -30,7 +31,8 @@ static uint64_t round_hold(uint64_t n)
 
 void gpu_share_rows(struct gpu_rows *r, rlx_dtype type, uint64_t arrays, bool vectors)
 {
-    uint64_t words = type == RLX_DTYPE_f64 ? 2 * arrays : arrays, most_lanes = GPU_GROUP, units;
+    uint64_t words = type == RLX_DTYPE_f64 ? 2 * arrays : arrays, most_lanes = GPU_GROUP, units,
+             most;
 
     r->side = r->inner > 1;
     r->width = !r->side && vectors && r->size % 4 == 0 && r->size ? 4 : 1;
@@ -38,9 +40,11 @@ void gpu_share_rows(struct gpu_rows *r, rlx_dtype type, uint64_t arrays, bool ve
     if (r->side)
         most_lanes = GPU_GROUP / gpu_min(gpu_pow2(r->rows), SIDE_BY_SIDE);
     r->lanes = gpu_min(gpu_pow2(gpu_ceil(units, WIDE_LANE)), most_lanes);
+    most = gpu_min(MOST_HELD / (r->width * words), MOST_LOADS);
+    while (r->side && units > r->lanes * most && r->lanes < GPU_GROUP / SIDE_LEAST)
+        r->lanes *= 2;
     r->hold = round_hold(gpu_ceil(units, r->lanes));
     r->chunks = 1;
-    uint64_t most = gpu_min(MOST_HELD / (r->width * words), MOST_LOADS);
     if (r->hold > most) {
         r->hold = most / 2;
         r->chunks = gpu_ceil(units, r->lanes * r->hold);
