@@ -181,7 +181,7 @@ static spirv_id bits(struct emit *e, const struct kir_instr *n)
 
     if (t.scalar != KIR_F16 || !e->f->f16)
         return e->value[n->a];
-    half = spirv_float(s, 16);
+    half = emit_type(e, kir_scalar_type(KIR_F16));
     pair = spirv_vector(s, half, 2);
     if (!to)
         return SPIRV_MAKE(s, OP_COMPOSITE_EXTRACT, half,

@@ -92,6 +92,15 @@ TEST(spirv, every_conversion_is_valid)
         }
 }
 
+TEST(spirv, an_f16_of_bits_alone_is_valid)
+{
+    NEED_VALIDATOR(t);
+    emits(t,
+          "kernel k(x: in [u32], y: out [f32]) group(1) {\n"
+          "    y[group.x] = f32(from_bits(f16, x[group.x] & 0xffff))\n}\n",
+          "", &source_all);
+}
+
 TEST(spirv, control_flow_is_valid)
 {
     NEED_VALIDATOR(t);
