@@ -147,7 +147,7 @@ struct splat_made splat_make(struct gpu_call *c, const struct splat_canvas *s, s
     colour(c, s, &m, scene);
     place(c, s, &m, scene);
     cast_rays(c, s, &m, scene);
-    splat_list(c, s, scene, m.footprint);
+    m.lists = splat_list(c, s, scene, m.footprint);
     return m;
 }
 

@@ -29,16 +29,23 @@ uint64_t splat_scene_bytes(const struct splat_canvas *s);
 /* Where the rays begin in a scene. */
 uint64_t splat_rays_at(const struct splat_canvas *s);
 
+/* Splats by distance and entries by tile, four words each; where a splat's entries begin, by sums
+ * inside of parts and of the parts. */
+struct splat_lists {
+    struct gpu_arg order, entry, first, sums;
+    uint64_t order_room, entry_room, parts;
+};
 /* Made on the way to a scene. */
 struct splat_made {
     struct gpu_arg camera, flags, footprint;
+    struct splat_lists lists;
 };
 /* All of a prepared scene, from the operands. */
 struct splat_made splat_make(struct gpu_call *c, const struct splat_canvas *s,
                              struct gpu_arg scene);
 /* Its list and ranges (splat_tiles.c). */
-void splat_list(struct gpu_call *c, const struct splat_canvas *s, struct gpu_arg scene,
-                struct gpu_arg footprint);
+struct splat_lists splat_list(struct gpu_call *c, const struct splat_canvas *s,
+                              struct gpu_arg scene, struct gpu_arg footprint);
 /* Splats as rays meet them. */
 struct gpu_arg splat_shapes(struct gpu_call *c, const struct splat_canvas *s, struct gpu_arg scene);
 

@@ -49,8 +49,8 @@ static void sort(struct gpu_call *c, struct gpu_arg x, uint64_t count)
 
 struct listing {
     const struct splat_canvas *s;
-    struct gpu_arg scene, footprint, order, entry, first, sums;
-    uint64_t order_room, entry_room, parts;
+    struct gpu_arg scene, footprint;
+    struct splat_lists to;
 };
 
 static void sort_splats(struct gpu_call *c, const struct listing *l)
@@ -59,85 +59,85 @@ static void sort_splats(struct gpu_call *c, const struct listing *l)
     gpu_type(c, "R", dense_real(c));
     gpu_bind(c, l->scene);
     gpu_bind(c, l->footprint);
-    gpu_bind(c, l->order);
+    gpu_bind(c, l->to.order);
     gpu_u32(c, l->s->count);
-    gpu_u32(c, l->order_room);
-    gpu_invocations(c, l->order_room, GPU_GROUP);
-    sort(c, l->order, l->order_room);
+    gpu_u32(c, l->to.order_room);
+    gpu_invocations(c, l->to.order_room, GPU_GROUP);
+    sort(c, l->to.order, l->to.order_room);
 }
 
 static void count_tiles(struct gpu_call *c, const struct listing *l)
 {
     gpu_kernel(c, "splat_tiles", "count");
     gpu_type(c, "R", dense_real(c));
-    gpu_bind(c, l->order);
+    gpu_bind(c, l->to.order);
     gpu_bind(c, l->scene);
     gpu_bind(c, l->footprint);
-    gpu_bind(c, l->first);
+    gpu_bind(c, l->to.first);
     gpu_u32(c, l->s->count);
     gpu_u32(c, l->s->tile);
     gpu_u32(c, l->s->across);
     gpu_u32(c, l->s->down);
     gpu_invocations(c, l->s->count, GPU_GROUP);
     gpu_kernel(c, "splat_tiles", "scan_block");
-    gpu_bind(c, l->first);
-    gpu_bind(c, l->sums);
+    gpu_bind(c, l->to.first);
+    gpu_bind(c, l->to.sums);
     gpu_u32(c, l->s->count);
-    gpu_u32(c, l->parts);
-    gpu_groups(c, l->parts);
+    gpu_u32(c, l->to.parts);
+    gpu_groups(c, l->to.parts);
     gpu_kernel(c, "splat_tiles", "scan_sums");
-    gpu_bind(c, l->sums);
-    gpu_u32(c, l->parts);
+    gpu_bind(c, l->to.sums);
+    gpu_u32(c, l->to.parts);
     gpu_groups(c, 1);
 }
 
 static void write_entries(struct gpu_call *c, const struct listing *l)
 {
     gpu_kernel(c, "splat_tiles", "fill");
-    gpu_bind(c, l->entry);
-    gpu_u32(c, l->entry_room);
-    gpu_invocations(c, l->entry_room, GPU_GROUP);
+    gpu_bind(c, l->to.entry);
+    gpu_u32(c, l->to.entry_room);
+    gpu_invocations(c, l->to.entry_room, GPU_GROUP);
     gpu_kernel(c, "splat_tiles", "write");
     gpu_type(c, "R", dense_real(c));
-    gpu_bind(c, l->order);
+    gpu_bind(c, l->to.order);
     gpu_bind(c, l->scene);
     gpu_bind(c, l->footprint);
-    gpu_bind(c, l->first);
-    gpu_bind(c, l->sums);
-    gpu_bind(c, l->entry);
+    gpu_bind(c, l->to.first);
+    gpu_bind(c, l->to.sums);
+    gpu_bind(c, l->to.entry);
     gpu_u32(c, l->s->count);
     gpu_u32(c, l->s->tile);
     gpu_u32(c, l->s->across);
     gpu_u32(c, l->s->down);
     gpu_u32(c, l->s->most);
     gpu_invocations(c, l->s->count, GPU_GROUP);
-    sort(c, l->entry, l->entry_room);
+    sort(c, l->to.entry, l->to.entry_room);
 }
 
-void splat_list(struct gpu_call *c, const struct splat_canvas *s, struct gpu_arg scene,
-                struct gpu_arg footprint)
+struct splat_lists splat_list(struct gpu_call *c, const struct splat_canvas *s,
+                              struct gpu_arg scene, struct gpu_arg footprint)
 {
-    struct listing l = {.s = s,
-                        .scene = scene,
-                        .footprint = footprint,
-                        .order_room = sorted_room(s->count),
-                        .entry_room = sorted_room(s->most),
-                        .parts = gpu_ceil(s->count, SCANNED)};
+    struct listing l = {.s = s, .scene = scene, .footprint = footprint};
+    struct splat_lists *to = &l.to;
 
-    l.order = gpu_temp(c, l.order_room * WORDS * 4);
-    l.entry = gpu_temp(c, l.entry_room * WORDS * 4);
-    l.first = gpu_temp(c, s->count * 4);
-    l.sums = gpu_temp(c, (l.parts + 1) * 4);
+    to->order_room = sorted_room(s->count);
+    to->entry_room = sorted_room(s->most);
+    to->parts = gpu_ceil(s->count, SCANNED);
+    to->order = gpu_temp(c, to->order_room * WORDS * 4);
+    to->entry = gpu_temp(c, to->entry_room * WORDS * 4);
+    to->first = gpu_temp(c, s->count * 4);
+    to->sums = gpu_temp(c, (to->parts + 1) * 4);
     sort_splats(c, &l);
     count_tiles(c, &l);
     write_entries(c, &l);
     gpu_kernel(c, "splat_tiles", "lists");
-    gpu_bind(c, l.entry);
+    gpu_bind(c, to->entry);
     gpu_bind(c, scene);
     gpu_u32(c, s->count);
-    gpu_u32(c, l.entry_room);
+    gpu_u32(c, to->entry_room);
     gpu_u32(c, s->list);
     gpu_u32(c, s->tiles);
     gpu_u32(c, s->list + s->tiles);
     gpu_invocations(c, s->list + s->tiles, GPU_GROUP);
+    return l.to;
 }
