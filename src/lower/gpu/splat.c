@@ -1,11 +1,15 @@
 /* splat.c: Gaussian splats prepared, drawn from what was prepared, or both at once (ops-special
  * 7.8, 7.9). splat.h tells who does what.
  *
- * A field of view that is none cannot be refused here, as it is data: such a scene is drawn as
- * whatever its numbers give. */
+ * A field of view that is none can be refused here only where the camera is a constant: else it is
+ * data that only the GPU sees, and such a scene is drawn as whatever its numbers give. */
+#include <string.h>
+
+#include "base/str.h"
 #include "lower/gpu/splat.h"
 
 enum { PER_SPLAT = 15, PARAMS = 11, FOOTPRINT = 8, CAMERA = 16 }; /* numbers */
+enum { FOV = 9 };                                                 /* in meta */
 
 /* ---- sizes ---- */
 
@@ -54,6 +58,23 @@ struct splat_canvas splat_canvas_of(const struct gpu_call *c)
 }
 
 /* ---- projecting ---- */
+
+static void check_camera(struct gpu_call *c)
+{
+    const struct ir_node *meta = ir_node(c->graph, c->node->in[6]);
+    char text[32];
+    float fov;
+
+    if (meta->op != RLX_OP_const || meta->attr.const_.data.len < (FOV + 1) * sizeof fov)
+        return;
+    memcpy(&fov, (const char *)meta->attr.const_.data.ptr + FOV * sizeof fov, sizeof fov);
+    if (fov > 0 && fov < 180)
+        return;
+    str_from_f32(text, fov);
+    gpu_refuse(c, RLX_ERROR_ATTRIBUTE,
+               "%s: the field of view in meta[%d] is %s, must be above 0 and below 180",
+               op_info(c->op)->name, FOV, text);
+}
 
 static void make_camera(struct gpu_call *c, const struct splat_canvas *s,
                         const struct splat_made *m, struct gpu_arg scene)
@@ -141,6 +162,7 @@ struct splat_made splat_make(struct gpu_call *c, const struct splat_canvas *s, s
     uint64_t real = dense_bytes(c);
     struct splat_made m = {.camera = gpu_temp(c, CAMERA * real), .flags = gpu_temp(c, 4)};
 
+    check_camera(c);
     m.footprint = gpu_temp(c, FOOTPRINT * s->count * real);
     make_camera(c, s, &m, scene);
     find_plain(c, s, &m);
