@@ -149,6 +149,7 @@ void vk_describe_device(const struct vk_device *dev, struct target *out)
     if (dev->options.max_binding && dev->options.max_binding < out->max_buffer)
         out->max_buffer = dev->options.max_binding;
     out->alignment = ALIGNMENT;
+    out->slow_uploads = dev->mode != VK_MODE_MAPPED;
 }
 
 void vk_look_at(struct vk_device *dev)

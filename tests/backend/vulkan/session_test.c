@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../../api/sized.h"
-#include "base/mem.h"
+#include "world.h"
 
 static const char rows[] = "dim n <= 9 dim m <= 300 graph (input %x: f32[n,m])"
                            " { %y = softmax %x axis=1 %z = transpose %y perm=[1,0]"
@@ -31,10 +31,7 @@ static bool open_gpu(struct test *t, struct gpu_place *g, const rlx_flag *flag, 
     if (s == RLX_OK)
         return true;
     place_close(&g->p);
-    if (s == RLX_ERROR_NO_DEVICE)
-        test_skip(t, "no Vulkan device: %s", g->p.err.message);
-    else
-        expect_ok(t, s);
+    world_missing(t, s, g->p.err.message);
     return false;
 }
 
@@ -137,6 +134,57 @@ TEST(vulkan_session, runs_in_flight)
         }
         close_gpu(t, &g);
     }
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 3, TURNS = 12 };
+
+struct worker {
+    struct test *t;
+    struct place p; /* a session of its own on the device of all */
+    struct sized first, now;
+    size_t seed;
+};
+
+static void *work(void *user)
+{
+    struct worker *w = user;
+
+    for (size_t i = 0; i < TURNS; i++) {
+        const rlx_dim_size dims[] = {{"n", 1 + (int64_t)(i % 4 ? i % 8 : w->seed)},
+                                     {"m", 10 + (int64_t)w->seed}};
+        struct sized *r = i ? &w->now : &w->first;
+        sized_run(&w->p, dims, 2, r);
+        if (!expect_ok(w->t, r->status))
+            break;
+        if (i && i % 4 == 0)
+            sized_same(w->t, &w->now, &w->first);
+    }
+    return NULL;
+}
+
+TEST(vulkan_session, threads_share_a_device)
+{
+    static struct worker worker[THREADS];
+    pthread_t thread[THREADS];
+    struct gpu_place g;
+
+    if (!open_gpu(t, &g, NULL, 0))
+        return;
+    for (size_t i = 0; i < THREADS; i++) {
+        worker[i] = (struct worker){.t = t, .seed = i};
+        worker[i].p.ctx = g.p.ctx;
+        worker[i].p.dev = g.p.dev;
+        expect_ok(t, place_build(&worker[i].p, rows, NULL));
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        expect_eq(t, pthread_create(&thread[i], NULL, work, &worker[i]), 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        place_drop(&worker[i].p);
+    }
+    close_gpu(t, &g);
 }
 
 /* ---- profiles ---- */
