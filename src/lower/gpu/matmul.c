@@ -80,6 +80,7 @@ static void lower(struct gpu_call *c, bool at, bool bt, struct gpu_epilogue end)
     if (gpu_count(out) == 0)
         return;
     find_items(c, &p, fold_rows(c, &p));
+    p.room = gpu_split_room(c, &p.of);
     gpu_matmul_launch(c, &p);
 }
 

@@ -7,6 +7,7 @@
 /* Innermost batch axes that b does not have are rows of a; what remains of the batch are items. */
 struct gpu_matmul {
     struct gpu_arg a, b, y;
+    struct gpu_arg room; /* for sums of parts of the depth */
     rlx_dtype dtype, sum;
     bool at, bt; /* stored as [k,m], as [n,k] */
     struct gpu_product of;

@@ -14,14 +14,14 @@ struct choice {
 
 /* ---- shared by all ---- */
 
-static void item_words(struct gpu_call *c, const struct gpu_matmul *p)
+static void size_words(struct gpu_call *c, const struct gpu_matmul *p, const uint64_t *step,
+                       const uint64_t *other_step)
 {
-    for (int32_t i = 0; i < p->rank; i++)
-        gpu_u32(c, p->size[i]);
-    for (int32_t i = 0; i < p->rank; i++)
-        gpu_u32(c, p->a_step[i]);
-    for (int32_t i = 0; i < p->rank; i++)
-        gpu_u32(c, p->b_step[i]);
+    const uint64_t *const lists[] = {p->size, step, other_step};
+
+    for (int l = 0; l < 3; l++)
+        for (int32_t i = 0; i < p->rank; i++)
+            gpu_u32(c, lists[l][i]);
 }
 
 /* Can four elements at a time be read, lines `stride` apart and items by `step`? */
@@ -73,7 +73,7 @@ static void launch_direct(struct gpu_call *c, const struct gpu_matmul *p, uint32
     gpu_u32(c, p->at ? p->of.m : 1);
     gpu_u32(c, p->bt ? p->of.k : 1);
     gpu_u32(c, p->bt ? 1 : p->of.n);
-    item_words(c, p);
+    size_words(c, p, p->a_step, p->b_step);
     gpu_epilogue_words(c, &p->end);
     gpu_invocations(c, count, GPU_GROUP);
 }
@@ -99,8 +99,7 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
     uint64_t outputs = p->of.items * p->of.m * p->of.n;
     struct gpu_epilogue none = gpu_no_epilogue();
     const struct gpu_epilogue *end = s.parts > 1 ? &none : &p->end;
-    struct gpu_arg room = gpu_split_room(c, &p->of);
-    struct gpu_arg y = s.parts > 1 ? gpu_part(room, 0, s.parts * outputs * sizeof(float)) : p->y;
+    struct gpu_arg y = s.parts > 1 ? gpu_part(p->room, 0, s.parts * outputs * sizeof(float)) : p->y;
     rlx_dtype stored = s.parts > 1 ? p->sum : p->dtype;
 
     gpu_kernel(c, "matmul", "tiled");
@@ -128,17 +127,124 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
     gpu_u32(c, p->of.k);
     gpu_u32(c, s.part);
     gpu_u32(c, s.parts);
-    item_words(c, p);
+    size_words(c, p, p->a_step, p->b_step);
     gpu_epilogue_words(c, end);
     gpu_groups(c, t.groups);
     if (s.parts > 1)
-        gpu_add_parts(c, &p->end, room, p->y, outputs, s.parts);
+        gpu_add_parts(c, &p->end, p->room, p->y, outputs, s.parts);
+}
+
+/* ---- a few lines on one side ---- */
+
+#define FEW 8
+#define BUSY_GROUPS 512
+
+/* x has the few lines, w the many. */
+struct few {
+    struct gpu_arg x, w;
+    uint64_t few, many, x_line, x_depth;
+    const uint64_t *x_step, *w_step;
+    bool along;     /* lines of w lie along the depth */
+    int64_t v;      /* elements of w that are read at once */
+    uint64_t lines; /* of w per group */
+    uint64_t at_once, groups;
+    struct gpu_split split;
+};
+
+static bool fits_few(const struct gpu_call *c, const struct gpu_matmul *p)
+{
+    (void)c;
+    return p->sum == RLX_DTYPE_f32 && (p->of.m <= FEW || p->of.n <= FEW);
+}
+
+static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
+{
+    bool rows = p->of.m <= p->of.n; /* the few are rows of a */
+    struct few f = {.x = rows ? p->a : p->b,
+                    .w = rows ? p->b : p->a,
+                    .few = rows ? p->of.m : p->of.n,
+                    .many = rows ? p->of.n : p->of.m,
+                    .x_step = rows ? p->a_step : p->b_step,
+                    .w_step = rows ? p->b_step : p->a_step,
+                    .along = rows ? p->bt : !p->at};
+    bool x_along = rows ? !p->at : p->bt;
+
+    f.x_line = x_along ? p->of.k : 1;
+    f.x_depth = x_along ? 1 : f.few;
+    f.v = vector_width(c, f.w, p->dtype, f.along ? p->of.k : f.many, f.w_step, p->rank);
+    for (f.at_once = 1; f.at_once < f.few;)
+        f.at_once *= 2;
+    f.lines = f.along ? (f.at_once == FEW ? 16 : 32) : 32 * (uint64_t)f.v;
+    f.groups = p->of.items * gpu_ceil(f.many, f.lines);
+    f.split = gpu_split_depth(&p->of, f.groups, BUSY_GROUPS, 128);
+    f.groups *= f.split.parts;
+    return f;
+}
+
+/* What is read decides; a group has its price too. */
+static double cost_few(const struct gpu_matmul *p, uint32_t tile)
+{
+    uint64_t many = p->of.m <= p->of.n ? p->of.n : p->of.m;
+    double products = (double)(p->of.items * p->of.m * p->of.n) * (double)p->of.k;
+
+    (void)tile;
+    return 2 * products + 4096.0 * (double)(p->of.items * gpu_ceil(many, 32));
+}
+
+static void few_constants(struct gpu_call *c, const struct gpu_matmul *p, const struct few *f,
+                          rlx_dtype stored, const struct gpu_epilogue *end)
+{
+    gpu_kernel(c, "matmul_few", f->along ? "along" : "across");
+    gpu_type(c, "T", p->dtype);
+    gpu_type(c, "Y", stored);
+    gpu_const(c, "MM", (int64_t)f->at_once);
+    gpu_const(c, "V", f->v);
+    if (f->along) {
+        bool whole = f->x_depth == 1 && f->v == 4;
+        gpu_const(c, "R", (int64_t)f->lines / 8);
+        gpu_const(c, "VX",
+                  whole ? vector_width(c, f->x, p->dtype, p->of.k, f->x_step, p->rank) : 1);
+    }
+    gpu_const(c, "RANK", p->rank);
+    gpu_epilogue_constants(c, end);
+}
+
+static void launch_few(struct gpu_call *c, const struct gpu_matmul *p, uint32_t tile)
+{
+    struct few f = few_of(c, p);
+    uint64_t outputs = p->of.items * p->of.m * p->of.n;
+    bool split = f.split.parts > 1, rows = p->of.m <= p->of.n;
+    struct gpu_epilogue none = gpu_no_epilogue();
+    const struct gpu_epilogue *end = split ? &none : &p->end;
+
+    (void)tile;
+    few_constants(c, p, &f, split ? RLX_DTYPE_f32 : p->dtype, end);
+    gpu_bind(c, f.x);
+    gpu_bind(c, f.w);
+    gpu_epilogue_bind(c, end);
+    gpu_bind(c, split ? gpu_part(p->room, 0, f.split.parts * outputs * sizeof(float)) : p->y);
+    gpu_u32(c, f.groups);
+    gpu_u32(c, f.few);
+    gpu_u32(c, f.many);
+    gpu_u32(c, p->of.k);
+    gpu_u32(c, f.split.part);
+    gpu_u32(c, f.split.parts);
+    gpu_u32(c, f.x_line);
+    gpu_u32(c, f.x_depth);
+    gpu_u32(c, rows ? p->of.n : 1);
+    gpu_u32(c, rows ? 1 : p->of.n);
+    size_words(c, p, f.x_step, f.w_step);
+    gpu_epilogue_words(c, end);
+    gpu_groups(c, f.groups);
+    if (split)
+        gpu_add_parts(c, &p->end, p->room, p->y, outputs, f.split.parts);
 }
 
 /* ---- the table ---- */
 
 static const struct choice choices[] = {
     {"direct", fits_any, cost_direct, launch_direct, 0},
+    {"few lines", fits_few, cost_few, launch_few, 0},
     {"tiles of 32", fits_tiles, cost_tiles, launch_tiles, 32},
     {"tiles of 64", fits_tiles, cost_tiles, launch_tiles, 64},
     {"tiles of 128", fits_tiles, cost_tiles, launch_tiles, 128},
