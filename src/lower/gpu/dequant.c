@@ -36,29 +36,77 @@ static void packed_constants(struct gpu_call *c, const struct packed *p)
     gpu_const(c, "BYTES", p->format->block_bytes);
 }
 
-/* ---- activations ---- */
+/* ---- activations in eight bits ---- */
 
-/* x as the product sees it. */
-struct activations {
-    struct gpu_arg x;
-    uint64_t rows;
-};
-
-static struct activations exact_or_q8(struct gpu_call *c, const struct packed *p, int32_t act)
+static void begin_q8(struct gpu_call *c, const struct packed *p, const char *kernel)
 {
-    uint64_t count = gpu_count(&c->in[0]);
-    struct activations a = {gpu_in(c, 0), p->k ? count / p->k : 0};
-
-    if (act != RLX_ACT_PRECISION_q8 || count == 0)
-        return a;
-    a.x = gpu_temp(c, count * sizeof(float));
-    gpu_kernel(c, "dequant", "through_q8");
+    gpu_kernel(c, "dequant_q8", kernel);
     gpu_const(c, "RUN", p->format->block_elems);
     gpu_bind(c, gpu_in(c, 0));
-    gpu_bind(c, a.x);
+}
+
+/* x, or x as eight bits leave it. */
+static struct gpu_arg x_in_f32(struct gpu_call *c, const struct packed *p, int32_t act)
+{
+    uint64_t count = gpu_count(&c->in[0]);
+
+    if (act != RLX_ACT_PRECISION_q8 || count == 0)
+        return gpu_in(c, 0);
+    struct gpu_arg x = gpu_temp(c, count * sizeof(float));
+    begin_q8(c, p, "through");
+    gpu_bind(c, x);
     gpu_u32(c, count);
     gpu_invocations(c, count, GPU_GROUP);
-    return a;
+    return x;
+}
+
+/* Codes, and a scale per run. */
+struct q8 {
+    struct gpu_arg codes, scales;
+};
+
+static struct q8 x_in_q8(struct gpu_call *c, const struct packed *p)
+{
+    uint64_t count = gpu_count(&c->in[0]);
+    struct q8 x = {gpu_temp(c, count),
+                   gpu_temp(c, count / (uint64_t)p->format->block_elems * sizeof(float))};
+
+    begin_q8(c, p, "pack");
+    gpu_bind(c, x.codes);
+    gpu_bind(c, x.scales);
+    gpu_u32(c, count);
+    gpu_invocations(c, count, GPU_GROUP);
+    return x;
+}
+
+/* Which elements have their codes in the same bytes: `parts` times four, `gap` apart. */
+static void part_constants(struct gpu_call *c, int32_t scheme)
+{
+    int64_t parts = 2, gap = 16;
+    bool offsets = false;
+
+    switch (scheme) {
+    case RLX_QUANT_SCHEME_q8_0:
+    case RLX_QUANT_SCHEME_q8_1:
+    case RLX_QUANT_SCHEME_q8_k: gap = 4; break;
+    case RLX_QUANT_SCHEME_q2_k: offsets = true; /* fall through */
+    case RLX_QUANT_SCHEME_q3_k:
+        parts = 4;
+        gap = 32;
+        break;
+    case RLX_QUANT_SCHEME_q4_k:
+    case RLX_QUANT_SCHEME_q5_k:
+        offsets = true;
+        gap = 32;
+        break;
+    case RLX_QUANT_SCHEME_q6_k: gap = 64; break;
+    case RLX_QUANT_SCHEME_q4_1:
+    case RLX_QUANT_SCHEME_q5_1: offsets = true; break;
+    default: break;
+    }
+    gpu_const(c, "PARTS", parts);
+    gpu_const(c, "GAP", gap);
+    gpu_flag(c, "OFFSETS", offsets);
 }
 
 static int64_t x_width(const struct gpu_call *c, struct gpu_arg x, uint64_t k)
@@ -68,38 +116,67 @@ static int64_t x_width(const struct gpu_call *c, struct gpu_arg x, uint64_t k)
 
 /* ---- products ---- */
 
-/* id: operand of expert ids; -1: there is one weight for all rows. */
-static void launch_rows(struct gpu_call *c, const struct packed *p, struct gpu_arg x, uint64_t m,
-                        uint64_t n, uint64_t experts, int32_t id)
-{
-    uint64_t most = id >= 0 ? 1 : m < FEW ? m : FEW, at_once = 1;
-    uint64_t columns;
+/* How few rows meet the weight. */
+struct few {
+    uint64_t m, n, experts;
+    int32_t id; /* operand of expert ids; -1: there is one weight for all rows */
+    uint64_t at_once, columns, groups; /* rows of x, and rows of the weight, of a team */
+};
 
-    while (at_once < most)
-        at_once *= 2;
-    columns = at_once >= 8 ? 1 : at_once == 4 ? 2 : 4;
-    uint64_t groups = gpu_ceil(m, at_once) * gpu_ceil(n, 8 * columns);
-    gpu_kernel(c, "dequant", "rows");
+static struct few few_of(uint64_t m, uint64_t n, uint64_t experts, int32_t id)
+{
+    struct few f = {.m = m, .n = n, .experts = experts, .id = id, .at_once = 1};
+
+    while (id < 0 && f.at_once < m && f.at_once < FEW)
+        f.at_once *= 2;
+    f.columns = f.at_once >= 8 ? 1 : f.at_once == 4 ? 2 : 4;
+    f.groups = gpu_ceil(m, f.at_once) * gpu_ceil(n, 8 * f.columns);
+    return f;
+}
+
+static void few_constants(struct gpu_call *c, const struct packed *p, const struct few *f)
+{
     packed_constants(c, p);
-    gpu_const(c, "MM", (int64_t)at_once);
-    gpu_const(c, "R", (int64_t)columns);
-    gpu_const(c, "V", x_width(c, x, p->k));
-    gpu_flag(c, "GROUPED", id >= 0);
-    if (id >= 0)
-        gpu_index_type(c, c->in[id].dtype);
+    gpu_const(c, "MM", (int64_t)f->at_once);
+    gpu_const(c, "R", (int64_t)f->columns);
+    gpu_flag(c, "GROUPED", f->id >= 0);
+    if (f->id >= 0)
+        gpu_index_type(c, c->in[f->id].dtype);
     else
         gpu_name(c, "I", "f32");
-    gpu_bind(c, x);
+}
+
+static void few_operands(struct gpu_call *c, const struct packed *p, const struct few *f)
+{
     gpu_bind(c, p->w);
-    gpu_bind(c, id >= 0 ? gpu_in(c, id) : x);
+    gpu_bind(c, gpu_in(c, f->id >= 0 ? f->id : 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, groups);
-    gpu_u32(c, m);
-    gpu_u32(c, n);
+    gpu_u32(c, f->groups);
+    gpu_u32(c, f->m);
+    gpu_u32(c, f->n);
     gpu_u32(c, p->k);
     gpu_u32(c, p->row_bytes);
-    gpu_u32(c, experts);
-    gpu_groups(c, groups);
+    gpu_u32(c, f->experts);
+    gpu_groups(c, f->groups);
+}
+
+static void launch_rows(struct gpu_call *c, const struct packed *p, const struct few *f,
+                        int32_t act)
+{
+    if (act == RLX_ACT_PRECISION_q8 && p->k) {
+        struct q8 x = x_in_q8(c, p);
+        gpu_kernel(c, "dequant_q8", "rows");
+        part_constants(c, p->scheme);
+        few_constants(c, p, f);
+        gpu_bind(c, x.codes);
+        gpu_bind(c, x.scales);
+    } else {
+        gpu_kernel(c, "dequant", "rows");
+        few_constants(c, p, f);
+        gpu_const(c, "V", x_width(c, gpu_in(c, 0), p->k));
+        gpu_bind(c, gpu_in(c, 0));
+    }
+    few_operands(c, p, f);
 }
 
 static void launch_tiles(struct gpu_call *c, const struct packed *p, struct gpu_arg x,
@@ -142,11 +219,11 @@ void gpu_lower_dequant_matmul(struct gpu_call *c)
     struct packed p = packed_operand(c, 1, a->scheme, a->k);
     const struct gpu_product of = {.items = 1, .m = outputs / n, .n = n, .k = p.k};
     struct gpu_arg room = gpu_split_room(c, &of);
-    struct activations x = exact_or_q8(c, &p, a->act);
+    struct few few = few_of(of.m, n, 1, -1);
     if (of.m <= FEW || p.k == 0)
-        launch_rows(c, &p, x.x, of.m, n, 1, -1);
+        launch_rows(c, &p, &few, a->act);
     else
-        launch_tiles(c, &p, x.x, &of, room);
+        launch_tiles(c, &p, x_in_f32(c, &p, a->act), &of, room);
 }
 
 void gpu_lower_dequant_grouped_matmul(struct gpu_call *c)
@@ -158,9 +235,9 @@ void gpu_lower_dequant_grouped_matmul(struct gpu_call *c)
         return;
     gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, (uint64_t)c->in[2].dim[0], 0,
                       c->in[1].dim[0]);
-    struct activations x = exact_or_q8(c, &p, a->act);
-    launch_rows(c, &p, x.x, (uint64_t)c->out->dim[0], (uint64_t)c->out->dim[1],
-                (uint64_t)c->in[1].dim[0], 2);
+    struct few few =
+        few_of((uint64_t)c->out->dim[0], (uint64_t)c->out->dim[1], (uint64_t)c->in[1].dim[0], 2);
+    launch_rows(c, &p, &few, a->act);
 }
 
 /* ---- rows as numbers ---- */
