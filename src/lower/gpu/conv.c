@@ -108,7 +108,7 @@ static void launch_direct(struct gpu_call *c, const struct gpu_conv *v)
     gpu_epilogue_constants(c, &v->end);
     gpu_flag(c, "RESIDUAL", v->residual >= 0);
     bind_factors(c, v, &v->end);
-    gpu_bind(c, gpu_out(c));
+    gpu_bind(c, v->y);
     gpu_u32(c, count);
     gpu_u32(c, v->of.m);
     gpu_u32(c, v->channels);
@@ -131,7 +131,7 @@ static void launch_weight(struct gpu_call *c, const struct gpu_conv *v)
     gpu_conv_taps(c, v);
     gpu_bind(c, v->p);
     gpu_bind(c, v->q);
-    gpu_bind(c, gpu_out(c));
+    gpu_bind(c, v->y);
     gpu_u32(c, count);
     gpu_u32(c, v->images);
     gpu_u32(c, v->of.m);
@@ -169,7 +169,7 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_conv *v)
     gpu_epilogue_constants(c, end);
     gpu_flag(c, "RESIDUAL", v->residual >= 0);
     bind_factors(c, v, end);
-    gpu_bind(c, split ? gpu_part(room, 0, t.split.parts * count * sizeof(float)) : gpu_out(c));
+    gpu_bind(c, split ? gpu_part(room, 0, t.split.parts * count * sizeof(float)) : v->y);
     gpu_u32(c, t.groups);
     gpu_u32(c, v->of.m);
     gpu_u32(c, v->of.n);
@@ -183,7 +183,7 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_conv *v)
     gpu_epilogue_words(c, end);
     gpu_groups(c, t.groups);
     if (split)
-        gpu_add_parts(c, &v->end, room, gpu_out(c), count, t.split.parts);
+        gpu_add_parts(c, &v->end, room, v->y, count, t.split.parts);
 }
 
 /* Below this many columns or rows, tiles would be mostly empty. */
@@ -197,12 +197,14 @@ static void launch(struct gpu_call *c, struct gpu_conv *v, int32_t p, int32_t q)
         return;
     v->p = gpu_in(c, p);
     v->q = gpu_in(c, q);
+    v->y = gpu_epilogue_result(c, &v->end);
     if (tiles)
         launch_tiles(c, v);
     else if (v->mode == GPU_CONV_TO_W)
         launch_weight(c, v);
     else
         launch_direct(c, v);
+    gpu_epilogue_finish(c, &v->end, v->y);
 }
 
 /* ---- the ops ---- */

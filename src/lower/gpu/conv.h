@@ -10,7 +10,7 @@ enum gpu_conv_mode { GPU_CONV_FORWARD, GPU_CONV_TO_X, GPU_CONV_TO_W };
  * other factor: x and w, dy and w, or x and dy. */
 struct gpu_conv {
     enum gpu_conv_mode mode;
-    struct gpu_arg p, q;
+    struct gpu_arg p, q, y;
     rlx_dtype dtype;
     uint64_t images, groups, taps;
     uint64_t channels, across, others; /* of p; of p per group; of the result or, TO_W, of dy */

@@ -1,17 +1,15 @@
 /* epilogue.c: bias and activation behind a sum. */
 #include "lower/gpu/epilogue.h"
+#include "lower/gpu/elementwise.h"
 
-/* The numbers of kernels/lib/epilogue. */
-static const struct {
-    rlx_op op;
-    uint32_t number;
-    bool whole; /* for every dtype; else for sums in f32 */
-} acts[] = {
-    {RLX_OP_none, 0, true},         {RLX_OP_relu, 1, true},           {RLX_OP_abs, 2, true},
-    {RLX_OP_neg, 3, true},          {RLX_OP_sign, 4, true},           {RLX_OP_gelu, 5, false},
-    {RLX_OP_gelu_approx, 6, false}, {RLX_OP_silu, 7, false},          {RLX_OP_sigmoid, 8, false},
-    {RLX_OP_tanh, 9, false},        {RLX_OP_exp, 10, false},          {RLX_OP_softplus, 11, false},
-    {RLX_OP_hard_swish, 12, false}, {RLX_OP_hard_sigmoid, 13, false}, {RLX_OP_erf, 14, false},
+/* The numbers of kernels/lib/epilogue, less 1. The first FOR_INTS are for integers too. */
+#define FOR_INTS 4
+static const rlx_op acts[] = {
+    RLX_OP_relu,       RLX_OP_abs,          RLX_OP_neg,         RLX_OP_sign,     RLX_OP_sigmoid,
+    RLX_OP_tanh,       RLX_OP_exp,          RLX_OP_log,         RLX_OP_sqrt,     RLX_OP_rsqrt,
+    RLX_OP_recip,      RLX_OP_gelu,         RLX_OP_gelu_approx, RLX_OP_silu,     RLX_OP_round,
+    RLX_OP_floor,      RLX_OP_ceil,         RLX_OP_softplus,    RLX_OP_elu,      RLX_OP_erf,
+    RLX_OP_hard_swish, RLX_OP_hard_sigmoid, RLX_OP_mish,        RLX_OP_softsign, RLX_OP_log_sigmoid,
 };
 
 rlx_dtype gpu_sum_dtype(rlx_dtype t)
@@ -30,22 +28,22 @@ rlx_dtype gpu_sum_dtype(rlx_dtype t)
     }
 }
 
-static uint32_t act_number(struct gpu_call *c, rlx_op act)
+/* 0: the kernels do not have it. */
+static uint32_t act_number(rlx_op act, rlx_dtype t)
 {
-    bool f32 = gpu_sum_dtype(c->out->dtype) == RLX_DTYPE_f32;
+    uint32_t most = dtype_is(t, CLASS_F)   ? sizeof acts / sizeof acts[0]
+                    : dtype_is(t, CLASS_C) ? 0
+                                           : FOR_INTS;
 
-    for (size_t i = 0; i < sizeof acts / sizeof acts[0]; i++)
-        if (acts[i].op == act && (acts[i].whole || f32) &&
-            (act == RLX_OP_none || c->out->dtype != RLX_DTYPE_c64))
-            return acts[i].number;
-    gpu_refuse(c, RLX_ERROR_UNSUPPORTED, "%s of %s with activation %s has no GPU kernel",
-               op_info(c->op)->name, rlx_dtype_name(c->out->dtype), op_info(act)->name);
+    for (uint32_t i = 0; i < most; i++)
+        if (acts[i] == act)
+            return i + 1;
     return 0;
 }
 
 struct gpu_epilogue gpu_no_epilogue(void)
 {
-    return (struct gpu_epilogue){.bias = -1, .rank = 1, .size = {1}};
+    return (struct gpu_epilogue){.bias = -1, .rank = 1, .size = {1}, .after = RLX_OP_none};
 }
 
 /* Steps through the bias along the result's axes, neighbours that are one run joined. */
@@ -78,7 +76,8 @@ struct gpu_epilogue gpu_epilogue_of(struct gpu_call *c, int32_t bias, rlx_op act
 {
     struct gpu_epilogue e = gpu_no_epilogue();
 
-    e.act = act_number(c, act);
+    e.act = act_number(act, c->out->dtype);
+    e.after = e.act == 0 ? act : RLX_OP_none;
     e.bias = bias;
     if (bias >= 0)
         walk_bias(&c->in[bias], c->out, &e);
@@ -104,4 +103,22 @@ void gpu_epilogue_words(struct gpu_call *c, const struct gpu_epilogue *e)
         gpu_u32(c, e->size[i]);
     for (int32_t i = 0; i < e->rank; i++)
         gpu_u32(c, e->step[i]);
+}
+
+struct gpu_arg gpu_epilogue_result(struct gpu_call *c, const struct gpu_epilogue *e)
+{
+    return e->after == RLX_OP_none ? gpu_out(c) : gpu_temp(c, gpu_out(c).bytes);
+}
+
+void gpu_epilogue_finish(struct gpu_call *c, const struct gpu_epilogue *e, struct gpu_arg y)
+{
+    struct ew w;
+
+    if (e->after == RLX_OP_none)
+        return;
+    ew_begin(&w, c, c->out);
+    struct ew_value x = ew_input(&w, y, c->out);
+    struct ew_value v = ew_step(&w, "v", e->after, c->out->dtype, &x);
+    ew_store(&w, gpu_out(c), c->out->dtype, v.name);
+    ew_end(&w);
 }

@@ -70,7 +70,6 @@ static void launch_sorted(struct gpu_call *c, const struct gpu_experts *e, uint6
     gpu_kernel(c, "grouped", "tiled");
     gpu_type(c, "T", c->out->dtype);
     gpu_type(c, "A", sum);
-    gpu_flag(c, "REAL", sum == RLX_DTYPE_f32);
     gpu_tile_constants(c, tile);
     gpu_const(c, "VX", width_of(c, 0, k));
     gpu_const(c, "VW", width_of(c, 1, n));

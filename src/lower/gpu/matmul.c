@@ -67,7 +67,7 @@ static void lower(struct gpu_call *c, bool at, bool bt, struct gpu_epilogue end)
     const struct ir_type *a = &c->in[0], *out = c->out;
     struct gpu_matmul p = {.a = gpu_in(c, 0),
                            .b = gpu_in(c, 1),
-                           .y = gpu_out(c),
+                           .y = gpu_epilogue_result(c, &end),
                            .dtype = out->dtype,
                            .sum = gpu_sum_dtype(out->dtype),
                            .at = at,
@@ -82,6 +82,7 @@ static void lower(struct gpu_call *c, bool at, bool bt, struct gpu_epilogue end)
     find_items(c, &p, fold_rows(c, &p));
     p.room = gpu_split_room(c, &p.of);
     gpu_matmul_launch(c, &p);
+    gpu_epilogue_finish(c, &end, p.y);
 }
 
 void gpu_lower_matmul(struct gpu_call *c)

@@ -106,7 +106,6 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
     gpu_type(c, "T", p->dtype);
     gpu_type(c, "Y", stored);
     gpu_type(c, "A", p->sum);
-    gpu_flag(c, "REAL", p->sum == RLX_DTYPE_f32);
     gpu_tile_constants(c, tile);
     gpu_flag(c, "AT", p->at);
     gpu_flag(c, "BT", p->bt);
