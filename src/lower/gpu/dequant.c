@@ -1,7 +1,7 @@
 /* dequant.c: packed weights in blocks: dequant_matmul, dequant_grouped_matmul, dequant_moe_weights,
  * dequant_gather (ops-special 1.6). Weights with scales beside them: dequant_side.c. */
 #include "lower/gpu/dequant.h"
-#include "lower/gpu/index_check.h"
+#include "lower/gpu/grouped.h"
 
 #define FEW 8 /* rows of x that are met at once, one pass over the weight for all of them */
 
@@ -179,30 +179,57 @@ static void launch_rows(struct gpu_call *c, const struct packed *p, const struct
     few_operands(c, p, f);
 }
 
+/* e: rows in the order of their experts; NULL: there is one weight for all. */
 static void launch_tiles(struct gpu_call *c, const struct packed *p, struct gpu_arg x,
-                         const struct gpu_product *of, struct gpu_arg room)
+                         const struct gpu_product *of, const struct gpu_tiling *t, struct gpu_arg y,
+                         const struct gpu_experts *e)
+{
+    gpu_kernel(c, "dequant", "tiled");
+    packed_constants(c, p);
+    gpu_tile_constants(c, t->tile);
+    gpu_const(c, "V", x_width(c, x, p->k));
+    gpu_flag(c, "GROUPED", e != NULL);
+    gpu_bind(c, x);
+    gpu_bind(c, p->w);
+    gpu_bind(c, e ? e->first : x);
+    gpu_bind(c, e ? e->order : x);
+    gpu_bind(c, y);
+    gpu_u32(c, t->groups);
+    gpu_u32(c, of->m);
+    gpu_u32(c, of->n);
+    gpu_u32(c, of->k);
+    gpu_u32(c, t->split.part);
+    gpu_u32(c, t->split.parts);
+    gpu_u32(c, p->row_bytes);
+    gpu_u32(c, e ? e->experts : 1);
+    gpu_groups(c, t->groups);
+}
+
+static void launch_many(struct gpu_call *c, const struct packed *p, struct gpu_arg x,
+                        const struct gpu_product *of, struct gpu_arg room)
 {
     struct gpu_tiling t = gpu_best_tiling(of, true);
     struct gpu_epilogue none = gpu_no_epilogue();
     uint64_t count = of->m * of->n, parts = t.split.parts;
 
-    gpu_kernel(c, "dequant", "tiled");
-    packed_constants(c, p);
-    gpu_tile_constants(c, t.tile);
-    gpu_const(c, "V", x_width(c, x, p->k));
-    gpu_bind(c, x);
-    gpu_bind(c, p->w);
-    gpu_bind(c, parts > 1 ? gpu_part(room, 0, parts * count * sizeof(float)) : gpu_out(c));
-    gpu_u32(c, t.groups);
-    gpu_u32(c, of->m);
-    gpu_u32(c, of->n);
-    gpu_u32(c, of->k);
-    gpu_u32(c, t.split.part);
-    gpu_u32(c, parts);
-    gpu_u32(c, p->row_bytes);
-    gpu_groups(c, t.groups);
-    if (parts > 1)
-        gpu_add_parts(c, &none, room, gpu_out(c), count, parts);
+    if (parts == 1) {
+        launch_tiles(c, p, x, of, &t, gpu_out(c), NULL);
+        return;
+    }
+    launch_tiles(c, p, x, of, &t, gpu_part(room, 0, parts * count * sizeof(float)), NULL);
+    gpu_add_parts(c, &none, room, gpu_out(c), count, parts);
+}
+
+static void launch_sorted(struct gpu_call *c, const struct packed *p, struct gpu_arg x,
+                          const struct gpu_product *of, const struct gpu_experts *e)
+{
+    struct gpu_tiling t = {.tile = e->rows / e->experts >= 64 && of->n >= 64 ? 64 : 32,
+                           .split = {1, of->k}};
+
+    t.groups = gpu_experts_tiles(e, t.tile) * gpu_ceil(of->n, t.tile);
+    gpu_experts_sort(c, e);
+    gpu_experts_clear(c, e, of->n);
+    launch_tiles(c, p, x, of, &t, gpu_out(c), e);
 }
 
 void gpu_lower_dequant_matmul(struct gpu_call *c)
@@ -223,21 +250,26 @@ void gpu_lower_dequant_matmul(struct gpu_call *c)
     if (of.m <= FEW || p.k == 0)
         launch_rows(c, &p, &few, a->act);
     else
-        launch_tiles(c, &p, x_in_f32(c, &p, a->act), &of, room);
+        launch_many(c, &p, x_in_f32(c, &p, a->act), &of, room);
 }
 
 void gpu_lower_dequant_grouped_matmul(struct gpu_call *c)
 {
     const struct attr_dequant_grouped_matmul *a = &c->attr->dequant_grouped_matmul;
     struct packed p = packed_operand(c, 1, a->scheme, a->k);
+    uint64_t experts = (uint64_t)c->in[1].dim[0];
+    struct gpu_experts e = gpu_experts_room(c, 2, experts);
+    const struct gpu_product of = {
+        .items = 1, .m = e.rows, .n = (uint64_t)c->out->dim[1], .k = p.k};
 
+    gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, e.rows, 0, (int64_t)experts);
     if (gpu_count(c->out) == 0)
         return;
-    gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, (uint64_t)c->in[2].dim[0], 0,
-                      c->in[1].dim[0]);
-    struct few few =
-        few_of((uint64_t)c->out->dim[0], (uint64_t)c->out->dim[1], (uint64_t)c->in[1].dim[0], 2);
-    launch_rows(c, &p, &few, a->act);
+    struct few few = few_of(of.m, of.n, experts, 2);
+    if (p.k && gpu_experts_sortable(e.rows, experts, 4))
+        launch_sorted(c, &p, x_in_f32(c, &p, a->act), &of, &e);
+    else
+        launch_rows(c, &p, &few, a->act);
 }
 
 /* ---- rows as numbers ---- */
