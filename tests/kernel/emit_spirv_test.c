@@ -23,7 +23,7 @@ static void validate(struct test *t, const uint32_t *words, size_t count, const 
     size_t len = p ? fread(said, 1, sizeof said - 1, p) : 0;
     said[len] = 0;
     bool fine = p && pclose(p) == 0;
-    if (!fine && strstr(said, "Invalid capability operand: 6022"))
+    if (!fine && strstr(said, "Invalid capability operand"))
         skip(t, "this spirv-val does not know cooperative matrices");
     if (!fine)
         fail(t, "%s\n%s", said, what);

@@ -205,7 +205,7 @@ static bool is_vector(const struct maker *m, const struct ew_in *in)
 static void add_uses(struct maker *m)
 {
     static const char *const file[] = {"ops",         "ops_circle", "ops_int", "cast",
-                                       "ops_complex", "fmod",       "quant"};
+                                       "ops_complex", "fmod",       "quantise"};
 
     text_addf(&m->t, "use \"lib/grid\"\n");
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
