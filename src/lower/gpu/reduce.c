@@ -182,13 +182,15 @@ void gpu_reduce_nothing(struct gpu_call *c, const struct gpu_reduction *r, struc
 
 /* ---- the op ---- */
 
+enum { REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_SCALED };
+
 static int64_t kind_of(rlx_op op)
 {
     switch (op) {
-    case RLX_OP_reduce_prod: return 1;
-    case RLX_OP_reduce_max: return 2;
-    case RLX_OP_reduce_min: return 3;
-    default: return 0;
+    case RLX_OP_reduce_prod: return REDUCE_PROD;
+    case RLX_OP_reduce_max: return REDUCE_MAX;
+    case RLX_OP_reduce_min: return REDUCE_MIN;
+    default: return REDUCE_SUM;
     }
 }
 
@@ -208,6 +210,10 @@ void gpu_lower_reduce(struct gpu_call *c)
     if (gpu_count(t) == 0) {
         gpu_reduce_nothing(c, &r, gpu_out(c), gpu_count(c->out));
         return;
+    }
+    if (r.op == REDUCE_PROD && r.sum == RLX_DTYPE_f32) { /* may leave f32 on its way */
+        r.op = REDUCE_SCALED;
+        r.sum = RLX_DTYPE_c64;
     }
     gpu_find_sets(&s, t, gone);
     r.count = s.gone.count;
