@@ -330,18 +330,59 @@ static void add_parameters(struct maker *m)
     text_addf(&m->t, ") group(%d) {\n", GPU_GROUP);
 }
 
-/* ---- the launch ---- */
+/* ---- launches ---- */
 
-static void launch(struct maker *m, rlx_str source, uint64_t count)
+static uint64_t inner_elements(const struct ew *e)
+{
+    uint64_t n = 1;
+
+    for (int32_t d = 1; d < e->rank; d++)
+        n *= (uint64_t)e->size[d];
+    return n;
+}
+
+/* How many places of the first axis a kernel can see and count at once. */
+static uint64_t rows_at_once(const struct maker *m)
+{
+    const struct ew *e = m->e;
+    uint64_t inner = inner_elements(e), most = UINT32_MAX / inner;
+    uint64_t seen = e->c->max_binding - GPU_ALIGN; /* a part may begin behind where it is bound */
+
+    for (int32_t i = 0; i < e->ins + e->outs; i++) {
+        bool in = i < e->ins;
+        uint64_t step = in ? (uint64_t)e->in[i].step[0] : inner;
+        uint64_t row = step * rlx_dtype_size(in ? e->in[i].dtype : e->out[i - e->ins].dtype);
+        if (row && seen / row < most)
+            most = seen / row;
+    }
+    if (e->rank == 1)
+        most -= most % 1024; /* vectors and bindings stay whole */
+    return most ? most : 1;
+}
+
+/* What `rows` places of the first axis, from `first` on, need of an argument. */
+static struct gpu_arg rows_of(struct gpu_arg a, uint64_t row_bytes, uint64_t first, uint64_t rows)
+{
+    uint64_t offset = first * row_bytes, bytes = rows * row_bytes;
+
+    if (row_bytes == 0 || offset >= a.bytes)
+        return a;
+    return gpu_part(a, offset, bytes < a.bytes - offset ? bytes : a.bytes - offset);
+}
+
+static void launch_rows(struct maker *m, rlx_str source, uint64_t first, uint64_t rows)
 {
     struct ew *e = m->e;
     struct gpu_call *c = e->c;
+    uint64_t inner = inner_elements(e), count = rows * inner / (uint64_t)m->lanes;
 
     gpu_generated(c, source, "elementwise");
     for (int32_t i = 0; i < e->ins; i++)
-        gpu_bind(c, e->in[i].arg);
+        gpu_bind(c,
+                 rows_of(e->in[i].arg, (uint64_t)e->in[i].step[0] * rlx_dtype_size(e->in[i].dtype),
+                         first, rows));
     for (int32_t i = 0; i < e->outs; i++)
-        gpu_bind(c, e->out[i].arg);
+        gpu_bind(c, rows_of(e->out[i].arg, inner * rlx_dtype_size(e->out[i].dtype), first, rows));
     gpu_u32(c, count);
     for (int32_t d = 0; m->walks && d < e->rank; d++)
         gpu_u32(c, (uint64_t)(d == e->rank - 1 ? e->size[d] / m->lanes : e->size[d]));
@@ -350,6 +391,15 @@ static void launch(struct maker *m, rlx_str source, uint64_t count)
     for (int32_t i = 0; i < e->words; i++)
         gpu_u32(c, e->word[i]);
     gpu_invocations(c, count, GPU_GROUP);
+}
+
+/* Tensors that are larger than what a kernel can see are gone through in parts. */
+static void launch(struct maker *m, rlx_str source)
+{
+    uint64_t all = (uint64_t)m->e->size[0], most = rows_at_once(m);
+
+    for (uint64_t first = 0; first < all; first += most)
+        launch_rows(m, source, first, all - first < most ? all - first : most);
 }
 
 static void need_f64(const struct ew *e)
@@ -399,7 +449,7 @@ void ew_end(struct ew *e)
         gpu_refuse(e->c, RLX_ERROR_MEMORY, "%s: no memory for a kernel's text",
                    op_info(e->c->op)->name);
     else
-        launch(&m, (rlx_str){m.t.at, m.t.len}, count / (uint64_t)m.lanes);
+        launch(&m, (rlx_str){m.t.at, m.t.len});
     text_free(&m.t);
     text_free(&body.t);
     text_free(&e->lines);
