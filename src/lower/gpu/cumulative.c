@@ -4,7 +4,7 @@
 #include "lower/gpu/move.h"
 
 #define EACH 8    /* elements that an invocation goes through */
-#define ACROSS 32 /* neighbouring lines of a group, where lines run across memory */
+#define ACROSS 32 /* neighbouring lines of a group at least, where lines run across memory */
 
 struct scan {
     struct gpu_acc acc;
@@ -13,9 +13,14 @@ struct scan {
     struct gpu_arg from, before, to;
 };
 
+/* As many as leave enough lanes for each line. */
 static uint64_t lines_of_group(const struct scan *s)
 {
-    return s->inner > 1 ? ACROSS : 1;
+    uint64_t least = s->inner > 1 ? ACROSS : 1, lines = GPU_GROUP;
+
+    while (lines > least && GPU_GROUP / lines * EACH < s->n)
+        lines /= 2;
+    return lines;
 }
 
 static uint64_t pieces_of(const struct scan *s)
