@@ -35,10 +35,20 @@ static struct gpu_order room_for(struct gpu_call *c, const struct gpu_rows *r, u
                               .m = m};
 }
 
+/* What a group's piece of such a row is filled up to: a power of two. */
+static uint64_t piece_length(uint64_t n)
+{
+    uint64_t length = 2;
+
+    while (length < n && length < SPAN)
+        length *= 2;
+    return length;
+}
+
 static void sort_pieces(struct gpu_call *c, const struct gpu_rows *r, uint64_t keep,
                         const struct gpu_order *to)
 {
-    uint64_t pieces = gpu_ceil(r->n, SPAN);
+    uint64_t pieces = gpu_ceil(r->n, SPAN), length = piece_length(r->n);
 
     gpu_kernel(c, "sort", "sort_pieces");
     gpu_order_type(c, r->dtype);
@@ -51,15 +61,16 @@ static void sort_pieces(struct gpu_call *c, const struct gpu_rows *r, uint64_t k
     gpu_u32(c, pieces);
     gpu_u32(c, r->n);
     gpu_u32(c, r->inner);
+    gpu_u32(c, length);
     gpu_u32(c, keep);
     gpu_u32(c, to->m);
-    gpu_groups(c, r->rows * pieces);
+    gpu_groups(c, gpu_ceil(r->rows * pieces, SPAN / length));
 }
 
 static void sort_again(struct gpu_call *c, const struct gpu_rows *r, uint64_t keep,
                        const struct gpu_order *from, const struct gpu_order *to)
 {
-    uint64_t pieces = gpu_ceil(from->m, SPAN);
+    uint64_t pieces = gpu_ceil(from->m, SPAN), length = piece_length(from->m);
 
     gpu_kernel(c, "sort", "sort_again");
     key_type(c, r->dtype);
@@ -70,9 +81,10 @@ static void sort_again(struct gpu_call *c, const struct gpu_rows *r, uint64_t ke
     gpu_u32(c, r->rows * pieces);
     gpu_u32(c, pieces);
     gpu_u32(c, from->m);
+    gpu_u32(c, length);
     gpu_u32(c, keep);
     gpu_u32(c, to->m);
-    gpu_groups(c, r->rows * pieces);
+    gpu_groups(c, gpu_ceil(r->rows * pieces, SPAN / length));
 }
 
 static void merge(struct gpu_call *c, const struct gpu_rows *r, uint64_t run,
@@ -131,15 +143,6 @@ struct wish {
     bool down, values;
 };
 
-static uint64_t power_of_two(uint64_t n)
-{
-    uint64_t p = 2;
-
-    while (p < n)
-        p *= 2;
-    return p;
-}
-
 /* The result's elements: as the operand's, or numbers. */
 static void result_type(struct gpu_call *c, bool values)
 {
@@ -152,7 +155,7 @@ static void result_type(struct gpu_call *c, bool values)
 
 static void sort_short(struct gpu_call *c, const struct gpu_rows *r, uint64_t k, bool values)
 {
-    uint64_t length = power_of_two(r->n);
+    uint64_t length = piece_length(r->n);
 
     gpu_kernel(c, "sort", "sort_rows");
     gpu_order_type(c, r->dtype);
