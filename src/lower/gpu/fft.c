@@ -115,12 +115,14 @@ static uint64_t power_to(uint64_t n, uint64_t most)
 static void set_radices(struct gpu_call *c, uint64_t points)
 {
     static const char *const name[STAGES] = {"R0", "R1", "R2", "R3", "R4", "R5", "R6"};
+    int count = 0;
 
-    for (int i = 0; points > 1 && i < STAGES; i++) {
+    for (; points > 1 && count < STAGES; count++) {
         uint64_t r = next_radix(points);
-        gpu_const(c, name[i], (int64_t)r);
+        gpu_const(c, name[count], (int64_t)r);
         points /= r;
     }
+    gpu_const(c, "STAGES", count ? count : 1);
 }
 
 static void put_end(struct gpu_call *c, const struct end *e)
