@@ -7,8 +7,9 @@
 #include "lower/gpu/sequence.h"
 
 enum {
-    WALK_UNITS = 192, /* hidden units of a walk, at most */
-    WORTH_TURNING = 8 /* steps that make up for turning the weights around */
+    WALK_UNITS = 192,   /* hidden units of a walk, at most */
+    WORTH_TURNING = 8,  /* steps that make up for turning the weights around */
+    ENOUGH_GROUPS = 128 /* to keep a large device busy */
 };
 
 struct layer {
@@ -26,18 +27,28 @@ static uint64_t state_count(const struct layer *l)
     return l->dirs * l->items * l->hidden;
 }
 
+/* Units side by side: as many as keep reads whole, unless that leaves too few groups. */
+static uint64_t units_of(const struct layer *l)
+{
+    uint64_t units = l->walk ? sequence_power(l->hidden, GPU_GROUP) : 32;
+
+    while (!l->walk && units > 8 &&
+           l->dirs * gpu_ceil(l->hidden, units) * gpu_ceil(l->items, l->batch) < ENOUGH_GROUPS)
+        units /= 2;
+    return !l->turned || units < 8 ? 8 : units;
+}
+
 static void set_cells(struct layer *l)
 {
     uint64_t most = 64 / rlx_dtype_size(l->sum) / l->gates; /* parts fill the shared memory */
 
     l->walk = l->steps > 1 && l->hidden <= WALK_UNITS;
     l->turned = l->steps >= WORTH_TURNING;
-    l->units = !l->turned ? 8 : l->walk ? sequence_power(l->hidden, GPU_GROUP) : 32;
-    l->units = l->units < 8 ? 8 : l->units;
-    l->split = GPU_GROUP / l->units;
-    most = most > 4 ? 4 : most < 2 ? 1 : most < 4 ? 2 : most;
+    most = most >= 4 ? 4 : most >= 2 ? 2 : 1;
     /* Few items of a walk leave too few groups if they share them. */
-    l->batch = sequence_power(l->walk ? gpu_ceil(l->items, 128) : l->items, most);
+    l->batch = sequence_power(l->walk ? gpu_ceil(l->items, ENOUGH_GROUPS) : l->items, most);
+    l->units = units_of(l);
+    l->split = GPU_GROUP / l->units;
 }
 
 static void describe(const struct gpu_call *c, struct layer *l)
