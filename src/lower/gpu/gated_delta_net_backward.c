@@ -4,8 +4,9 @@
 
 #include "lower/gpu.h"
 
-#define WORK_MOST (UINT64_C(1) << 30) /* bytes of scratch; heads beyond that wait for their turn \
-                                       */
+#define WORK_MOST                                                                  \
+    (UINT64_C(1) << 30) /* bytes of scratch; heads beyond that wait for their turn \
+                         */
 
 struct job {
     uint64_t items, steps, heads, n;
@@ -55,7 +56,8 @@ void gpu_lower_gated_delta_net_backward(struct gpu_call *c)
     uint64_t state = j.side * j.side, own = j.tiles * state + j.stretch * (state + j.side);
     uint64_t head = own * GPU_GROUP * sizeof(float), at_once = WORK_MOST / head;
     at_once = at_once < 1 ? 1 : at_once > tasks ? tasks : at_once;
-    j.work = gpu_temp(c, at_once * head);
+    /* Where heads take turns, shorter ones fill it better. */
+    j.work = gpu_temp(c, at_once < tasks && head < WORK_MOST ? WORK_MOST : at_once * head);
     for (uint64_t first = 0; first < tasks; first += at_once)
         go_back(c, &j, first, first + at_once < tasks ? first + at_once : tasks);
 }
