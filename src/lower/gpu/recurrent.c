@@ -18,8 +18,8 @@ struct layer {
     uint64_t items, steps, inputs, hidden, dirs, gates;
     int64_t kind; /* as in the kernel */
     bool turned, walk;
-    uint64_t units, split, batch; /* of a group: units side by side, invocations of one, items */
-    struct gpu_arg w, sums, h, c;
+    uint64_t units, split, batch;    /* of a group: units side by side, invocations of one, items */
+    struct gpu_arg w, sums, h, c, y; /* y: where a sequence goes */
 };
 
 static uint64_t state_count(const struct layer *l)
@@ -159,7 +159,7 @@ static void run_steps(struct gpu_call *c, const struct layer *l, uint64_t first,
     gpu_bind(c, gpu_in(c, lengths ? last_in : 4));
     gpu_bind(c, l->h);
     gpu_bind(c, l->c);
-    gpu_bind(c, seq ? gpu_out(c) : gpu_temp(c, 16));
+    gpu_bind(c, l->y);
     gpu_u32(c, l->items);
     gpu_u32(c, l->steps);
     gpu_u32(c, l->hidden);
@@ -197,6 +197,7 @@ void gpu_lower_recurrent(struct gpu_call *c)
     uint64_t bytes = state_count(&l) * rlx_dtype_size(l.sum);
     l.h = gpu_temp(c, 2 * bytes);
     l.c = gpu_temp(c, l.gates == 4 ? bytes : 16);
+    l.y = l.attr->result == RLX_RNN_RESULT_seq ? gpu_out(c) : gpu_temp(c, 16);
     begin_state(c, &l, 5, l.h);
     if (l.gates == 4)
         begin_state(c, &l, 6, l.c);
