@@ -17,6 +17,9 @@ static inline uint64_t dense_bytes(const struct gpu_call *c)
     return rlx_dtype_size(dense_real(c));
 }
 
+/* How large the call's first operand is, as a word: see kernels/dense.rlk. */
+struct gpu_arg dense_measure(struct gpu_call *c);
+
 /* Matrices [n][pitch] side by side with their right sides from column n on; swaps [items][n]. */
 struct dense_lu {
     struct gpu_arg w, swaps;

@@ -2,11 +2,12 @@
  * decide those of R. */
 #include "lower/gpu/dense.h"
 
-enum { COLUMNS = GPU_GROUP / 32 }; /* per group, 32 lanes each */
+/* Columns per group, 32 lanes each; and as many in a block: all of its columns at once. */
+enum { COLUMNS = GPU_GROUP / 32, BLOCK = COLUMNS };
 
 struct qr {
     uint64_t m, n, t;
-    struct gpu_arg w, q, state;
+    struct gpu_arg w, q, state, top;
 };
 
 static void step(struct gpu_call *c, const char *kernel)
@@ -20,11 +21,12 @@ static void begin(struct gpu_call *c, const struct qr *s)
     step(c, "begin");
     gpu_type(c, "T", c->in[0].dtype);
     gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, s->top);
     gpu_bind(c, s->w);
-    gpu_bind(c, s->state);
     gpu_u32(c, s->m);
     gpu_u32(c, s->n);
-    gpu_groups(c, 1);
+    gpu_u32(c, s->m * s->n);
+    gpu_invocations(c, s->m * s->n, GPU_GROUP);
 }
 
 static void reduce_block(struct gpu_call *c, const struct qr *s, uint64_t first, uint64_t last)
@@ -75,6 +77,7 @@ static void finish(struct gpu_call *c, const struct qr *s)
     gpu_bind(c, s->w);
     gpu_bind(c, s->q);
     gpu_bind(c, s->state);
+    gpu_bind(c, s->top);
     gpu_bind(c, gpu_out(c));
     gpu_u32(c, s->m);
     gpu_u32(c, s->n);
@@ -93,10 +96,11 @@ void gpu_lower_qr(struct gpu_call *c)
         return;
     s.w = gpu_temp(c, m * n * real);
     s.q = gpu_temp(c, m * t * real);
-    s.state = gpu_temp(c, (1 + 2 * t) * real);
+    s.state = gpu_temp(c, 2 * t * real);
+    s.top = dense_measure(c);
     begin(c, &s);
-    for (uint64_t first = 0; first < t; first += DENSE_BLOCK)
-        reduce_block(c, &s, first, t - first < DENSE_BLOCK ? t : first + DENSE_BLOCK);
+    for (uint64_t first = 0; first < t; first += BLOCK)
+        reduce_block(c, &s, first, t - first < BLOCK ? t : first + BLOCK);
     make_q(c, &s);
     finish(c, &s);
 }
