@@ -2,7 +2,7 @@
  * kernels/splat_backward.rlk tells how. */
 #include "lower/gpu/splat.h"
 
-enum { SEGMENT = 16, SUMS = 20 }; /* as in the kernels */
+enum { SEGMENT = 32, SUMS = 20 }; /* as in the kernels */
 
 struct backward {
     struct splat_canvas s;
