@@ -6,7 +6,9 @@ enum {
     ROUNDS_OF = 15, /* sweeps of what is large: each round is a launch, and seven or so suffice */
     SMALL = 96,     /* axes that one group turns, if matrices are few */
     FEW = 64,       /* matrices */
-    SIDE = 16       /* pairs along a tile */
+    SIDE = 16,      /* pairs along a tile */
+    TINY = 4,       /* axes that one invocation turns */
+    TINY_GROUP = 64
 };
 
 struct eigen {
@@ -95,6 +97,19 @@ static void finish(struct gpu_call *c, const struct eigen *e)
     gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
 }
 
+/* Many small matrices: an invocation for each. */
+static void small(struct gpu_call *c, uint64_t n, uint64_t items)
+{
+    gpu_kernel(c, "eigh", "small");
+    gpu_type(c, "T", c->in[0].dtype);
+    gpu_type(c, "R", dense_real(c));
+    gpu_const(c, "N", (int64_t)n);
+    gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, gpu_out(c));
+    gpu_u32(c, items);
+    gpu_invocations(c, items, TINY_GROUP);
+}
+
 void gpu_lower_eigh(struct gpu_call *c)
 {
     const struct ir_type *a = &c->in[0];
@@ -103,6 +118,10 @@ void gpu_lower_eigh(struct gpu_call *c)
 
     if (e.items == 0)
         return;
+    if (n <= TINY) {
+        small(c, n, e.items);
+        return;
+    }
     e.by_rounds = n > SMALL && e.items < FEW;
     square = e.items * e.even * e.even * real;
     e.w = gpu_temp(c, square);

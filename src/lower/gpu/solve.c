@@ -2,6 +2,8 @@
  * triangular_solve, det, logdet (ops-core 10.4). */
 #include "lower/gpu/dense.h"
 
+enum { SMALL = 4, SMALL_GROUP = 64 }; /* rows and columns that one invocation solves */
+
 /* ---- LU ---- */
 
 static void join(struct gpu_call *c, const struct dense_lu *lu, struct gpu_arg a, struct gpu_arg b)
@@ -129,6 +131,21 @@ static uint64_t columns_of(const struct gpu_call *c)
     return c->in[1].rank == c->in[0].rank ? (uint64_t)c->in[1].dim[c->in[1].rank - 1] : 1;
 }
 
+/* Small systems: an invocation for each. */
+static void solve_small(struct gpu_call *c, uint64_t items, uint64_t n, uint64_t r)
+{
+    gpu_kernel(c, "solve", "solve_small");
+    gpu_type(c, "T", c->in[0].dtype);
+    gpu_type(c, "R", dense_real(c));
+    gpu_const(c, "N", (int64_t)n);
+    gpu_const(c, "R_COLUMNS", (int64_t)r);
+    gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, gpu_in(c, 1));
+    gpu_bind(c, gpu_out(c));
+    gpu_u32(c, items);
+    gpu_invocations(c, items, SMALL_GROUP);
+}
+
 void gpu_lower_dense_solve(struct gpu_call *c)
 {
     uint64_t items = c->op == RLX_OP_batched_dense_solve ? (uint64_t)c->in[0].dim[0] : 1;
@@ -136,6 +153,10 @@ void gpu_lower_dense_solve(struct gpu_call *c)
 
     if (gpu_count(c->out) == 0)
         return;
+    if (n <= SMALL && r <= SMALL) {
+        solve_small(c, items, n, r);
+        return;
+    }
     struct dense_lu lu = dense_factor(c, gpu_in(c, 0), gpu_in(c, 1), items, n, r);
     substitute(c, &(struct triangle){.a = lu.w,
                                      .b = lu.w,
