@@ -80,8 +80,8 @@ static void keep_used(const struct vk_device *dev, const struct extensions *e,
     bool coop2 = coop && all.coop2.cooperativeMatrixWorkgroupScope &&
                  all.coop2.cooperativeMatrixFlexibleDimensions &&
                  all.coop2.cooperativeMatrixTensorAddressing;
-    bool bf16 = coop && all.bfloat16.shaderBFloat16Type &&
-                all.bfloat16.shaderBFloat16CooperativeMatrix;
+    bool bf16 =
+        coop && all.bfloat16.shaderBFloat16Type && all.bfloat16.shaderBFloat16CooperativeMatrix;
 
     *f = (struct vk_features){0};
     link_chain(dev, e, f);

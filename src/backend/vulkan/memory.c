@@ -109,13 +109,15 @@ static rlx_status no_memory(struct vk_device *dev, uint64_t bytes, uint32_t type
                      (unsigned long long)held);
 }
 
-static VkResult try_type(struct vk_device *dev, uint32_t type, uint64_t bytes, VkDeviceMemory *out)
+static VkResult try_type(struct vk_device *dev, enum vk_use use, uint32_t type, uint64_t bytes,
+                         VkDeviceMemory *out)
 {
     const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                        .allocationSize = bytes,
                                        .memoryTypeIndex = type};
 
-    if (dev->options.max_memory && dev->held + bytes > dev->options.max_memory)
+    if (use == VK_FOR_WORK && dev->options.max_memory &&
+        dev->held + bytes > dev->options.max_memory)
         return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     return dev->vk.AllocateMemory(dev->device, &info, NULL, out);
 }
@@ -135,7 +137,7 @@ static rlx_status take_memory(struct vk_device *dev, enum vk_use use,
                 continue;
             tried |= UINT32_C(1) << i;
             last = *type = i;
-            VkResult r = try_type(dev, i, need->size, &buf->memory);
+            VkResult r = try_type(dev, use, i, need->size, &buf->memory);
             if (r == VK_SUCCESS)
                 return RLX_OK;
             buf->memory = VK_NULL_HANDLE;
@@ -163,7 +165,8 @@ static rlx_status fill_buffer(struct vk_device *dev, enum vk_use use, struct buf
     dev->vk.GetBufferMemoryRequirements(dev->device, buf->handle, &need);
     TRY(take_memory(dev, use, &need, buf, &type, d));
     buf->taken = need.size;
-    dev->held += need.size;
+    buf->counted = use == VK_FOR_WORK ? need.size : 0;
+    dev->held += buf->counted;
     VK_TRY(dev, dev->vk.BindBufferMemory(dev->device, buf->handle, buf->memory, 0), d);
     VkMemoryPropertyFlags has = dev->memory.memoryTypes[type].propertyFlags;
     if (!(has & SEEN) || (use == VK_FOR_WORK && dev->mode == VK_MODE_STAGING))
@@ -196,7 +199,7 @@ void vk_drop_buffer(struct vk_device *dev, struct buffer *buf)
         dev->vk.DestroyBuffer(dev->device, buf->handle, NULL);
         dev->vk.FreeMemory(dev->device, buf->memory, NULL);
     }
-    dev->held -= buf->taken;
+    dev->held -= buf->counted;
     *buf = (struct buffer){0};
 }
 

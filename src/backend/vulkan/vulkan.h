@@ -28,6 +28,7 @@ struct buffer {
     VkBuffer handle;
     VkDeviceMemory memory;
     uint64_t bytes, taken; /* as asked for, at least 16; as the driver took */
+    uint64_t counted;      /* of taken, what counts as the device's memory */
     uint8_t *mapped;       /* NULL: the host does not see it */
     bool coherent;         /* of mapped */
     uint64_t used;         /* the last ticket that may touch it; under the device's lock */
@@ -86,7 +87,7 @@ struct vk_device {
     uint32_t required_subgroup; /* pipelines must ask for it; 0: there is only one size */
     bool has_budget;            /* VK_EXT_memory_budget */
     enum vk_memory_mode mode;
-    atomic_uint_least64_t held; /* bytes of memory */
+    atomic_uint_least64_t held; /* bytes of its memory */
     atomic_bool lost;
 
     uint32_t queue_family, timestamp_bits;

@@ -12,7 +12,7 @@ TEST(vulkan_cache, a_file_comes_back)
     const char *path = test_temp(t, "pipelines.bin");
     struct diag d;
     const uint8_t *data;
-    size_t len, bytes;
+    size_t len = 0, bytes;
 
     diag_init(&d, "test");
     require_ok(t, vk_cache_write(path, &key, "made up, but of a driver", 24, &d));
@@ -33,7 +33,7 @@ TEST(vulkan_cache, damage_is_seen)
     struct diag d;
     uint8_t copy[128] = {0};
     const uint8_t *data;
-    size_t len, bytes;
+    size_t len = 0, bytes;
 
     diag_init(&d, "test");
     require_ok(t, vk_cache_write(path, &key, "bytes of pipelines", 18, &d));
@@ -76,7 +76,7 @@ TEST(vulkan_cache, a_device_keeps_its_pipelines)
     char path[1200] = "";
     struct world w;
     struct stat st;
-    size_t len;
+    size_t len = 0;
 
     if (!world_open(t, &w, &(rlx_flag){"GPU_CACHE", folder}, 1))
         return;
