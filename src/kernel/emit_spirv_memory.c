@@ -341,7 +341,7 @@ static spirv_id from_bits(struct emit *e, spirv_id bits, struct kir_type t)
 
     if (t.scalar != KIR_F16 || !e->f->f16)
         return bits;
-    spirv_id half = spirv_float(s, 16), pair = spirv_vector(s, half, 2);
+    spirv_id half = emit_type(e, kir_scalar_type(KIR_F16)), pair = spirv_vector(s, half, 2);
     return SPIRV_MAKE(s, OP_COMPOSITE_EXTRACT, half, SPIRV_MAKE(s, OP_BITCAST, pair, bits), 0);
 }
 
@@ -351,7 +351,7 @@ static spirv_id to_bits(struct emit *e, spirv_id value, struct kir_type t)
 
     if (t.scalar != KIR_F16 || !e->f->f16)
         return value;
-    spirv_id half = spirv_float(s, 16), pair = spirv_vector(s, half, 2);
+    spirv_id half = emit_type(e, kir_scalar_type(KIR_F16)), pair = spirv_vector(s, half, 2);
     spirv_id both =
         SPIRV_MAKE(s, OP_COMPOSITE_CONSTRUCT, pair, value, spirv_constant(s, half, 0, false));
     return SPIRV_MAKE(s, OP_BITCAST, word_type(e), both);
