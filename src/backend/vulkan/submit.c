@@ -9,7 +9,8 @@
 #include "backend/vulkan/vulkan.h"
 #include "base/map.h"
 
-#define KEPT 8 /* recordings of one program */
+#define KEPT 8        /* recordings of one program */
+#define SPIN_NS 50000 /* before a wait puts the thread to sleep */
 
 struct vk_program {
     struct vk_program *next;
@@ -18,6 +19,14 @@ struct vk_program {
     uint64_t used[KEPT];        /* when: dev->submits */
     struct vk_recording single; /* of one step at a time, for hooks that look at its results */
 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 /* ---- the queue ---- */
 
@@ -68,6 +77,18 @@ bool vk_is_done(struct vk_device *dev, uint64_t ticket)
     return ticket <= dev->done;
 }
 
+/* Work of a few microseconds is done sooner than a thread is woken up. Not where the device is this
+ * CPU, which has better things to do. */
+static bool done_soon(struct vk_device *dev, uint64_t ticket)
+{
+    if (dev->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU || dev->lost)
+        return false;
+    for (uint64_t end = now_ns() + SPIN_NS; now_ns() < end;)
+        if (vk_is_done(dev, ticket))
+            return true;
+    return false;
+}
+
 /* A lost device is waited for as well, for what is still running may not be taken from it; but not
  * for ever. */
 rlx_status vk_await(struct vk_device *dev, uint64_t ticket, struct diag *d)
@@ -78,7 +99,7 @@ rlx_status vk_await(struct vk_device *dev, uint64_t ticket, struct diag *d)
                                       .pValues = &ticket};
     const uint64_t a_second = UINT64_C(1000000000);
 
-    if (ticket <= dev->done)
+    if (ticket <= dev->done || done_soon(dev, ticket))
         return vk_check(dev, d);
     VkResult r = dev->vk.WaitSemaphores(dev->device, &info, dev->lost ? a_second : UINT64_MAX);
     if (r == VK_SUCCESS)
@@ -212,14 +233,6 @@ static void take_reports(struct vk_device *dev)
 }
 
 /* ---- with hooks ---- */
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* The device's clock becomes the host's: the last step ended when the host heard of it. */
 static void tell_times(struct vk_device *dev, const struct vk_recording *r,
