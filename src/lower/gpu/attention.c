@@ -117,7 +117,8 @@ void gpu_lower_attention(struct gpu_call *c)
     struct cut t = cut_of(&a, c);
     struct gpu_arg parts = room_for_parts(c, &a);
     if (t.parts == 1) {
-        attend(c, &a, &t, gpu_out(c));
+        if (t.rows <= FEW_ROWS || !gpu_coop_attention(c, &a, t.heads))
+            attend(c, &a, &t, gpu_out(c));
         return;
     }
     parts.bytes =
