@@ -58,9 +58,15 @@ uint64_t gpu_product(const struct ir_type *t, int64_t begin, int64_t end)
 
 void gpu_copy(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, rlx_dtype t)
 {
-    uint64_t size = rlx_dtype_size(t), count = to.bytes / size;
+    uint64_t size = rlx_dtype_size(t), wide = gpu_wide(c, from, to, to.bytes / size, size);
+    uint64_t count = to.bytes / wide;
 
-    gpu_place_rows(c, from, to, 1, count, count, 0, t);
+    gpu_kernel(c, "move", "copy");
+    gpu_name(c, "W", gpu_word(wide));
+    gpu_bind(c, from);
+    gpu_bind(c, to);
+    gpu_u32(c, count);
+    gpu_invocations(c, gpu_ceil(count, 4), GPU_GROUP);
 }
 
 void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t)
