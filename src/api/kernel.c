@@ -51,6 +51,7 @@ static bool find(void *user, rlx_str name, rlx_str *text)
 static const struct kc_features all_features = {.f16 = true,
                                                 .f16_rounds = true,
                                                 .nan_preserve = true,
+                                                .small_preserve = true,
                                                 .f64 = true,
                                                 .int64 = true,
                                                 .subgroups = true,

@@ -2,7 +2,7 @@
 #include "kernel/emit_spirv.h"
 
 enum { VERSION_1_3 = 0x10300, VERSION_1_6 = 0x10600, COMPUTE = 5, LOCAL_SIZE = 17 };
-enum { MODE_NAN_PRESERVE = 4461, MODE_ROUND_EVEN = 4462 };
+enum { MODE_SMALL_PRESERVE = 4459, MODE_NAN_PRESERVE = 4461, MODE_ROUND_EVEN = 4462 };
 enum { SCOPE_SUBGROUP = 3, SCOPE_GROUP = 2 };
 enum { ACQUIRE_RELEASE = 8, OF_BUFFERS = 0x40, OF_GROUP = 0x100, SHOWN_TO_ALL = 0x6000 };
 
@@ -285,18 +285,23 @@ static void begin(struct emit *e)
     e->open = true;
 }
 
+static void float_mode(struct emit *e, enum spirv_capability c, uint32_t mode, uint32_t bits)
+{
+    bool first = !e->float_controls; /* the extension is named once */
+
+    spirv_capability(&e->s, c, first ? "SPV_KHR_float_controls" : NULL);
+    SPIRV(&e->s, SPIRV_MODES, OP_EXECUTION_MODE, e->entry, mode, bits);
+    e->float_controls = true;
+}
+
 static void float_modes(struct emit *e)
 {
-    struct spirv *s = &e->s;
-
-    if (e->f->nan_preserve) {
-        spirv_capability(s, CAP_NAN_PRESERVE, "SPV_KHR_float_controls");
-        SPIRV(s, SPIRV_MODES, OP_EXECUTION_MODE, e->entry, MODE_NAN_PRESERVE, 32);
-    }
-    if (e->f->f16_rounds && e->k->uses_f16) {
-        spirv_capability(s, CAP_ROUND_EVEN, e->f->nan_preserve ? NULL : "SPV_KHR_float_controls");
-        SPIRV(s, SPIRV_MODES, OP_EXECUTION_MODE, e->entry, MODE_ROUND_EVEN, 16);
-    }
+    if (e->f->nan_preserve)
+        float_mode(e, CAP_NAN_PRESERVE, MODE_NAN_PRESERVE, 32);
+    if (e->f->small_preserve)
+        float_mode(e, CAP_SMALL_PRESERVE, MODE_SMALL_PRESERVE, 32);
+    if (e->f->f16_rounds && e->k->uses_f16)
+        float_mode(e, CAP_ROUND_EVEN, MODE_ROUND_EVEN, 16);
 }
 
 /* The interface lists inputs; from 1.4 on all global variables. */

@@ -24,8 +24,9 @@ struct emit {
     bool params_pushed;
     uint32_t *offset_word; /* by buffer: where its offset is; KIR_NONE: it has none */
     uint32_t param_words;
-    spirv_id entry; /* the function */
-    bool open;      /* the block that is being written has no end yet */
+    spirv_id entry;      /* the function */
+    bool open;           /* the block that is being written has no end yet */
+    bool float_controls; /* how floats behave has been said */
 };
 
 /* ---- emit_spirv.c ---- */

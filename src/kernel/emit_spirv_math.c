@@ -324,8 +324,8 @@ static spirv_id turned_view(struct emit *e)
     spirv_id type = known_type(e, OP_TYPE_TENSOR_VIEW, key);
 
     if (!type) {
-        spirv_id rank = spirv_word(s, 2), no = spirv_constant(s, spirv_bool(s), 0, false), one = spirv_word(s, 1),
-                 zero = spirv_word(s, 0);
+        spirv_id rank = spirv_word(s, 2), no = spirv_constant(s, spirv_bool(s), 0, false),
+                 one = spirv_word(s, 1), zero = spirv_word(s, 0);
         type = spirv_new(s);
         SPIRV(s, SPIRV_GLOBALS, OP_TYPE_TENSOR_VIEW, type, rank, no, one, zero);
         spirv_remember(s, OP_TYPE_TENSOR_VIEW, key, type);
@@ -344,7 +344,8 @@ spirv_id emit_tile(struct emit *e, const struct kir_instr *n, uint32_t rows, uin
     spirv_id type = tile_layout_type(e, (n->imm & KIR_INSIDE) != 0), one = spirv_word(s, 1);
     spirv_id l = spirv_make(s, OP_CREATE_TENSOR_LAYOUT, type, NULL, 0);
 
-    l = SPIRV_MAKE(s, OP_TENSOR_LAYOUT_DIMENSION, type, l, lane_of(e, n->b, 0), lane_of(e, n->b, 1));
+    l = SPIRV_MAKE(s, OP_TENSOR_LAYOUT_DIMENSION, type, l, lane_of(e, n->b, 0),
+                   lane_of(e, n->b, 1));
     l = SPIRV_MAKE(s, OP_TENSOR_LAYOUT_STRIDE, type, l, lane_of(e, n->b, 2), one);
     return SPIRV_MAKE(s, OP_TENSOR_LAYOUT_SLICE, type, l, lane_of(e, n->c, 0), spirv_word(s, rows),
                       lane_of(e, n->c, 1), spirv_word(s, cols));
@@ -355,7 +356,8 @@ static spirv_id tile_load(struct emit *e, const struct kir_instr *n, spirv_id ty
 {
     struct spirv *s = &e->s;
     bool turned = n->d != 0;
-    uint32_t rows = turned ? n->type.cols : n->type.rows, cols = turned ? n->type.rows : n->type.cols;
+    uint32_t rows = turned ? n->type.cols : n->type.rows,
+             cols = turned ? n->type.rows : n->type.cols;
     enum spirv_storage storage;
     spirv_id at = emit_element(e, n->imm & UINT32_MAX, n->a, &storage);
     spirv_id layout = emit_tile(e, n, rows, cols);

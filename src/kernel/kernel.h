@@ -27,6 +27,7 @@ struct kc_features {
     bool f16;                 /* HAS_F16: arithmetic in f16 */
     bool f16_rounds;          /* conversions to f16 round to nearest even */
     bool nan_preserve;        /* NaN and Inf can be asked to stay what they are */
+    bool small_preserve;      /* and so can numbers below the normal ones */
     bool f64;                 /* HAS_F64 */
     bool int64;               /* HAS_INT64 */
     bool subgroups;           /* HAS_SUBGROUPS */

@@ -224,6 +224,9 @@ void vk_find_features(struct vk_device *dev, struct vk_features *out)
         .f16 = out->v12.shaderFloat16 && out->v11.storageBuffer16BitAccess,
         .f16_rounds = p.v12.shaderRoundingModeRTEFloat16,
         .nan_preserve = p.v12.shaderSignedZeroInfNanPreserveFloat32,
+        .small_preserve =
+            p.v12.shaderDenormPreserveFloat32 &&
+            p.v12.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE,
         .f64 = out->core.features.shaderFloat64,
         .int64 = out->core.features.shaderInt64,
         /* It computes the product and the sum with a rounding each. */

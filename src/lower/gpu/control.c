@@ -146,8 +146,8 @@ void gpu_lower_scan(struct gpu_call *c)
         copy(c, gpu_sub_in(c, body, memory, 1 + (size_t)i), gpu_in(c, 1 + (int32_t)i));
     for (int64_t t = 0; t < a->length && c->status == RLX_OK; t++) {
         copy(c, gpu_sub_in(c, body, memory, 0), carry);
-        feed_slices(c, body, memory, 1 + (size_t)a->num_bcast, 1 + (int32_t)a->num_bcast,
-                    a->num_xs, t);
+        feed_slices(c, body, memory, 1 + (size_t)a->num_bcast, 1 + (int32_t)a->num_bcast, a->num_xs,
+                    t);
         gpu_sub_run(c, body, memory);
         copy(c, carry, gpu_sub_out(c, body, memory, 0));
         int64_t row = rows ? row_of_step(t, rows, a->length) : -1;

@@ -25,7 +25,7 @@ void gpu_lower_pad(struct gpu_call *c)
     uint64_t size = rlx_dtype_size(c->out->dtype), count = gpu_count(c->out);
     int32_t rank = c->out->rank;
 
-    if (rank == 0) {
+    if (count == gpu_count(&c->in[0])) { /* of no axis, or by nothing */
         gpu_copy(c, gpu_in(c, 0), gpu_out(c), c->out->dtype);
         return;
     }

@@ -28,10 +28,10 @@ static rlx_status build_sub(struct gpu_device *g, struct select_call *c, int32_t
                             struct gpu_control *k, struct gpu_sub_program **out)
 {
     struct gpu_sub_program *p = arena_new(c->arena, struct gpu_sub_program);
-    const struct select_graph from = {
-        .graph = c->graph->mod->graph.at[graph],
-        .symbolic = c->symbolic ? c->symbolic->mod->graph.at[graph] : NULL,
-        .probes = c->probes};
+    const struct select_graph from = {.graph = c->graph->mod->graph.at[graph],
+                                      .symbolic =
+                                          c->symbolic ? c->symbolic->mod->graph.at[graph] : NULL,
+                                      .probes = c->probes};
     const struct plan_options options = {.align = GPU_ALIGN};
 
     if (!p)
@@ -109,8 +109,8 @@ void gpu_sub_place(struct gpu_call *c, struct gpu_sub_program *p)
         return;
     c->status = lower_resize(p->graph, p->steps, c->diag);
     for (size_t i = 0; i < p->steps->step_count && c->status == RLX_OK; i++)
-        c->status = gpu_lower_step(c->device, (struct gpu_work *)p->steps->step[i].work, c->step,
-                                   c->diag);
+        c->status =
+            gpu_lower_step(c->device, (struct gpu_work *)p->steps->step[i].work, c->step, c->diag);
 }
 
 struct gpu_arg gpu_sub_arg(const struct gpu_call *c, const struct gpu_sub_program *p,
