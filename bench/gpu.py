@@ -162,7 +162,7 @@ def gemv(jobs, scheme):
     per = 256 if scheme.endswith("_k") else 32
     row = k // per * block
     text = graph(random("x", [1, k]) + random("w", [n, row], "u8", 255)
-                 + [f"%y = dequant_matmul %x, %w scheme={scheme} k={k}"], "y")
+                 + [f"%y = dequant_matmul %x, %w scheme={scheme} k={k} act=q8"], "y")
     us = jobs.step(f"gemv_{scheme}", text, "dequant_matmul")
     return us, None, rate(jobs, us, n * row)
 

@@ -136,7 +136,7 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
 /* ---- a few lines on one side ---- */
 
 #define FEW 8
-#define BUSY_GROUPS 512
+#define BUSY_GROUPS 2048
 
 /* x has the few lines, w the many. */
 struct few {
