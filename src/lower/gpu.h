@@ -171,8 +171,8 @@ struct gpu_arg gpu_part(struct gpu_arg a, uint64_t offset, uint64_t bytes);
 /* Begin a launch of a kernel of kernels/<file>.rlk. What it needs follows: constants in any order,
  * then buffers, then words, each in the order of the kernel's parameters; gpu_groups ends it. */
 void gpu_kernel(struct gpu_call *c, const char *file, const char *kernel);
-/* The same with source that was made for this node; it lives in the work's arena. Kernels are kept
- * by their source, so equal ones are made once. */
+/* The same with source that was made for this node; it must live until the launch ends. Kernels are
+ * kept by their source, so equal ones are made once. */
 void gpu_generated(struct gpu_call *c, rlx_str source, const char *kernel);
 void gpu_type(struct gpu_call *c, const char *name, rlx_dtype t);
 void gpu_const(struct gpu_call *c, const char *name, int64_t value);

@@ -8,6 +8,9 @@
 
 #include "lower/gpu/elementwise.h"
 
+#define PACKED 8
+#define PACKED_FROM (UINT64_C(1) << 20)
+
 /* ---- collecting ---- */
 
 void ew_begin_sizes(struct ew *e, struct gpu_call *c, int32_t rank, const int64_t *size)
@@ -170,9 +173,21 @@ static bool lanes_fit(const struct ew *e, int64_t lanes)
     return true;
 }
 
-/* How many elements an invocation computes. */
+static uint64_t elements(const struct ew *e)
+{
+    uint64_t n = 1;
+
+    for (int32_t d = 0; d < e->rank; d++)
+        n *= (uint64_t)e->size[d];
+    return n;
+}
+
+/* How many elements an invocation computes. Of narrow ones a large tensor gives it PACKED, which no
+ * vector of the language holds: they come as words. */
 static int64_t lanes_of(const struct ew *e)
 {
+    if (elements(e) >= PACKED_FROM && lanes_fit(e, PACKED))
+        return PACKED;
     return lanes_fit(e, 4) ? 4 : lanes_fit(e, 2) ? 2 : 1;
 }
 
@@ -216,7 +231,9 @@ static void add_uses(struct maker *m)
 static void add_buffer(struct maker *m, const char *name, int32_t i, const char *mode, rlx_dtype t,
                        bool vector)
 {
-    if (vector)
+    if (vector && m->lanes == PACKED)
+        text_addf(&m->t, "%s%d: %s [u32x%d], ", name, i, mode, PACKED * (int)rlx_dtype_size(t) / 4);
+    else if (vector)
         text_addf(&m->t, "%s%d: %s [vec<%s, %lld>], ", name, i, mode, gpu_dtype(t),
                   (long long)m->lanes);
     else
@@ -264,6 +281,26 @@ static void add_axes(struct maker *m)
     text_addf(&m->t, "        let c0 = r0\n");
 }
 
+/* Element k of what was loaded. */
+static void add_element(struct maker *m, const struct ew_in *in, int32_t number)
+{
+    const char *carrier = ew_carrier(in->dtype);
+    int bytes = (int)rlx_dtype_size(in->dtype), each = 4 / (bytes < 4 ? bytes : 4);
+    char bits[80];
+
+    snprintf(bits, sizeof bits, "(l%d[k / %d] >> (k %% %d * %d)) & %s", number, each, each,
+             8 * bytes, bytes == 1 ? "0xff" : "0xffff");
+    if (!is_vector(m, in))
+        text_addf(&m->t, "            let x%d = %s(l%d)\n", number, carrier, number);
+    else if (m->lanes < PACKED)
+        text_addf(&m->t, "            let x%d = %s(l%d[k])\n", number, carrier, number);
+    else if (in->dtype == RLX_DTYPE_bool)
+        text_addf(&m->t, "            let x%d = (%s) != 0\n", number, bits);
+    else
+        text_addf(&m->t, "            let x%d = %s(from_bits(%s, %s))\n", number, carrier,
+                  gpu_dtype(in->dtype), bits);
+}
+
 static void add_computation(struct maker *m)
 {
     struct ew *e = m->e;
@@ -273,27 +310,49 @@ static void add_computation(struct maker *m)
                   (long long)m->lanes);
     text_addf(&m->t, "        unroll for k in 0..%lld {\n", (long long)m->lanes);
     for (int32_t i = 0; i < e->ins; i++)
-        text_addf(&m->t, "            let x%d = %s(l%d%s)\n", i, ew_carrier(e->in[i].dtype), i,
-                  is_vector(m, &e->in[i]) ? "[k]" : "");
+        add_element(m, &e->in[i], i);
     text_add(&m->t, (rlx_str){e->lines.at, e->lines.len});
     for (int32_t i = 0; i < e->outs; i++)
         text_addf(&m->t, "            z%d[k] = %s\n", i, e->out[i].name);
     text_addf(&m->t, "        }\n");
 }
 
-static void add_stores(struct maker *m)
+static void store_packed(struct maker *m, const struct ew_out *o, int32_t number)
 {
-    for (int32_t i = 0; i < m->e->outs; i++) {
-        const char *type = gpu_dtype(m->e->out[i].dtype);
-        if (m->lanes == 1) {
-            text_addf(&m->t, "        y%d[i] = %s(z%d[0])\n", i, type, i);
-            continue;
-        }
-        text_addf(&m->t, "        y%d[i] = vec<%s, %lld>(", i, type, (long long)m->lanes);
-        for (int64_t k = 0; k < m->lanes; k++)
-            text_addf(&m->t, "%s%s(z%d[%lld])", k ? ", " : "", type, i, (long long)k);
-        text_addf(&m->t, ")\n");
+    int bytes = (int)rlx_dtype_size(o->dtype), each = 4 / bytes;
+    bool truth = o->dtype == RLX_DTYPE_bool;
+
+    text_addf(&m->t, "        y%d[i] = u32x%d(", number, PACKED / each);
+    for (int k = 0; k < PACKED; k++) {
+        text_addf(&m->t, "%s", k == 0 ? "" : k % each ? " | " : ", ");
+        if (truth)
+            text_addf(&m->t, "(select(z%d[%d], u32(1), u32(0)) << %d)", number, k,
+                      k % each * 8 * bytes);
+        else
+            text_addf(&m->t, "(to_bits(%s(z%d[%d])) << %d)", gpu_dtype(o->dtype), number, k,
+                      k % each * 8 * bytes);
     }
+    text_addf(&m->t, ")\n");
+}
+
+static void store_vector(struct maker *m, const struct ew_out *o, int32_t number)
+{
+    const char *type = gpu_dtype(o->dtype);
+
+    text_addf(&m->t, "        y%d[i] = vec<%s, %lld>(", number, type, (long long)m->lanes);
+    for (int64_t k = 0; k < m->lanes; k++)
+        text_addf(&m->t, "%s%s(z%d[%lld])", k ? ", " : "", type, number, (long long)k);
+    text_addf(&m->t, ")\n");
+}
+
+static void add_store(struct maker *m, const struct ew_out *o, int32_t number)
+{
+    if (m->lanes == 1)
+        text_addf(&m->t, "        y%d[i] = %s(z%d[0])\n", number, gpu_dtype(o->dtype), number);
+    else if (m->lanes < PACKED)
+        store_vector(m, o, number);
+    else
+        store_packed(m, o, number);
 }
 
 /* The steps are known once the body is written, so it is written first. */
@@ -307,7 +366,8 @@ static void add_body(struct maker *m)
     for (int32_t i = 0; i < e->ins; i++)
         add_place(m, &e->in[i], i);
     add_computation(m);
-    add_stores(m);
+    for (int32_t i = 0; i < e->outs; i++)
+        add_store(m, &e->out[i], i);
     text_addf(&m->t, "    }\n}\n");
 }
 
@@ -413,15 +473,6 @@ static void need_f64(const struct ew *e)
     if (wide && !e->c->features->f64)
         gpu_refuse(e->c, RLX_ERROR_UNSUPPORTED, "%s of f64: this device has no 64-bit floats",
                    op_info(e->c->op)->name);
-}
-
-static uint64_t elements(const struct ew *e)
-{
-    uint64_t n = 1;
-
-    for (int32_t d = 0; d < e->rank; d++)
-        n *= (uint64_t)e->size[d];
-    return n;
 }
 
 void ew_end(struct ew *e)
