@@ -7,7 +7,7 @@
 #include "lower/gpu/channel.h"
 #include "lower/gpu/elementwise.h"
 
-#define MOST_TABLE 960 /* words of a launch */
+#define MOST_TABLE 256 /* words of a launch */
 
 static double most_of(int64_t bits)
 {
