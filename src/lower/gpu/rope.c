@@ -4,13 +4,16 @@
 
 #include "lower/gpu/move.h"
 
+#define MOST_PAIRS 4 /* of an invocation */
+
 static void lower_rope(struct gpu_call *c, const struct attr_rope *a, bool back)
 {
     const struct ir_type *x = &c->in[0], *table = &c->in[1];
     bool wide = x->dtype == RLX_DTYPE_f64 || table->dtype == RLX_DTYPE_f64;
-    uint64_t count = gpu_count(x);
+    uint64_t all = gpu_count(x), pairs = (uint64_t)a->head_dim / 2, turn = (uint64_t)a->n_rot / 2;
+    uint64_t each = gpu_common(gpu_common(pairs, turn), MOST_PAIRS);
 
-    if (count == 0)
+    if (all == 0)
         return;
     gpu_kernel(c, "rope", "rope");
     gpu_type(c, "T", x->dtype);
@@ -18,19 +21,19 @@ static void lower_rope(struct gpu_call *c, const struct attr_rope *a, bool back)
     gpu_type(c, "A", wide ? RLX_DTYPE_f64 : RLX_DTYPE_f32);
     gpu_flag(c, "HALVES", a->style == RLX_ROPE_STYLE_half);
     gpu_flag(c, "BACK", back);
+    gpu_const(c, "EACH", (int64_t)each);
     for (int32_t i = 0; i < 3; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, (uint64_t)x->dim[x->rank - 1]);
+    gpu_u32(c, all / 2 / each);
     gpu_u32(c, (uint64_t)a->head_dim);
     gpu_u32(c, (uint64_t)a->n_rot);
     gpu_u32(c, gpu_product(x, a->seq_axis + 1, x->rank));
     gpu_u32(c, (uint64_t)x->dim[a->seq_axis]);
-    gpu_u32(c, table->rank == 3 ? gpu_product(x, 1, x->rank) : count);
+    gpu_u32(c, table->rank == 3 ? gpu_product(x, 1, x->rank) : all);
     gpu_u32(c, (uint64_t)table->dim[table->rank - 2]);
     gpu_u32(c, (uint64_t)table->dim[table->rank - 1]);
-    gpu_invocations(c, count, GPU_GROUP);
+    gpu_invocations(c, all / 2 / each, GPU_GROUP);
 }
 
 void gpu_lower_rope(struct gpu_call *c)
