@@ -25,7 +25,7 @@ void gpu_lower_gather(struct gpu_call *c)
     gpu_u32(c, width / each);
     gpu_u32(c, picks);
     gpu_u32(c, (uint64_t)table->dim[axis]);
-    gpu_invocations(c, count, GPU_GROUP);
+    gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }
 
 void gpu_lower_gather_nd(struct gpu_call *c)

@@ -66,7 +66,7 @@ void gpu_copy(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, rlx_dt
     gpu_bind(c, from);
     gpu_bind(c, to);
     gpu_u32(c, count);
-    gpu_invocations(c, gpu_ceil(count, 4), GPU_GROUP);
+    gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }
 
 void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t)
@@ -96,7 +96,7 @@ void gpu_place_rows(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, 
     gpu_u32(c, width / each);
     gpu_u32(c, stride / each);
     gpu_u32(c, first / each);
-    gpu_invocations(c, rows * width / each, GPU_GROUP);
+    gpu_invocations(c, gpu_ceil(rows * width / each, GPU_MOVES), GPU_GROUP);
 }
 
 /* ---- walks ---- */
@@ -243,7 +243,7 @@ static void lower_walk(struct gpu_call *c, struct walk *w)
     gpu_u32(c, count);
     gpu_u32(c, (uint64_t)w->first);
     add_words(c, w);
-    gpu_invocations(c, count, GPU_GROUP);
+    gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }
 
 void gpu_repeat_rows(struct gpu_call *c, uint64_t times, uint64_t width)

@@ -7,6 +7,8 @@
 
 #include "lower/gpu.h"
 
+#define GPU_MOVES 4 /* that an invocation has under way: N of the kernels */
+
 /* "u8" "u16" "u32" "u32x2" "u32x4": a type of so many bytes. */
 const char *gpu_word(uint64_t bytes);
 
