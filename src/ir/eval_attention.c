@@ -85,8 +85,9 @@ static bool is_allowed(const struct geometry *g, int64_t b, int64_t h, int64_t i
     }
 }
 
-/* The probabilities of one query; capped[j] are the scores after the soft-cap, before the bias. */
-static void probabilities(const struct geometry *g, const struct eval_tensor *q,
+/* The probabilities of one query, false if all are 0; capped[j] are the scores after the soft-cap,
+ * before the bias. */
+static bool probabilities(const struct geometry *g, const struct eval_tensor *q,
                           const struct eval_tensor *k, int64_t b, int64_t h, int64_t i, double *p,
                           double *capped)
 {
@@ -105,6 +106,10 @@ static void probabilities(const struct geometry *g, const struct eval_tensor *q,
                         : 0);
     }
     eval_softmax_line(p, p, g->keys);
+    for (int64_t j = 0; j < g->keys; j++)
+        if (p[j] != 0)
+            return true;
+    return false;
 }
 
 rlx_status eval_attention(struct eval_call *c)
@@ -119,7 +124,8 @@ rlx_status eval_attention(struct eval_call *c)
     for (int64_t b = 0; b < g.batch; b++)
         for (int64_t h = 0; h < g.heads; h++)
             for (int64_t i = 0; i < g.queries; i++) {
-                probabilities(&g, c->in[0], c->in[1], b, h, i, p, capped);
+                if (!probabilities(&g, c->in[0], c->in[1], b, h, i, p, capped))
+                    continue; /* zeros, whatever the values are */
                 for (int64_t d = 0; d < g.head_dim; d++)
                     for (int64_t j = 0; j < g.keys; j++)
                         if (is_allowed(&g, b, h, i, j)) /* a masked value may be NaN */
