@@ -4,13 +4,15 @@
 
 enum {
     FEW_ROWS = 16,     /* of one block, whose keys may be shared out */
-    BUSY_GROUPS = 256, /* from so many on a device has enough to do */
-    PART_KEYS = 256    /* a part has at least as many keys */
+    BUSY_GROUPS = 512, /* from so many on a device has enough to do */
+    PART_KEYS = 256,   /* a part has at least as many keys */
+    TEAM_ROWS = 8      /* that teams of invocations can hold: kernels/attention_decode */
 };
 
 /* How the work is cut: units are slices of parts of blocks of bundles of heads. */
 struct cut {
     struct gpu_attention_tile tile;
+    bool teams; /* by kernels/attention_decode, without blocks or slices */
     uint64_t heads, bundles, rows, blocks; /* heads: of a bundle, done together */
     uint64_t parts, per_part;
     uint64_t units;
@@ -30,6 +32,17 @@ static void share_keys(struct cut *t, const struct gpu_attention *a)
     t->parts = gpu_ceil(a->keys, t->per_part);
 }
 
+/* A line of 16 bytes to each of a team, which is part of a subgroup. */
+static bool fits_teams(const struct gpu_attention *a, const struct gpu_call *c, uint64_t rows)
+{
+    uint64_t bytes = a->head_dim * rlx_dtype_size(a->dtype), team = bytes / 16;
+    bool power = bytes % 16 == 0 && (team & (team - 1)) == 0;
+
+    return power && rows <= TEAM_ROWS && a->sums == RLX_DTYPE_f32 && c->features->subgroups &&
+           team >= 4 && team <= c->features->subgroup_size && gpu_aligned(c, gpu_in(c, 1), 16) &&
+           gpu_aligned(c, gpu_in(c, 2), 16);
+}
+
 /* Few queries: heads that share keys are done together, so that those are read once. */
 static struct cut cut_of(const struct gpu_attention *a, const struct gpu_call *c)
 {
@@ -40,7 +53,10 @@ static struct cut cut_of(const struct gpu_attention *a, const struct gpu_call *c
         t.heads = ratio;
     t.bundles = a->heads / t.heads;
     t.rows = a->queries * t.heads;
+    t.teams = fits_teams(a, c, t.rows);
     t.tile = gpu_attention_tiles(a, c, t.rows);
+    if (t.teams)
+        t.tile = (struct gpu_attention_tile){.own = TEAM_ROWS, .other = PART_KEYS, .slices = 1};
     t.blocks = gpu_ceil(t.rows, t.tile.own);
     t.units = t.tile.slices * t.blocks * t.bundles * a->batch;
     share_keys(&t, a);
@@ -59,8 +75,9 @@ static struct gpu_arg room_for_parts(struct gpu_call *c, const struct gpu_attent
     return gpu_temp(c, rows * (a->head_dim + 2) * rlx_dtype_size(a->sums));
 }
 
+/* repair: only where the result so far is not finite. */
 static void attend(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
-                   struct gpu_arg to)
+                   struct gpu_arg to, bool repair)
 {
     gpu_kernel(c, "attention", "attention");
     gpu_attention_constants(c, a, &t->tile);
@@ -69,6 +86,7 @@ static void attend(struct gpu_call *c, const struct gpu_attention *a, const stru
     gpu_const(c, "COLS", t->tile.columns);
     gpu_flag(c, "SHARED", t->heads > 1);
     gpu_flag(c, "PARTS", t->parts > 1);
+    gpu_flag(c, "REPAIR", repair);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_in(c, 2));
@@ -76,6 +94,40 @@ static void attend(struct gpu_call *c, const struct gpu_attention *a, const stru
     gpu_bind(c, to);
     gpu_u32(c, t->units);
     gpu_u32(c, t->blocks);
+    gpu_u32(c, t->bundles);
+    gpu_u32(c, t->parts);
+    gpu_u32(c, t->per_part);
+    gpu_u32(c, t->rows);
+    gpu_u32(c, a->keys);
+    gpu_u32(c, t->heads);
+    gpu_u32(c, t->bundles / a->kv_heads);
+    gpu_attention_words(c, a);
+    gpu_groups(c, t->units);
+}
+
+static void attend_in_teams(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
+                            struct gpu_arg to)
+{
+    uint32_t rows = t->rows > 4 ? 8 : t->rows > 2 ? 4 : (uint32_t)t->rows;
+    bool all = a->mask == GPU_MASK_RANGE && a->window == UINT32_MAX && a->queries == 1;
+
+    gpu_kernel(c, "attention_decode", "decode");
+    gpu_type(c, "T", a->dtype);
+    gpu_type(c, "M", a->mask_dtype);
+    gpu_type(c, "Y", t->parts > 1 ? a->sums : a->dtype);
+    gpu_const(c, "ROWS", rows);
+    gpu_const(c, "SPARE", rows < 4 ? 4 : rows);
+    gpu_const(c, "D", (int64_t)a->head_dim);
+    gpu_const(c, "EACH", (int64_t)(16 / rlx_dtype_size(a->dtype)));
+    gpu_const(c, "MASK", all ? GPU_MASK_NONE : a->mask); /* the last query sees all keys */
+    gpu_flag(c, "CAP", a->cap > 0);
+    gpu_flag(c, "PARTS", t->parts > 1);
+    gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, gpu_in(c, 1));
+    gpu_bind(c, gpu_in(c, 2));
+    gpu_bind(c, a->mask_arg);
+    gpu_bind(c, to);
+    gpu_u32(c, t->units);
     gpu_u32(c, t->bundles);
     gpu_u32(c, t->parts);
     gpu_u32(c, t->per_part);
@@ -116,13 +168,14 @@ void gpu_lower_attention(struct gpu_call *c)
     gpu_attention_describe(&a, c, 3);
     struct cut t = cut_of(&a, c);
     struct gpu_arg parts = room_for_parts(c, &a);
-    if (t.parts == 1) {
-        if (t.rows <= FEW_ROWS || !gpu_coop_attention(c, &a, t.heads))
-            attend(c, &a, &t, gpu_out(c));
-        return;
-    }
-    parts.bytes =
-        t.parts * gpu_count(c->out) / a.head_dim * (a.head_dim + 2) * rlx_dtype_size(a.sums);
-    attend(c, &a, &t, parts);
-    combine(c, &a, &t, parts);
+    if (t.parts > 1)
+        parts.bytes =
+            t.parts * gpu_count(c->out) / a.head_dim * (a.head_dim + 2) * rlx_dtype_size(a.sums);
+    struct gpu_arg to = t.parts > 1 ? parts : gpu_out(c);
+    if (t.teams)
+        attend_in_teams(c, &a, &t, to);
+    else
+        attend(c, &a, &t, to, t.rows > FEW_ROWS && gpu_coop_attention(c, &a, t.heads));
+    if (t.parts > 1)
+        combine(c, &a, &t, parts);
 }

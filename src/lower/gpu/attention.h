@@ -52,7 +52,8 @@ void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
 /* The words that all kernels end with: shift, window, strides, scale and cap. */
 void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a);
 
-/* With cooperative matrices, so many heads at a time; false: these do not fit. */
+/* With cooperative matrices, so many heads at a time; false: these do not fit. Blocks with results
+ * that are not finite must be done again otherwise. */
 bool gpu_coop_attention(struct gpu_call *c, const struct gpu_attention *a, uint64_t heads);
 
 #endif

@@ -1,48 +1,105 @@
 /* coop_attention.c: attention with cooperative matrices (kernels/coop_attention). */
 #include "lower/gpu/attention.h"
 
-enum { ROWS = 64, MOST_ROOM = 49152 };
+enum {
+    ROWS = 64,
+    GROUP_THREADS = 128, /* that hold matrices together */
+    GROUP_ROOM = 32768,  /* of shared memory, what the device takes for itself left aside */
+    SUBGROUP_ROOM = 49152
+};
 
 static bool fits(const struct gpu_call *c, const struct gpu_attention *a)
 {
     const struct kc_features *f = c->features;
-    uint64_t d = a->head_dim;
     bool dtype = a->dtype == RLX_DTYPE_f16 || (a->dtype == RLX_DTYPE_bf16 && f->coop_bf16);
 
-    return dtype && (d == 32 || d == 64 || d == 128 || d == 256) && f->coop && f->subgroups &&
-           f->subgroup_size == 32 && f->max_group >= GPU_GROUP && f->shared_bytes >= MOST_ROOM &&
+    return dtype && f->coop && f->subgroups && f->max_group >= GPU_GROUP &&
            gpu_aligned(c, gpu_in(c, 0), 16) && gpu_aligned(c, gpu_in(c, 1), 16) &&
-           gpu_aligned(c, gpu_in(c, 2), 16) && gpu_aligned(c, gpu_out(c), 8);
+           gpu_aligned(c, gpu_in(c, 2), 16) && gpu_aligned(c, gpu_out(c), 16);
 }
 
-bool gpu_coop_attention(struct gpu_call *c, const struct gpu_attention *a, uint64_t heads)
-{
-    uint64_t rows = a->queries * heads, bundles = a->heads / heads;
-    uint64_t blocks = gpu_ceil(rows, ROWS), units = blocks * bundles * a->batch;
+/* How rows are cut: blocks of bundles of heads. */
+struct cut {
+    uint64_t heads, bundles, rows, blocks, units;
+};
 
-    if (!fits(c, a))
-        return false;
-    gpu_kernel(c, "coop_attention", "attention");
+static struct cut cut_of(const struct gpu_attention *a, uint64_t heads)
+{
+    struct cut t = {.heads = heads, .bundles = a->heads / heads, .rows = a->queries * heads};
+
+    t.blocks = gpu_ceil(t.rows, ROWS);
+    t.units = t.blocks * t.bundles * a->batch;
+    return t;
+}
+
+static void begin(struct gpu_call *c, const struct gpu_attention *a, const char *kernel,
+                  uint32_t keys)
+{
+    gpu_kernel(c, "coop_attention", kernel);
     gpu_type(c, "T", a->dtype);
     gpu_type(c, "M", a->mask_dtype);
-    gpu_const(c, "KEYS", a->head_dim > 128 ? 32 : 64);
+    gpu_const(c, "KEYS", keys);
     gpu_const(c, "D", (int64_t)a->head_dim);
     gpu_const(c, "MASK", a->mask);
     gpu_flag(c, "CAP", a->cap > 0);
-    gpu_flag(c, "SHARED", heads > 1);
+}
+
+static void bind(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t)
+{
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, a->mask_arg);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, units);
-    gpu_u32(c, blocks);
-    gpu_u32(c, bundles);
-    gpu_u32(c, rows);
+    gpu_u32(c, t->units);
+    gpu_u32(c, t->blocks);
+    gpu_u32(c, t->bundles);
+    gpu_u32(c, t->rows);
     gpu_u32(c, a->keys);
-    gpu_u32(c, heads);
-    gpu_u32(c, bundles / a->kv_heads);
+}
+
+/* Heads one by one: rows of a bundle are no matrix in memory. */
+static void by_group(struct gpu_call *c, const struct gpu_attention *a)
+{
+    struct cut t = cut_of(a, 1);
+
+    begin(c, a, "group_attention", 64);
+    gpu_const(c, "ROWS", ROWS);
+    gpu_const(c, "WG", GROUP_THREADS);
+    bind(c, a, &t);
+    gpu_u32(c, a->heads / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_groups(c, units);
-    return true;
+    gpu_groups(c, t.units);
+}
+
+static void by_subgroups(struct gpu_call *c, const struct gpu_attention *a, uint64_t heads)
+{
+    struct cut t = cut_of(a, heads);
+
+    begin(c, a, "attention", a->head_dim > 128 ? 32 : 64);
+    gpu_flag(c, "SHARED", heads > 1);
+    bind(c, a, &t);
+    gpu_u32(c, heads);
+    gpu_u32(c, t.bundles / a->kv_heads);
+    gpu_attention_words(c, a);
+    gpu_groups(c, t.units);
+}
+
+bool gpu_coop_attention(struct gpu_call *c, const struct gpu_attention *a, uint64_t heads)
+{
+    const struct kc_features *f = c->features;
+    uint64_t d = a->head_dim;
+
+    if (!fits(c, a))
+        return false;
+    if (f->coop_group && (d == 64 || d == 128) && heads == 1 && f->shared_bytes >= GROUP_ROOM) {
+        by_group(c, a);
+        return true;
+    }
+    if (f->subgroup_size == 32 && (d == 32 || d == 64 || d == 128 || d == 256) &&
+        f->shared_bytes >= SUBGROUP_ROOM) {
+        by_subgroups(c, a, heads);
+        return true;
+    }
+    return false;
 }
