@@ -6,45 +6,99 @@
 #include "ir/eval.h"
 #include "lower/gpu/move.h"
 
-/* The padding's value as bytes of the tensor's dtype, in two words. */
+/* Axes of the result and of the operand, neighbours without padding between them made one. */
+struct axes {
+    int64_t out[RLX_MAX_RANK], in[RLX_MAX_RANK], before[RLX_MAX_RANK];
+    int32_t rank;
+};
+
+static bool is_padded(const struct axes *a, int32_t i)
+{
+    return a->out[i] != a->in[i];
+}
+
+/* A constant's rows are as good as single elements; they may join a padded axis. */
+static struct axes join_axes(const struct gpu_call *c)
+{
+    const struct attr_pad *attr = &c->attr->pad;
+    struct axes a = {.rank = 0};
+
+    for (int32_t i = 0; i < c->out->rank; i++) {
+        int32_t at = a.rank++;
+        a.out[at] = c->out->dim[i];
+        a.in[at] = c->in[0].dim[i];
+        a.before[at] = attr->before.at[i];
+        if (at == 0 || is_padded(&a, at) ||
+            (is_padded(&a, at - 1) && attr->mode != RLX_PAD_MODE_constant))
+            continue;
+        a.out[at - 1] *= a.out[at];
+        a.before[at - 1] *= a.in[at];
+        a.in[at - 1] *= a.in[at];
+        a.rank--;
+    }
+    return a;
+}
+
+/* Several elements move as one where padding is made of as many; returns their bytes. */
+static uint64_t widen(const struct gpu_call *c, struct axes *a)
+{
+    uint64_t size = rlx_dtype_size(c->out->dtype), wide = size, run;
+    int32_t last = a->rank - 1;
+
+    if (is_padded(a, last) && c->attr->pad.mode != RLX_PAD_MODE_constant)
+        return size;
+    run = gpu_common((uint64_t)a->out[last], (uint64_t)a->in[last]);
+    wide = gpu_wide(c, gpu_in(c, 0), gpu_out(c), gpu_common(run, (uint64_t)a->before[last]), size);
+    a->out[last] /= (int64_t)(wide / size);
+    a->in[last] /= (int64_t)(wide / size);
+    a->before[last] /= (int64_t)(wide / size);
+    return wide;
+}
+
+/* The padding's value, as often as it fits into four words. */
 static void add_fill(struct gpu_call *c, double value)
 {
     struct eval_cell cell = eval_cell_of(c->out->dtype, value);
     const struct eval_tensor one = {
         .type = {.dtype = c->out->dtype, .rank = 0}, .count = 1, .at = &cell};
-    uint32_t word[4] = {0};
+    size_t size = rlx_dtype_size(c->out->dtype);
+    uint32_t word[4];
 
-    eval_store(&one, word);
-    gpu_u32(c, word[0]);
-    gpu_u32(c, word[1]);
+    for (size_t i = 0; i < sizeof word; i += size)
+        eval_store(&one, (char *)word + i);
+    for (int32_t i = 0; i < 4; i++)
+        gpu_u32(c, word[i]);
 }
 
 void gpu_lower_pad(struct gpu_call *c)
 {
-    const struct attr_pad *a = &c->attr->pad;
-    uint64_t size = rlx_dtype_size(c->out->dtype), count = gpu_count(c->out);
-    int32_t rank = c->out->rank;
+    uint64_t all = gpu_count(c->out), wide, count;
+    struct axes a = join_axes(c);
 
-    if (count == gpu_count(&c->in[0])) { /* of no axis, or by nothing */
+    if (all == 0)
+        return;
+    if (a.rank == 0 || (a.rank == 1 && !is_padded(&a, 0))) {
         gpu_copy(c, gpu_in(c, 0), gpu_out(c), c->out->dtype);
         return;
     }
+    wide = widen(c, &a);
+    count = all * rlx_dtype_size(c->out->dtype) / wide;
     gpu_kernel(c, "pad", "pad");
-    gpu_name(c, "W", gpu_word(size));
-    gpu_const(c, "BYTES", (int64_t)size);
-    gpu_const(c, "MODE", a->mode);
-    gpu_const(c, "RANK", rank);
+    gpu_name(c, "W", gpu_word(wide));
+    gpu_const(c, "BYTES", (int64_t)wide);
+    gpu_const(c, "MODE", c->attr->pad.mode);
+    gpu_const(c, "RANK", a.rank);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
     gpu_u32(c, count);
-    add_fill(c, a->value);
-    for (int32_t i = 0; i < rank; i++)
-        gpu_u32(c, (uint64_t)c->out->dim[i]);
-    for (int32_t i = 0; i < rank; i++)
-        gpu_i32(c, c->in[0].dim[i]);
-    for (int32_t i = 0; i < rank; i++)
-        gpu_i32(c, a->before.at[i]);
-    gpu_invocations(c, count, GPU_GROUP);
+    add_fill(c, c->attr->pad.value);
+    for (int32_t i = 0; i < a.rank; i++)
+        gpu_u32(c, (uint64_t)a.out[i]);
+    for (int32_t i = 0; i < a.rank; i++)
+        gpu_i32(c, a.in[i]);
+    for (int32_t i = 0; i < a.rank; i++)
+        gpu_i32(c, a.before[i]);
+    gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }
 
 void gpu_lower_trilu(struct gpu_call *c)
