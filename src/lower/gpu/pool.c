@@ -3,7 +3,8 @@
 #include "lower/gpu/move.h"
 #include "lower/gpu/sort.h"
 
-#define LARGE 128 /* windows of more taps are shared by a group's invocations */
+#define SMALL 25 /* windows of so many taps are loaded at once */
+#define LARGE 32 /* those of more are shared by invocations */
 
 /* The words of a kernel's window: sizes of an image with three axes, of what comes of it, and the
  * window's own. */
@@ -37,6 +38,17 @@ static rlx_op pool_op(int32_t kind)
     }
 }
 
+/* A window's sizes as constants; 0: they are words. */
+static void add_taps(struct gpu_call *c, const rlx_list *kernel, bool small)
+{
+    const char *const name[] = {"K0", "K1", "K2"};
+
+    for (int32_t i = 0; i < 3; i++) {
+        int32_t axis = i - (3 - kernel->count);
+        gpu_const(c, name[i], !small ? 0 : axis < 0 ? 1 : kernel->at[axis]);
+    }
+}
+
 void gpu_lower_pool(struct gpu_call *c)
 {
     const struct attr_pool *a = &c->attr->pool;
@@ -60,6 +72,7 @@ void gpu_lower_pool(struct gpu_call *c)
     gpu_flag(c, "PAIRED", paired);
     gpu_flag(c, "ALL", a->count_include_pad);
     gpu_const(c, "LANES", (int64_t)lanes);
+    add_taps(c, &a->kernel_size, taps <= SMALL);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
     gpu_u32(c, count);
