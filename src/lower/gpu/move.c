@@ -221,6 +221,36 @@ static void lower_turned(struct gpu_call *c, const struct walk *w, int32_t axis)
     gpu_groups(c, tiles * others);
 }
 
+/* Where elements lie apart in the operand, they may still be written as whole words: so many at
+ * once. 0: not even one. */
+static uint64_t words_of(const struct gpu_call *c, const struct walk *w)
+{
+    uint64_t size = rlx_dtype_size(c->out->dtype), last = (uint64_t)w->size[w->rank - 1];
+    uint64_t words = 4;
+
+    while (words && (last * size % (4 * words) || !gpu_aligned(c, gpu_out(c), 4 * words)))
+        words /= 2;
+    return size > 4 || words * 4 == size ? 0 : words;
+}
+
+static void lower_words(struct gpu_call *c, const struct walk *w, uint64_t words)
+{
+    uint64_t size = rlx_dtype_size(c->out->dtype), count = gpu_count(c->out) * size / (4 * words);
+
+    gpu_kernel(c, "move", "strided_words");
+    gpu_name(c, "W", gpu_word(size));
+    gpu_name(c, "Y", gpu_word(4 * words));
+    gpu_const(c, "WORDS", (int64_t)words);
+    gpu_const(c, "PER", (int64_t)(4 / size));
+    gpu_const(c, "RANK", w->rank);
+    gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, gpu_out(c));
+    gpu_u32(c, count);
+    gpu_u32(c, (uint64_t)w->first);
+    add_words(c, w);
+    gpu_invocations(c, count, GPU_GROUP);
+}
+
 static void lower_walk(struct gpu_call *c, struct walk *w)
 {
     int32_t axis;
@@ -233,8 +263,12 @@ static void lower_walk(struct gpu_call *c, struct walk *w)
         lower_turned(c, w, axis);
         return;
     }
-    uint64_t wide = widen(c, w);
-    uint64_t count = gpu_count(c->out) / (wide / rlx_dtype_size(c->out->dtype));
+    uint64_t size = rlx_dtype_size(c->out->dtype), wide = widen(c, w);
+    uint64_t count = gpu_count(c->out) / (wide / size), words = wide > size ? 0 : words_of(c, w);
+    if (words) {
+        lower_words(c, w, words);
+        return;
+    }
     gpu_kernel(c, "move", "strided");
     gpu_name(c, "W", gpu_word(wide));
     gpu_const(c, "RANK", w->rank);
