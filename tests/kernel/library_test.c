@@ -4,16 +4,6 @@
 #include "base/half.h"
 #include "interpret.h"
 
-/* A kernel without constants; true if it could be made. */
-static bool open_kernel(struct test *t, struct source *s, const char *text, const char *defines)
-{
-    if (source_open(s, text, defines, &source_least) == RLX_OK)
-        return true;
-    fail(t, "%s", s->diag.first.message);
-    source_close(s);
-    return false;
-}
-
 TEST(library, every_f16_is_read_and_written)
 {
     enum { N = 65536 };

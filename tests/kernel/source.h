@@ -67,4 +67,15 @@ static inline void source_close(struct source *s)
     arena_free(&s->arena);
 }
 
+/* The same for the least device, which must be possible. */
+static inline bool open_kernel(struct test *t, struct source *s, const char *text,
+                               const char *defines)
+{
+    if (source_open(s, text, defines, &source_least) == RLX_OK)
+        return true;
+    fail(t, "%s", s->diag.first.message);
+    source_close(s);
+    return false;
+}
+
 #endif
