@@ -80,25 +80,6 @@ void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t)
     gpu_invocations(c, to.bytes / wide, GPU_GROUP);
 }
 
-void gpu_place_rows(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, uint64_t rows,
-                    uint64_t width, uint64_t stride, uint64_t first, rlx_dtype t)
-{
-    uint64_t size = rlx_dtype_size(t), run = gpu_common(gpu_common(width, stride), first);
-    uint64_t wide = gpu_wide(c, from, to, run, size), each = wide / size;
-
-    if (rows * width == 0)
-        return;
-    gpu_kernel(c, "move", "place_rows");
-    gpu_name(c, "W", gpu_word(wide));
-    gpu_bind(c, from);
-    gpu_bind(c, to);
-    gpu_u32(c, rows * width / each);
-    gpu_u32(c, width / each);
-    gpu_u32(c, stride / each);
-    gpu_u32(c, first / each);
-    gpu_invocations(c, gpu_ceil(rows * width / each, GPU_MOVES), GPU_GROUP);
-}
-
 /* ---- walks ---- */
 
 static void add_axis(struct walk *w, int64_t size, int64_t step)

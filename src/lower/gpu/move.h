@@ -24,10 +24,6 @@ uint64_t gpu_product(const struct ir_type *t, int64_t begin, int64_t end);
 /* A launch that copies, one that writes zeros. Arguments of equal lengths. */
 void gpu_copy(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, rlx_dtype t);
 void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t);
-/* Rows of `width` elements, one after another in `from`, go to places `stride` apart in `to`, the
- * first of them at element `first`. */
-void gpu_place_rows(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, uint64_t rows,
-                    uint64_t width, uint64_t stride, uint64_t first, rlx_dtype t);
 /* Each of the operand's rows of `width` elements, so many times one behind another. */
 void gpu_repeat_rows(struct gpu_call *c, uint64_t times, uint64_t width);
 
