@@ -32,9 +32,9 @@ static bool has_edges(const struct gpu_conv *v)
     return false;
 }
 
-struct gpu_conv gpu_conv_of(enum gpu_conv_mode mode, const struct gpu_conv_lists *l,
-                            const struct ir_type *x, const struct ir_type *w,
-                            const struct ir_type *y)
+struct gpu_conv gpu_conv_of(const struct gpu_call *c, enum gpu_conv_mode mode,
+                            const struct gpu_conv_lists *l, const struct ir_type *x,
+                            const struct ir_type *w, const struct ir_type *y)
 {
     uint64_t groups = (uint64_t)l->groups, in = (uint64_t)x->dim[1], out = (uint64_t)y->dim[1];
     struct gpu_conv v = {.mode = mode,
@@ -42,7 +42,7 @@ struct gpu_conv gpu_conv_of(enum gpu_conv_mode mode, const struct gpu_conv_lists
                          .images = (uint64_t)x->dim[0],
                          .groups = groups,
                          .residual = -1,
-                         .end = gpu_no_epilogue()};
+                         .end = gpu_no_epilogue(c)};
     bool to_x = mode == GPU_CONV_TO_X;
 
     spatial(w, v.kernel);
@@ -102,6 +102,7 @@ static void launch_direct(struct gpu_call *c, const struct gpu_conv *v)
 
     gpu_kernel(c, "conv", "direct");
     gpu_type(c, "T", v->dtype);
+    gpu_type(c, "Y", v->end.stored);
     gpu_type(c, "A", gpu_sum_dtype(v->dtype));
     gpu_const(c, "MODE", v->mode);
     gpu_conv_taps(c, v);
@@ -155,12 +156,12 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_conv *v)
     uint64_t count = gpu_count(c->out);
     struct gpu_arg room = gpu_split_room(c, &v->of);
     bool split = t.split.parts > 1;
-    struct gpu_epilogue none = gpu_no_epilogue();
+    struct gpu_epilogue none = gpu_no_epilogue(c);
     const struct gpu_epilogue *end = split ? &none : &v->end;
 
     gpu_kernel(c, "conv", "tiled");
     gpu_type(c, "T", v->dtype);
-    gpu_type(c, "Y", split ? RLX_DTYPE_f32 : v->dtype);
+    gpu_type(c, "Y", split ? RLX_DTYPE_f32 : v->end.stored);
     gpu_const(c, "MODE", v->mode);
     gpu_tile_constants(c, t.tile);
     gpu_const(c, "VA", whole_vectors(c, v) ? 4 : 1);
@@ -217,7 +218,7 @@ static void launch(struct gpu_call *c, struct gpu_conv *v, int32_t p, int32_t q)
 void gpu_lower_conv(struct gpu_call *c)
 {
     const struct gpu_conv_lists l = LISTS(&c->attr->conv);
-    struct gpu_conv v = gpu_conv_of(GPU_CONV_FORWARD, &l, &c->in[0], &c->in[1], c->out);
+    struct gpu_conv v = gpu_conv_of(c, GPU_CONV_FORWARD, &l, &c->in[0], &c->in[1], c->out);
 
     launch(c, &v, 0, 1);
 }
@@ -227,7 +228,7 @@ void gpu_lower_fused_conv_bias_act(struct gpu_call *c)
 {
     const struct attr_fused_conv_bias_act *a = &c->attr->fused_conv_bias_act;
     const struct gpu_conv_lists l = LISTS(a);
-    struct gpu_conv v = gpu_conv_of(GPU_CONV_FORWARD, &l, &c->in[0], &c->in[1], c->out);
+    struct gpu_conv v = gpu_conv_of(c, GPU_CONV_FORWARD, &l, &c->in[0], &c->in[1], c->out);
 
     v.end = gpu_epilogue_of(c, -1, a->activation);
     v.end.bias = 2;
@@ -244,7 +245,7 @@ void gpu_lower_fused_conv_bias_act(struct gpu_call *c)
 void gpu_lower_conv_transpose(struct gpu_call *c)
 {
     const struct gpu_conv_lists l = LISTS(&c->attr->conv_transpose);
-    struct gpu_conv v = gpu_conv_of(GPU_CONV_TO_X, &l, c->out, &c->in[1], &c->in[0]);
+    struct gpu_conv v = gpu_conv_of(c, GPU_CONV_TO_X, &l, c->out, &c->in[1], &c->in[0]);
 
     launch(c, &v, 0, 1);
 }
@@ -252,7 +253,7 @@ void gpu_lower_conv_transpose(struct gpu_call *c)
 void gpu_lower_conv_backward_input(struct gpu_call *c)
 {
     const struct gpu_conv_lists l = LISTS(&c->attr->conv_backward_input);
-    struct gpu_conv v = gpu_conv_of(GPU_CONV_TO_X, &l, c->out, &c->in[1], &c->in[0]);
+    struct gpu_conv v = gpu_conv_of(c, GPU_CONV_TO_X, &l, c->out, &c->in[1], &c->in[0]);
 
     launch(c, &v, 0, 1);
 }
@@ -260,7 +261,7 @@ void gpu_lower_conv_backward_input(struct gpu_call *c)
 void gpu_lower_conv_backward_weight(struct gpu_call *c)
 {
     const struct gpu_conv_lists l = LISTS(&c->attr->conv_backward_weight);
-    struct gpu_conv v = gpu_conv_of(GPU_CONV_TO_W, &l, &c->in[0], c->out, &c->in[1]);
+    struct gpu_conv v = gpu_conv_of(c, GPU_CONV_TO_W, &l, &c->in[0], c->out, &c->in[1]);
 
     launch(c, &v, 0, 1);
 }

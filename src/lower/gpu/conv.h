@@ -26,9 +26,9 @@ struct gpu_conv_lists {
     int64_t groups;
 };
 /* x, w and y are the convolution's own, whichever of them is the result. */
-struct gpu_conv gpu_conv_of(enum gpu_conv_mode mode, const struct gpu_conv_lists *l,
-                            const struct ir_type *x, const struct ir_type *w,
-                            const struct ir_type *y);
+struct gpu_conv gpu_conv_of(const struct gpu_call *c, enum gpu_conv_mode mode,
+                            const struct gpu_conv_lists *l, const struct ir_type *x,
+                            const struct ir_type *w, const struct ir_type *y);
 /* KD, KH, KW; and the fifteen numbers. */
 void gpu_conv_taps(struct gpu_call *c, const struct gpu_conv *v);
 void gpu_conv_shape(struct gpu_call *c, const struct gpu_conv *v);

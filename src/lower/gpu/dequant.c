@@ -120,25 +120,24 @@ static int64_t x_width(const struct gpu_call *c, struct gpu_arg x, uint64_t k)
 struct few {
     uint64_t m, n, experts;
     int32_t id; /* operand of expert ids; -1: there is one weight for all rows */
-    uint64_t at_once, columns, groups; /* rows of x, and rows of the weight, of a team */
+    struct gpu_teams teams;
+    uint64_t groups;
 };
 
-static struct few few_of(uint64_t m, uint64_t n, uint64_t experts, int32_t id)
+static struct few few_of(uint64_t m, uint64_t n, uint64_t k, uint64_t experts, int32_t id)
 {
-    struct few f = {.m = m, .n = n, .experts = experts, .id = id, .at_once = 1};
+    struct few f = {.m = m, .n = n, .experts = experts, .id = id};
+    uint64_t passes = id < 0 ? gpu_ceil(m, FEW) : m;
 
-    while (id < 0 && f.at_once < m && f.at_once < FEW)
-        f.at_once *= 2;
-    f.columns = f.at_once >= 8 ? 1 : f.at_once == 4 ? 2 : 4;
-    f.groups = gpu_ceil(m, f.at_once) * gpu_ceil(n, 8 * f.columns);
+    f.teams = gpu_teams_of(id < 0 ? m : 1, n, passes, k / 8);
+    f.groups = f.teams.groups;
     return f;
 }
 
 static void few_constants(struct gpu_call *c, const struct packed *p, const struct few *f)
 {
     packed_constants(c, p);
-    gpu_const(c, "MM", (int64_t)f->at_once);
-    gpu_const(c, "R", (int64_t)f->columns);
+    gpu_team_constants(c, &f->teams);
     gpu_flag(c, "GROUPED", f->id >= 0);
     if (f->id >= 0)
         gpu_index_type(c, c->in[f->id].dtype);
@@ -209,7 +208,7 @@ static void launch_many(struct gpu_call *c, const struct packed *p, struct gpu_a
                         const struct gpu_product *of, struct gpu_arg room)
 {
     struct gpu_tiling t = gpu_best_tiling(of, true);
-    struct gpu_epilogue none = gpu_no_epilogue();
+    struct gpu_epilogue none = gpu_no_epilogue(c);
     uint64_t count = of->m * of->n, parts = t.split.parts;
 
     if (parts == 1) {
@@ -246,7 +245,7 @@ void gpu_lower_dequant_matmul(struct gpu_call *c)
     struct packed p = packed_operand(c, 1, a->scheme, a->k);
     const struct gpu_product of = {.items = 1, .m = outputs / n, .n = n, .k = p.k};
     struct gpu_arg room = gpu_split_room(c, &of);
-    struct few few = few_of(of.m, n, 1, -1);
+    struct few few = few_of(of.m, n, p.k, 1, -1);
     if (of.m <= FEW || p.k == 0)
         launch_rows(c, &p, &few, a->act);
     else
@@ -265,7 +264,7 @@ void gpu_lower_dequant_grouped_matmul(struct gpu_call *c)
     gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, e.rows, 0, (int64_t)experts);
     if (gpu_count(c->out) == 0)
         return;
-    struct few few = few_of(of.m, of.n, experts, 2);
+    struct few few = few_of(of.m, of.n, p.k, experts, 2);
     if (p.k && gpu_experts_sortable(e.rows, experts, 4))
         launch_sorted(c, &p, x_in_f32(c, &p, a->act), &of, &e);
     else

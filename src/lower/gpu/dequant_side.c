@@ -3,7 +3,6 @@
 
 #define FEW 8       /* rows of x that are met at once */
 #define COLUMNS 128 /* of a group that makes few rows */
-#define BUSY_GROUPS 512
 
 enum { SCALES_NONE, SCALES_ONE, SCALES_PER_COLUMN, SCALES_PER_GROUP };
 
@@ -55,7 +54,7 @@ void gpu_lower_dequant_side(struct gpu_call *c)
     const struct attr_dequant_matmul *a = &c->attr->dequant_matmul;
     uint64_t n = (uint64_t)c->out->dim[c->out->rank - 1], outputs = gpu_count(c->out);
     struct side s = {.scheme = a->scheme, .format = quant_scheme(a->scheme)};
-    struct gpu_epilogue none = gpu_no_epilogue();
+    struct gpu_epilogue none = gpu_no_epilogue(c);
 
     s.of = (struct gpu_product){.items = 1, .m = outputs / n, .n = n, .k = (uint64_t)a->k};
     s.run = (uint64_t)(s.format->group ? s.format->group : a->block_size);
@@ -65,7 +64,7 @@ void gpu_lower_dequant_side(struct gpu_call *c)
     struct gpu_tiling t = gpu_best_tiling(&s.of, true);
     if (few) {
         t.groups = gpu_ceil(n, COLUMNS);
-        t.split = gpu_split_depth(&s.of, t.groups, BUSY_GROUPS, 8);
+        t.split = gpu_split_depth(&s.of, t.groups, GPU_BUSY_GROUPS, 8);
         t.groups *= t.split.parts;
     }
     struct gpu_arg y = gpu_out(c);

@@ -41,9 +41,10 @@ static uint32_t act_number(rlx_op act, rlx_dtype t)
     return 0;
 }
 
-struct gpu_epilogue gpu_no_epilogue(void)
+struct gpu_epilogue gpu_no_epilogue(const struct gpu_call *c)
 {
-    return (struct gpu_epilogue){.bias = -1, .rank = 1, .size = {1}, .after = RLX_OP_none};
+    return (struct gpu_epilogue){
+        .bias = -1, .after = RLX_OP_none, .stored = c->out->dtype, .rank = 1, .size = {1}};
 }
 
 /* Steps through the bias along the result's axes, neighbours that are one run joined. */
@@ -74,10 +75,13 @@ static void walk_bias(const struct ir_type *bias, const struct ir_type *out, str
 
 struct gpu_epilogue gpu_epilogue_of(struct gpu_call *c, int32_t bias, rlx_op act)
 {
-    struct gpu_epilogue e = gpu_no_epilogue();
+    struct gpu_epilogue e = gpu_no_epilogue(c);
 
     e.act = act_number(act, c->out->dtype);
-    e.after = e.act == 0 ? act : RLX_OP_none;
+    if (e.act == 0 && act != RLX_OP_none) {
+        e.after = act;
+        e.stored = gpu_sum_dtype(c->out->dtype);
+    }
     e.bias = bias;
     if (bias >= 0)
         walk_bias(&c->in[bias], c->out, &e);
@@ -107,7 +111,8 @@ void gpu_epilogue_words(struct gpu_call *c, const struct gpu_epilogue *e)
 
 struct gpu_arg gpu_epilogue_result(struct gpu_call *c, const struct gpu_epilogue *e)
 {
-    return e->after == RLX_OP_none ? gpu_out(c) : gpu_temp(c, gpu_out(c).bytes);
+    return e->after == RLX_OP_none ? gpu_out(c)
+                                   : gpu_temp(c, gpu_count(c->out) * rlx_dtype_size(e->stored));
 }
 
 void gpu_epilogue_finish(struct gpu_call *c, const struct gpu_epilogue *e, struct gpu_arg y)
@@ -116,9 +121,11 @@ void gpu_epilogue_finish(struct gpu_call *c, const struct gpu_epilogue *e, struc
 
     if (e->after == RLX_OP_none)
         return;
+    struct ir_type sums = *c->out;
+    sums.dtype = e->stored;
     ew_begin(&w, c, c->out);
-    struct ew_value x = ew_input(&w, y, c->out);
-    struct ew_value v = ew_step(&w, "v", e->after, c->out->dtype, &x);
+    struct ew_value x = ew_input(&w, y, &sums);
+    struct ew_value v = ew_step(&w, "v", e->after, e->stored, &x);
     ew_store(&w, gpu_out(c), c->out->dtype, v.name);
     ew_end(&w);
 }

@@ -89,7 +89,7 @@ void gpu_lower_matmul(struct gpu_call *c)
 {
     const struct attr_matmul *a = &c->attr->matmul;
 
-    lower(c, a->transpose_a, a->transpose_b, gpu_no_epilogue());
+    lower(c, a->transpose_a, a->transpose_b, gpu_no_epilogue(c));
 }
 
 void gpu_lower_fused_matmul_bias_act(struct gpu_call *c)

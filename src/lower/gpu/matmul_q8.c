@@ -59,7 +59,7 @@ void gpu_lower_qconv_2d(struct gpu_call *c)
 {
     const struct attr_qconv_2d *a = &c->attr->qconv_2d;
     const struct gpu_conv_lists l = {&a->stride, &a->padding, &a->dilation, a->groups};
-    struct gpu_conv v = gpu_conv_of(GPU_CONV_FORWARD, &l, &c->in[0], &c->in[1], c->out);
+    struct gpu_conv v = gpu_conv_of(c, GPU_CONV_FORWARD, &l, &c->in[0], &c->in[1], c->out);
     uint64_t count = gpu_count(c->out);
 
     gpu_kernel(c, "conv_q8", "direct");

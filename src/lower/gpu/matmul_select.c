@@ -57,6 +57,7 @@ static void launch_direct(struct gpu_call *c, const struct gpu_matmul *p, uint32
     (void)tile;
     gpu_kernel(c, "matmul", "direct");
     gpu_type(c, "T", p->dtype);
+    gpu_type(c, "Y", p->end.stored);
     gpu_type(c, "A", p->sum);
     gpu_flag(c, "COMPLEX", p->dtype == RLX_DTYPE_c64);
     gpu_const(c, "RANK", p->rank);
@@ -97,10 +98,10 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
     struct gpu_tiling t = gpu_tiling_of(&p->of, tile, true);
     struct gpu_split s = t.split;
     uint64_t outputs = p->of.items * p->of.m * p->of.n;
-    struct gpu_epilogue none = gpu_no_epilogue();
+    struct gpu_epilogue none = gpu_no_epilogue(c);
     const struct gpu_epilogue *end = s.parts > 1 ? &none : &p->end;
     struct gpu_arg y = s.parts > 1 ? gpu_part(p->room, 0, s.parts * outputs * sizeof(float)) : p->y;
-    rlx_dtype stored = s.parts > 1 ? p->sum : p->dtype;
+    rlx_dtype stored = s.parts > 1 ? p->sum : p->end.stored;
 
     gpu_kernel(c, "matmul", "tiled");
     gpu_type(c, "T", p->dtype);
@@ -136,17 +137,16 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
 /* ---- a few lines on one side ---- */
 
 #define FEW 8
-#define BUSY_GROUPS 2048
 
 /* x has the few lines, w the many. */
 struct few {
     struct gpu_arg x, w;
     uint64_t few, many, x_line, x_depth;
     const uint64_t *x_step, *w_step;
-    bool along;     /* lines of w lie along the depth */
-    int64_t v;      /* elements of w that are read at once */
-    uint64_t lines; /* of w per group */
-    uint64_t at_once, groups;
+    bool along; /* lines of w lie along the depth */
+    int64_t v;  /* elements of w that are read at once */
+    struct gpu_teams teams;
+    uint64_t groups;
     struct gpu_split split;
 };
 
@@ -171,11 +171,11 @@ static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
     f.x_line = x_along ? p->of.k : 1;
     f.x_depth = x_along ? 1 : f.few;
     f.v = vector_width(c, f.w, p->dtype, f.along ? p->of.k : f.many, f.w_step, p->rank);
-    for (f.at_once = 1; f.at_once < f.few;)
-        f.at_once *= 2;
-    f.lines = f.along ? (f.at_once == FEW ? 16 : 32) : 32 * (uint64_t)f.v;
-    f.groups = p->of.items * gpu_ceil(f.many, f.lines);
-    f.split = gpu_split_depth(&p->of, f.groups, BUSY_GROUPS, 128);
+    f.teams = gpu_teams_of(f.few, f.many, p->of.items, p->of.k / (uint64_t)f.v);
+    f.groups = f.teams.groups;
+    if (!f.along)
+        f.groups = p->of.items * gpu_ceil(f.many, 32 * (uint64_t)f.v);
+    f.split = gpu_split_depth(&p->of, f.groups, GPU_BUSY_GROUPS, 128);
     f.groups *= f.split.parts;
     return f;
 }
@@ -196,13 +196,14 @@ static void few_constants(struct gpu_call *c, const struct gpu_matmul *p, const 
     gpu_kernel(c, "matmul_few", f->along ? "along" : "across");
     gpu_type(c, "T", p->dtype);
     gpu_type(c, "Y", stored);
-    gpu_const(c, "MM", (int64_t)f->at_once);
     gpu_const(c, "V", f->v);
     if (f->along) {
         bool whole = f->x_depth == 1 && f->v == 4;
-        gpu_const(c, "R", (int64_t)f->lines / 8);
+        gpu_team_constants(c, &f->teams);
         gpu_const(c, "VX",
                   whole ? vector_width(c, f->x, p->dtype, p->of.k, f->x_step, p->rank) : 1);
+    } else {
+        gpu_const(c, "MM", (int64_t)f->teams.at_once);
     }
     gpu_const(c, "RANK", p->rank);
     gpu_epilogue_constants(c, end);
@@ -213,11 +214,11 @@ static void launch_few(struct gpu_call *c, const struct gpu_matmul *p, uint32_t 
     struct few f = few_of(c, p);
     uint64_t outputs = p->of.items * p->of.m * p->of.n;
     bool split = f.split.parts > 1, rows = p->of.m <= p->of.n;
-    struct gpu_epilogue none = gpu_no_epilogue();
+    struct gpu_epilogue none = gpu_no_epilogue(c);
     const struct gpu_epilogue *end = split ? &none : &p->end;
 
     (void)tile;
-    few_constants(c, p, &f, split ? RLX_DTYPE_f32 : p->dtype, end);
+    few_constants(c, p, &f, split ? RLX_DTYPE_f32 : p->end.stored, end);
     gpu_bind(c, f.x);
     gpu_bind(c, f.w);
     gpu_epilogue_bind(c, end);

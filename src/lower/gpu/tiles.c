@@ -45,6 +45,7 @@ void gpu_add_parts(struct gpu_call *c, const struct gpu_epilogue *end, struct gp
 {
     gpu_kernel(c, "matmul", "add_parts");
     gpu_type(c, "T", c->out->dtype);
+    gpu_type(c, "Y", end->stored);
     gpu_type(c, "A", gpu_sum_dtype(c->out->dtype));
     gpu_epilogue_constants(c, end);
     gpu_bind(c, gpu_part(x, 0, parts * count * sizeof(float)));
@@ -92,4 +93,37 @@ void gpu_tile_constants(struct gpu_call *c, uint32_t tile)
     gpu_const(c, "L", tile);
     gpu_const(c, "TM", tile == 32 ? 4 : 8);
     gpu_const(c, "TN", tile == 128 ? 8 : 4);
+}
+
+/* ---- teams ---- */
+
+#define MOST_AT_ONCE 8
+
+/* Several lines per team share what is read of the few; fewer lines and larger teams make more
+ * groups of few lines. */
+struct gpu_teams gpu_teams_of(uint64_t few, uint64_t many, uint64_t items, uint64_t steps)
+{
+    struct gpu_teams t = {.at_once = 1, .teams = 8};
+
+    while (t.at_once < few && t.at_once < MOST_AT_ONCE)
+        t.at_once *= 2;
+    for (t.lines = t.at_once >= 8 ? 1 : t.at_once == 4 ? 2 : 4;;) {
+        t.groups = items * gpu_ceil(many, t.teams * t.lines);
+        if (t.groups >= GPU_BUSY_GROUPS)
+            break;
+        if (t.lines > 1)
+            t.lines /= 2;
+        else if (t.teams > 1 && steps >= 512 / t.teams)
+            t.teams /= 2;
+        else
+            break;
+    }
+    return t;
+}
+
+void gpu_team_constants(struct gpu_call *c, const struct gpu_teams *t)
+{
+    gpu_const(c, "MM", (int64_t)t->at_once);
+    gpu_const(c, "R", (int64_t)t->lines);
+    gpu_const(c, "TEAMS", (int64_t)t->teams);
 }

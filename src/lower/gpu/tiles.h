@@ -5,6 +5,8 @@
 
 #include "lower/gpu/epilogue.h"
 
+#define GPU_BUSY_GROUPS 512 /* that keep a device at work which waits for memory */
+
 /* items x [m,k] x [k,n] */
 struct gpu_product {
     uint64_t items, m, n, k;
@@ -22,6 +24,18 @@ struct gpu_tiling {
 
 struct gpu_tiling gpu_tiling_of(const struct gpu_product *p, uint32_t tile, bool may_split);
 struct gpu_tiling gpu_best_tiling(const struct gpu_product *p, bool may_split);
+/* Few lines meet many, in teams that go along the latter (kernels/lib/teams). */
+struct gpu_teams {
+    uint64_t at_once; /* of the few */
+    uint64_t lines;   /* of the many, per team */
+    uint64_t teams;   /* of a group */
+    uint64_t groups;  /* for all of the many, and at_once of the few */
+};
+/* items: how often over. steps: how many of a team's members have something to do on a line. */
+struct gpu_teams gpu_teams_of(uint64_t few, uint64_t many, uint64_t items, uint64_t steps);
+/* MM, R and TEAMS. */
+void gpu_team_constants(struct gpu_call *c, const struct gpu_teams *t);
+
 /* L, TM and TN. */
 void gpu_tile_constants(struct gpu_call *c, uint32_t tile);
 
