@@ -1,6 +1,7 @@
 /* conv.c: convolutions and their gradients: conv, fused_conv_bias_act, conv_transpose,
  * conv_backward_input, conv_backward_weight (ops-core 12, 15). */
 #include "lower/gpu/conv.h"
+#include "lower/gpu/matmul.h"
 
 /* ---- shapes ---- */
 
@@ -187,6 +188,37 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_conv *v)
         gpu_add_parts(c, &v->end, room, v->y, count, t.split.parts);
 }
 
+/* One tap that moves nothing: rows of channels, [m,k] or turned around [k,m], times planes
+ * [k,places], for every image and group. */
+static bool is_matmul(const struct gpu_conv *v)
+{
+    bool plain = v->mode != GPU_CONV_TO_W && v->residual < 0 && v->taps == 1;
+
+    for (int i = 0; i < 3; i++)
+        plain = plain && v->stride[i] == 1 && v->padding[i] == 0 && v->size[i] == v->places[i];
+    return plain;
+}
+
+static void launch_matmul(struct gpu_call *c, const struct gpu_conv *v)
+{
+    uint64_t places = v->places[0] * v->places[1] * v->places[2];
+    struct gpu_matmul p = {.a = v->q,
+                           .b = v->p,
+                           .y = v->y,
+                           .dtype = v->dtype,
+                           .sum = gpu_sum_dtype(v->dtype),
+                           .at = v->mode == GPU_CONV_TO_X,
+                           .of = {v->images * v->groups, v->of.m, places, v->of.k},
+                           .rank = 2,
+                           .size = {v->images, v->groups},
+                           .a_step = {0, v->of.m * v->of.k},
+                           .b_step = {v->channels * places, v->across * places},
+                           .end = v->end};
+
+    p.room = gpu_split_room(c, &p.of);
+    gpu_matmul_launch(c, &p);
+}
+
 /* Below this many columns or rows, tiles would be mostly empty. */
 #define FEW 4
 
@@ -199,7 +231,9 @@ static void launch(struct gpu_call *c, struct gpu_conv *v, int32_t p, int32_t q)
     v->p = gpu_in(c, p);
     v->q = gpu_in(c, q);
     v->y = gpu_epilogue_result(c, &v->end);
-    if (tiles)
+    if (is_matmul(v))
+        launch_matmul(c, v);
+    else if (tiles)
         launch_tiles(c, v);
     else if (v->mode == GPU_CONV_TO_W)
         launch_weight(c, v);
