@@ -4,6 +4,7 @@
 enum {
     ROWS = 64,
     GROUP_THREADS = 128, /* that hold matrices together */
+    GROUP_STEP = 32,     /* of their sides */
     GROUP_ROOM = 32768,  /* of shared memory, what the device takes for itself left aside */
     SUBGROUP_ROOM = 49152
 };
@@ -65,6 +66,7 @@ static void by_group(struct gpu_call *c, const struct gpu_attention *a)
 
     begin(c, a, "group_attention", 64);
     gpu_const(c, "ROWS", ROWS);
+    gpu_const(c, "WIDE", (int64_t)gpu_ceil(a->head_dim, GROUP_STEP) * GROUP_STEP);
     gpu_const(c, "WG", GROUP_THREADS);
     bind(c, a, &t);
     gpu_u32(c, a->heads / a->kv_heads);
@@ -92,7 +94,7 @@ bool gpu_coop_attention(struct gpu_call *c, const struct gpu_attention *a, uint6
 
     if (!fits(c, a))
         return false;
-    if (f->coop_group && (d == 64 || d == 128) && heads == 1 && f->shared_bytes >= GROUP_ROOM) {
+    if (f->coop_group && d % 8 == 0 && d <= 128 && heads == 1 && f->shared_bytes >= GROUP_ROOM) {
         by_group(c, a);
         return true;
     }
