@@ -142,13 +142,16 @@ static void attend_in_teams(struct gpu_call *c, const struct gpu_attention *a, c
 static void combine(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
                     struct gpu_arg from)
 {
+    uint64_t lines = gpu_count(c->out) / a->head_dim;
+
     gpu_kernel(c, "attention", "combine");
     gpu_type(c, "T", a->dtype);
     gpu_type(c, "A", a->sums);
     gpu_const(c, "D", (int64_t)a->head_dim);
+    gpu_const(c, "MOST", BUSY_GROUPS);
     gpu_bind(c, from);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, gpu_count(c->out));
+    gpu_u32(c, lines);
     gpu_u32(c, t->parts);
     gpu_u32(c, t->bundles);
     gpu_u32(c, t->rows);
@@ -156,7 +159,7 @@ static void combine(struct gpu_call *c, const struct gpu_attention *a, const str
     gpu_u32(c, a->q.batch);
     gpu_u32(c, a->q.head);
     gpu_u32(c, a->q.line);
-    gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
+    gpu_groups(c, lines);
 }
 
 void gpu_lower_attention(struct gpu_call *c)
