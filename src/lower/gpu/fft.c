@@ -18,10 +18,12 @@ enum store { STORE_SCALED, STORE_PRODUCT, STORE_CHIRPED };
 static const uint64_t POINTS_MOST = UINT64_C(1)
                                     << 29; /* kernels count eighths of turns in a word */
 
-/* Where rows begin or end up: elements are `step` apart, their parts begin at re and im. */
+/* Where rows begin or end up: points as pairs, with the parts exchanged if re is 1; or numbers, all
+ * real parts of a row from re on and all imaginary ones from im on. */
 struct end {
     struct gpu_arg arg;
-    uint64_t row, step, re, im;
+    bool pairs;
+    uint64_t row, re, im; /* row: points of a pair, or numbers */
 };
 
 /* Some rows on their way. Passes but the last write to work[0] and work[1] in turn, the last of
@@ -128,7 +130,6 @@ static void set_radices(struct gpu_call *c, uint64_t points)
 static void put_end(struct gpu_call *c, const struct end *e)
 {
     gpu_u32(c, e->row);
-    gpu_u32(c, e->step);
     gpu_u32(c, e->re);
     gpu_u32(c, e->im);
 }
@@ -144,6 +145,10 @@ static void pass(struct gpu_call *c, const struct rows *r, uint64_t points, uint
 
     gpu_kernel(c, "fft", "fft");
     gpu_type(c, "A", r->dtype);
+    gpu_type(c, "X", from->pairs ? RLX_DTYPE_c64 : r->dtype);
+    gpu_type(c, "Y", to->pairs ? RLX_DTYPE_c64 : r->dtype);
+    gpu_flag(c, "X_PAIRS", from->pairs);
+    gpu_flag(c, "Y_PAIRS", to->pairs);
     gpu_const(c, "R", (int64_t)points);
     gpu_const(c, "C", (int64_t)side);
     gpu_const(c, "WG",
@@ -191,17 +196,20 @@ static struct end end_of(struct gpu_arg a, rlx_dtype t, uint64_t n, bool exchang
     bool pairs = t == RLX_DTYPE_c64;
     uint64_t im = pairs ? 1 : n;
 
-    return (struct end){a, 2 * n, pairs ? 2 : 1, exchanged ? im : 0, exchanged ? 0 : im};
+    return (struct end){a, pairs, pairs ? n : 2 * n, exchanged ? im : 0, exchanged ? 0 : im};
 }
 
-static struct end pairs_of(struct gpu_arg a, uint64_t points)
+/* Rows of our own: f64 has no pairs. */
+static struct end rows_in(struct gpu_arg a, const struct rows *r)
 {
-    return (struct end){a, 2 * points, 2, 0, 1};
+    bool pairs = r->dtype == RLX_DTYPE_f32;
+
+    return end_of(a, pairs ? RLX_DTYPE_c64 : r->dtype, r->points, false);
 }
 
 static struct end scratch_rows(struct gpu_call *c, const struct rows *r, uint64_t rows)
 {
-    return pairs_of(gpu_temp(c, rows * r->points * 2 * rlx_dtype_size(r->dtype)), r->points);
+    return rows_in(gpu_temp(c, rows * r->points * 2 * rlx_dtype_size(r->dtype)), r);
 }
 
 /* y[k] = chirp[k] sum over j of (x[j] chirp[j]) / chirp[k - j], a cyclic convolution of m points.
@@ -233,8 +241,8 @@ static void transform_by_chirp(struct gpu_call *c, struct rows r)
     r.store = STORE_PRODUCT;
     r.spectrum = chirp.to.arg;
     r.to = here;
-    r.to.re = 1; /* exchanged, for the way back */
-    r.to.im = 0;
+    r.to.re = here.im; /* exchanged, for the way back */
+    r.to.im = here.re;
     r.work[0] = there;
     r.work[1] = here;
     transform(c, &r);
@@ -264,7 +272,7 @@ static void transform_smooth(struct gpu_call *c, struct rows r)
     /* Of three passes the first may use the result's own bytes. */
     if (passes_of(r.points, r.dtype, factor) > 1)
         r.work[0] = scratch_rows(c, &r, r.rows);
-    r.work[1] = pairs_of(gpu_out(c), r.points);
+    r.work[1] = rows_in(gpu_out(c), &r);
     transform(c, &r);
 }
 
