@@ -1,9 +1,9 @@
 /* recurrent.c: lstm, gru and rnn layers.
  *
- * What inputs bring to the gates is one product for all steps. The rest goes step by step: for few
- * hidden units one launch walks along the sequence, each group with items of its own; for many the
- * weights are too large to be read by each group in each step, and every step is a launch, whose
- * groups share the units. */
+ * What inputs bring to the gates is one product for all steps, or for long stretches of them. The
+ * rest goes step by step: for few hidden units one launch walks along the sequence, each group with
+ * items of its own; for many the weights are too large to be read by each group in each step, and
+ * every step is a launch, whose groups share the units. */
 #include "lower/gpu/sequence.h"
 
 enum {
@@ -11,6 +11,8 @@ enum {
     WORTH_TURNING = 8,  /* steps that make up for turning the weights around */
     ENOUGH_GROUPS = 128 /* to keep a large device busy */
 };
+
+#define SUMS_MOST (UINT64_C(1) << 28) /* numbers that inputs bring to gates, at once */
 
 struct layer {
     const struct attr_recurrent *attr;
@@ -83,21 +85,37 @@ static void begin(struct gpu_call *c, const struct layer *l, const char *kernel)
 
 /* ---- before the first step ---- */
 
-static void weigh_inputs(struct gpu_call *c, struct layer *l)
+static void bind_lengths(struct gpu_call *c, const struct layer *l)
 {
-    uint64_t rows = l->items * l->steps, cols = l->dirs * l->gates * l->hidden;
-    uint64_t tasks = gpu_ceil(rows, 64) * gpu_ceil(cols, 64);
+    gpu_bind(c, gpu_in(c, l->attr->has_lengths ? c->in_count - 1 : 4)); /* else it is not read */
+}
 
-    l->sums = gpu_temp(c, rows * cols * rlx_dtype_size(l->sum));
+static void set_lengths(struct gpu_call *c, const struct layer *l)
+{
+    gpu_type(c, "L", l->attr->has_lengths ? c->in[c->in_count - 1].dtype : l->dtype);
+    gpu_flag(c, "LENGTHS", l->attr->has_lengths);
+}
+
+static void weigh_inputs(struct gpu_call *c, const struct layer *l, uint64_t first, uint64_t count)
+{
+    uint64_t row_tiles = gpu_ceil(l->items * count, 64), gates = l->gates * l->hidden;
+    uint64_t col_tiles = gpu_ceil(gates, 64), tasks = l->dirs * row_tiles * col_tiles;
+
     begin(c, l, "products");
+    set_lengths(c, l);
     gpu_bind(c, l->inputs ? gpu_in(c, 0) : gpu_in(c, 3)); /* nothing of it is read then */
     gpu_bind(c, l->inputs ? gpu_in(c, 1) : gpu_in(c, 3));
     gpu_bind(c, gpu_in(c, 3));
+    bind_lengths(c, l);
     gpu_bind(c, l->sums);
-    gpu_u32(c, rows);
-    gpu_u32(c, cols);
+    gpu_u32(c, l->items);
+    gpu_u32(c, l->steps);
+    gpu_u32(c, first);
+    gpu_u32(c, count);
     gpu_u32(c, l->inputs);
-    gpu_u32(c, gpu_ceil(cols, 64));
+    gpu_u32(c, gates);
+    gpu_u32(c, row_tiles);
+    gpu_u32(c, col_tiles);
     gpu_u32(c, tasks);
     gpu_groups(c, tasks);
 }
@@ -136,18 +154,17 @@ static void begin_state(struct gpu_call *c, const struct layer *l, int32_t from,
 
 /* ---- steps ---- */
 
-static void run_steps(struct gpu_call *c, const struct layer *l, uint64_t first, uint64_t last)
+/* Steps first..last of a stretch of `count` that began at `begun`. */
+static void run_steps(struct gpu_call *c, const struct layer *l, uint64_t begun, uint64_t count,
+                      uint64_t first, uint64_t last)
 {
-    bool lengths = l->attr->has_lengths, seq = l->attr->result == RLX_RNN_RESULT_seq;
     uint64_t units = l->walk ? l->hidden : l->units, blocks = gpu_ceil(l->hidden, units);
     uint64_t tasks = l->dirs * blocks * gpu_ceil(l->items, l->batch);
-    int32_t last_in = c->in_count - 1;
 
     begin(c, l, "cells");
-    gpu_type(c, "L", lengths ? c->in[last_in].dtype : l->dtype);
+    set_lengths(c, l);
     gpu_const(c, "KIND", l->kind);
-    gpu_flag(c, "SEQ", seq);
-    gpu_flag(c, "LENGTHS", lengths);
+    gpu_flag(c, "SEQ", l->attr->result == RLX_RNN_RESULT_seq);
     gpu_flag(c, "TURNED", l->turned);
     gpu_flag(c, "WALK", l->walk);
     gpu_const(c, "UB", (int64_t)l->units);
@@ -156,7 +173,7 @@ static void run_steps(struct gpu_call *c, const struct layer *l, uint64_t first,
     gpu_bind(c, l->sums);
     gpu_bind(c, l->w);
     gpu_bind(c, gpu_in(c, 4));
-    gpu_bind(c, gpu_in(c, lengths ? last_in : 4));
+    bind_lengths(c, l);
     gpu_bind(c, l->h);
     gpu_bind(c, l->c);
     gpu_bind(c, l->y);
@@ -164,6 +181,8 @@ static void run_steps(struct gpu_call *c, const struct layer *l, uint64_t first,
     gpu_u32(c, l->steps);
     gpu_u32(c, l->hidden);
     gpu_u32(c, l->dirs);
+    gpu_u32(c, begun);
+    gpu_u32(c, count);
     gpu_u32(c, first);
     gpu_u32(c, last);
     gpu_u32(c, units);
@@ -171,6 +190,32 @@ static void run_steps(struct gpu_call *c, const struct layer *l, uint64_t first,
     gpu_u32(c, gpu_ceil(l->items, l->batch));
     gpu_u32(c, tasks);
     gpu_groups(c, tasks);
+}
+
+/* What inputs bring to that many steps is weighed at once. */
+static uint64_t stretch_of(const struct layer *l)
+{
+    uint64_t step = l->dirs * l->items * l->gates * l->hidden, most = SUMS_MOST / step;
+
+    return most < 1 ? 1 : most > l->steps ? l->steps : most;
+}
+
+static void run_layer(struct gpu_call *c, struct layer *l)
+{
+    uint64_t stretch = stretch_of(l), step = l->dirs * l->items * l->gates * l->hidden;
+    /* Where there are several stretches, fewer items fill the room better. */
+    bool full = stretch < l->steps && stretch * step < SUMS_MOST;
+
+    l->sums = gpu_temp(c, (full ? SUMS_MOST : stretch * step) * rlx_dtype_size(l->sum));
+    turn_weights(c, l);
+    for (uint64_t begun = 0; begun < l->steps; begun += stretch) {
+        uint64_t end = begun + stretch < l->steps ? begun + stretch : l->steps;
+        weigh_inputs(c, l, begun, end - begun);
+        for (uint64_t s = begun; !l->walk && s < end; s++)
+            run_steps(c, l, begun, end - begun, s, s + 1);
+        if (l->walk)
+            run_steps(c, l, begun, end - begun, begun, end);
+    }
 }
 
 static void put_result(struct gpu_call *c, const struct layer *l)
@@ -201,13 +246,7 @@ void gpu_lower_recurrent(struct gpu_call *c)
     begin_state(c, &l, 5, l.h);
     if (l.gates == 4)
         begin_state(c, &l, 6, l.c);
-    if (l.steps) {
-        weigh_inputs(c, &l);
-        turn_weights(c, &l);
-    }
-    for (uint64_t s = 0; !l.walk && s < l.steps; s++)
-        run_steps(c, &l, s, s + 1);
-    if (l.walk)
-        run_steps(c, &l, 0, l.steps);
+    if (l.steps)
+        run_layer(c, &l);
     put_result(c, &l);
 }
