@@ -3,6 +3,7 @@
 #define LOWER_GPU_DEVICE_H
 
 #include "base/map.h"
+#include "base/str.h"
 #include "lower/gpu.h"
 
 uint32_t gpu_device_max_groups(const struct gpu_device *g);
@@ -20,6 +21,11 @@ rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step
 /* Launches that were made elsewhere. The words' place is returned. */
 uint32_t gpu_add_words(struct gpu_call *c, const uint32_t *word, uint32_t count);
 void gpu_add_launch(struct gpu_call *c, const struct gpu_launch *l);
+
+/* A text to write a kernel's source into, empty, and its end. Memory is kept for the next one, so
+ * that sizes can change without asking for any. */
+void gpu_take_text(struct gpu_device *g, struct text *out);
+void gpu_give_text(struct gpu_device *g, struct text *t);
 
 /* families.c; NULL: there is none. in_place: operands that the result may be written over. */
 gpu_lower_fn gpu_lowering(enum op_family f, uint32_t *in_place);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lower/gpu/device.h"
 #include "lower/gpu/elementwise.h"
 
 #define PACKED 8
@@ -17,7 +18,7 @@ void ew_begin_sizes(struct ew *e, struct gpu_call *c, int32_t rank, const int64_
 {
     *e = (struct ew){.c = c, .rank = rank};
     memcpy(e->size, size, (size_t)rank * sizeof *size);
-    text_init(&e->lines, c->work->arena->mem);
+    gpu_take_text(c->device, &e->lines);
 }
 
 void ew_begin(struct ew *e, struct gpu_call *c, const struct ir_type *shape)
@@ -482,17 +483,17 @@ void ew_end(struct ew *e)
 
     need_f64(e);
     if (count == 0 || e->c->status != RLX_OK) {
-        text_free(&e->lines);
+        gpu_give_text(e->c->device, &e->lines);
         return;
     }
     join_axes(e);
     body.lanes = lanes_of(e);
     for (int32_t i = 0; i < e->ins; i++)
         body.walks |= !is_dense(e, &e->in[i]) && !is_scalar(e, &e->in[i]);
-    text_init(&body.t, e->lines.mem);
+    gpu_take_text(e->c->device, &body.t);
     add_body(&body);
     m = body;
-    text_init(&m.t, e->lines.mem);
+    gpu_take_text(e->c->device, &m.t);
     add_uses(&m);
     add_parameters(&m);
     text_add(&m.t, (rlx_str){body.t.at, body.t.len});
@@ -501,7 +502,7 @@ void ew_end(struct ew *e)
                    op_info(e->c->op)->name);
     else
         launch(&m, (rlx_str){m.t.at, m.t.len});
-    text_free(&m.t);
-    text_free(&body.t);
-    text_free(&e->lines);
+    gpu_give_text(e->c->device, &m.t);
+    gpu_give_text(e->c->device, &body.t);
+    gpu_give_text(e->c->device, &e->lines);
 }

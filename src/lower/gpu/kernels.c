@@ -6,6 +6,7 @@
 #include "lower/gpu/device.h"
 
 #define MOST_DEFINES 48
+#define KEPT_TEXTS 12
 
 struct gpu_device {
     struct gpu_device_desc desc;
@@ -14,6 +15,8 @@ struct gpu_device {
     struct arena arena; /* the kernels and their keys */
     struct map index;
     VEC(struct gpu_kernel *) kernel;
+    struct text text[KEPT_TEXTS]; /* that nobody writes to now */
+    size_t texts;
 };
 
 rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_device **out,
@@ -42,6 +45,8 @@ void gpu_device_destroy(struct gpu_device *g)
         return;
     for (size_t i = 0; i < g->kernel.len; i++)
         g->desc.driver->drop(g->desc.backend, g->kernel.at[i]->pipeline);
+    while (g->texts)
+        text_free(&g->text[--g->texts]);
     vec_free(g->mem, &g->kernel);
     map_free(&g->index);
     arena_free(&g->arena);
@@ -57,6 +62,35 @@ uint32_t gpu_device_max_groups(const struct gpu_device *g)
 const struct gpu_device_desc *gpu_device_desc(const struct gpu_device *g)
 {
     return &g->desc;
+}
+
+/* ---- texts ---- */
+
+void gpu_take_text(struct gpu_device *g, struct text *out)
+{
+    pthread_mutex_lock(&g->lock);
+    if (g->texts)
+        *out = g->text[--g->texts];
+    else
+        text_init(out, g->mem);
+    pthread_mutex_unlock(&g->lock);
+}
+
+void gpu_give_text(struct gpu_device *g, struct text *t)
+{
+    t->len = 0;
+    t->failed = false;
+    if (t->at)
+        t->at[0] = 0;
+    pthread_mutex_lock(&g->lock);
+    bool kept = g->texts < KEPT_TEXTS;
+    if (kept)
+        g->text[g->texts++] = *t;
+    pthread_mutex_unlock(&g->lock);
+    if (kept)
+        text_init(t, g->mem);
+    else
+        text_free(t);
 }
 
 /* ---- making one ---- */
