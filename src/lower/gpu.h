@@ -22,11 +22,11 @@
 #include "kernel/kernel.h"
 #include "lower/lower.h"
 
-#define GPU_BUFFERS 8  /* of one kernel: what WebGPU promises */
+#define GPU_BUFFERS 8    /* of one kernel: what WebGPU promises */
 #define GPU_OPERANDS 256 /* of a step: concat may have many */
-#define GPU_FAULT (-1) /* as an operand: where bad indices are told; see kernels/index_check */
-#define GPU_ALIGN 256  /* of parts of the scratch */
-#define GPU_GROUP 256  /* invocations of an ordinary group */
+#define GPU_FAULT (-1)   /* as an operand: where bad indices are told; see kernels/index_check */
+#define GPU_ALIGN 256    /* of parts of the scratch */
+#define GPU_GROUP 256    /* invocations of an ordinary group */
 
 /* A part of an operand of the step. */
 struct gpu_arg {
@@ -62,6 +62,8 @@ struct gpu_work {
     uint64_t scratch; /* bytes planned */
     uint64_t stamp;   /* of what is launched, on which bytes: equal ones launch the same */
     struct arena *arena;
+    void *room; /* gpu_room's */
+    size_t room_bytes;
     struct gpu_control *control; /* of a node with sub-graphs (gpu/sub_program.h); else NULL */
     int32_t scratch_operand, table_operand; /* their places among the step's */
     bool check_indices;
@@ -165,6 +167,9 @@ static inline struct gpu_arg gpu_out(const struct gpu_call *c)
 bool gpu_aligned(const struct gpu_call *c, struct gpu_arg a, uint64_t bytes);
 /* Bytes of scratch, aligned; they live as long as the step. */
 struct gpu_arg gpu_temp(struct gpu_call *c, uint64_t bytes);
+/* Bytes of the host's memory to work in, of which a step has one piece, kept for the next sizes.
+ * What is in it is not known. NULL: there is no memory, and the call has failed. */
+void *gpu_room(struct gpu_call *c, size_t bytes);
 /* Bytes of an argument, from `offset` on. */
 struct gpu_arg gpu_part(struct gpu_arg a, uint64_t offset, uint64_t bytes);
 

@@ -19,6 +19,19 @@ void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
     c->status = diag_fail(c->diag, status, "%s", text);
 }
 
+void *gpu_room(struct gpu_call *c, size_t bytes)
+{
+    struct gpu_work *w = c->work;
+
+    if (w->room_bytes < bytes) {
+        w->room = arena_array(w->arena, uint64_t, (bytes + 7) / 8);
+        w->room_bytes = w->room ? bytes : 0;
+    }
+    if (!w->room && bytes)
+        gpu_refuse(c, RLX_ERROR_MEMORY, "%s: no memory", op_info(c->op)->name);
+    return w->room;
+}
+
 /* ---- arguments ---- */
 
 struct gpu_arg gpu_temp(struct gpu_call *c, uint64_t bytes)

@@ -4,8 +4,8 @@
  * that do fit: what a later run needs of an earlier one goes through scratch, in the type that it
  * is carried in, so that nothing is rounded which would not be in one kernel. */
 #include <stdio.h>
+#include <string.h>
 
-#include "base/mem.h"
 #include "ir/op.h"
 #include "lower/gpu/elementwise.h"
 
@@ -191,14 +191,12 @@ static void lower_run(struct chain *h, int32_t first, int32_t end)
 
 static void lower_chain(struct chain *h, const struct ir_blob *blob)
 {
-    const rlx_allocator *mem = h->c->work->arena->mem;
     size_t len = blob->len, each = sizeof *h->kept + sizeof *h->slot + sizeof *h->busy;
-    char *room = mem_alloc(mem, len * each);
+    char *room = gpu_room(h->c, len * each);
 
-    if (!room) {
-        gpu_refuse(h->c, RLX_ERROR_MEMORY, "%s: no memory", op_info(h->c->op)->name);
+    if (!room)
         return;
-    }
+    memset(room, 0, len * each);
     h->step = blob->ptr;
     h->len = (int32_t)len;
     h->slot = (struct gpu_arg *)(void *)room;
@@ -210,7 +208,6 @@ static void lower_chain(struct chain *h, const struct ir_blob *blob)
         lower_run(h, first, end);
         first = end;
     }
-    mem_free(mem, room, len * each);
 }
 
 /* ---- the families ---- */
