@@ -29,6 +29,7 @@ struct test_case {
     int line;
     bool slow; /* left out by --fast */
     void (*run)(struct test *t);
+    const char *device; /* it runs on, if it is one of TEST_DEVICES */
     struct test_case *next;
 };
 void test_register(struct test_case *c);
@@ -39,12 +40,36 @@ void test_register(struct test_case *c);
 #define TEST_DEFINE(suite_, name_, slow_)                                            \
     static void test_run_##suite_##_##name_(struct test *t);                         \
     static struct test_case test_case_##suite_##_##name_ = {                         \
-        #suite_, #name_, __FILE__, __LINE__, slow_, test_run_##suite_##_##name_, 0}; \
+        #suite_, #name_, __FILE__, __LINE__, slow_, test_run_##suite_##_##name_, 0, 0}; \
     __attribute__((constructor)) static void test_register_##suite_##_##name_(void)  \
     {                                                                                \
         test_register(&test_case_##suite_##_##name_);                                \
     }                                                                                \
     static void test_run_##suite_##_##name_(struct test *t)
+
+/* A test that is run once for each kind of device: as "suite.name" on the CPU, and on the others as
+ * "suite.name@device". It opens test_device(t), and leaves when test_no_device says so. */
+#define TEST_DEVICES(suite, name) TEST_DEVICES_DEFINE(suite, name, false)
+#define TEST_DEVICES_SLOW(suite, name) TEST_DEVICES_DEFINE(suite, name, true)
+
+#define TEST_DEVICES_DEFINE(suite_, name_, slow_)                                             \
+    static void test_run_##suite_##_##name_(struct test *t);                                  \
+    static struct test_case test_cases_##suite_##_##name_[] = {                               \
+        {#suite_, #name_, __FILE__, __LINE__, slow_, test_run_##suite_##_##name_, "cpu", 0},  \
+        {#suite_, #name_ "@vulkan", __FILE__, __LINE__, slow_, test_run_##suite_##_##name_,   \
+         "vulkan", 0}};                                                                       \
+    __attribute__((constructor)) static void test_register_##suite_##_##name_(void)           \
+    {                                                                                         \
+        test_register(&test_cases_##suite_##_##name_[0]);                                     \
+        test_register(&test_cases_##suite_##_##name_[1]);                                     \
+    }                                                                                         \
+    static void test_run_##suite_##_##name_(struct test *t)
+
+/* The device to open; "cpu" in a test that is not of TEST_DEVICES. */
+const char *test_device(const struct test *t);
+/* Whether opening that device, or another named one, failed: then the test is skipped if there is
+ * none of the kind here and none has to be ($RLX_REQUIRE_DEVICE), and failed otherwise. */
+bool test_no_device(struct test *t, const char *device, rlx_status s, const char *why);
 
 /* ---- checks -------------------------------------------------------------------------------- */
 

@@ -36,6 +36,27 @@ bool test_full(void)
     return v && *v && strcmp(v, "0") != 0;
 }
 
+/* ---- devices ------------------------------------------------------------------------------- */
+
+const char *test_device(const struct test *t)
+{
+    return t->about->device ? t->about->device : "cpu";
+}
+
+bool test_no_device(struct test *t, const char *device, rlx_status s, const char *why)
+{
+    const char *must = getenv("RLX_REQUIRE_DEVICE");
+    bool may_lack = strcmp(device, "cpu") != 0 && !(must && *must && strcmp(must, "0") != 0);
+
+    if (s == RLX_OK)
+        return false;
+    if (s == RLX_ERROR_NO_DEVICE && may_lack)
+        test_skip(t, "no device %s: %s", device, why);
+    else
+        fail(t, "no device %s: %s", device, why);
+    return true;
+}
+
 /* ---- files --------------------------------------------------------------------------------- */
 
 static char *keep(struct test *t, size_t bytes, bool is_path)
@@ -370,6 +391,7 @@ int main(int argc, char **argv)
     struct test_case **list = choose(&o, &count);
     if (!list)
         return 1;
+    setenv("RLX_GPU_CACHE", "0", 0); /* tests leave nothing behind, unless they ask for it */
     if (!o.list)
         status = run_all(list, count, &o);
     else

@@ -88,7 +88,7 @@ static void expect_programs(struct test *t, struct place *p, uint32_t want)
     expect_eq(t, info.programs, want);
 }
 
-TEST(bound_model, a_decoder_in_batch_and_sequence)
+TEST_DEVICES(bound_model, a_decoder_in_batch_and_sequence)
 {
     static const rlx_session_desc modes[] = {
         {.check_plan = true},
@@ -97,9 +97,9 @@ TEST(bound_model, a_decoder_in_batch_and_sequence)
         {.no_optimize = true},
         {.no_packed_weights = true, .no_static_pack = true},
     };
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(modes); i++) {
             test_note(t, "mode %zu", i);
             if (!build(t, &bounded, BOUNDS DECODER, &modes[i]) ||
@@ -113,14 +113,14 @@ TEST(bound_model, a_decoder_in_batch_and_sequence)
 }
 
 /* A single row may be fused as if it were a bias, which rounds to halves once less. */
-TEST(bound_model, every_precision)
+TEST_DEVICES(bound_model, every_precision)
 {
     static const rlx_precision policies[] = {
         RLX_PRECISION_F32,   RLX_PRECISION_F16,        RLX_PRECISION_MIXED_CONSERVATIVE,
         RLX_PRECISION_MIXED, RLX_PRECISION_MIXED_BF16, RLX_PRECISION_CUSTOM};
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(policies); i++) {
             const rlx_session_desc desc = {
                 .precision = policies[i],
@@ -160,12 +160,12 @@ static const char *const joined[] = {
     " { %c = conv %x, %w padding=[1,1] %y = pool %c kind=max kernel_size=[1,2] return %y }",
 };
 
-TEST(bound_model, several_symbols_at_a_time)
+TEST_DEVICES(bound_model, several_symbols_at_a_time)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
     char text[1024];
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(joined); i++) {
             test_note(t, "%s", joined[i]);
             snprintf(text, sizeof text, BOUNDS "%s", joined[i]);
@@ -209,12 +209,12 @@ static const char *const flows[] = {
     " { %a = mul %c, %x %t = tanh %a return %t }",
 };
 
-TEST(bound_model, control_flow)
+TEST_DEVICES(bound_model, control_flow)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
     char text[1536];
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(flows); i++) {
             test_note(t, "%s", flows[i]);
             snprintf(text, sizeof text, BOUNDS "%s", flows[i]);
@@ -230,16 +230,16 @@ TEST(bound_model, control_flow)
 
 /* ---- from files ---- */
 
-TEST(bound_model, comes_back_from_an_artefact)
+TEST_DEVICES(bound_model, comes_back_from_an_artefact)
 {
     const char *path = test_temp(t, "bound.rlxa");
-    struct place plain, bounded = {0};
+    struct place plain = {0}, bounded = {0};
     static struct sized a;
     rlx_compiled_info info = {0};
     rlx_bound_info bound = {0};
     const rlx_dim_size some[] = {{"batch", 2}, {"seq", 5}};
 
-    if (place_open(t, &plain, "cpu", NULL) && place_open(t, &bounded, "cpu", NULL) &&
+    if (place_open(t, &plain, test_device(t), NULL) && place_open(t, &bounded, test_device(t), NULL) &&
         build(t, &plain, BOUNDS DECODER, NULL)) {
         sized_run(&plain, some, 2, &a);
         expect_ok(t, a.status);
@@ -267,15 +267,15 @@ TEST(bound_model, comes_back_from_an_artefact)
 }
 
 /* A bound that is none of the graph's but was set on the session comes back as well. */
-TEST(bound_model, an_artefact_has_the_bounds_of_its_session)
+TEST_DEVICES(bound_model, an_artefact_has_the_bounds_of_its_session)
 {
     const char *path = test_temp(t, "bound.rlxa");
-    struct place plain, bounded = {0};
+    struct place plain = {0}, bounded = {0};
     static struct sized a;
     const rlx_dim_size some[] = {{"batch", 2}, {"seq", 5}};
     rlx_bound_info bound = {0};
 
-    if (place_open(t, &plain, "cpu", NULL) && place_open(t, &bounded, "cpu", NULL) &&
+    if (place_open(t, &plain, test_device(t), NULL) && place_open(t, &bounded, test_device(t), NULL) &&
         build(t, &plain, FREE DECODER, NULL)) {
         expect_ok(t, rlx_session_set_bound(plain.session, "seq", 7, &plain.err));
         sized_run(&plain, some, 2, &a);
@@ -310,18 +310,18 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-TEST(bound_model, comes_back_from_the_cache_folder)
+TEST_DEVICES(bound_model, comes_back_from_the_cache_folder)
 {
     const char *folder = test_temp(t, "cache");
     const rlx_context_desc cached = {.cache_dir = folder};
-    struct place plain, bounded;
+    struct place plain = {0}, bounded = {0};
 
-    if (!place_open(t, &plain, "cpu", NULL) || !build(t, &plain, FREE DECODER, NULL))
+    if (!place_open(t, &plain, test_device(t), NULL) || !build(t, &plain, FREE DECODER, NULL))
         return place_close(&plain);
     for (uint32_t i = 0; i < 2; i++) {
         rlx_compiled_info info = {0};
         test_note(t, "time %u", i + 1);
-        if (place_open(t, &bounded, "cpu", &cached) && build(t, &bounded, BOUNDS DECODER, NULL)) {
+        if (place_open(t, &bounded, test_device(t), &cached) && build(t, &bounded, BOUNDS DECODER, NULL)) {
             compare(t, &bounded, &plain, true);
             expect_ok(t, rlx_session_compiled(bounded.session, &info, &bounded.err));
             expect_eq(t, info.programs, 1);

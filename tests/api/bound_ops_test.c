@@ -214,22 +214,22 @@ static void compare(struct test *t, struct place *bounded, struct place *plain,
     expect(t, info.bound == BOUND && (may_be_by_value || !info.by_value));
 }
 
-TEST(bound_ops, along_the_first_axis)
+TEST_DEVICES(bound_ops, along_the_first_axis)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(first_axis); i++)
             compare(t, &bounded, &plain, &first_axis[i], 1, false);
     place_close(&bounded);
     place_close(&plain);
 }
 
-TEST(bound_ops, along_the_second_axis_of_a_batch)
+TEST_DEVICES(bound_ops, along_the_second_axis_of_a_batch)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(second_axis); i++)
             for (int batch = 1; batch <= 3; batch += 2)
                 compare(t, &bounded, &plain, &second_axis[i], batch, false);
@@ -237,11 +237,11 @@ TEST(bound_ops, along_the_second_axis_of_a_batch)
     place_close(&plain);
 }
 
-TEST(bound_ops, what_is_unrolled_along_the_axis)
+TEST_DEVICES(bound_ops, what_is_unrolled_along_the_axis)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(unrolled); i++)
             for (int batch = 1; batch <= 3; batch += 2)
                 compare(t, &bounded, &plain, &unrolled[i], batch, true);

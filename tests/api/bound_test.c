@@ -117,11 +117,11 @@ static void compare(struct test *t, struct place *bounded, struct place *plain, 
     expect(t, !info.by_value);
 }
 
-TEST(bound, runs_at_smaller_sizes_like_a_program_of_that_size)
+TEST_DEVICES(bound, runs_at_smaller_sizes_like_a_program_of_that_size)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(first_axis); i++)
             compare(t, &bounded, &plain, "input %x: f32[n,4]", first_axis[i], 2, 1, false);
     place_close(&bounded);
@@ -146,11 +146,11 @@ static const char *const second_axis[] = {
     "%y = reverse %x axes=[1]",
 };
 
-TEST(bound, any_axis_and_batch)
+TEST_DEVICES(bound, any_axis_and_batch)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(second_axis); i++)
             for (int64_t batch = 1; batch <= 3; batch += 2) {
                 char leaf[64];
@@ -162,12 +162,12 @@ TEST(bound, any_axis_and_batch)
 }
 
 /* Two symbols, one with a bound: a program per value of the other. */
-TEST(bound, beside_a_symbol_without_one)
+TEST_DEVICES(bound, beside_a_symbol_without_one)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
     static struct result a, b;
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL) &&
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL) &&
         expect_ok(t, place_build(&bounded,
                                  "dim m dim n <= 12 graph (input %x: f32[m,n,4]) {"
                                  " %r = reshape %x shape=[m*n,4] %y = exp %r return %y }",
@@ -186,9 +186,9 @@ TEST(bound, beside_a_symbol_without_one)
     place_close(&plain);
 }
 
-TEST(bound, control_flow_shrinks_too)
+TEST_DEVICES(bound, control_flow_shrinks_too)
 {
-    struct place bounded, plain;
+    struct place bounded = {0}, plain = {0};
     static const char *const subs =
         " graph @then (input %a: f32[n,4]) { %b = exp %a return %b }"
         " graph @else (input %a: f32[n,4]) { %b = neg %a return %b }"
@@ -201,7 +201,7 @@ TEST(bound, control_flow_shrinks_too)
     static struct result a, b;
     char text[1024];
 
-    if (place_open(t, &bounded, "cpu", NULL) && place_open(t, &plain, "cpu", NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(bodies); i++) {
             snprintf(text, sizeof text,
                      "dim n <= 12 graph (input %%x: f32[n,4]) { %s return %%y } %s", bodies[i],
@@ -228,13 +228,13 @@ TEST(bound, control_flow_shrinks_too)
     " %s = narrow %p axis=0 start=n len=12-n %y = neg %s return %y }"
 
 /* Something that grows when n shrinks: per value, or an error where that was asked for. */
-TEST(bound, what_cannot_shrink_is_compiled_per_value)
+TEST_DEVICES(bound, what_cannot_shrink_is_compiled_per_value)
 {
     struct place p;
     struct result r;
     rlx_bound_info info;
 
-    if (place_open(t, &p, "cpu", NULL) && expect_ok(t, place_build(&p, GROWS, NULL))) {
+    if (place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, GROWS, NULL))) {
         for (int64_t n = 0; n <= 12; n += 4) {
             run(&p, 2, (int64_t[]){n, 4}, &r);
             expect_ok(t, r.status);
@@ -255,12 +255,12 @@ TEST(bound, what_cannot_shrink_is_compiled_per_value)
 
 #define COPY "dim n graph (input %x: f32[2,n]) { %y = mul %x, %x return %y }"
 
-TEST(bound, is_checked_and_set_before_the_first_run)
+TEST_DEVICES(bound, is_checked_and_set_before_the_first_run)
 {
     struct place p;
     struct result r;
 
-    if (place_open(t, &p, "cpu", NULL) && expect_ok(t, place_build(&p, COPY, NULL))) {
+    if (place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, COPY, NULL))) {
         expect_status(t, rlx_session_set_bound(p.session, "m", 4, &p.err), RLX_ERROR_NAME);
         expect_status(t, rlx_session_set_bound(p.session, "n", 0, &p.err), RLX_ERROR_ARGUMENT);
         expect_ok(t, rlx_session_set_bound(p.session, "n", 4, &p.err));
@@ -278,7 +278,7 @@ TEST(bound, is_checked_and_set_before_the_first_run)
 }
 
 /* With the size in dims, an input may come in the shape of the bound. */
-TEST(bound, takes_inputs_in_the_shape_of_the_bound)
+TEST_DEVICES(bound, takes_inputs_in_the_shape_of_the_bound)
 {
     struct place p;
     float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8];
@@ -286,7 +286,7 @@ TEST(bound, takes_inputs_in_the_shape_of_the_bound)
     rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {2, 4}, x, sizeof x}};
     rlx_binding out = {"out0", {RLX_DTYPE_f32, 0, {0}, y, sizeof y}};
 
-    if (place_open(t, &p, "cpu", NULL) && expect_ok(t, place_build(&p, COPY, NULL))) {
+    if (place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, COPY, NULL))) {
         expect_ok(t, rlx_session_set_bound(p.session, "n", 4, &p.err));
         expect_ok(t,
                   rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, &size, 1}, &p.err));

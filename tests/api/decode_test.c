@@ -56,7 +56,7 @@ static bool full_rows(struct test *t, int64_t batch, float *y)
     struct place p;
     float x[TOKENS * WIDTH];
     rlx_binding in = {"x", matrix(x, TOKENS, WIDTH)};
-    bool ok = place_open(t, &p, "cpu", NULL) && expect_ok(t, place_build(&p, FULL, NULL));
+    bool ok = place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, FULL, NULL));
 
     for (int64_t i = 0; i < TOKENS; i++)
         token(x + i * WIDTH, batch, i);
@@ -198,21 +198,21 @@ static void run_loop(struct test *t, struct place *p, const struct loop *l,
     expect_eq(t, changes, 2);
 }
 
-TEST(decode, loops_equal_recomputation_across_two_bucket_changes)
+TEST_DEVICES(decode, loops_equal_recomputation_across_two_bucket_changes)
 {
     static float want[MOST_BATCH][TOKENS * WIDTH];
     struct place p;
 
     if (!full_rows(t, 0, want[0]) || !full_rows(t, 1, want[1]))
         return;
-    if (place_open(t, &p, "cpu", NULL))
+    if (place_open(t, &p, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(loops); i++)
             run_loop(t, &p, &loops[i], want);
     place_close(&p);
 }
 
 /* Past the last bucket there is an error, and the handle still holds all that was decoded. */
-TEST(decode, a_full_bucket_says_so_and_keeps_its_rows)
+TEST_DEVICES(decode, a_full_bucket_says_so_and_keeps_its_rows)
 {
     static float want[MOST_BATCH][TOKENS * WIDTH];
     float y[MOST_BATCH * WIDTH], before[BUCKET * WIDTH], after[BUCKET * WIDTH], x[WIDTH];
@@ -220,7 +220,7 @@ TEST(decode, a_full_bucket_says_so_and_keeps_its_rows)
 
     if (!full_rows(t, 0, want[0]))
         return;
-    if (!place_open(t, &p, "cpu", NULL) || !start(t, &p, &loops[0]))
+    if (!place_open(t, &p, test_device(t), NULL) || !start(t, &p, &loops[0]))
         return place_close(&p);
     for (int64_t past = 0; past < BUCKET; past++)
         step(t, &p, &loops[0], past, y);
@@ -243,7 +243,7 @@ TEST(decode, a_full_bucket_says_so_and_keeps_its_rows)
 }
 
 /* With a state that an op appends to there are no feeds at all, nor buckets. */
-TEST(decode, loop_with_a_state)
+TEST_DEVICES(decode, loop_with_a_state)
 {
     static const char graph[] =
         "dim past <= 24 graph (input %x: f32[1,4], input %at: i32[], state %ks: f32[25,4],"
@@ -261,7 +261,7 @@ TEST(decode, loop_with_a_state)
 
     if (!full_rows(t, 0, want))
         return;
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, graph, NULL))) {
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, graph, NULL))) {
         fail(t, "%s", p.err.message);
         return place_close(&p);
     }

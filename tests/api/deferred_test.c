@@ -47,11 +47,11 @@ static void expect_run(struct test *t, struct place *p, const int64_t *size,
 static const rlx_session_desc modes[] = {
     {0}, {.programs = 1}, {.no_static_pack = true}, {.programs = 2, .no_reuse = true}};
 
-TEST(deferred, params_reach_programs_made_before_and_after)
+TEST_DEVICES(deferred, params_reach_programs_made_before_and_after)
 {
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
         struct weights v = {3, {1, 2, 3, 4}};
@@ -77,13 +77,13 @@ TEST(deferred, params_reach_programs_made_before_and_after)
 }
 
 /* Every session of the model sees a param, whenever it was made and whatever sizes it runs at. */
-TEST(deferred, params_reach_other_sessions)
+TEST_DEVICES(deferred, params_reach_other_sessions)
 {
     struct place p;
     struct weights v = {2, {1, 0, 0, 0}};
     rlx_session *other = NULL, *first;
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, SCALED, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, SCALED, NULL)))
         return place_close(&p);
     set(t, &p, &v);
     expect_ok(t, rlx_session_create(p.model, p.dev, NULL, &other, &p.err));
@@ -124,7 +124,7 @@ static void expect_held(struct test *t, struct place *p, int64_t n, int64_t m, c
 
 /* The part that both shapes have stays; what is new is zero. A static handle and a state do not
  * notice. */
-TEST(deferred, handles_move_when_sizes_change)
+TEST_DEVICES(deferred, handles_move_when_sizes_change)
 {
     struct place p;
     float h[6] = {1, 2, 3, 4, 5, 6}, c[4] = {1, 1, 1, 1}, s[4] = {10, 10, 10, 10};
@@ -132,7 +132,7 @@ TEST(deferred, handles_move_when_sizes_change)
     rlx_tensor vc = {RLX_DTYPE_f32, 2, {2, 2}, c, sizeof c};
     rlx_tensor vs = {RLX_DTYPE_f32, 2, {2, 2}, s, sizeof s};
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, HELD, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, HELD, NULL)))
         return place_close(&p);
     expect_ok(t, rlx_session_bind_handle(p.session, "h", &vh, &p.err));
     expect_ok(t, rlx_session_bind_handle(p.session, "c", &vc, &p.err));
@@ -148,14 +148,14 @@ TEST(deferred, handles_move_when_sizes_change)
 }
 
 /* A feed across programs: what one run wrote, the next one of another size reads. */
-TEST(deferred, feeds_reach_programs_of_other_sizes)
+TEST_DEVICES(deferred, feeds_reach_programs_of_other_sizes)
 {
     struct place p;
     float c[4] = {0}, x[4] = {1, 2, 3, 4}, y[4];
     rlx_tensor vc = {RLX_DTYPE_f32, 1, {2}, c, 8};
     rlx_feed feed = {.mode = RLX_FEED_WHOLE};
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
                                   "dim n graph (input %x: f32[n], input %c: f32[2])"
                                   " { %s = reduce_sum %x axes=[0] %y = add %c, %s return %y }",
@@ -176,12 +176,12 @@ TEST(deferred, feeds_reach_programs_of_other_sizes)
 }
 
 /* The symbol rows follows from batch and seq where an axis has it. */
-TEST(deferred, rows_are_batch_times_seq)
+TEST_DEVICES(deferred, rows_are_batch_times_seq)
 {
     struct place p;
     static struct sized r;
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
                                   "graph (input %x: f32[batch,seq]) { %z = const f32[1] {1}"
                                   " %e = expand %z shape=[rows] %f = reshape %x shape=[rows]"

@@ -22,14 +22,14 @@ static rlx_status run_to(struct place *p, rlx_binding *in, size_t inputs, float 
 
 #define ADD "graph (input %x: f32[2,2], input %h: f32[2,2]) { %y = add %x, %h return %y }"
 
-TEST(handle, needs_no_input_until_it_is_unbound)
+TEST_DEVICES(handle, needs_no_input_until_it_is_unbound)
 {
     struct place p;
     float x[4] = {1, 2, 3, 4}, h[4] = {10, 20, 30, 40}, y[4], back[4];
     rlx_binding in[2] = {{"x", matrix(x, 2, 2)}, {"h", matrix(h, 2, 2)}};
     rlx_tensor value = matrix(h, 2, 2), read = matrix(back, 2, 2);
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, ADD, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, ADD, NULL)))
         return place_close(&p);
     expect(t, !rlx_session_has_handle(p.session, "h"));
     expect_status(t, run_to(&p, in, 1, y, 4, NULL, 0), RLX_ERROR_MISSING_INPUT);
@@ -55,7 +55,7 @@ TEST(handle, needs_no_input_until_it_is_unbound)
     place_close(&p);
 }
 
-TEST(handle, whole_feed_accumulates)
+TEST_DEVICES(handle, whole_feed_accumulates)
 {
     struct place p;
     float x[4] = {1, 2, 3, 4}, h[4] = {0}, y[4];
@@ -64,7 +64,7 @@ TEST(handle, whole_feed_accumulates)
     rlx_feed feed = {.mode = RLX_FEED_WHOLE};
     rlx_session_desc reseed = {.reseed_handles = true};
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, ADD, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, ADD, NULL)))
         return place_close(&p);
     expect_status(t, rlx_session_set_feed(p.session, "h", &feed, &p.err), RLX_ERROR_STATE);
     expect_ok(t, rlx_session_bind_handle(p.session, "h", &value, &p.err));
@@ -96,7 +96,7 @@ TEST(handle, whole_feed_accumulates)
     place_close(&p);
 }
 
-TEST(handle, feeds_of_the_wrong_shape_are_refused)
+TEST_DEVICES(handle, feeds_of_the_wrong_shape_are_refused)
 {
     struct place p;
     float h[4] = {0};
@@ -114,7 +114,7 @@ TEST(handle, feeds_of_the_wrong_shape_are_refused)
     };
     static const rlx_status bad_want[] = {RLX_ERROR_NAME, RLX_ERROR_FORMAT, RLX_ERROR_ARGUMENT};
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(graphs); i++) {
         rlx_feed feed = {.mode = RLX_FEED_WHOLE};
@@ -136,14 +136,14 @@ TEST(handle, feeds_of_the_wrong_shape_are_refused)
 }
 
 /* A handle over a symbol without a bound moves along when the symbol changes. */
-TEST(handle, moves_when_an_unbounded_symbol_changes)
+TEST_DEVICES(handle, moves_when_an_unbounded_symbol_changes)
 {
     static const char graph[] = "dim n graph (input %h: f32[n,2]) { %y = neg %h return %y }";
     float h[6] = {1, 2, 3, 4, 5, 6}, y[8];
     struct place p;
     rlx_tensor value = matrix(h, 3, 2);
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, graph, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, graph, NULL)))
         return place_close(&p);
     expect_ok(t, rlx_session_bind_handle(p.session, "h", &value, &p.err));
     expect_ok(t, run_to(&p, NULL, 0, y, 8, NULL, 0)); /* its length says n */
@@ -157,14 +157,14 @@ TEST(handle, moves_when_an_unbounded_symbol_changes)
 
 /* ---- runs in flight ---- */
 
-TEST(flight, results_wait_until_they_are_taken)
+TEST_DEVICES(flight, results_wait_until_they_are_taken)
 {
     struct place p;
     rlx_session_desc three = {.in_flight = 3};
     float x[3][4], y[4];
     uint64_t ticket[4];
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(
             t, place_build(&p, "graph (input %x: f32[2,2]) { %y = mul %x, %x return %y }", &three)))
         return place_close(&p);
@@ -195,14 +195,14 @@ TEST(flight, results_wait_until_they_are_taken)
     place_close(&p);
 }
 
-TEST(flight, different_sizes_at_a_time)
+TEST_DEVICES(flight, different_sizes_at_a_time)
 {
     struct place p;
     float x[6] = {1, 2, 3, 4, 5, 6}, y[6];
     uint64_t small, large;
 
     for (int bounded = 0; bounded < 2; bounded++) {
-        if (!place_open(t, &p, "cpu", NULL) ||
+        if (!place_open(t, &p, test_device(t), NULL) ||
             !expect_ok(t, place_build(&p,
                                       bounded ? "dim n <= 3 graph (input %x: f32[n,2]) {"
                                                 " %y = neg %x return %y }"
@@ -227,14 +227,14 @@ TEST(flight, different_sizes_at_a_time)
     }
 }
 
-TEST(flight, unchanged_inputs_need_not_be_sent_again)
+TEST_DEVICES(flight, unchanged_inputs_need_not_be_sent_again)
 {
     struct place p;
     static float x[2048], y[2048];
     rlx_session_desc changed = {.uploads = RLX_UPLOADS_CHANGED};
     rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {2048}, x, sizeof x}};
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(
             t, place_build(&p, "graph (input %x: f32[2048]) { %y = neg %x return %y }", &changed)))
         return place_close(&p);
@@ -283,14 +283,14 @@ static void *work(void *user)
     return NULL;
 }
 
-TEST(clone, runs_on_another_thread)
+TEST_DEVICES(clone, runs_on_another_thread)
 {
     struct place p;
     float one[4] = {1, 1, 1, 1}, ten[4] = {10, 10, 10, 10}, two[4] = {2, 2, 2, 2}, y[4];
     rlx_tensor h = matrix(one, 2, 2), s = matrix(ten, 2, 2), w = matrix(two, 2, 2);
     rlx_session *shared = NULL, *own = NULL;
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, CLONED, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, CLONED, NULL)))
         return place_close(&p);
     expect_ok(t, rlx_session_bind_handle(p.session, "h", &h, &p.err));
     expect_ok(t, rlx_session_bind_handle(p.session, "s", &s, &p.err)); /* a state is one too */
@@ -324,14 +324,14 @@ TEST(clone, runs_on_another_thread)
 
 /* ---- what depends on weights alone ---- */
 
-TEST(packs, follow_their_params)
+TEST_DEVICES(packs, follow_their_params)
 {
     struct place p;
     float x[2] = {1, 1}, w[4] = {1, 2, 3, 4}, b[2] = {1, 1}, y[2];
     rlx_tensor weight = matrix(w, 2, 2), bias = {RLX_DTYPE_f32, 1, {2}, b, sizeof b};
     rlx_binding in = {"x", matrix(x, 1, 2)};
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t,
                    place_build(&p,
                                "graph (input %x: f32[1,2], param %w: f32[2,2], param %b: f32[2]) {"
@@ -361,7 +361,7 @@ TEST(packs, follow_their_params)
 }
 
 /* The same constant under two shapes, and one weight both ways round: a copy each. */
-TEST(packs, shapes_and_directions_have_copies_of_their_own)
+TEST_DEVICES(packs, shapes_and_directions_have_copies_of_their_own)
 {
     enum { K = 64, N = 128, M = 4 };
     static const char graph[] =
@@ -389,7 +389,7 @@ TEST(packs, shapes_and_directions_have_copies_of_their_own)
     for (int plain = 0; plain < 2; plain++) {
         struct place p;
         rlx_session_desc desc = {.no_packed_weights = plain};
-        if (place_open(t, &p, "cpu", NULL) && expect_ok(t, place_build(&p, text, &desc))) {
+        if (place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, text, &desc))) {
             rlx_binding in[2] = {{"x", matrix(x, M, K)}, {"z", matrix(z, M, N)}};
             expect_ok(t, rlx_session_set_param(p.session, "w", &weight, &p.err));
             expect_ok(t, run_to(&p, in, 2, y[plain], M * (N + 3 * K), NULL, 0));
@@ -400,13 +400,13 @@ TEST(packs, shapes_and_directions_have_copies_of_their_own)
 }
 
 /* What nothing reads need not have a value to be unchanged from. */
-TEST(flight, an_unused_input_may_be_unchanged)
+TEST_DEVICES(flight, an_unused_input_may_be_unchanged)
 {
     struct place p;
     float x[2] = {1, 2}, y[2];
     rlx_binding in[2] = {{"x", matrix(x, 1, 2)}, {"u", matrix(RLX_UNCHANGED, 1, 2)}};
 
-    if (place_open(t, &p, "cpu", NULL) &&
+    if (place_open(t, &p, test_device(t), NULL) &&
         expect_ok(t, place_build(&p,
                                  "graph (input %x: f32[1,2], input %u: f32[1,2])"
                                  " { %y = neg %x return %y }",

@@ -29,8 +29,13 @@ static inline bool open_device(struct test *t, struct world *w, const char *devi
     const rlx_context_desc desc = {.threads = 2};
 
     *w = (struct world){0};
-    return expect_ok(t, rlx_context_create(RLX_VERSION, &desc, &w->ctx, &w->err)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr(device), &w->dev, &w->err));
+    if (!expect_ok(t, rlx_context_create(RLX_VERSION, &desc, &w->ctx, &w->err)))
+        return false;
+    rlx_status s = rlx_device_open(w->ctx, rlx_cstr(device), &w->dev, &w->err);
+    if (!test_no_device(t, device, s, w->err.message))
+        return true;
+    close_world(w);
+    return false;
 }
 
 static inline bool open_text(struct test *t, struct world *w, const char *device, const char *text)

@@ -37,12 +37,19 @@ static inline void place_close(struct place *p)
     rlx_context_destroy(p->ctx);
 }
 
+/* false: nothing is open, and the test has failed or is skipped. */
 static inline bool place_open(struct test *t, struct place *p, const char *device,
                               const rlx_context_desc *desc)
 {
     *p = (struct place){0};
-    return expect_ok(t, rlx_context_create(RLX_VERSION, desc, &p->ctx, &p->err)) &&
-           expect_ok(t, rlx_device_open(p->ctx, rlx_cstr(device), &p->dev, &p->err));
+    if (!expect_ok(t, rlx_context_create(RLX_VERSION, desc, &p->ctx, &p->err)))
+        return false;
+    rlx_status s = rlx_device_open(p->ctx, rlx_cstr(device), &p->dev, &p->err);
+    if (!test_no_device(t, device, s, p->err.message))
+        return true;
+    rlx_context_destroy(p->ctx);
+    p->ctx = NULL;
+    return false;
 }
 
 /* Parses `graph`, all of a file but its first line, and opens a session on it. */

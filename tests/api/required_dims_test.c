@@ -27,13 +27,13 @@ static rlx_status run_x(struct place *p, int32_t rank, const int64_t *dim, float
     " %y = mul %d, %w return %y }"
 
 /* Row 35: sizes that contradict each other, have no solution or are not told. */
-TEST(required, sizes_that_cannot_be_are_errors)
+TEST_DEVICES(required, sizes_that_cannot_be_are_errors)
 {
     struct place p;
     float x[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, b[8] = {0}, y[8], w = 2;
     rlx_tensor weight = {RLX_DTYPE_f32, 0, {0}, &w, 4};
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, TWO_DIMS, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, TWO_DIMS, NULL)))
         return place_close(&p);
     expect_ok(t, rlx_session_set_param(p.session, "w", &weight, &p.err)); /* row 52 */
     rlx_binding in[2] = {{"x", {RLX_DTYPE_f32, 2, {2, 3}, x, 24}},
@@ -87,7 +87,7 @@ TEST(required, sizes_that_cannot_be_are_errors)
 }
 
 /* Rows 34 and 52: one session, many sizes; params set before the first run reach all of them. */
-TEST(required, params_reach_every_size)
+TEST_DEVICES(required, params_reach_every_size)
 {
     struct place p;
     float x[64], y[64], w[2] = {10, 20};
@@ -95,7 +95,7 @@ TEST(required, params_reach_every_size)
 
     for (int i = 0; i < 64; i++)
         x[i] = (float)i;
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
                                   "dim n graph (input %x: f32[n,2], param %w: f32[2]) {"
                                   " %y = elementwise_region %x, %w chain=[[add,i0,i1],[neg,s0]]"
@@ -119,7 +119,7 @@ TEST(required, params_reach_every_size)
 }
 
 /* Rows 13, 19: what fits depends on the size, is checked per size and never clamped. */
-TEST(required, sizes_are_checked_after_binding)
+TEST_DEVICES(required, sizes_are_checked_after_binding)
 {
     struct place p;
     float x[64], y[64];
@@ -127,7 +127,7 @@ TEST(required, sizes_are_checked_after_binding)
 
     for (int i = 0; i < 64; i++)
         x[i] = (float)i;
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
                                   "dim n graph (input %x: f32[n])"
                                   " { %y = narrow %x axis=0 start=3 len=2 return %y }",
@@ -167,14 +167,14 @@ TEST(required, sizes_are_checked_after_binding)
 }
 
 /* Row 55: the same buffer with other numbers in it is another input. */
-TEST(required, changed_data_is_seen)
+TEST_DEVICES(required, changed_data_is_seen)
 {
     enum { N = 3000 }; /* more than 4 KiB */
     struct place p;
     static float x[N], y[N];
     int64_t n = N;
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t,
                    place_build(&p, "graph (input %x: f32[3000]) { %y = neg %x return %y }", NULL)))
         return place_close(&p);
@@ -218,13 +218,13 @@ static void expect_cache(struct test *t, struct place *p, const float *want)
     expect_close(t, got, want, 8, 0, 0);
 }
 
-TEST(required, states_stay_and_are_never_overrun)
+TEST_DEVICES(required, states_stay_and_are_never_overrun)
 {
     static const int64_t wrong[] = {4, 5, -1, INT64_MAX, INT64_MIN, INT64_C(1) << 33};
     float zero[8] = {0}, one[8] = {1, 2, 10, 20}, two[8] = {1, 2, 1, 2, 10, 20, 0, 0}, set[9] = {9};
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, APPEND, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, APPEND, NULL)))
         return place_close(&p);
     test_note(t, "row 64, zero until set");
     expect_cache(t, &p, zero);
@@ -261,7 +261,7 @@ TEST(required, states_stay_and_are_never_overrun)
 }
 
 /* Row 61: reads clamp, writes drop, and checked mode reports; experts always report. */
-TEST(required, indices_out_of_range_are_harmless)
+TEST_DEVICES(required, indices_out_of_range_are_harmless)
 {
     static const struct {
         const char *graph, *in, *want;
@@ -287,7 +287,7 @@ TEST(required, indices_out_of_range_are_harmless)
     };
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         rlx_binding in[MOST_INPUTS];
@@ -315,7 +315,7 @@ static void check_unknown_experts(struct test *t, const char *op, const char *gr
     float x[2] = {1, 2}, y[2] = {0}, want[2] = {20, 20};
     int32_t expert[2] = {1, 2};
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, graph, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, graph, NULL)))
         return place_close(&p);
     rlx_binding in[2] = {{"x", {RLX_DTYPE_f32, 2, {2, 1}, x, 8}},
                          {"e", {RLX_DTYPE_i32, 1, {2}, expert, 8}}};
@@ -341,7 +341,7 @@ static void check_unknown_experts(struct test *t, const char *op, const char *gr
 #define TENS "00280a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 #define TWENTIES "00281414141414141414141414141414141414141414141414141414141414141414"
 
-TEST(required, unknown_experts_are_always_reported)
+TEST_DEVICES(required, unknown_experts_are_always_reported)
 {
     check_unknown_experts(
         t, "grouped_matmul",
@@ -367,7 +367,7 @@ static void note_line(void *user, int level, const char *line)
     *(bool *)user |= level == 1 && strstr(line, "compiled per value") != NULL;
 }
 
-TEST(required, what_cannot_shrink_is_reported)
+TEST_DEVICES(required, what_cannot_shrink_is_reported)
 {
     static const char graph[] = "dim n <= 6 graph (input %x: f32[n]) {"
                                 " %y = pad %x before=[6-n] after=[0] return %y }";
@@ -376,7 +376,7 @@ TEST(required, what_cannot_shrink_is_reported)
     rlx_bound_info info = {0};
     struct place p;
 
-    if (!place_open(t, &p, "cpu", &(rlx_context_desc){.log = note_line, .log_user = &said}))
+    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.log = note_line, .log_user = &said}))
         return place_close(&p);
     test_note(t, "row 50");
     expect_ok(t, place_build(&p, graph, NULL));

@@ -53,11 +53,11 @@ static void expect_pair(struct test *t, struct pair *s)
     expect_close(t, s->y, want, 4, 0, 0);
 }
 
-TEST(required, handles_of_wrong_name_or_size_write_nothing)
+TEST_DEVICES(required, handles_of_wrong_name_or_size_write_nothing)
 {
     struct pair s;
 
-    if (!open_pair(t, &s, "cpu"))
+    if (!open_pair(t, &s, test_device(t)))
         return place_close(&s.p);
     test_note(t, "row 40");
     rlx_tensor v = matrix(s.x, 2, 2);
@@ -96,7 +96,7 @@ TEST(required, handles_of_wrong_name_or_size_write_nothing)
 }
 
 /* Row 64: on every device; the null device computes nothing, but keeps what it is given. */
-TEST(required, handles_work_on_every_device)
+TEST_DEVICES(required, handles_work_on_every_device)
 {
     static const char *const devices[] = {"cpu", "cpu:baseline", "null"};
 
@@ -117,7 +117,7 @@ TEST(required, handles_work_on_every_device)
     }
 }
 
-TEST(required, feeds_that_do_not_fit_are_refused)
+TEST_DEVICES(required, feeds_that_do_not_fit_are_refused)
 {
     static const struct {
         int row;
@@ -147,7 +147,7 @@ TEST(required, feeds_that_do_not_fit_are_refused)
     };
     struct pair s;
 
-    if (!open_pair(t, &s, "cpu"))
+    if (!open_pair(t, &s, test_device(t)))
         return place_close(&s.p);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         test_note(t, "row %d, case %zu", rows[i].row, i);
@@ -167,7 +167,7 @@ TEST(required, feeds_that_do_not_fit_are_refused)
 }
 
 /* Row 46: a run whose feeds do not all fit is refused before it changes anything. */
-TEST(required, a_feed_that_does_not_fit_stops_the_run)
+TEST_DEVICES(required, a_feed_that_does_not_fit_stops_the_run)
 {
     struct place p;
     float a[4] = {1, 2, 3, 4}, row[2] = {9, 9}, y[8], zero[6] = {0}, state[6];
@@ -175,7 +175,7 @@ TEST(required, a_feed_that_does_not_fit_stops_the_run)
     rlx_tensor v = matrix(a, 2, 2), read = matrix(y, 2, 2), kept = matrix(state, 3, 2);
     rlx_feed whole = {.mode = RLX_FEED_WHOLE}, late = {.mode = RLX_FEED_ROW, .dst_row = "at+1"};
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
                                   "dim at graph (input %a: f32[2,2], input %b: f32[2,2],"
                                   " input %r: f32[1,2], input %i: i32[], input %x: f32[at],"
@@ -204,14 +204,14 @@ TEST(required, a_feed_that_does_not_fit_stops_the_run)
 }
 
 /* Rows 46 and 54: a row number below 0 is an error, not a place before the handle. */
-TEST(required, row_numbers_below_zero_are_errors)
+TEST_DEVICES(required, row_numbers_below_zero_are_errors)
 {
     struct place p;
     float h[8] = {1, 2, 3, 4}, y[8], back[8];
     rlx_tensor v = matrix(h, 2, 2), read = matrix(back, 4, 2);
     rlx_feed feed = {.mode = RLX_FEED_ROW, .dst_row = "n-2"};
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
                                   "dim n <= 4 graph (input %h: f32[n,2])"
                                   " { %y = pad %h before=[1,0] after=[0,0] value=7 return %y }",
@@ -231,7 +231,7 @@ TEST(required, row_numbers_below_zero_are_errors)
 }
 
 /* Row 49: feeds and selection do not depend on how the schedule ends. */
-TEST(required, feeds_follow_every_schedule)
+TEST_DEVICES(required, feeds_follow_every_schedule)
 {
     static const char *const ends[] = {
         "graph @main (input %h: f32[2,2]) { %y = add %h, %h return %y, %h }",
@@ -251,7 +251,7 @@ TEST(required, feeds_follow_every_schedule)
     };
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         float h[4] = {1, 2, 3, 4}, back[4];
@@ -270,13 +270,13 @@ TEST(required, feeds_follow_every_schedule)
 }
 
 /* Row 55 and 4.7: an output that is the handle itself is what the run had, not what it was fed. */
-TEST(required, outputs_are_those_of_the_run)
+TEST_DEVICES(required, outputs_are_those_of_the_run)
 {
     struct place p;
     float a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, y[4], back[4];
     rlx_tensor va = matrix(a, 2, 2), vb = matrix(b, 2, 2), read = matrix(back, 2, 2);
 
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
                                   "graph (input %a: f32[2,2], input %b: f32[2,2])"
                                   " { return %b, %a }",
@@ -301,7 +301,7 @@ TEST(required, outputs_are_those_of_the_run)
 }
 
 /* Rows 44 and 55: "unchanged" and equal bytes are what the slot holds, whatever wrote it since. */
-TEST(required, skipped_uploads_are_never_stale)
+TEST_DEVICES(required, skipped_uploads_are_never_stale)
 {
     enum { N = 1500 }; /* more than 4 KiB */
     static float x[N], h[N], y[N];
@@ -312,7 +312,7 @@ TEST(required, skipped_uploads_are_never_stale)
 
     same.tensor.data = RLX_UNCHANGED;
     few.tensor.dim[0] = N - 100, few.tensor.bytes = (N - 100) * sizeof *x;
-    if (!place_open(t, &p, "cpu", NULL) ||
+    if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p, "dim n graph (input %x: f32[n]) { %y = neg %x return %y }",
                                   &changed)))
         return place_close(&p);
@@ -350,12 +350,12 @@ TEST(required, skipped_uploads_are_never_stale)
 }
 
 /* Row 60: a run without outputs says nothing about them and writes none. */
-TEST(required, execute_only_runs_hand_out_nothing)
+TEST_DEVICES(required, execute_only_runs_hand_out_nothing)
 {
     struct pair s;
     uint64_t ticket;
 
-    if (!open_pair(t, &s, "cpu"))
+    if (!open_pair(t, &s, test_device(t)))
         return place_close(&s.p);
     test_note(t, "row 60");
     memset(s.y, 0x55, sizeof s.y);
@@ -372,7 +372,7 @@ TEST(required, execute_only_runs_hand_out_nothing)
 }
 
 /* Row 63: clones, on every device, with bounds, handles and feeds. */
-TEST(required, clones_work_on_every_device)
+TEST_DEVICES(required, clones_work_on_every_device)
 {
     static const char *const devices[] = {"cpu", "cpu:baseline", "null"};
 

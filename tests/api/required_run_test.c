@@ -26,7 +26,7 @@ struct pair {
 static bool open_pair(struct test *t, struct pair *s)
 {
     memset(s, 0, sizeof *s);
-    if (!place_open(t, &s->p, "cpu", NULL) || !expect_ok(t, place_build(&s->p, PAIR, NULL)))
+    if (!place_open(t, &s->p, test_device(t), NULL) || !expect_ok(t, place_build(&s->p, PAIR, NULL)))
         return false;
     for (int i = 0; i < 8; i++)
         s->x[i] = (float)(i + 1), s->w[i] = 2, s->u[i] = 100;
@@ -60,7 +60,7 @@ static void expect_run_error(struct test *t, struct pair *s, const rlx_run_desc 
     expect_pair(t, s);
 }
 
-TEST(required, params_of_wrong_name_or_length_write_nothing)
+TEST_DEVICES(required, params_of_wrong_name_or_length_write_nothing)
 {
     struct pair s;
 
@@ -98,7 +98,7 @@ TEST(required, params_of_wrong_name_or_length_write_nothing)
     place_close(&s.p);
 }
 
-TEST(required, inputs_are_checked_before_anything_is_written)
+TEST_DEVICES(required, inputs_are_checked_before_anything_is_written)
 {
     struct pair s;
     rlx_binding in[3];
@@ -147,7 +147,7 @@ TEST(required, inputs_are_checked_before_anything_is_written)
 }
 
 /* Row 44 for params, and the option that reads them as zero. */
-TEST(required, unset_params_are_missing_inputs)
+TEST_DEVICES(required, unset_params_are_missing_inputs)
 {
     struct pair s;
     rlx_tensor v;
@@ -171,7 +171,7 @@ TEST(required, unset_params_are_missing_inputs)
     place_close(&s.p);
 }
 
-TEST(required, outputs_are_selected_in_any_order)
+TEST_DEVICES(required, outputs_are_selected_in_any_order)
 {
     struct pair s;
     float more[3][3] = {{0}};
@@ -219,7 +219,7 @@ TEST(required, outputs_are_selected_in_any_order)
 }
 
 /* Row 45: what is not there yet is not read as zeros. */
-TEST(required, nothing_is_read_before_it_exists)
+TEST_DEVICES(required, nothing_is_read_before_it_exists)
 {
     struct pair s;
     rlx_tensor shape;
@@ -248,7 +248,7 @@ TEST(required, nothing_is_read_before_it_exists)
 }
 
 /* 4.4: conversions to the declared type are exact, or to a declared narrower float. */
-TEST(required, params_convert_or_are_refused)
+TEST_DEVICES(required, params_convert_or_are_refused)
 {
     static const struct {
         rlx_dtype declared, given;
@@ -264,7 +264,7 @@ TEST(required, params_convert_or_are_refused)
                                        "i64", "u8",  "u16",  "u32", "u64", "bool", "c64"};
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         unsigned char zero[32] = {0};
@@ -301,12 +301,12 @@ TEST(required, params_convert_or_are_refused)
 }
 
 /* Rows 36, 58, 59: every type goes in and comes out bit for bit, above 2^24 too. */
-TEST(required, every_type_is_exact)
+TEST_DEVICES(required, every_type_is_exact)
 {
     static const uint64_t odd = UINT64_C(0x7e5d3c1b2a493827);
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (int d = 0; d < RLX_DTYPE_count; d++) {
         unsigned char in[48], out[48] = {0};
@@ -348,7 +348,7 @@ TEST(required, every_type_is_exact)
 }
 
 /* Row 66: padding and slicing with sizes that do not go together. */
-TEST(required, padding_checks_its_sizes)
+TEST_DEVICES(required, padding_checks_its_sizes)
 {
     float few[6] = {1, 2, 3, 4, 5, 6}, many[8], back[6];
     rlx_tensor from = {RLX_DTYPE_f32, 2, {3, 2}, few, sizeof few};

@@ -204,11 +204,11 @@ static bool has_kernel(const char *op)
     return false;
 }
 
-TEST(required, supported_rows_give_the_right_numbers)
+TEST_DEVICES(required, supported_rows_give_the_right_numbers)
 {
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(supports); i++) {
         const struct support *s = &supports[i];
@@ -228,13 +228,13 @@ TEST(required, supported_rows_give_the_right_numbers)
 
 /* Row 3: everything that the device has no kernel for is named at once, before anything is planned.
  */
-TEST(required, missing_kernels_are_all_named)
+TEST_DEVICES(required, missing_kernels_are_all_named)
 {
     static const char graph[] = "graph (input %x: f32[1,4]) { %f = fft %x"
                                 " %w = welch_peaks %f k=1 n_segments=1 return %w }";
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     test_note(t, "row 3");
     bool fft = has_kernel("fft"), welch = has_kernel("welch_peaks");
@@ -264,12 +264,12 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *x, const char
 }
 
 /* Row 23: more inputs, steps and slices than any fixed limit of old. */
-TEST(required, regions_of_any_size)
+TEST_DEVICES(required, regions_of_any_size)
 {
     struct place p;
     struct text many = {0}, tall = {0}, wide = {0}, in = {0}, want = {0};
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     put(&many, "graph (");
     for (int i = 0; i < 24; i++)
@@ -326,7 +326,7 @@ static rlx_status weigh(void *user, const rlx_tensor *in, int32_t in_count, cons
     return RLX_OK;
 }
 
-TEST(required, custom_ops_are_found_checked_and_given_all_their_bytes)
+TEST_DEVICES(required, custom_ops_are_found_checked_and_given_all_their_bytes)
 {
     static const rlx_custom_op ops[] = {
         {.name = "weigh", .inputs = 1, .infer = like_input, .cpu = weigh},
@@ -335,7 +335,7 @@ TEST(required, custom_ops_are_found_checked_and_given_all_their_bytes)
     struct place p;
     struct text x = {0};
 
-    if (!place_open(t, &p, "cpu", &(rlx_context_desc){.custom_ops = ops, .custom_op_count = 2}))
+    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.custom_ops = ops, .custom_op_count = 2}))
         return place_close(&p);
     test_note(t, "row 24");
     put(&x, "graph (input %%x: f32[2]) { %%y = custom %%x name=\"weigh\" attrs=0x");
@@ -360,12 +360,12 @@ TEST(required, custom_ops_are_found_checked_and_given_all_their_bytes)
 /* Row 22: the largest state sizes that are promised. With a = 0 and everything else 1, each of the
  * n states grows by 1 per step; the delta rule with one key of norm 1 stores v and reads it back.
  */
-TEST(required, largest_state_sizes)
+TEST_DEVICES(required, largest_state_sizes)
 {
     struct place p;
     struct text x = {0};
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     test_note(t, "row 22");
     put(&x, "graph (input %%s: f32[1,1,1]) { %%x = expand %%s shape=[1,2,1] %%z = sub %%s, %%s"
@@ -385,13 +385,13 @@ TEST(required, largest_state_sizes)
 }
 
 /* Row 62: more batches than a grid of 65535. */
-TEST(required, more_than_65535_batches)
+TEST_DEVICES(required, more_than_65535_batches)
 {
     enum { N = 70001 };
     struct place p;
     float *x = malloc(N * 2 * sizeof *x), *y = malloc(N * sizeof *y);
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect(t, x && y))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect(t, x && y))
         goto out;
     test_note(t, "row 62");
     for (int i = 0; i < N; i++)

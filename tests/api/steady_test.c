@@ -18,7 +18,7 @@ static bool open_steady(struct test *t, struct steady *s, const char *graph,
     *s = (struct steady){0};
     s->mem = test_allocator(&s->count);
     with.allocator = &s->mem;
-    if (!place_open(t, &s->p, "cpu", &with))
+    if (!place_open(t, &s->p, test_device(t), &with))
         return false;
     if (!expect_ok(t, place_build(&s->p, graph, desc)))
         return fail(t, "%s", s->p.err.message);
@@ -71,7 +71,7 @@ static const rlx_session_desc modes[] = {
     {.uploads = RLX_UPLOADS_CHANGED},
 };
 
-TEST(steady, the_same_sizes)
+TEST_DEVICES(steady, the_same_sizes)
 {
     static const int64_t size[][2] = {{2, 3}};
 
@@ -85,7 +85,7 @@ TEST(steady, the_same_sizes)
 }
 
 /* As many bindings as programs are kept. */
-TEST(steady, sizes_in_turn)
+TEST_DEVICES(steady, sizes_in_turn)
 {
     static const int64_t size[][2] = {{2, 3}, {1, 7}, {3, 1}, {2, 4}};
     struct steady s;
@@ -96,7 +96,7 @@ TEST(steady, sizes_in_turn)
 }
 
 /* From the second run on any size is as good as those before, also one never seen. */
-TEST(steady, any_sizes_under_the_bounds)
+TEST_DEVICES(steady, any_sizes_under_the_bounds)
 {
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
         struct steady s;
@@ -128,7 +128,7 @@ TEST(steady, any_sizes_under_the_bounds)
     " return %y, %k, %all }"
 
 /* Rows are appended behind a batch axis, so that the handle is also staged before each run. */
-TEST(steady, handles_with_feeds)
+TEST_DEVICES(steady, handles_with_feeds)
 {
     struct steady s;
     float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8], none[1] = {0};
@@ -154,7 +154,7 @@ TEST(steady, handles_with_feeds)
 }
 
 /* A handle that is an output and fed in the same run: its old value is kept aside. */
-TEST(steady, handles_that_are_outputs)
+TEST_DEVICES(steady, handles_that_are_outputs)
 {
     struct steady s;
     float h[4] = {1, 2, 3, 4}, y[4];
@@ -178,7 +178,7 @@ TEST(steady, handles_that_are_outputs)
     close_steady(t, &s);
 }
 
-TEST(steady, runs_in_flight)
+TEST_DEVICES(steady, runs_in_flight)
 {
     struct steady s;
     float x[8], y[8];
@@ -223,7 +223,7 @@ static void count_value(void *user, const rlx_watch_event *e)
     *(uint64_t *)user += e->step >= 0;
 }
 
-TEST(steady, profiled_traced_and_watched)
+TEST_DEVICES(steady, profiled_traced_and_watched)
 {
     static const int64_t size[][2] = {{2, 3}, {1, 5}};
     const rlx_context_desc traced = {.trace = test_temp(t, "trace.json")};

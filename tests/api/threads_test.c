@@ -68,13 +68,13 @@ static void run_both(struct test *t, struct worker *w)
         pthread_join(w[i].thread, NULL);
 }
 
-TEST(threads, two_sessions_on_one_device)
+TEST_DEVICES(threads, two_sessions_on_one_device)
 {
     static const char *const dims[] = {"dim n ", "dim n <= 64 "};
     static struct worker w[2];
     struct place p;
 
-    if (!place_open(t, &p, "cpu", &(rlx_context_desc){.threads = 2}))
+    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.threads = 2}))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(dims); i++) {
         char a[512], b[512];
@@ -91,14 +91,14 @@ TEST(threads, two_sessions_on_one_device)
 }
 
 /* The baseline level is a device of its own, and everywhere there is one. */
-TEST(threads, two_devices_in_one_process)
+TEST_DEVICES(threads, two_devices_in_one_process)
 {
     static const char *const second[] = {"cpu:avx2", "cpu:baseline"};
     static struct worker w[2];
     struct place p;
     rlx_device *other = NULL;
 
-    if (!place_open(t, &p, "cpu", &(rlx_context_desc){.threads = 2}))
+    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.threads = 2}))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(second) && !other; i++)
         rlx_device_open(p.ctx, rlx_cstr(second[i]), &other, &p.err);
@@ -132,12 +132,12 @@ static void *compile_many(void *user)
     return NULL;
 }
 
-TEST(threads, compiling_beside_running)
+TEST_DEVICES(threads, compiling_beside_running)
 {
     static struct worker w[2];
     struct place p;
 
-    if (!place_open(t, &p, "cpu", &(rlx_context_desc){.threads = 2}))
+    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.threads = 2}))
         return place_close(&p);
     if (make_worker(t, &w[0], &p, "dim n " MODEL, NULL)) {
         w[1] = w[0];
@@ -189,14 +189,14 @@ static rlx_status set_all(rlx_session *s, const char *name, float value)
     return rlx_session_set_param(s, name, &v, NULL);
 }
 
-TEST(threads, params_change_between_the_runs_of_clones)
+TEST_DEVICES(threads, params_change_between_the_runs_of_clones)
 {
     struct place p;
     struct clone c[2] = {{0}};
     atomic_int stop = 0;
     int set = 0, busy = 0;
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_ok(t, place_build(&p, SCALE, NULL)))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, SCALE, NULL)))
         return place_close(&p);
     expect_ok(t, set_all(p.session, "w", 1));
     expect_ok(t, set_all(p.session, "v", 1));

@@ -31,7 +31,7 @@ static bool open_gpu(struct test *t, struct gpu_place *g, const rlx_flag *flag, 
     if (s == RLX_OK)
         return true;
     place_close(&g->p);
-    world_missing(t, s, g->p.err.message);
+    test_no_device(t, "vulkan", s, g->p.err.message);
     return false;
 }
 

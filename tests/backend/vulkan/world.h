@@ -48,17 +48,6 @@ static inline rlx_status world_try(struct world *w, const rlx_flag *flags, size_
     return s;
 }
 
-/* Where there must be a GPU, its absence is a failure. */
-static inline void world_missing(struct test *t, rlx_status s, const char *why)
-{
-    const char *must = getenv("RLX_REQUIRE_DEVICE");
-
-    if (s == RLX_ERROR_NO_DEVICE && !(must && flag_text_is_on(rlx_cstr(must))))
-        test_skip(t, "no Vulkan device: %s", why);
-    else
-        fail(t, "no Vulkan device: %s", why);
-}
-
 /* false: there is no Vulkan here, and the test is skipped. */
 static inline bool world_open(struct test *t, struct world *w, const rlx_flag *flags, size_t count)
 {
@@ -67,9 +56,7 @@ static inline bool world_open(struct test *t, struct world *w, const rlx_flag *f
     rlx_status s = world_try(w, flags, count, true);
     if (s == RLX_ERROR_NO_DEVICE) /* perhaps it is the layer that is missing */
         s = world_try(w, flags, count, false);
-    if (s != RLX_OK)
-        world_missing(t, s, w->diag.first.message);
-    return s == RLX_OK;
+    return !test_no_device(t, "vulkan", s, w->diag.first.message);
 }
 
 /* Everything was given back, and the layer had nothing to say. */
