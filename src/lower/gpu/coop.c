@@ -97,13 +97,13 @@ static void launch_product(struct gpu_call *c, const struct gpu_matmul *p, const
     uint64_t groups = tiles_of(p, s) * split.parts, outputs = p->of.items * p->of.m * p->of.n;
     uint32_t subgroups = s->threads / c->features->subgroup_size;
     uint32_t down = s->rows > s->columns ? subgroups / 2 : 2;
-    struct gpu_epilogue none = gpu_no_epilogue();
+    struct gpu_epilogue none = gpu_no_epilogue(c);
     const struct gpu_epilogue *end = split.parts > 1 ? &none : &p->end;
-    struct gpu_arg room = gpu_split_room(c, &p->of), y = p->y;
-    rlx_dtype stored = p->dtype;
+    struct gpu_arg y = p->y;
+    rlx_dtype stored = p->end.stored;
 
     if (split.parts > 1) {
-        y = gpu_part(room, 0, split.parts * outputs * sizeof(float));
+        y = gpu_part(p->room, 0, split.parts * outputs * sizeof(float));
         stored = RLX_DTYPE_f32;
     }
     gpu_kernel(c, "coop_matmul", "product");
@@ -133,7 +133,7 @@ static void launch_product(struct gpu_call *c, const struct gpu_matmul *p, const
     gpu_epilogue_words(c, end);
     gpu_groups(c, groups);
     if (split.parts > 1)
-        gpu_add_parts(c, &p->end, room, p->y, outputs, split.parts);
+        gpu_add_parts(c, &p->end, p->room, p->y, outputs, split.parts);
 }
 
 void gpu_coop_launch(struct gpu_call *c, const struct gpu_matmul *p, uint32_t tile)
