@@ -12,7 +12,7 @@ static bool open_place(struct test *t, struct place *p)
         return false;
     rlx_status s = rlx_device_open(p->ctx, rlx_cstr("vulkan"), &p->dev, &p->err);
     if (s != RLX_OK)
-        world_missing(t, s, p->err.message);
+        test_no_device(t, "vulkan", s, p->err.message);
     return s == RLX_OK;
 }
 
