@@ -50,6 +50,9 @@ struct value_spec {
 void selftest_fill(struct eval_tensor *t, const struct value_spec *spec, enum value_profile profile,
                    uint64_t seed);
 
+/* Numbers below the normal ones of f32 become zeros, as GPUs may make them (ops-core 1.6). */
+void selftest_flush(struct eval_tensor *t);
+
 struct comparison {
     double worst;     /* error as a multiple of what is allowed */
     int64_t position; /* of the worst; -1: all equal */

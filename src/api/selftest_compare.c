@@ -1,4 +1,5 @@
 /* selftest_compare.c: how far a result may be from its definition (ops-core 22). */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -269,6 +270,23 @@ static double error_of(const struct allowance *a, double got, double want, doubl
     if (tolerance + slack == 0)
         return (double)INFINITY;
     return difference / (tolerance + slack);
+}
+
+static double flushed(double x)
+{
+    return fabs(x) < (double)FLT_MIN ? copysign(0, x) : x;
+}
+
+void selftest_flush(struct eval_tensor *t)
+{
+    rlx_dtype d = t->type.dtype;
+
+    if (d != RLX_DTYPE_f32 && d != RLX_DTYPE_bf16 && d != RLX_DTYPE_c64)
+        return;
+    for (int64_t k = 0; k < t->count; k++) {
+        t->at[k].f = flushed(t->at[k].f);
+        t->at[k].im = flushed(t->at[k].im);
+    }
 }
 
 void selftest_compare(const struct ir_graph *g, const struct ir_node *n,

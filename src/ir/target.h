@@ -18,6 +18,7 @@ struct target {
     uint64_t memory;            /* bytes in all; 0: not known */
     int32_t threads;            /* CPU workers; 0 elsewhere */
     bool computes_nothing;      /* its results are zeros */
+    bool flushes_small;         /* numbers below the normal ones of f32 may become zeros */
 };
 
 #endif

@@ -124,7 +124,7 @@ static void name_features(const struct vk_device *dev, char *out, size_t size)
     } words[] = {{f->f16, "f16"},           {f->f64, "f64"},
                  {f->int64, "int64"},       {f->storage16, "storage16"},
                  {f->storage8, "storage8"}, {f->dot8, "dot8"},
-                 {f->coop, "coop"},         {f->coop_group, "coop-group"}};
+                 {f->small_preserve, "denormals"}, {f->coop, "coop"},         {f->coop_group, "coop-group"}};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i].on)
@@ -150,6 +150,7 @@ void vk_describe_device(const struct vk_device *dev, struct target *out)
         out->max_buffer = dev->options.max_binding;
     out->alignment = ALIGNMENT;
     out->slow_uploads = dev->mode != VK_MODE_MAPPED;
+    out->flushes_small = p->deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
 void vk_look_at(struct vk_device *dev)
