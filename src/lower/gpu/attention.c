@@ -3,8 +3,9 @@
 #include "lower/gpu/attention.h"
 
 enum {
-    FEW_ROWS = 16,     /* of one block, whose keys may be shared out */
-    BUSY_GROUPS = 512, /* from so many on a device has enough to do */
+    FEW_ROWS = 16,     /* of one block */
+    MORE_ROWS = 64,    /* whose keys may be shared out */
+    BUSY_GROUPS = 512, /* of few rows: from so many on a device has enough to do */
     PART_KEYS = 256,   /* a part has at least as many keys */
     TEAM_ROWS = 8      /* that teams of invocations can hold: kernels/attention_decode */
 };
@@ -21,11 +22,12 @@ struct cut {
 /* Parts by the number of groups without them. They are rounded to whole tiles of keys. */
 static void share_keys(struct cut *t, const struct gpu_attention *a)
 {
-    uint64_t want = BUSY_GROUPS / t->units, most = a->keys / PART_KEYS;
+    uint64_t busy = t->rows <= FEW_ROWS ? BUSY_GROUPS : BUSY_GROUPS * FEW_ROWS / MORE_ROWS;
+    uint64_t want = busy / t->units, most = a->keys / PART_KEYS;
 
     t->parts = 1;
     t->per_part = a->keys;
-    if (t->rows > FEW_ROWS || want < 2 || most < 2)
+    if (t->rows > MORE_ROWS || want < 2 || most < 2)
         return;
     t->parts = want < most ? want : most;
     t->per_part = gpu_ceil(gpu_ceil(a->keys, t->parts), t->tile.other) * t->tile.other;
@@ -49,7 +51,7 @@ static struct cut cut_of(const struct gpu_attention *a, const struct gpu_call *c
     struct cut t = {.heads = 1};
     uint64_t ratio = a->heads / a->kv_heads;
 
-    if (ratio * a->queries <= 4 * FEW_ROWS)
+    if (ratio * a->queries <= MORE_ROWS)
         t.heads = ratio;
     t.bundles = a->heads / t.heads;
     t.rows = a->queries * t.heads;
@@ -178,7 +180,8 @@ void gpu_lower_attention(struct gpu_call *c)
     if (t.teams)
         attend_in_teams(c, &a, &t, to);
     else
-        attend(c, &a, &t, to, t.rows > FEW_ROWS && gpu_coop_attention(c, &a, t.heads));
+        attend(c, &a, &t, to,
+               t.parts == 1 && t.rows > FEW_ROWS && gpu_coop_attention(c, &a, t.heads));
     if (t.parts > 1)
         combine(c, &a, &t, parts);
 }
