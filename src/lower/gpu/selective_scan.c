@@ -14,6 +14,7 @@ void gpu_lower_selective_scan(struct gpu_call *c)
     gpu_kernel(c, "selective_scan", "selective_scan");
     gpu_const(c, "NL", (int64_t)share.lanes);
     gpu_const(c, "K", (int64_t)share.each);
+    gpu_const(c, "T", share.each <= 2 ? 8 : share.each <= 4 ? 4 : 2); /* they fit in registers */
     for (int32_t i = 0; i < 5; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
