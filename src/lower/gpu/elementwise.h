@@ -39,6 +39,7 @@ struct ew_value {
 struct ew {
     struct gpu_call *c;
     struct text lines;
+    int32_t line_count;
     unsigned uses;
     int32_t rank;
     int64_t size[EW_RANK];

@@ -9,8 +9,11 @@
 #include "lower/gpu/device.h"
 #include "lower/gpu/elementwise.h"
 
-#define PACKED 8
-#define PACKED_FROM (UINT64_C(1) << 20)
+/* Where a tensor is large, and the lines are few, more is under way in an invocation. */
+#define WIDE_FROM (UINT64_C(1) << 20)
+#define WIDE_LINES 16
+#define ROUNDS 4
+#define ROUNDS_LINES 8
 
 /* ---- collecting ---- */
 
@@ -71,6 +74,7 @@ void ew_line(struct ew *e, const char *format, ...)
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     text_addf(&e->lines, "            %s\n", line);
+    e->line_count++;
 }
 
 int32_t ew_word(struct ew *e, uint32_t bits)
@@ -183,12 +187,12 @@ static uint64_t elements(const struct ew *e)
     return n;
 }
 
-/* How many elements an invocation computes. Of narrow ones a large tensor gives it PACKED, which no
- * vector of the language holds: they come as words. */
+/* How many elements an invocation computes at a time: sixteen bytes of them, where it is narrow
+ * ones only in a large tensor and there is not much to compute. */
 static int64_t lanes_of(const struct ew *e)
 {
-    if (elements(e) >= PACKED_FROM && lanes_fit(e, PACKED))
-        return PACKED;
+    if (elements(e) >= WIDE_FROM && e->line_count <= WIDE_LINES && lanes_fit(e, 8))
+        return 8;
     return lanes_fit(e, 4) ? 4 : lanes_fit(e, 2) ? 2 : 1;
 }
 
@@ -198,6 +202,7 @@ struct maker {
     struct ew *e;
     struct text t;
     int64_t lanes;
+    int rounds;                          /* how many times an invocation does that */
     bool walks;                          /* some operand needs the axes */
     int64_t step[GPU_BUFFERS * EW_RANK]; /* those that are words */
     int32_t steps;
@@ -229,30 +234,29 @@ static void add_uses(struct maker *m)
             text_addf(&m->t, "use \"lib/%s\"\n", file[i]);
 }
 
-static void add_buffer(struct maker *m, const char *name, int32_t i, const char *mode, rlx_dtype t,
-                       bool vector)
+/* What lies in a buffer: elements, vectors of them, or of narrow ones words that hold several. */
+static void add_type(struct maker *m, rlx_dtype t, bool vector)
 {
-    if (vector && m->lanes == PACKED)
-        text_addf(&m->t, "%s%d: %s [u32x%d], ", name, i, mode, PACKED * (int)rlx_dtype_size(t) / 4);
-    else if (vector)
-        text_addf(&m->t, "%s%d: %s [vec<%s, %lld>], ", name, i, mode, gpu_dtype(t),
-                  (long long)m->lanes);
+    int bytes = (int)rlx_dtype_size(t), words = bytes * (int)m->lanes / 4;
+
+    if (!vector)
+        text_addf(&m->t, "%s", gpu_dtype(t));
+    else if (bytes >= 4)
+        text_addf(&m->t, "vec<%s, %lld>", gpu_dtype(t), (long long)m->lanes);
     else
-        text_addf(&m->t, "%s%d: %s [%s], ", name, i, mode, gpu_dtype(t));
+        text_addf(&m->t, words > 1 ? "u32x%d" : "u32", words);
 }
 
 /* Steps of 0 and 1 need no word. Where vectors are loaded, elements are counted in them. */
-static void add_place(struct maker *m, const struct ew_in *in, int32_t number)
+static void add_place(struct maker *m, const struct ew_in *in)
 {
     struct ew *e = m->e;
     const char *plus = "";
 
-    if (is_dense(e, in) || is_scalar(e, in)) {
-        text_addf(&m->t, "        let l%d = b%d[%s]\n", number, number,
-                  is_dense(e, in) ? "i" : "0");
+    if (is_dense(e, in)) {
+        text_addf(&m->t, "i");
         return;
     }
-    text_addf(&m->t, "        let l%d = b%d[", number, number);
     for (int32_t d = 0; d < e->rank; d++) {
         int64_t step = in->step[d], unit = is_vector(m, in) ? m->lanes : 1;
         if (step == 0)
@@ -267,109 +271,161 @@ static void add_place(struct maker *m, const struct ew_in *in, int32_t number)
         }
         plus = " + ";
     }
-    text_addf(&m->t, "%s]\n", *plus ? "" : "0");
+    text_addf(&m->t, "%s", *plus ? "" : "0");
 }
 
 static void add_axes(struct maker *m)
 {
     int32_t last = m->e->rank - 1;
 
-    text_addf(&m->t, "        let r%d = i\n", last);
+    text_addf(&m->t, "            let r%d = i\n", last);
     for (int32_t d = last; d > 0; d--)
         text_addf(&m->t,
-                  "        let r%d = r%d / size[%d]\n        let c%d = r%d - r%d * size[%d]\n",
+                  "            let r%d = r%d / size[%d]\n"
+                  "            let c%d = r%d - r%d * size[%d]\n",
                   d - 1, d, d, d, d, d - 1, d);
-    text_addf(&m->t, "        let c0 = r0\n");
+    text_addf(&m->t, "            let c0 = r0\n");
 }
 
-/* Element k of what was loaded. */
+static void begin_rounds(struct maker *m)
+{
+    text_addf(&m->t,
+              "    unroll for u in 0..%d {\n        let i = first + u * %d\n"
+              "        if i < count {\n",
+              m->rounds, GPU_GROUP);
+}
+
+/* All rounds' loads come before anything else, so that they are under way together. One element
+ * that serves all is loaded by itself. */
+static void add_loads(struct maker *m)
+{
+    struct ew *e = m->e;
+
+    for (int32_t i = 0; i < e->ins; i++) {
+        const struct ew_in *in = &e->in[i];
+        if (is_scalar(e, in)) {
+            text_addf(&m->t, "    let l%d = %s(b%d[0])\n", i, ew_carrier(in->dtype), i);
+            continue;
+        }
+        text_addf(&m->t, "    var l%d: [", i);
+        if (is_vector(m, in))
+            add_type(m, in->dtype, true);
+        else
+            text_addf(&m->t, "%s", ew_carrier(in->dtype));
+        text_addf(&m->t, "; %d]\n", m->rounds);
+    }
+    begin_rounds(m);
+    if (m->walks)
+        add_axes(m);
+    for (int32_t i = 0; i < e->ins; i++) {
+        const struct ew_in *in = &e->in[i];
+        if (is_scalar(e, in))
+            continue;
+        text_addf(&m->t, "            l%d[u] = %s(b%d[", i,
+                  is_vector(m, in) ? "" : ew_carrier(in->dtype), i);
+        add_place(m, in);
+        text_addf(&m->t, "])\n");
+    }
+    text_addf(&m->t, "        }\n    }\n");
+}
+
+/* Element k of what was loaded in round u. */
 static void add_element(struct maker *m, const struct ew_in *in, int32_t number)
 {
     const char *carrier = ew_carrier(in->dtype);
-    int bytes = (int)rlx_dtype_size(in->dtype), each = 4 / (bytes < 4 ? bytes : 4);
-    char bits[80];
+    int bytes = (int)rlx_dtype_size(in->dtype), each = bytes < 4 ? 4 / bytes : 1;
+    char word[48], bits[96];
 
-    snprintf(bits, sizeof bits, "(l%d[k / %d] >> (k %% %d * %d)) & %s", number, each, each,
-             8 * bytes, bytes == 1 ? "0xff" : "0xffff");
-    if (!is_vector(m, in))
-        text_addf(&m->t, "            let x%d = %s(l%d)\n", number, carrier, number);
-    else if (m->lanes < PACKED)
-        text_addf(&m->t, "            let x%d = %s(l%d[k])\n", number, carrier, number);
-    else if (in->dtype == RLX_DTYPE_bool)
-        text_addf(&m->t, "            let x%d = (%s) != 0\n", number, bits);
+    text_addf(&m->t, "            let x%d = ", number);
+    if (!is_vector(m, in)) {
+        text_addf(&m->t, "l%d%s\n", number, is_scalar(m->e, in) ? "" : "[u]");
+        return;
+    }
+    if (bytes >= 4) {
+        text_addf(&m->t, "%s(l%d[u][k])\n", carrier, number);
+        return;
+    }
+    snprintf(word, sizeof word, m->lanes > each ? "l%d[u][k / %d]" : "l%d[u]", number, each);
+    snprintf(bits, sizeof bits, "(%s >> (k %% %d * %d)) & %s", word, each, 8 * bytes,
+             bytes == 1 ? "0xff" : "0xffff");
+    if (in->dtype == RLX_DTYPE_bool)
+        text_addf(&m->t, "(%s) != 0\n", bits);
     else
-        text_addf(&m->t, "            let x%d = %s(from_bits(%s, %s))\n", number, carrier,
-                  gpu_dtype(in->dtype), bits);
+        text_addf(&m->t, "%s(from_bits(%s, %s))\n", carrier, gpu_dtype(in->dtype), bits);
+}
+
+/* Words of narrow elements, put together. */
+static void store_words(struct maker *m, const struct ew_out *o, int32_t number)
+{
+    int bytes = (int)rlx_dtype_size(o->dtype), each = 4 / bytes, words = (int)m->lanes / each;
+    bool truth = o->dtype == RLX_DTYPE_bool;
+
+    if (words > 1)
+        text_addf(&m->t, "u32x%d(", words);
+    for (int k = 0; k < m->lanes; k++) {
+        int shift = k % each * 8 * bytes;
+        text_addf(&m->t, "%s", k == 0 ? "" : k % each ? " | " : ", ");
+        if (truth)
+            text_addf(&m->t, "(select(z%d[%d], u32(1), u32(0)) << %d)", number, k, shift);
+        else
+            text_addf(&m->t, "(to_bits(%s(z%d[%d])) << %d)", gpu_dtype(o->dtype), number, k, shift);
+    }
+    text_addf(&m->t, words > 1 ? ")\n" : "\n");
+}
+
+static void add_store(struct maker *m, const struct ew_out *o, int32_t number)
+{
+    const char *type = gpu_dtype(o->dtype);
+
+    text_addf(&m->t, "            y%d[i] = ", number);
+    if (m->lanes == 1) {
+        text_addf(&m->t, "%s(z%d[0])\n", type, number);
+        return;
+    }
+    if (rlx_dtype_size(o->dtype) < 4) {
+        store_words(m, o, number);
+        return;
+    }
+    add_type(m, o->dtype, true);
+    for (int64_t k = 0; k < m->lanes; k++)
+        text_addf(&m->t, "%s%s(z%d[%lld])", k ? ", " : "(", type, number, (long long)k);
+    text_addf(&m->t, ")\n");
 }
 
 static void add_computation(struct maker *m)
 {
     struct ew *e = m->e;
 
+    begin_rounds(m);
     for (int32_t i = 0; i < e->outs; i++)
-        text_addf(&m->t, "        var z%d: [%s; %lld]\n", i, ew_carrier(e->out[i].dtype),
+        text_addf(&m->t, "            var z%d: [%s; %lld]\n", i, ew_carrier(e->out[i].dtype),
                   (long long)m->lanes);
-    text_addf(&m->t, "        unroll for k in 0..%lld {\n", (long long)m->lanes);
+    text_addf(&m->t, "            unroll for k in 0..%lld {\n", (long long)m->lanes);
     for (int32_t i = 0; i < e->ins; i++)
         add_element(m, &e->in[i], i);
     text_add(&m->t, (rlx_str){e->lines.at, e->lines.len});
     for (int32_t i = 0; i < e->outs; i++)
         text_addf(&m->t, "            z%d[k] = %s\n", i, e->out[i].name);
-    text_addf(&m->t, "        }\n");
-}
-
-static void store_packed(struct maker *m, const struct ew_out *o, int32_t number)
-{
-    int bytes = (int)rlx_dtype_size(o->dtype), each = 4 / bytes;
-    bool truth = o->dtype == RLX_DTYPE_bool;
-
-    text_addf(&m->t, "        y%d[i] = u32x%d(", number, PACKED / each);
-    for (int k = 0; k < PACKED; k++) {
-        text_addf(&m->t, "%s", k == 0 ? "" : k % each ? " | " : ", ");
-        if (truth)
-            text_addf(&m->t, "(select(z%d[%d], u32(1), u32(0)) << %d)", number, k,
-                      k % each * 8 * bytes);
-        else
-            text_addf(&m->t, "(to_bits(%s(z%d[%d])) << %d)", gpu_dtype(o->dtype), number, k,
-                      k % each * 8 * bytes);
-    }
-    text_addf(&m->t, ")\n");
-}
-
-static void store_vector(struct maker *m, const struct ew_out *o, int32_t number)
-{
-    const char *type = gpu_dtype(o->dtype);
-
-    text_addf(&m->t, "        y%d[i] = vec<%s, %lld>(", number, type, (long long)m->lanes);
-    for (int64_t k = 0; k < m->lanes; k++)
-        text_addf(&m->t, "%s%s(z%d[%lld])", k ? ", " : "", type, number, (long long)k);
-    text_addf(&m->t, ")\n");
-}
-
-static void add_store(struct maker *m, const struct ew_out *o, int32_t number)
-{
-    if (m->lanes == 1)
-        text_addf(&m->t, "        y%d[i] = %s(z%d[0])\n", number, gpu_dtype(o->dtype), number);
-    else if (m->lanes < PACKED)
-        store_vector(m, o, number);
-    else
-        store_packed(m, o, number);
+    text_addf(&m->t, "            }\n");
+    for (int32_t i = 0; i < e->outs; i++)
+        add_store(m, &e->out[i], i);
+    text_addf(&m->t, "        }\n    }\n}\n");
 }
 
 /* The steps are known once the body is written, so it is written first. */
 static void add_body(struct maker *m)
 {
-    struct ew *e = m->e;
-
-    text_addf(&m->t, "    let i = invocation_number(%d)\n    if i < count {\n", GPU_GROUP);
-    if (m->walks)
-        add_axes(m);
-    for (int32_t i = 0; i < e->ins; i++)
-        add_place(m, &e->in[i], i);
+    text_addf(&m->t, "    let first = group_number() * %d + local.index\n", m->rounds * GPU_GROUP);
+    add_loads(m);
     add_computation(m);
-    for (int32_t i = 0; i < e->outs; i++)
-        add_store(m, &e->out[i], i);
-    text_addf(&m->t, "    }\n}\n");
+}
+
+static void add_buffer(struct maker *m, const char *name, int32_t i, const char *mode, rlx_dtype t,
+                       bool vector)
+{
+    text_addf(&m->t, "%s%d: %s [", name, i, mode);
+    add_type(m, t, vector);
+    text_addf(&m->t, "], ");
 }
 
 static void add_parameters(struct maker *m)
@@ -451,7 +507,7 @@ static void launch_rows(struct maker *m, rlx_str source, uint64_t first, uint64_
         gpu_u32(c, (uint64_t)m->step[i]);
     for (int32_t i = 0; i < e->words; i++)
         gpu_u32(c, e->word[i]);
-    gpu_invocations(c, count, GPU_GROUP);
+    gpu_invocations(c, gpu_ceil(count, (uint64_t)m->rounds), GPU_GROUP);
 }
 
 /* Tensors that are larger than what a kernel can see are gone through in parts. */
@@ -488,6 +544,8 @@ void ew_end(struct ew *e)
     }
     join_axes(e);
     body.lanes = lanes_of(e);
+    body.rounds =
+        count / (uint64_t)body.lanes >= WIDE_FROM && e->line_count <= ROUNDS_LINES ? ROUNDS : 1;
     for (int32_t i = 0; i < e->ins; i++)
         body.walks |= !is_dense(e, &e->in[i]) && !is_scalar(e, &e->in[i]);
     gpu_take_text(e->c->device, &body.t);
