@@ -135,8 +135,11 @@ static void lower_slope(struct gpu_call *c, rlx_op kind)
     ew_begin(&e, c, c->out);
     struct ew_value x = input(&e, 0), dy = input(&e, 1);
     e.uses = EW_USE_FLOAT;
-    if (kind == RLX_OP_sin || kind == RLX_OP_cos || kind == RLX_OP_tan)
+    e.weight = 8;
+    if (kind == RLX_OP_sin || kind == RLX_OP_cos || kind == RLX_OP_tan) {
         e.uses |= EW_USE_CIRCLE;
+        e.weight = 24;
+    }
     if (c->out->dtype == RLX_DTYPE_c64)
         ew_line(&e, "let s = -%s", dy.name);
     else
@@ -211,6 +214,7 @@ void gpu_lower_fused_swiglu(struct gpu_call *c)
     struct ew_value gate = ew_input_steps(&e, gate_first ? low : high, x->dtype, step);
     struct ew_value up = ew_input_steps(&e, gate_first ? high : low, x->dtype, step);
     e.uses = EW_USE_FLOAT;
+    e.weight = 8;
     ew_line(&e, "let s = op_silu(%s) * %s", gate.name, up.name);
     struct ew_value s = {.name = "s", .dtype = x->dtype};
     ew_step(&e, "cut", RLX_OP_cast, c->out->dtype, &s);

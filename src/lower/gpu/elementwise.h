@@ -39,7 +39,7 @@ struct ew_value {
 struct ew {
     struct gpu_call *c;
     struct text lines;
-    int32_t line_count;
+    int32_t weight; /* of the lines: about how long their code is */
     unsigned uses;
     int32_t rank;
     int64_t size[EW_RANK];

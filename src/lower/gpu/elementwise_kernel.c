@@ -9,11 +9,9 @@
 #include "lower/gpu/device.h"
 #include "lower/gpu/elementwise.h"
 
-/* Where a tensor is large, and the lines are few, more is under way in an invocation. */
-#define WIDE_FROM (UINT64_C(1) << 20)
-#define WIDE_LINES 16
+#define WIDE_FROM (UINT64_C(1) << 20) /* elements of a large tensor */
 #define ROUNDS 4
-#define ROUNDS_LINES 8
+#define MOST_WEIGHT 512 /* of an invocation's code, above which it does less at a time */
 
 /* ---- collecting ---- */
 
@@ -74,7 +72,7 @@ void ew_line(struct ew *e, const char *format, ...)
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     text_addf(&e->lines, "            %s\n", line);
-    e->line_count++;
+    e->weight++;
 }
 
 int32_t ew_word(struct ew *e, uint32_t bits)
@@ -187,13 +185,23 @@ static uint64_t elements(const struct ew *e)
     return n;
 }
 
-/* How many elements an invocation computes at a time: sixteen bytes of them, where it is narrow
- * ones only in a large tensor and there is not much to compute. */
+/* How many elements an invocation computes at a time: sixteen bytes of them, of narrow ones in a
+ * large tensor alone. Where there is much to compute, loads do not matter, and code should be
+ * short. */
 static int64_t lanes_of(const struct ew *e)
 {
-    if (elements(e) >= WIDE_FROM && e->line_count <= WIDE_LINES && lanes_fit(e, 8))
-        return 8;
-    return lanes_fit(e, 4) ? 4 : lanes_fit(e, 2) ? 2 : 1;
+    for (int64_t lanes = elements(e) >= WIDE_FROM ? 8 : 4; lanes > 1; lanes /= 2)
+        if (lanes * e->weight <= MOST_WEIGHT && lanes_fit(e, lanes))
+            return lanes;
+    return 1;
+}
+
+/* And how many times. */
+static int rounds_of(const struct ew *e, int64_t lanes)
+{
+    bool large = elements(e) / (uint64_t)lanes >= WIDE_FROM;
+
+    return large && ROUNDS * lanes * e->weight <= MOST_WEIGHT ? ROUNDS : 1;
 }
 
 /* ---- the text ---- */
@@ -544,8 +552,7 @@ void ew_end(struct ew *e)
     }
     join_axes(e);
     body.lanes = lanes_of(e);
-    body.rounds =
-        count / (uint64_t)body.lanes >= WIDE_FROM && e->line_count <= ROUNDS_LINES ? ROUNDS : 1;
+    body.rounds = rounds_of(e, body.lanes);
     for (int32_t i = 0; i < e->ins; i++)
         body.walks |= !is_dense(e, &e->in[i]) && !is_scalar(e, &e->in[i]);
     gpu_take_text(e->c->device, &body.t);

@@ -36,6 +36,26 @@ static const char *prefix_of(struct ew *e, rlx_op op, rlx_dtype t)
     return dtype_is(t, CLASS_B) ? "bool" : "int";
 }
 
+/* About how long the code of an op is, in lines. */
+static int32_t weight_of(rlx_op op, rlx_dtype t)
+{
+    if (dtype_is(t, CLASS_C))
+        return op == RLX_OP_mul || op == RLX_OP_div ? 16 : 1;
+    if (is_circle(op) || op == RLX_OP_pow || op == RLX_OP_mod)
+        return 24;
+    switch (op) {
+    case RLX_OP_relu:
+    case RLX_OP_neg:
+    case RLX_OP_abs:
+    case RLX_OP_round:
+    case RLX_OP_floor:
+    case RLX_OP_ceil:
+    case RLX_OP_sign:
+    case RLX_OP_not: return 1;
+    default: return op_info(op)->family == FAMILY_unary ? 8 : 1;
+    }
+}
+
 /* ---- one dtype as another ---- */
 
 static const char *class_name(rlx_dtype t)
@@ -163,6 +183,7 @@ static struct ew_value where(struct ew *e, const char *name, const struct ew_val
 struct ew_value ew_step(struct ew *e, const char *name, rlx_op op, rlx_dtype to,
                         const struct ew_value *in)
 {
+    e->weight += weight_of(op, in[0].dtype);
     switch (op_info(op)->family) {
     case FAMILY_unary: return unary(e, name, op, in);
     case FAMILY_cast: return cast(e, name, in, to);

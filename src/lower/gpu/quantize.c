@@ -84,6 +84,7 @@ void gpu_lower_quantize(struct gpu_call *c)
     ew_begin(&e, c, c->out);
     struct ew_value x = ew_input(&e, gpu_in(c, 0), &c->in[0]);
     e.uses = EW_USE_QUANT;
+    e.weight = 8;
     attribute(&e, "scale", &a->scales, a->axis, scales);
     attribute(&e, "zero", &a->zero_points, a->axis, zeros);
     if (forward) {
@@ -160,6 +161,7 @@ static struct ew_value begin(struct ew *e, struct gpu_call *c, const struct scal
     struct ew_value x = ew_input(e, gpu_in(c, 0), &c->in[0]);
     struct ew_value v = channel_input(e, s->arg, s->dtype, axis);
     e->uses = EW_USE_QUANT;
+    e->weight = 8;
     if (s->computed) {
         struct ew_value low = channel_input(e, s->low, s->dtype, axis);
         ew_line(e, "let scale = %s", v.name);
