@@ -222,12 +222,19 @@ static rlx_status check_growth(struct making *k)
     return RLX_OK;
 }
 
-/* Sizes to ask kernels about beforehand, as some need more scratch for less work: 0, 1, 2, 4, ...
- * for all symbols, and for each alone while the others are at their bounds. */
+/* 0, 1, 2, 3, 4, 5, 8, 9, 16, 17 and so on: odd ones too, as kernels that take several elements at
+ * once have another form for these. */
+static int64_t next_probe(int64_t v)
+{
+    return v < 2 || v % 2 == 0 ? v + 1 : 2 * (v - 1);
+}
+
+/* Sizes to ask kernels about beforehand, as some need more scratch for less work: for all symbols,
+ * and for each alone while the others are at their bounds. */
 static rlx_status choose_probes(struct making *k)
 {
     const struct rlx_session *s = k->s;
-    size_t n = s->symbol_count, most = 66 * (n + 1);
+    size_t n = s->symbol_count, most = 130 * (n + 1);
     int64_t *size = arena_alloc_array(&k->scratch, most, n * sizeof *size, sizeof *size);
 
     if (!size)
@@ -235,7 +242,7 @@ static rlx_status choose_probes(struct making *k)
     k->probes = (struct size_probes){.size = size, .symbol_count = n};
     for (size_t alone = 0; alone <= n; alone++) {
         bool more = alone == n || s->key[alone] == SYMBOL_KEPT;
-        for (int64_t v = 0; more; v = v ? 2 * v : 1) {
+        for (int64_t v = 0; more; v = next_probe(v)) {
             int64_t *row = size + k->probes.count++ * n;
             more = false;
             for (size_t i = 0; i < n; i++) {
