@@ -20,7 +20,7 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--op", FLAG_TEXT, &opt.op, "SPEC", "one op: \"matmul f32[512,512] f32[512,512] attr=v\""},
-        {"--device", FLAG_TEXT, &opt.device, "D", "where to run"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
          "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},

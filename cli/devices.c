@@ -73,6 +73,10 @@ const struct command cmd_devices = {
     .name = "devices",
     .summary = "List the devices this machine can run on",
     .usage = "rlx devices [--json]",
+    .details =
+        "A name is what --device and RLX_DEVICE take; vulkan alone is the first Vulkan device,\n"
+        "auto what RLX_DEVICE names, else the CPU. Where a kind has none, the line says what\n"
+        "to install.",
     .run = run,
     .flags = flags,
 };

@@ -10,7 +10,8 @@ static struct {
 static const struct flag *flags(void)
 {
     static const struct flag list[] = {
-        {"--device", FLAG_TEXT, &opt.device, "D", "which device; cpu:baseline picks an ISA level"},
+        {"--device", FLAG_TEXT, &opt.device, "D",
+         "which device: vulkan, cpu:baseline, ..; rlx devices lists them"},
         {"--op", FLAG_TEXT, &opt.op, "NAME", "only this op"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "other random values"},
         {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "a line per case, with its error"},
