@@ -196,8 +196,8 @@ RLX_API void rlx_context_destroy(rlx_context *ctx); /* NULL is fine, here and in
 
 /* ---- devices ----------------------------------------------------------------------------- */
 
-/* "cpu", "vulkan", "vulkan:1", "null"; "auto": what RLX_DEVICE names, else the first of RLX_DEVICES,
- * else the CPU. Opening it again counts up. */
+/* "cpu", "vulkan", "vulkan:1", "null"; "auto": what RLX_DEVICE names, else the first of
+ * RLX_DEVICES, else the CPU. Opening it again counts up. */
 RLX_API rlx_status rlx_device_open(rlx_context *ctx, rlx_str name, rlx_device **out,
                                    rlx_error *err);
 RLX_API void rlx_device_close(rlx_device *dev);
