@@ -37,14 +37,14 @@ void test_register(struct test_case *c);
 #define TEST(suite, name) TEST_DEFINE(suite, name, false)
 #define TEST_SLOW(suite, name) TEST_DEFINE(suite, name, true)
 
-#define TEST_DEFINE(suite_, name_, slow_)                                            \
-    static void test_run_##suite_##_##name_(struct test *t);                         \
-    static struct test_case test_case_##suite_##_##name_ = {                         \
+#define TEST_DEFINE(suite_, name_, slow_)                                               \
+    static void test_run_##suite_##_##name_(struct test *t);                            \
+    static struct test_case test_case_##suite_##_##name_ = {                            \
         #suite_, #name_, __FILE__, __LINE__, slow_, test_run_##suite_##_##name_, 0, 0}; \
-    __attribute__((constructor)) static void test_register_##suite_##_##name_(void)  \
-    {                                                                                \
-        test_register(&test_case_##suite_##_##name_);                                \
-    }                                                                                \
+    __attribute__((constructor)) static void test_register_##suite_##_##name_(void)     \
+    {                                                                                   \
+        test_register(&test_case_##suite_##_##name_);                                   \
+    }                                                                                   \
     static void test_run_##suite_##_##name_(struct test *t)
 
 /* A test that is run once for each kind of device: as "suite.name" on the CPU, and on the others as
@@ -52,17 +52,17 @@ void test_register(struct test_case *c);
 #define TEST_DEVICES(suite, name) TEST_DEVICES_DEFINE(suite, name, false)
 #define TEST_DEVICES_SLOW(suite, name) TEST_DEVICES_DEFINE(suite, name, true)
 
-#define TEST_DEVICES_DEFINE(suite_, name_, slow_)                                             \
-    static void test_run_##suite_##_##name_(struct test *t);                                  \
-    static struct test_case test_cases_##suite_##_##name_[] = {                               \
-        {#suite_, #name_, __FILE__, __LINE__, slow_, test_run_##suite_##_##name_, "cpu", 0},  \
-        {#suite_, #name_ "@vulkan", __FILE__, __LINE__, slow_, test_run_##suite_##_##name_,   \
-         "vulkan", 0}};                                                                       \
-    __attribute__((constructor)) static void test_register_##suite_##_##name_(void)           \
-    {                                                                                         \
-        test_register(&test_cases_##suite_##_##name_[0]);                                     \
-        test_register(&test_cases_##suite_##_##name_[1]);                                     \
-    }                                                                                         \
+#define TEST_DEVICES_DEFINE(suite_, name_, slow_)                                            \
+    static void test_run_##suite_##_##name_(struct test *t);                                 \
+    static struct test_case test_cases_##suite_##_##name_[] = {                              \
+        {#suite_, #name_, __FILE__, __LINE__, slow_, test_run_##suite_##_##name_, "cpu", 0}, \
+        {#suite_, #name_ "@vulkan", __FILE__, __LINE__, slow_, test_run_##suite_##_##name_,  \
+         "vulkan", 0}};                                                                      \
+    __attribute__((constructor)) static void test_register_##suite_##_##name_(void)          \
+    {                                                                                        \
+        test_register(&test_cases_##suite_##_##name_[0]);                                    \
+        test_register(&test_cases_##suite_##_##name_[1]);                                    \
+    }                                                                                        \
     static void test_run_##suite_##_##name_(struct test *t)
 
 /* The device to open; "cpu" in a test that is not of TEST_DEVICES. */

@@ -247,7 +247,7 @@ static rlx_status choose_probes(struct making *k)
             more = false;
             for (size_t i = 0; i < n; i++) {
                 bool small = s->key[i] == SYMBOL_KEPT && (alone == n || alone == i);
-                row[i] = small && v < s->upper[i] ? v : s->upper[i];
+                row[i] = small && v < s->upper[i] ? v : s->upper[i] - (small && s->upper[i] > 0);
                 more |= small && v < s->upper[i];
             }
         }

@@ -99,7 +99,8 @@ TEST_DEVICES(bound_model, a_decoder_in_batch_and_sequence)
     };
     struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(modes); i++) {
             test_note(t, "mode %zu", i);
             if (!build(t, &bounded, BOUNDS DECODER, &modes[i]) ||
@@ -120,7 +121,8 @@ TEST_DEVICES(bound_model, every_precision)
         RLX_PRECISION_MIXED, RLX_PRECISION_MIXED_BF16, RLX_PRECISION_CUSTOM};
     struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(policies); i++) {
             const rlx_session_desc desc = {
                 .precision = policies[i],
@@ -165,7 +167,8 @@ TEST_DEVICES(bound_model, several_symbols_at_a_time)
     struct place bounded = {0}, plain = {0};
     char text[1024];
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(joined); i++) {
             test_note(t, "%s", joined[i]);
             snprintf(text, sizeof text, BOUNDS "%s", joined[i]);
@@ -185,7 +188,7 @@ TEST_DEVICES(bound_model, several_symbols_at_a_time)
 static const char *const flows[] = {
     /* rows are carried through a loop that stops by their values */
     "graph @main (input %x: f32[batch,seq])"
-    " { %y = while %x cond_graph=@small body_graph=@twice return %y }"
+    " { %y = while %x max_iterations=12 cond_graph=@small body_graph=@twice return %y }"
     " graph @small (input %x: f32[batch,seq]) { %m = reduce_max %x axes=[0,1]"
     " %l = const f32[] {30} %z = const f32[] {0} %a = lt %m, %l %b = gt %m, %z"
     " %ai = cast %a to=f32 %bi = cast %b to=f32 %c = mul %ai, %bi %t = gt %c, %z return %t }"
@@ -214,7 +217,8 @@ TEST_DEVICES(bound_model, control_flow)
     struct place bounded = {0}, plain = {0};
     char text[1536];
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(flows); i++) {
             test_note(t, "%s", flows[i]);
             snprintf(text, sizeof text, BOUNDS "%s", flows[i]);
@@ -239,8 +243,8 @@ TEST_DEVICES(bound_model, comes_back_from_an_artefact)
     rlx_bound_info bound = {0};
     const rlx_dim_size some[] = {{"batch", 2}, {"seq", 5}};
 
-    if (place_open(t, &plain, test_device(t), NULL) && place_open(t, &bounded, test_device(t), NULL) &&
-        build(t, &plain, BOUNDS DECODER, NULL)) {
+    if (place_open(t, &plain, test_device(t), NULL) &&
+        place_open(t, &bounded, test_device(t), NULL) && build(t, &plain, BOUNDS DECODER, NULL)) {
         sized_run(&plain, some, 2, &a);
         expect_ok(t, a.status);
         expect_ok(t, rlx_session_save(plain.session, path, RLX_SAVE_WEIGHTS, &plain.err));
@@ -275,8 +279,8 @@ TEST_DEVICES(bound_model, an_artefact_has_the_bounds_of_its_session)
     const rlx_dim_size some[] = {{"batch", 2}, {"seq", 5}};
     rlx_bound_info bound = {0};
 
-    if (place_open(t, &plain, test_device(t), NULL) && place_open(t, &bounded, test_device(t), NULL) &&
-        build(t, &plain, FREE DECODER, NULL)) {
+    if (place_open(t, &plain, test_device(t), NULL) &&
+        place_open(t, &bounded, test_device(t), NULL) && build(t, &plain, FREE DECODER, NULL)) {
         expect_ok(t, rlx_session_set_bound(plain.session, "seq", 7, &plain.err));
         sized_run(&plain, some, 2, &a);
         expect_ok(t, rlx_session_save(plain.session, path, RLX_SAVE_WEIGHTS, &plain.err));
@@ -321,7 +325,8 @@ TEST_DEVICES(bound_model, comes_back_from_the_cache_folder)
     for (uint32_t i = 0; i < 2; i++) {
         rlx_compiled_info info = {0};
         test_note(t, "time %u", i + 1);
-        if (place_open(t, &bounded, test_device(t), &cached) && build(t, &bounded, BOUNDS DECODER, NULL)) {
+        if (place_open(t, &bounded, test_device(t), &cached) &&
+            build(t, &bounded, BOUNDS DECODER, NULL)) {
             compare(t, &bounded, &plain, true);
             expect_ok(t, rlx_session_compiled(bounded.session, &info, &bounded.err));
             expect_eq(t, info.programs, 1);

@@ -218,7 +218,8 @@ TEST_DEVICES(bound_ops, along_the_first_axis)
 {
     struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(first_axis); i++)
             compare(t, &bounded, &plain, &first_axis[i], 1, false);
     place_close(&bounded);
@@ -229,7 +230,8 @@ TEST_DEVICES(bound_ops, along_the_second_axis_of_a_batch)
 {
     struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(second_axis); i++)
             for (int batch = 1; batch <= 3; batch += 2)
                 compare(t, &bounded, &plain, &second_axis[i], batch, false);
@@ -241,7 +243,8 @@ TEST_DEVICES(bound_ops, what_is_unrolled_along_the_axis)
 {
     struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(unrolled); i++)
             for (int batch = 1; batch <= 3; batch += 2)
                 compare(t, &bounded, &plain, &unrolled[i], batch, true);

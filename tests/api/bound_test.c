@@ -121,7 +121,8 @@ TEST_DEVICES(bound, runs_at_smaller_sizes_like_a_program_of_that_size)
 {
     struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(first_axis); i++)
             compare(t, &bounded, &plain, "input %x: f32[n,4]", first_axis[i], 2, 1, false);
     place_close(&bounded);
@@ -150,7 +151,8 @@ TEST_DEVICES(bound, any_axis_and_batch)
 {
     struct place bounded = {0}, plain = {0};
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(second_axis); i++)
             for (int64_t batch = 1; batch <= 3; batch += 2) {
                 char leaf[64];
@@ -167,7 +169,8 @@ TEST_DEVICES(bound, beside_a_symbol_without_one)
     struct place bounded = {0}, plain = {0};
     static struct result a, b;
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL) &&
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL) &&
         expect_ok(t, place_build(&bounded,
                                  "dim m dim n <= 12 graph (input %x: f32[m,n,4]) {"
                                  " %r = reshape %x shape=[m*n,4] %y = exp %r return %y }",
@@ -201,7 +204,8 @@ TEST_DEVICES(bound, control_flow_shrinks_too)
     static struct result a, b;
     char text[1024];
 
-    if (place_open(t, &bounded, test_device(t), NULL) && place_open(t, &plain, test_device(t), NULL))
+    if (place_open(t, &bounded, test_device(t), NULL) &&
+        place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(bodies); i++) {
             snprintf(text, sizeof text,
                      "dim n <= 12 graph (input %%x: f32[n,4]) { %s return %%y } %s", bodies[i],

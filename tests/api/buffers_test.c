@@ -89,10 +89,11 @@ static bool open_network(struct test *t, struct world *w, const struct network *
 
     if (n->file) {
         const char *text = test_read(t, test_source(t, n->file), &len);
-        if (!text || !open_text(t, w, "cpu", text))
+        if (!text || !open_text(t, w, test_device(t), text))
             return false;
     } else {
-        if (!open_device(t, w, "cpu") || !expect_ok(t, rlx_graph_create(w->ctx, &g, &w->err)))
+        if (!open_device(t, w, test_device(t)) ||
+            !expect_ok(t, rlx_graph_create(w->ctx, &g, &w->err)))
             return false;
         n->build(g, n->shape);
         if (!expect_ok(t, rlx_model_create(g, &w->model, &w->err))) {
@@ -189,20 +190,20 @@ out:
     close_world(&w);
 }
 
-TEST(buffers, networks_in_small_buffers_give_the_same_bits)
+TEST_DEVICES(buffers, networks_in_small_buffers_give_the_same_bits)
 {
     for (size_t i = 0; i < NETWORKS; i++)
         expect_same_bits(t, &networks[i], (rlx_session_desc){0});
 }
 
-TEST(buffers, networks_in_small_buffers_without_reuse)
+TEST_DEVICES(buffers, networks_in_small_buffers_without_reuse)
 {
     for (size_t i = 0; i < NETWORKS; i++)
         expect_same_bits(t, &networks[i], (rlx_session_desc){.no_reuse = true});
 }
 
 /* With copies and joined products as ever, where they fit. */
-TEST(buffers, networks_in_small_buffers_compute_the_same)
+TEST_DEVICES(buffers, networks_in_small_buffers_compute_the_same)
 {
     for (size_t i = 0; i < NETWORKS; i++) {
         struct world w;
@@ -227,7 +228,7 @@ TEST(buffers, networks_in_small_buffers_compute_the_same)
 
 /* ---- what is too large, and what it is called ---- */
 
-TEST(buffers, one_value_too_large_is_named)
+TEST_DEVICES(buffers, one_value_too_large_is_named)
 {
     static const struct {
         const char *text, *part;
@@ -246,7 +247,7 @@ TEST(buffers, one_value_too_large_is_named)
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct world w;
-        if (open_text(t, &w, "cpu", row[i].text)) {
+        if (open_text(t, &w, test_device(t), row[i].text)) {
             expect_status(t, rlx_session_create(w.model, w.dev, &desc, &w.session, &w.err),
                           RLX_ERROR_LIMIT);
             expect_contains(t, w.err.message, row[i].part);
@@ -257,12 +258,12 @@ TEST(buffers, one_value_too_large_is_named)
     }
 }
 
-TEST(buffers, buffers_below_the_alignment_are_a_limit)
+TEST_DEVICES(buffers, buffers_below_the_alignment_are_a_limit)
 {
     struct world w;
     const rlx_session_desc tiny = {.max_buffer = 255}, wide = {.max_buffer = 300, .alignment = 512};
 
-    if (open_text(t, &w, "cpu",
+    if (open_text(t, &w, test_device(t),
                   "rlx 1\ngraph (input %x: f32[2]) {\n    %y = exp %x\n"
                   "    return %y\n}\n")) {
         expect_status(t, rlx_session_create(w.model, w.dev, &tiny, &w.session, &w.err),
@@ -340,18 +341,18 @@ static bool run_spread(struct test *t, rlx_session *s, float seed, float *out)
     return expect_ok(t, rlx_session_run(s, &run, NULL));
 }
 
-TEST(buffers, weights_and_states_lie_in_several_buffers)
+TEST_DEVICES(buffers, weights_and_states_lie_in_several_buffers)
 {
     const rlx_session_desc desc = {.max_buffer = 512, .no_regions = true};
     float want[200], got[200];
     rlx_session *clone = NULL;
     struct world w;
 
-    if (!open_text(t, &w, "cpu", SPREAD) || !open_session(t, &w, NULL) || !set_all(t, &w) ||
-        !run_spread(t, w.session, 0.5f, want))
+    if (!open_text(t, &w, test_device(t), SPREAD) || !open_session(t, &w, NULL) ||
+        !set_all(t, &w) || !run_spread(t, w.session, 0.5f, want))
         return close_world(&w);
     close_world(&w);
-    if (open_text(t, &w, "cpu", SPREAD) && open_session(t, &w, &desc) && set_all(t, &w)) {
+    if (open_text(t, &w, test_device(t), SPREAD) && open_session(t, &w, &desc) && set_all(t, &w)) {
         read_all(t, w.session);
         expect(t, memory(t, &w).buffers > 1);
         if (run_spread(t, w.session, 0.5f, got))
@@ -370,7 +371,7 @@ TEST(buffers, weights_and_states_lie_in_several_buffers)
 }
 
 /* The second of two sessions reads weights where the first had them put. */
-TEST(buffers, sessions_of_one_model_may_differ)
+TEST_DEVICES(buffers, sessions_of_one_model_may_differ)
 {
     const rlx_session_desc desc[] = {{.max_buffer = 512, .no_regions = true},
                                      {.max_buffer = 1024, .no_regions = true},
@@ -379,8 +380,8 @@ TEST(buffers, sessions_of_one_model_may_differ)
     rlx_session *other;
     struct world w;
 
-    if (!open_text(t, &w, "cpu", SPREAD) || !open_session(t, &w, &desc[0]) || !set_all(t, &w) ||
-        !run_spread(t, w.session, 0.5f, want))
+    if (!open_text(t, &w, test_device(t), SPREAD) || !open_session(t, &w, &desc[0]) ||
+        !set_all(t, &w) || !run_spread(t, w.session, 0.5f, want))
         return close_world(&w);
     for (int i = 0; i < 3; i++) {
         require_ok(t, rlx_session_create(w.model, w.dev, &desc[i], &other, &w.err));
@@ -394,14 +395,14 @@ TEST(buffers, sessions_of_one_model_may_differ)
     close_world(&w);
 }
 
-TEST(buffers, outputs_of_unfinished_runs_are_spread_too)
+TEST_DEVICES(buffers, outputs_of_unfinished_runs_are_spread_too)
 {
     const rlx_session_desc desc = {.max_buffer = 512, .no_regions = true, .in_flight = 3};
     float x[3][100], want[3][200], got[200];
     uint64_t ticket[3];
     struct world w;
 
-    if (!open_text(t, &w, "cpu", SPREAD) || !open_session(t, &w, &desc) || !set_all(t, &w))
+    if (!open_text(t, &w, test_device(t), SPREAD) || !open_session(t, &w, &desc) || !set_all(t, &w))
         return close_world(&w);
     for (int i = 0; i < 3; i++)
         run_spread(t, w.session, (float)i, want[i]);
@@ -438,12 +439,12 @@ static void make_trip(struct test *t, const struct trip *k)
 
     test_note(t, "from %llu to %llu", (unsigned long long)k->saved_for,
               (unsigned long long)k->loaded_for);
-    if (!open_text(t, &w, "cpu", SPREAD) || !open_session(t, &w, &save) || !set_all(t, &w) ||
-        !run_spread(t, w.session, 0.5f, want) ||
+    if (!open_text(t, &w, test_device(t), SPREAD) || !open_session(t, &w, &save) ||
+        !set_all(t, &w) || !run_spread(t, w.session, 0.5f, want) ||
         !expect_ok(t, rlx_session_save(w.session, path, RLX_SAVE_WEIGHTS, &w.err)))
         return close_world(&w);
     close_world(&w);
-    if (!open_device(t, &w, "cpu"))
+    if (!open_device(t, &w, test_device(t)))
         return close_world(&w);
     if (expect_ok(t, rlx_session_load(w.dev, path, NULL, &load, &w.model, &w.session, &w.err))) {
         rlx_tensor value = row100(data);
@@ -464,7 +465,7 @@ static void make_trip(struct test *t, const struct trip *k)
     close_world(&w);
 }
 
-TEST(buffers, artefacts_are_planned_again_for_other_buffers)
+TEST_DEVICES(buffers, artefacts_are_planned_again_for_other_buffers)
 {
     static const struct trip trips[] = {
         {0, 0, true}, {0, 512, false}, {512, 512, true}, {512, 0, false}, {512, 1024, false}};
@@ -474,7 +475,7 @@ TEST(buffers, artefacts_are_planned_again_for_other_buffers)
 }
 
 /* Joined weights are too large here: what the passes made for large buffers is of no use. */
-TEST(buffers, artefacts_are_compiled_again_where_joined_weights_are_too_large)
+TEST_DEVICES(buffers, artefacts_are_compiled_again_where_joined_weights_are_too_large)
 {
     const char *text = "rlx 1\ngraph (input %x: f32[2,64], param %a: f32[64,64], param %b: "
                        "f32[64,64]) {\n    %p = matmul %x, %a\n    %q = matmul %x, %b\n"
@@ -486,12 +487,12 @@ TEST(buffers, artefacts_are_compiled_again_where_joined_weights_are_too_large)
     struct world w;
 
     load.max_buffer = 64 * 64 * 4;
-    if (!open_text(t, &w, "cpu", text) || !open_session(t, &w, &open))
+    if (!open_text(t, &w, test_device(t), text) || !open_session(t, &w, &open))
         return close_world(&w);
     expect(t, memory(t, &w).weight_copies >= 2 * 64 * 64 * 4);
     expect_ok(t, rlx_session_save(w.session, path, 0, &w.err));
     close_world(&w);
-    if (!open_device(t, &w, "cpu"))
+    if (!open_device(t, &w, test_device(t)))
         return close_world(&w);
     if (expect_ok(t, rlx_session_load(w.dev, path, NULL, &load, &w.model, &w.session, &w.err))) {
         expect_ok(t, rlx_session_compiled(w.session, &c, &w.err));

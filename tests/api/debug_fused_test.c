@@ -7,7 +7,7 @@
 #include "rlx/graph.h"
 
 /* LOGS is one region, which carries the label of its last node. */
-TEST(numerics, a_bad_value_in_a_region_is_found_by_its_label)
+TEST_DEVICES(numerics, a_bad_value_in_a_region_is_found_by_its_label)
 {
     struct world w;
     float good[6] = {1, 2, 3, 4, 5, 6}, bad[6] = {1, 2, 3, -4, 0, 6};
@@ -36,7 +36,7 @@ TEST(numerics, a_bad_value_in_a_region_is_found_by_its_label)
     close_world(&w);
 }
 
-TEST(numerics, a_region_fails_by_its_label)
+TEST_DEVICES(numerics, a_region_fails_by_its_label)
 {
     struct world w;
     float bad[6] = {1, 2, 3, -4, 0, 6};
@@ -50,7 +50,7 @@ TEST(numerics, a_region_fails_by_its_label)
 }
 
 /* The operand of the step that goes wrong is a region itself, whose bytes were taken over. */
-TEST(numerics, a_region_is_known_as_an_operand)
+TEST_DEVICES(numerics, a_region_is_known_as_an_operand)
 {
     const char *text = "rlx 1\ngraph (input %x: f32[2,3]) {\n    %s = sub %x, %x\n"
                        "    %r = recip %s\n    %y = softmax %r axis=1\n    %z = neg %y\n"
@@ -87,7 +87,7 @@ static uint64_t submit_logs(struct test *t, struct world *w, float *x)
 }
 
 /* Whatever was submitted since: a run that went wrong fails when it is waited for, and no other. */
-TEST(numerics, each_run_in_flight_has_its_own)
+TEST_DEVICES(numerics, each_run_in_flight_has_its_own)
 {
     struct world w;
     float good[6] = {1, 2, 3, 4, 5, 6}, bad[6] = {1, 2, 3, -4, 0, 6};
@@ -152,7 +152,7 @@ static void expect_only_present_sizes_count(struct test *t, rlx_session_desc des
     close_world(&w);
 }
 
-TEST(numerics, counts_what_a_run_below_the_bound_wrote)
+TEST_DEVICES(numerics, counts_what_a_run_below_the_bound_wrote)
 {
     expect_only_present_sizes_count(t, (rlx_session_desc){.strict_extent = true}, 1);
     expect_only_present_sizes_count(t, (rlx_session_desc){.strict_extent = true, .no_fusion = true},
@@ -177,7 +177,7 @@ static void see(void *user, const rlx_watch_event *e)
     rlx_session_peek(e->session, e->value.node, 0, 1, &s->first, NULL);
 }
 
-TEST(watch, sees_a_region_as_one_value)
+TEST_DEVICES(watch, sees_a_region_as_one_value)
 {
     struct world w;
     float x[6] = {2, 1, 1, 1, 1, 1};
@@ -194,7 +194,7 @@ TEST(watch, sees_a_region_as_one_value)
     close_world(&w);
 }
 
-TEST(trace, a_region_is_one_span)
+TEST_DEVICES(trace, a_region_is_one_span)
 {
     const char *path = test_temp(t, "trace.json");
     struct world w;

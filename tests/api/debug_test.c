@@ -15,7 +15,7 @@ static const rlx_session_desc per_node = {.no_fusion = true},
                               per_node_report = {.no_fusion = true,
                                                  .check_numerics = RLX_NUMERICS_REPORT};
 
-TEST(numerics, the_first_bad_step_is_found_with_its_operands)
+TEST_DEVICES(numerics, the_first_bad_step_is_found_with_its_operands)
 {
     struct world w;
     float good[6] = {1, 2, 3, 4, 5, 6}, bad[6] = {1, 2, 3, -4, 0, 6};
@@ -62,7 +62,7 @@ TEST(numerics, the_first_bad_step_is_found_with_its_operands)
     close_world(&w);
 }
 
-TEST(numerics, operands_are_known_although_their_bytes_are_reused)
+TEST_DEVICES(numerics, operands_are_known_although_their_bytes_are_reused)
 {
     /* s is overwritten in place by r, whose reciprocal is infinite */
     const char *text = "rlx 1\ngraph (input %x: f32[6]) {\n    %s = sub %x, %x\n"
@@ -84,7 +84,7 @@ TEST(numerics, operands_are_known_although_their_bytes_are_reused)
     close_world(&w);
 }
 
-TEST(numerics, failing_is_asked_for)
+TEST_DEVICES(numerics, failing_is_asked_for)
 {
     struct world w;
     float bad[6] = {1, 2, 3, -4, 0, 6}, good[6] = {1, 1, 1, 1, 1, 1};
@@ -112,7 +112,7 @@ TEST(numerics, failing_is_asked_for)
     close_world(&none);
 }
 
-TEST(numerics, nothing_is_allocated_once_it_runs)
+TEST_DEVICES(numerics, nothing_is_allocated_once_it_runs)
 {
     struct test_alloc count = {0};
     rlx_allocator mem = test_allocator(&count);
@@ -148,7 +148,7 @@ static void see(void *user, const rlx_watch_event *e)
     rlx_session_peek(e->session, e->value.node, 0, 1, &s->last_first, NULL);
 }
 
-TEST(watch, sees_every_value_right_after_its_step)
+TEST_DEVICES(watch, sees_every_value_right_after_its_step)
 {
     struct world w;
     float x[6] = {2, 1, 1, 1, 1, 1};
@@ -180,7 +180,9 @@ static bool build_labelled(struct test *t, struct world *w, const char *trace)
     *w = (struct world){0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, &(rlx_context_desc){.trace = trace}, &w->ctx,
                                          &w->err)) ||
-        !expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, &w->err)) ||
+        test_no_device(t, test_device(t),
+                       rlx_device_open(w->ctx, rlx_cstr(test_device(t)), &w->dev, &w->err),
+                       w->err.message) ||
         !expect_ok(t, rlx_graph_create(w->ctx, &g, &w->err)))
         return false;
     rlx_value x = rlx_input(g, "x", RLX_DTYPE_f32, RLX_LIST(6)), a = rlx_neg(g, x);
@@ -192,7 +194,7 @@ static bool build_labelled(struct test *t, struct world *w, const char *trace)
            expect_ok(t, rlx_session_create(w->model, w->dev, &per_node, &w->session, &w->err));
 }
 
-TEST(trace, has_a_span_per_step_and_stage_and_is_whole_at_any_time)
+TEST_DEVICES(trace, has_a_span_per_step_and_stage_and_is_whole_at_any_time)
 {
     const char *path = test_temp(t, "trace.json");
     struct world w;
@@ -228,7 +230,7 @@ static void *write_spans(void *user)
     return NULL;
 }
 
-TEST(trace, threads_do_not_mix_their_events)
+TEST_DEVICES(trace, threads_do_not_mix_their_events)
 {
     const char *path = test_temp(t, "trace.json");
     pthread_t thread[4];
@@ -399,7 +401,7 @@ TEST(context_flags, ir_dump_writes_every_stage)
     "graph (input %x: f32[n,8], param %w: f32[8,16]) {\n" \
     "    %y = matmul %x, %w\n    %z = relu %y\n    return %z\n}\n"
 
-TEST(schedule, counts_steps_bytes_and_arithmetic)
+TEST_DEVICES(schedule, counts_steps_bytes_and_arithmetic)
 {
     struct world w;
     char text[4096] = "";
@@ -442,7 +444,7 @@ TEST(estimate, adds_up_before_anything_is_loaded)
     close_world(&w);
 }
 
-TEST(bindings, tell_places_and_groups)
+TEST_DEVICES(bindings, tell_places_and_groups)
 {
     const char *graph = "rlx 1\ngraph (input %x: f32[8], input %u: f32[2], param %b0.w: f32[8], "
                         "param %b0.b: f32[8],"

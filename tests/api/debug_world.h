@@ -21,7 +21,9 @@ static inline bool open_world(struct test *t, struct world *w, const char *text,
 {
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, ctx, &w->ctx, &w->err)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, &w->err)) &&
+           !test_no_device(t, test_device(t),
+                           rlx_device_open(w->ctx, rlx_cstr(test_device(t)), &w->dev, &w->err),
+                           w->err.message) &&
            expect_ok(t, rlx_model_parse(w->ctx, rlx_cstr(text), &w->model, &w->err)) &&
            expect_ok(t, rlx_session_create(w->model, w->dev, session, &w->session, &w->err));
 }

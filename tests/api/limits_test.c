@@ -8,12 +8,12 @@
 
 /* ---- memory_limit and the device's own ---- */
 
-TEST(limits, memory_limit_is_exact)
+TEST_DEVICES(limits, memory_limit_is_exact)
 {
     rlx_session_desc desc = {.params_default_zero = true};
     struct world w;
 
-    if (!open_text(t, &w, "cpu", SPREAD) || !open_session(t, &w, &desc))
+    if (!open_text(t, &w, test_device(t), SPREAD) || !open_session(t, &w, &desc))
         return close_world(&w);
     rlx_memory_info m = memory(t, &w);
     desc.memory_limit = m.activations + m.constants + m.weight_copies + 1024; /* states: 2 * 512 */
@@ -75,7 +75,7 @@ TEST(limits, memory_is_not_asked_for_in_vain)
 }
 
 /* There is room for one program at a time: those for other sizes go. */
-TEST(limits, programs_make_room_for_each_other)
+TEST_DEVICES(limits, programs_make_room_for_each_other)
 {
     const char *text = "rlx 1\ndim rows\ngraph (input %x: f32[rows,8]) {\n    %y = exp %x\n"
                        "    return %y\n}\n";
@@ -85,7 +85,7 @@ TEST(limits, programs_make_room_for_each_other)
 
     for (int i = 0; i < 800; i++)
         x[i] = 0;
-    if (!open_text(t, &w, "cpu", text) || !open_session(t, &w, &desc))
+    if (!open_text(t, &w, test_device(t), text) || !open_session(t, &w, &desc))
         return close_world(&w);
     for (int64_t round = 0; round < 12; round++) {
         int64_t rows = 100 - round % 4;
@@ -108,7 +108,7 @@ TEST(limits, programs_make_room_for_each_other)
     close_world(&w);
 }
 
-TEST(limits, handles_and_copies_count)
+TEST_DEVICES(limits, handles_and_copies_count)
 {
     const char *text = "rlx 1\ngraph (input %x: f32[100], input %h: f32[100]) {\n"
                        "    %y = mul %x, %h\n    return %y\n}\n";
@@ -117,7 +117,7 @@ TEST(limits, handles_and_copies_count)
     rlx_tensor value = row100(data);
     struct world w;
 
-    if (!open_text(t, &w, "cpu", text) || !open_session(t, &w, &desc))
+    if (!open_text(t, &w, test_device(t), text) || !open_session(t, &w, &desc))
         return close_world(&w);
     desc.memory_limit = memory(t, &w).activations + 399;
     if (open_session(t, &w, &desc)) {
@@ -205,7 +205,7 @@ TEST(limits, states_above_four_gigabytes)
         rlx_run_desc run = {in, 2, &out, 1, NULL, 0};
         struct world w;
         test_note(t, "row %zu", i);
-        if (open_text(t, &w, "cpu", row[row[i].text ? i : i - 1].text) &&
+        if (open_text(t, &w, test_device(t), row[row[i].text ? i : i - 1].text) &&
             open_session(t, &w, &desc)) {
             memset(y, 0xee, sizeof y);
             if (!expect_ok(t, rlx_session_run(w.session, &run, &w.err)))
@@ -234,7 +234,7 @@ TEST_SLOW(limits, activations_above_four_gigabytes)
 
     if (!has_memory(UINT64_C(8) << 30))
         skip(t, "less than 8 GiB of memory are free");
-    if (open_text(t, &w, "cpu", text) && open_session(t, &w, &desc)) {
+    if (open_text(t, &w, test_device(t), text) && open_session(t, &w, &desc)) {
         expect(t, memory(t, &w).activations > UINT64_C(4) << 30);
         if (!expect_ok(t, rlx_session_run(w.session, &run, &w.err)))
             fail(t, "%s", w.err.message);

@@ -140,7 +140,7 @@ TEST(modes, any_number_of_threads_gives_the_same_bits)
     }
 }
 
-TEST(modes, reuse_and_in_place_do_not_show)
+TEST_DEVICES(modes, reuse_and_in_place_do_not_show)
 {
     static const rlx_session_desc modes[] = {
         {.no_reuse = true, .check_plan = true},
@@ -152,10 +152,10 @@ TEST(modes, reuse_and_in_place_do_not_show)
     for (size_t g = 0; g < GRAPH_COUNT; g++) {
         struct results plain, other;
         test_note(t, "graph %zu", g);
-        if (!run(t, "cpu", 2, NULL, graphs[g], &plain))
+        if (!run(t, test_device(t), 2, NULL, graphs[g], &plain))
             continue;
         for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-            if (run(t, "cpu", 2, &modes[i], graphs[g], &other))
+            if (run(t, test_device(t), 2, &modes[i], graphs[g], &other))
                 expect_same_bits(t, &plain, &other);
             free_results(&other);
         }

@@ -376,7 +376,8 @@ TEST_DEVICES(required, what_cannot_shrink_is_reported)
     rlx_bound_info info = {0};
     struct place p;
 
-    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.log = note_line, .log_user = &said}))
+    if (!place_open(t, &p, test_device(t),
+                    &(rlx_context_desc){.log = note_line, .log_user = &said}))
         return place_close(&p);
     test_note(t, "row 50");
     expect_ok(t, place_build(&p, graph, NULL));

@@ -236,7 +236,8 @@ TEST_DEVICES(required, feeds_follow_every_schedule)
     static const char *const ends[] = {
         "graph @main (input %h: f32[2,2]) { %y = add %h, %h return %y, %h }",
         "graph @main (input %h: f32[2,2])"
-        " { %k = const f32[] {1} %y = while %h, %k cond_graph=@c body_graph=@b return %y }"
+        " { %k = const f32[] {1} %y = while %h, %k max_iterations=3 cond_graph=@c body_graph=@b "
+        "return %y }"
         " graph @c (input %x: f32[2,2], input %k: f32[]) { %z = const f32[] {0} %r = gt %k, %z"
         " return %r }"
         " graph @b (input %x: f32[2,2], input %k: f32[]) { %a = add %x, %x %m = sub %k, %k"

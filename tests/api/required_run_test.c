@@ -26,7 +26,8 @@ struct pair {
 static bool open_pair(struct test *t, struct pair *s)
 {
     memset(s, 0, sizeof *s);
-    if (!place_open(t, &s->p, test_device(t), NULL) || !expect_ok(t, place_build(&s->p, PAIR, NULL)))
+    if (!place_open(t, &s->p, test_device(t), NULL) ||
+        !expect_ok(t, place_build(&s->p, PAIR, NULL)))
         return false;
     for (int i = 0; i < 8; i++)
         s->x[i] = (float)(i + 1), s->w[i] = 2, s->u[i] = 100;

@@ -24,7 +24,8 @@ static const struct support supports[] = {
      " graph @g (input %x: f32[2]) { %a = abs %x return %a }",
      "0 | -1 2", "1 2"},
     {3,
-     "graph @main (input %x: f32[]) { %y = while %x cond_graph=@c body_graph=@b return %y }"
+     "graph @main (input %x: f32[]) { %y = while %x max_iterations=20 cond_graph=@c body_graph=@b "
+     "return %y }"
      " graph @c (input %x: f32[]) { %z = const f32[] {100} %a = lt %x, %z return %a }"
      " graph @b (input %x: f32[]) { %a = add %x, %x return %a }",
      "3", "192"},
@@ -326,7 +327,7 @@ static rlx_status weigh(void *user, const rlx_tensor *in, int32_t in_count, cons
     return RLX_OK;
 }
 
-TEST_DEVICES(required, custom_ops_are_found_checked_and_given_all_their_bytes)
+TEST(required, custom_ops_are_found_checked_and_given_all_their_bytes)
 {
     static const rlx_custom_op ops[] = {
         {.name = "weigh", .inputs = 1, .infer = like_input, .cpu = weigh},
@@ -335,7 +336,8 @@ TEST_DEVICES(required, custom_ops_are_found_checked_and_given_all_their_bytes)
     struct place p;
     struct text x = {0};
 
-    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.custom_ops = ops, .custom_op_count = 2}))
+    if (!place_open(t, &p, test_device(t),
+                    &(rlx_context_desc){.custom_ops = ops, .custom_op_count = 2}))
         return place_close(&p);
     test_note(t, "row 24");
     put(&x, "graph (input %%x: f32[2]) { %%y = custom %%x name=\"weigh\" attrs=0x");

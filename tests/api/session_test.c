@@ -21,7 +21,9 @@ static bool open_world(struct test *t, struct world *w, const char *text,
 {
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, desc, &w->ctx, &w->err)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, &w->err)) &&
+           !test_no_device(t, test_device(t),
+                           rlx_device_open(w->ctx, rlx_cstr(test_device(t)), &w->dev, &w->err),
+                           w->err.message) &&
            expect_ok(t, rlx_model_parse(w->ctx, rlx_cstr(text), &w->model, &w->err));
 }
 
@@ -49,7 +51,7 @@ static rlx_tensor vector(float *data, int64_t n)
     "graph (input %x: f32[3], param %w: f32[3]) {\n" \
     "    %y = mul %x, %w\n    %z = neg %y\n    return %y, %z\n}\n"
 
-TEST(session, runs_and_selects_outputs)
+TEST_DEVICES(session, runs_and_selects_outputs)
 {
     struct world w;
     float x[3] = {1, 2, 3}, k[3] = {2, 2, 2}, y[3] = {0}, z[3] = {0};
@@ -76,7 +78,7 @@ TEST(session, runs_and_selects_outputs)
     close_world(&w);
 }
 
-TEST(session, refuses_bad_runs_and_still_works)
+TEST_DEVICES(session, refuses_bad_runs_and_still_works)
 {
     struct world w;
     float x[4] = {1, 2, 3, 4}, k[3] = {1, 1, 1}, y[3];
@@ -124,7 +126,7 @@ TEST(session, refuses_bad_runs_and_still_works)
     close_world(&w);
 }
 
-TEST(session, params_are_typed_and_shared)
+TEST_DEVICES(session, params_are_typed_and_shared)
 {
     struct world w;
     rlx_session *other = NULL;
@@ -160,7 +162,7 @@ TEST(session, params_are_typed_and_shared)
     "    %all = cache_append %cache, %row, %at axis=0\n"                         \
     "    %sum = reduce_sum %all axes=[0]\n    return %sum\n}\n"
 
-TEST(session, states_survive_runs)
+TEST_DEVICES(session, states_survive_runs)
 {
     struct world w;
     float row[2] = {1, 2}, sum[2], all[8] = {0};
@@ -195,7 +197,7 @@ TEST(session, states_survive_runs)
     "graph (input %a: f32[n,2], input %b: f32[2*n]) {\n" \
     "    %f = reshape %a shape=[2*n]\n    %y = add %f, %b\n    return %y\n}\n"
 
-TEST(session, binds_sizes_from_inputs)
+TEST_DEVICES(session, binds_sizes_from_inputs)
 {
     struct world w;
     float a[64], b[64], y[64];
@@ -223,7 +225,7 @@ TEST(session, binds_sizes_from_inputs)
     close_world(&w);
 }
 
-TEST(session, submit_and_wait_are_separate)
+TEST_DEVICES(session, submit_and_wait_are_separate)
 {
     struct world w;
     float x[3] = {1, 2, 3}, k[3] = {1, 1, 1}, y[3] = {0};
@@ -254,7 +256,7 @@ static void count_steps(void *user, const rlx_profile_event *e)
         ++*(int *)user;
 }
 
-TEST(session, profiles_every_step)
+TEST_DEVICES(session, profiles_every_step)
 {
     struct world w;
     float x[3] = {1, 2, 3}, k[3] = {1, 1, 1};
@@ -277,7 +279,7 @@ static void count_lines(void *user, int level, const char *line)
         ++*(int *)user;
 }
 
-TEST(session, compiling_is_logged)
+TEST_DEVICES(session, compiling_is_logged)
 {
     struct world w;
     int lines = 0;
@@ -290,7 +292,7 @@ TEST(session, compiling_is_logged)
 
 /* ---- memory ---- */
 
-TEST(session, allocates_nothing_while_running)
+TEST_DEVICES(session, allocates_nothing_while_running)
 {
     struct test_alloc a = {0};
     rlx_allocator mem = test_allocator(&a);
@@ -431,7 +433,7 @@ static void *run_many(void *user)
     return NULL;
 }
 
-TEST(session, two_threads_two_sessions_one_device)
+TEST_DEVICES(session, two_threads_two_sessions_one_device)
 {
     struct world w;
     float k[3] = {1, 1, 1};

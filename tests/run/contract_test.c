@@ -63,9 +63,16 @@ TEST(contract, bucket_ladder_vector)
 
 /* ---- 3.1: raw ranges and copies ---- */
 
-static const char *const devices[] = {"cpu", "null"};
+/* The kind of device that the test is for; with the CPU also the null device. */
+static const char *const *devices_of(const struct test *t)
+{
+    static const char *const cpu[] = {"cpu", "null"}, *const vulkan[] = {"vulkan", "vulkan"};
+
+    return strcmp(test_device(t), "vulkan") == 0 ? vulkan : cpu;
+}
 
 struct test_memory {
+    struct flags flags;
     struct backend *backend;
     struct buffer *buffer;
     struct diag diag;
@@ -73,11 +80,15 @@ struct test_memory {
 
 static bool open_memory(struct test *t, struct test_memory *m, const char *device, uint64_t bytes)
 {
-    struct device_desc desc = {.mem = mem_default(), .threads = 1};
+    struct device_desc desc = {.mem = mem_default(), .flags = &m->flags, .threads = 1};
+    const rlx_flag flag = {"GPU_CACHE", "0"};
 
     *m = (struct test_memory){0};
     diag_init(&m->diag, "contract");
-    return expect_ok(t, backend_find(rlx_cstr(device))->open(&desc, &m->backend, &m->diag)) &&
+    if (!expect_ok(t, flags_read(&m->flags, &flag, 1, NULL, mem_default(), NULL, NULL, &m->diag)))
+        return false;
+    rlx_status s = backend_find(rlx_cstr(device))->open(&desc, &m->backend, &m->diag);
+    return !test_no_device(t, device, s, m->diag.first.message) &&
            expect_ok(t, m->backend->ops->alloc(m->backend, bytes, &m->buffer, &m->diag));
 }
 
@@ -87,6 +98,7 @@ static void close_memory(struct test_memory *m)
         m->backend->ops->release(m->backend, m->buffer);
         m->backend->ops->close(m->backend);
     }
+    flags_free(&m->flags);
 }
 
 enum { ROOM = 96 };
@@ -101,24 +113,24 @@ static void expect_memory(struct test *t, struct test_memory *m, const uint8_t *
     expect_bytes(t, got, want, ROOM);
 }
 
-TEST(contract, new_memory_is_zero)
+TEST_DEVICES(contract, new_memory_is_zero)
 {
     for (size_t i = 0; i < 2; i++) {
         struct test_memory m;
         const uint8_t zero[ROOM] = {0};
-        if (open_memory(t, &m, devices[i], ROOM))
+        if (open_memory(t, &m, devices_of(t)[i], ROOM))
             expect_memory(t, &m, zero);
         close_memory(&m);
     }
 }
 
 /* Any first and last byte, also those within a word; none is no work. */
-TEST(contract, raw_ranges_of_any_alignment)
+TEST_DEVICES(contract, raw_ranges_of_any_alignment)
 {
     for (size_t i = 0; i < 2; i++) {
         struct test_memory m;
         uint8_t model[ROOM] = {0}, data[ROOM], got[ROOM];
-        if (open_memory(t, &m, devices[i], ROOM))
+        if (open_memory(t, &m, devices_of(t)[i], ROOM))
             for (uint64_t from = 0; from < 9; from++)
                 for (uint64_t bytes = 0; bytes < 21; bytes++) {
                     struct span s = {m.buffer, from + 40, bytes};
@@ -137,12 +149,12 @@ TEST(contract, raw_ranges_of_any_alignment)
 }
 
 /* Copies of overlapping ranges are those of memmove; a fill ends where it should. */
-TEST(contract, copies_may_overlap)
+TEST_DEVICES(contract, copies_may_overlap)
 {
     for (size_t i = 0; i < 2; i++) {
         struct test_memory m;
         uint8_t model[ROOM];
-        if (open_memory(t, &m, devices[i], ROOM))
+        if (open_memory(t, &m, devices_of(t)[i], ROOM))
             for (uint64_t to = 20; to < 40; to += 3)
                 for (uint64_t from = 19; from < 42; from += 5) {
                     struct span whole = {m.buffer, 0, ROOM};
@@ -163,7 +175,7 @@ TEST(contract, copies_may_overlap)
 
 /* ---- typed: odd counts of halves, types of one byte, nothing at all ---- */
 
-TEST(contract, odd_counts_of_narrow_types)
+TEST_DEVICES(contract, odd_counts_of_narrow_types)
 {
     static const rlx_dtype types[] = {RLX_DTYPE_f16, RLX_DTYPE_bf16, RLX_DTYPE_i8, RLX_DTYPE_u8,
                                       RLX_DTYPE_bool};
@@ -172,12 +184,12 @@ TEST(contract, odd_counts_of_narrow_types)
         for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
             struct test_memory m;
             const size_t size = rlx_dtype_size(types[k]);
-            if (open_memory(t, &m, devices[i], ROOM))
+            if (open_memory(t, &m, devices_of(t)[i], ROOM))
                 for (size_t n = 0; n <= 7; n++) {
                     float x[7], back[8];
                     uint8_t model[ROOM], got[ROOM];
                     struct span s = {m.buffer, 8 + size, n * size}; /* odd, in elements */
-                    test_note(t, "%zu of %s on %s", n, rlx_dtype_name(types[k]), devices[i]);
+                    test_note(t, "%zu of %s on %s", n, rlx_dtype_name(types[k]), devices_of(t)[i]);
                     for (size_t e = 0; e < 7; e++)
                         x[e] = (float)(e % 2), back[e] = 9;
                     back[7] = 9;

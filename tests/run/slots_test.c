@@ -14,7 +14,13 @@
 static const size_t counts[] = {0, 1, 3, 511, 512, 513, 1025, 2048, 2049, 4095, 4096, 4097, 9001};
 #define COUNTS (sizeof counts / sizeof counts[0])
 
-static const char *const devices[] = {"cpu", "null"};
+/* The kind of device that the test is for; with the CPU also the null device. */
+static const char *const *devices_of(const struct test *t)
+{
+    static const char *const cpu[] = {"cpu", "null"}, *const vulkan[] = {"vulkan", "vulkan"};
+
+    return strcmp(test_device(t), "vulkan") == 0 ? vulkan : cpu;
+}
 
 /* Bytes that make tame and wild numbers in every type. */
 static void fill(uint8_t *at, size_t bytes, uint64_t seed)
@@ -29,6 +35,7 @@ static void fill(uint8_t *at, size_t bytes, uint64_t seed)
  */
 
 struct place {
+    struct flags flags;
     struct backend *backend;
     struct buffer *buffer;
     uint64_t bytes;
@@ -37,11 +44,15 @@ struct place {
 
 static bool memory_open(struct test *t, struct place *m, const char *device, uint64_t bytes)
 {
-    struct device_desc desc = {.mem = mem_default(), .threads = 1};
+    struct device_desc desc = {.mem = mem_default(), .flags = &m->flags, .threads = 1};
+    const rlx_flag flag = {"GPU_CACHE", "0"};
 
     *m = (struct place){.bytes = bytes};
     diag_init(&m->diag, "slots");
-    return expect_ok(t, backend_find(rlx_cstr(device))->open(&desc, &m->backend, &m->diag)) &&
+    if (!expect_ok(t, flags_read(&m->flags, &flag, 1, NULL, mem_default(), NULL, NULL, &m->diag)))
+        return false;
+    rlx_status s = backend_find(rlx_cstr(device))->open(&desc, &m->backend, &m->diag);
+    return !test_no_device(t, device, s, m->diag.first.message) &&
            expect_ok(t, m->backend->ops->alloc(m->backend, bytes, &m->buffer, &m->diag));
 }
 
@@ -51,6 +62,7 @@ static void memory_close(struct place *m)
         m->backend->ops->release(m->backend, m->buffer);
         m->backend->ops->close(m->backend);
     }
+    flags_free(&m->flags);
 }
 
 /* Everything in the buffer outside [from, to) is still 0xee. */
@@ -98,7 +110,7 @@ static void check_pair(struct test *t, struct place *m, struct rooms *r, rlx_dty
     }
 }
 
-TEST(slots, every_pair_of_types)
+TEST_DEVICES(slots, every_pair_of_types)
 {
     struct rooms *r = malloc(sizeof *r);
 
@@ -106,7 +118,7 @@ TEST(slots, every_pair_of_types)
     fill(r->host, sizeof r->host, 7);
     for (size_t k = 0; k < 2; k++) {
         struct place m;
-        if (!memory_open(t, &m, devices[k], sizeof r->all))
+        if (!memory_open(t, &m, devices_of(t)[k], sizeof r->all))
             break;
         for (int slot = 0; slot < RLX_DTYPE_count; slot++)
             for (int dtype = 0; dtype < RLX_DTYPE_count; dtype++)
@@ -118,7 +130,7 @@ TEST(slots, every_pair_of_types)
     free(r);
 }
 
-TEST(slots, pieces_join)
+TEST_DEVICES(slots, pieces_join)
 {
     static const rlx_dtype pairs[][2] = {
         {RLX_DTYPE_f16, RLX_DTYPE_f32},  {RLX_DTYPE_bf16, RLX_DTYPE_f32},
@@ -133,7 +145,7 @@ TEST(slots, pieces_join)
     fill(r->host, sizeof r->host, 99);
     for (size_t k = 0; k < 2; k++) {
         struct place m;
-        if (!memory_open(t, &m, devices[k], sizeof r->all))
+        if (!memory_open(t, &m, devices_of(t)[k], sizeof r->all))
             break;
         for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++)
             for (size_t i = 0; i < COUNTS; i++)
@@ -145,14 +157,14 @@ TEST(slots, pieces_join)
 }
 
 /* More than the span holds is refused, whichever way it would go, and nothing is touched. */
-TEST(slots, spans_have_ends)
+TEST_DEVICES(slots, spans_have_ends)
 {
     uint8_t host[256], room[256];
 
     memset(host, 1, sizeof host);
     for (size_t k = 0; k < 2; k++) {
         struct place m;
-        if (!memory_open(t, &m, devices[k], 256))
+        if (!memory_open(t, &m, devices_of(t)[k], 256))
             return;
         struct backend *b = m.backend;
         struct span s = {m.buffer, 64, 20}, none = {m.buffer, 64, 0};
@@ -201,7 +213,8 @@ static bool world_open(struct test *t, struct world *w, const char *device, cons
 {
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &w->ctx, &w->err)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr(device), &w->dev, &w->err)) &&
+           !test_no_device(t, device, rlx_device_open(w->ctx, rlx_cstr(device), &w->dev, &w->err),
+                           w->err.message) &&
            expect_ok(t, rlx_model_parse(w->ctx, rlx_cstr(text), &w->model, &w->err)) &&
            expect_ok(t, rlx_session_create(w->model, w->dev, NULL, &w->session, &w->err));
 }
@@ -238,7 +251,7 @@ static void check_round_trip(struct test *t, struct world *w, struct rooms *r, r
     expect(t, wanted.tensor.rank == 1 && wanted.tensor.dim[0] == (int64_t)count);
 }
 
-TEST(slots, inputs_and_outputs_convert)
+TEST_DEVICES(slots, inputs_and_outputs_convert)
 {
     static const size_t few[] = {0, 1, 5, 4097};
     const rlx_dtype f32 = RLX_DTYPE_f32;
@@ -252,7 +265,7 @@ TEST(slots, inputs_and_outputs_convert)
         struct world w;
         snprintf(text, sizeof text, "rlx 1 graph (input %%x: %s[n]) { return %%x }",
                  rlx_dtype_name(slot));
-        if (!world_open(t, &w, devices[k % 2], text)) {
+        if (!world_open(t, &w, devices_of(t)[k % 2], text)) {
             world_close(&w);
             break;
         }
@@ -291,7 +304,7 @@ static void check_kept(struct test *t, struct world *w, rlx_dtype slot, rlx_dtyp
     }
 }
 
-TEST(slots, states_and_params_convert)
+TEST_DEVICES(slots, states_and_params_convert)
 {
     static const rlx_dtype types[] = {RLX_DTYPE_f32, RLX_DTYPE_f16,  RLX_DTYPE_bf16, RLX_DTYPE_i8,
                                       RLX_DTYPE_u16, RLX_DTYPE_bool, RLX_DTYPE_f64};
@@ -304,7 +317,7 @@ TEST(slots, states_and_params_convert)
         snprintf(text, sizeof text,
                  "rlx 1 graph (state %%s: %s[5], param %%w: %s[5]) { return %%s, %%w }",
                  rlx_dtype_name(slot), rlx_dtype_name(slot));
-        if (!world_open(t, &w, devices[k % 2], text)) {
+        if (!world_open(t, &w, devices_of(t)[k % 2], text)) {
             world_close(&w);
             break;
         }
@@ -317,13 +330,13 @@ TEST(slots, states_and_params_convert)
 }
 
 /* A complex slot is not read as something real, nor cut down to its real part. */
-TEST(slots, complex_values_stay_complex)
+TEST_DEVICES(slots, complex_values_stay_complex)
 {
     float z[4] = {1, 2, 3, 4}, x[2] = {5, 6}, got[4] = {0};
     struct world w;
 
     for (size_t k = 0; k < 2; k++) {
-        if (world_open(t, &w, devices[k],
+        if (world_open(t, &w, devices_of(t)[k],
                        "rlx 1 graph (state %s: c64[2], param %w: c64[2]) { return %s, %w }")) {
             rlx_tensor complex = vector(RLX_DTYPE_c64, z, 2), real = vector(RLX_DTYPE_f32, x, 2);
             rlx_tensor out = vector(RLX_DTYPE_c64, got, 2);
@@ -341,14 +354,14 @@ TEST(slots, complex_values_stay_complex)
 }
 
 /* Constants keep their bytes, f64 too; a state is zero until it is set; views are read in place. */
-TEST(slots, constants_states_and_views_are_read)
+TEST_DEVICES(slots, constants_states_and_views_are_read)
 {
     struct world w;
 
     for (size_t k = 0; k < 2; k++) {
         double c[3] = {0}, v[1] = {0};
         float s[2] = {9, 9};
-        if (world_open(t, &w, devices[k],
+        if (world_open(t, &w, devices_of(t)[k],
                        "rlx 1 graph (state %s: f32[2]) { %c = const f64[3] {0.1 -1e300 3}"
                        " %v = narrow %c axis=0 start=1 len=1 return %c, %v, %s }")) {
             rlx_binding out[3] = {{"c", vector(RLX_DTYPE_f64, c, 3)},
