@@ -8,7 +8,8 @@ enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 static uint64_t room_of(const struct gpu_product *p)
 {
-    struct gpu_call c = {.status = RLX_OK};
+    struct gpu_work work = {.scratch_operand = 0};
+    struct gpu_call c = {.status = RLX_OK, .work = &work};
 
     return gpu_split_room(&c, p).bytes;
 }
