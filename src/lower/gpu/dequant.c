@@ -121,7 +121,6 @@ struct few {
     uint64_t m, n, experts;
     int32_t id; /* operand of expert ids; -1: there is one weight for all rows */
     struct gpu_teams teams;
-    uint64_t groups;
 };
 
 static struct few few_of(uint64_t m, uint64_t n, uint64_t k, uint64_t experts, int32_t id)
@@ -130,7 +129,6 @@ static struct few few_of(uint64_t m, uint64_t n, uint64_t k, uint64_t experts, i
     uint64_t passes = id < 0 ? gpu_ceil(m, FEW) : m;
 
     f.teams = gpu_teams_of(id < 0 ? m : 1, n, passes, k / 8);
-    f.groups = f.teams.groups;
     return f;
 }
 
@@ -150,13 +148,13 @@ static void few_operands(struct gpu_call *c, const struct packed *p, const struc
     gpu_bind(c, p->w);
     gpu_bind(c, gpu_in(c, f->id >= 0 ? f->id : 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, f->groups);
+    gpu_u32(c, f->teams.groups);
     gpu_u32(c, f->m);
     gpu_u32(c, f->n);
     gpu_u32(c, p->k);
     gpu_u32(c, p->row_bytes);
     gpu_u32(c, f->experts);
-    gpu_groups(c, f->groups);
+    gpu_groups(c, f->teams.groups);
 }
 
 static void launch_rows(struct gpu_call *c, const struct packed *p, const struct few *f,
