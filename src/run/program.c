@@ -356,7 +356,7 @@ struct span program_span(const struct program *p, int32_t value)
     return memory_span(p->memory[v->region], v->offset, v->bytes);
 }
 
-#define CHUNK_BYTES 4096
+#define CHUNK_BYTES 16384 /* a device may need a while for each */
 
 static rlx_status check_access(struct span s, rlx_dtype slot, rlx_dtype to, rlx_dtype from,
                                size_t count, struct diag *d)

@@ -10,8 +10,9 @@
 #include "run/convert.h"
 #include "run/program.h"
 
-/* Around the pieces that conversions go through, 4096 bytes of the slot's type. */
-static const size_t counts[] = {0, 1, 3, 511, 512, 513, 1025, 2048, 2049, 4095, 4096, 4097, 9001};
+/* Around the pieces that conversions go through, 16384 bytes of the slot's type. */
+static const size_t counts[] = {0,    1,    3,    1025, 2047, 2048,  2049,  4095,
+                                4096, 4097, 8191, 8192, 8193, 16384, 16385, 20001};
 #define COUNTS (sizeof counts / sizeof counts[0])
 
 /* The kind of device that the test is for; with the CPU also the null device. */
@@ -78,7 +79,7 @@ static void expect_fence(struct test *t, struct place *m, uint8_t *room, uint64_
 }
 
 #define OFFSET 64
-#define MOST 9001
+#define MOST 20001
 
 struct rooms {
     uint8_t host[MOST * 8], want[MOST * 8], got[MOST * 8 + 16], all[MOST * 8 + 2 * OFFSET];

@@ -38,23 +38,29 @@ rlx_status vk_check(struct vk_device *dev, struct diag *d)
                      dev->properties.deviceName);
 }
 
-rlx_status vk_queue(struct vk_device *dev, VkCommandBuffer commands, struct diag *d)
+rlx_status vk_queue(struct vk_device *dev, const VkCommandBuffer *commands, uint32_t count,
+                    struct diag *d)
 {
-    uint64_t ticket = dev->tickets + 1;
-    const VkTimelineSemaphoreSubmitInfo values = {
-        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &ticket};
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .pNext = &values,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &commands,
-                               .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &dev->timeline};
+    VkTimelineSemaphoreSubmitInfo values[VK_AT_ONCE];
+    VkSubmitInfo info[VK_AT_ONCE];
+    uint64_t ticket[VK_AT_ONCE];
 
     TRY(vk_check(dev, d));
-    VK_TRY(dev, dev->vk.QueueSubmit(dev->queue, 1, &info, VK_NULL_HANDLE), d);
-    dev->tickets = ticket;
+    for (uint32_t i = 0; i < count; i++) {
+        ticket[i] = dev->tickets + 1 + i;
+        values[i] = (VkTimelineSemaphoreSubmitInfo){
+            .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+            .signalSemaphoreValueCount = 1,
+            .pSignalSemaphoreValues = &ticket[i]};
+        info[i] = (VkSubmitInfo){.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                                 .pNext = &values[i],
+                                 .commandBufferCount = 1,
+                                 .pCommandBuffers = &commands[i],
+                                 .signalSemaphoreCount = 1,
+                                 .pSignalSemaphores = &dev->timeline};
+    }
+    VK_TRY(dev, dev->vk.QueueSubmit(dev->queue, count, info, VK_NULL_HANDLE), d);
+    dev->tickets += count;
     return RLX_OK;
 }
 
@@ -191,8 +197,13 @@ static rlx_status find_recording(struct vk_device *dev, const struct command *li
 static rlx_status run_recording(struct vk_device *dev, struct vk_recording *r,
                                 const struct command *list, size_t count, struct diag *d)
 {
-    TRY(vk_submit_transfers(dev, d));
-    TRY(vk_queue(dev, r->commands, d));
+    VkCommandBuffer both[VK_AT_ONCE];
+    uint32_t n = 0;
+
+    TRY(vk_end_transfers(dev, &both[0], d));
+    n += both[0] != VK_NULL_HANDLE;
+    both[n++] = r->commands;
+    TRY(vk_queue(dev, both, n, d));
     r->ticket = dev->tickets;
     for (uint32_t i = 0; i < r->touches && r->touches <= VK_TOUCHED; i++)
         r->touched[i]->used = r->ticket;

@@ -91,10 +91,12 @@ static rlx_status begin(struct vk_device *dev, struct diag *d)
     return RLX_OK;
 }
 
-rlx_status vk_submit_transfers(struct vk_device *dev, struct diag *d)
+/* Ends the open batch, if there is one; its ticket is the next. */
+rlx_status vk_end_transfers(struct vk_device *dev, VkCommandBuffer *out, struct diag *d)
 {
     struct vk_batch *b = batch_now(dev);
 
+    *out = VK_NULL_HANDLE;
     if (!b->open)
         return RLX_OK;
     barrier(dev, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
@@ -105,10 +107,18 @@ rlx_status vk_submit_transfers(struct vk_device *dev, struct diag *d)
     b->open = false;
     b->count = 0;
     VK_TRY(dev, dev->vk.EndCommandBuffer(b->commands), d);
-    TRY(vk_queue(dev, b->commands, d));
-    b->ticket = dev->tickets;
+    b->ticket = dev->tickets + 1;
     dev->batch_now = (dev->batch_now + 1) % VK_BATCHES;
+    *out = b->commands;
     return RLX_OK;
+}
+
+rlx_status vk_submit_transfers(struct vk_device *dev, struct diag *d)
+{
+    VkCommandBuffer commands;
+
+    TRY(vk_end_transfers(dev, &commands, d));
+    return commands ? vk_queue(dev, &commands, 1, d) : RLX_OK;
 }
 
 /* An open batch with room for one more command. */

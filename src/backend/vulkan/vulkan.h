@@ -183,6 +183,8 @@ rlx_status vk_fill(struct backend *b, struct span dst, uint8_t byte, struct diag
 rlx_status vk_put(struct vk_device *dev, struct span dst, const void *src, struct diag *d);
 rlx_status vk_zero(struct vk_device *dev, struct span dst, struct diag *d); /* whole words */
 rlx_status vk_submit_transfers(struct vk_device *dev, struct diag *d);
+/* The same, but the caller hands them to the queue, first of all; none: VK_NULL_HANDLE. */
+rlx_status vk_end_transfers(struct vk_device *dev, VkCommandBuffer *out, struct diag *d);
 
 /* pipeline.c */
 struct vk_pipeline {
@@ -234,8 +236,10 @@ rlx_status vk_poll(struct backend *b, uint64_t ticket, bool *done, struct diag *
 rlx_status vk_wait(struct backend *b, uint64_t ticket, struct diag *d);
 void vk_unload(struct backend *b, const struct command *list);
 void vk_drop_programs(struct vk_device *dev);
-/* Hand commands to the queue; the ticket is the next. The lock is held. */
-rlx_status vk_queue(struct vk_device *dev, VkCommandBuffer commands, struct diag *d);
+/* Hand commands to the queue, in one call; each has the next ticket. The lock is held. */
+#define VK_AT_ONCE 2
+rlx_status vk_queue(struct vk_device *dev, const VkCommandBuffer *commands, uint32_t count,
+                    struct diag *d);
 /* Is that ticket done? Asks the driver when it is not known to be. */
 bool vk_is_done(struct vk_device *dev, uint64_t ticket);
 /* Until it is; the lock may be held or not. */
