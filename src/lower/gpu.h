@@ -201,7 +201,7 @@ void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
 const char *gpu_dtype(rlx_dtype t);
 static inline uint64_t gpu_ceil(uint64_t a, uint64_t b)
 {
-    return (a + b - 1) / b;
+    return a / b + (a % b != 0);
 }
 static inline uint64_t gpu_count(const struct ir_type *t)
 {

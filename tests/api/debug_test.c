@@ -199,6 +199,7 @@ TEST_DEVICES(trace, has_a_span_per_step_and_stage_and_is_whole_at_any_time)
     const char *path = test_temp(t, "trace.json");
     struct world w;
     float x[6] = {1, 1, 1, 1, 1, 1};
+    char kind[32];
 
     if (!build_labelled(t, &w, path))
         return close_world(&w);
@@ -213,7 +214,8 @@ TEST_DEVICES(trace, has_a_span_per_step_and_stage_and_is_whole_at_any_time)
     expect_eq(t, count_of(text, "\"name\":\"dce\""), 2); /* of a clean-up, and at the end */
     expect_eq(t, count_of(text, "\"name\":\"upload\""), 2);
     expect_eq(t, count_of(text, "\"name\":\"readback\""), 2);
-    expect_eq(t, count_of(text, "\"cat\":\"cpu\""), count_of(text, "\"ph\":\"X\""));
+    snprintf(kind, sizeof kind, "\"cat\":\"%s\"", test_device(t));
+    expect_eq(t, count_of(text, kind), count_of(text, "\"ph\":\"X\""));
     expect_eq(t, strncmp(text, "[\n{", 3), 0);
     expect_eq(t, strcmp(text + strlen(text) - 4, "}\n]\n"), 0);
     close_world(&w);

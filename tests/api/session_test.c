@@ -306,6 +306,8 @@ TEST_DEVICES(session, allocates_nothing_while_running)
     expect_ok(t, rlx_session_set_param(w.session, "w", &weight, &w.err));
     rlx_binding in = {"x", vector(x, 3)}, out = {"y", vector(y, 3)};
     rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    if (strcmp(test_device(t), "cpu") != 0) /* a GPU writes down what its first run does */
+        expect_ok(t, rlx_session_run(w.session, &run, &w.err));
     uint64_t before = a.calls;
     for (int i = 0; i < 20; i++)
         expect_ok(t, rlx_session_run(w.session, &run, &w.err));

@@ -189,16 +189,16 @@ void gpu_f32(struct gpu_call *c, double value)
 
 /* ---- the end of a launch ---- */
 
-static void fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3], struct gpu_call *c)
+bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3])
 {
     uint64_t rows = gpu_ceil(count, limit), planes = gpu_ceil(rows, limit);
 
     if (planes > limit)
-        gpu_refuse(c, RLX_ERROR_LIMIT, "%s needs %llu groups, more than a grid can have",
-                   op_info(c->op)->name, (unsigned long long)count);
+        return false;
     grid[0] = (uint32_t)(count < limit ? count : limit);
     grid[1] = (uint32_t)(rows < limit ? rows : limit);
-    grid[2] = (uint32_t)(planes < limit ? planes : limit);
+    grid[2] = (uint32_t)planes;
+    return true;
 }
 
 uint32_t gpu_add_words(struct gpu_call *c, const uint32_t *word, uint32_t count)
@@ -249,7 +249,9 @@ void gpu_groups(struct gpu_call *c, uint64_t count)
     if (c->status != RLX_OK || count == 0)
         return;
     note_offsets(c, begins_at);
-    fold_grid(count, gpu_device_max_groups(c->device), c->now.grid, c);
+    if (!gpu_fold_grid(count, gpu_device_max_groups(c->device), c->now.grid))
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s needs %llu groups, more than a grid can have",
+                   op_info(c->op)->name, (unsigned long long)count);
     if (c->status != RLX_OK)
         return;
     c->status = gpu_find_kernel(c->device, c->key, c->source, begins_at, c->bound, words,

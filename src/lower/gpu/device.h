@@ -16,6 +16,10 @@ rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source
                            const bool *begins_at, uint32_t buffers, uint32_t words,
                            const struct gpu_kernel **out, struct diag *d);
 
+/* So many groups in up to three dimensions of at most `limit` each, as few as will do, with some to
+ * spare; false: too many. */
+bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3]);
+
 /* A work's launches for the sizes of now. LIMIT if it needs more scratch than was planned. */
 rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step, struct diag *d);
 /* Launches that were made elsewhere. The words' place is returned. */

@@ -248,7 +248,8 @@ rlx_status gpu_bind_launch(const struct gpu_work *w, const struct gpu_launch *l,
 {
     const struct gpu_kernel *k = l->kernel;
 
-    memcpy(word, w->word + l->first_word, k->words * sizeof *word);
+    if (k->words)
+        memcpy(word, w->word + l->first_word, k->words * sizeof *word);
     out->words = k->words;
     for (uint32_t i = 0; i < k->buffers; i++) {
         struct span *s = &out->span[i];

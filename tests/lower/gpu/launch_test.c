@@ -1,0 +1,222 @@
+/* launch_test.c: what comes between a node's launches and a driver: grids, where buffers lie, and
+ * where a barrier must be. No GPU is needed. */
+#include <string.h>
+
+#include "../../test.h"
+#include "lower/gpu/device.h"
+
+/* ---- grids ---- */
+
+/* runtime.md 3.5: one invocation per element, in groups of 64. */
+TEST(gpu_grid, vectors)
+{
+    static const struct {
+        uint64_t count;
+        uint32_t grid[3];
+    } rows[] = {{1, {1, 1, 1}},
+                {65, {2, 1, 1}},
+                {4194240, {65535, 1, 1}},
+                {4194241, {65535, 2, 1}},
+                {10000000, {65535, 3, 1}}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint32_t grid[3] = {0};
+        test_note(t, "%llu invocations", (unsigned long long)rows[i].count);
+        expect(t, gpu_fold_grid(gpu_ceil(rows[i].count, 64), 65535, grid));
+        for (int k = 0; k < 3; k++)
+            expect_eq_u64(t, grid[k], rows[i].grid[k]);
+    }
+}
+
+/* All fit, no dimension is longer than allowed, and what is beyond the limit is refused. */
+TEST(gpu_grid, three_dimensions)
+{
+    for (uint32_t limit = 1; limit < 6; limit++)
+        for (uint64_t n = 1; n <= 6 * 6 * 6; n++) {
+            uint32_t grid[3] = {0};
+            uint64_t most = (uint64_t)limit * limit * limit;
+            test_note(t, "%llu groups, %u at most", (unsigned long long)n, limit);
+            if (!expect_eq(t, gpu_fold_grid(n, limit, grid), n <= most) || n > most)
+                continue;
+            expect(t, (uint64_t)grid[0] * grid[1] * grid[2] >= n);
+            expect(t, grid[0] <= limit && grid[1] <= limit && grid[2] <= limit);
+            expect(t, grid[1] == 1 || grid[0] == limit);
+            expect(t, grid[2] == 1 || grid[1] == limit);
+        }
+    uint32_t grid[3];
+    expect(t, gpu_fold_grid(UINT64_C(65535) * 65535 * 65535, 65535, grid));
+    expect(t, !gpu_fold_grid(UINT64_C(65535) * 65535 * 65535 + 1, 65535, grid));
+    expect(t, !gpu_fold_grid(UINT64_MAX, 65535, grid));
+}
+
+/* ---- where a launch's buffers lie ---- */
+
+static int slots[4]; /* stand for device memory */
+#define SLOT(i) ((struct buffer *)(void *)&slots[i])
+
+/* A buffer that may begin anywhere is bound from the last place where it can be, and the kernel is
+ * told how many elements to skip, behind its own words. */
+TEST(gpu_bind, offsets_become_words)
+{
+    const struct gpu_kernel kernel = {.key = "k",
+                                      .buffers = 3,
+                                      .words = 2,
+                                      .element = {4, 2, 8},
+                                      .begins_at = {true, true, false}};
+    uint32_t own[] = {7, 8, 9}, word[2 + GPU_BUFFERS];
+    const struct gpu_work work = {.word = own, .words = 3};
+    const struct gpu_launch launch = {
+        .kernel = &kernel, .arg = {{0, 12, 40}, {1, 0, 6}, {GPU_FAULT, 0, 64}}, .first_word = 1};
+    struct span operand[] = {{SLOT(0), 256, 128}, {SLOT(1), 518, 6}};
+    const struct command c = {.operand = operand, .operand_count = 2};
+    struct gpu_bound b;
+    struct diag d;
+
+    diag_init(&d, "test");
+    require_ok(
+        t, gpu_bind_launch(&work, &launch, &c, (struct span){SLOT(2), 0, 64}, 256, word, &b, &d));
+    expect_eq_u64(t, b.words, 4);
+    expect(t, word[0] == 8 && word[1] == 9);
+    expect(t, word[2] == 3 && word[3] == 3); /* 12 bytes of 4, 6 bytes of 2 */
+    expect(t, b.span[0].buffer == SLOT(0) && b.span[0].offset == 256 && b.span[0].bytes == 52);
+    expect(t, b.span[1].buffer == SLOT(1) && b.span[1].offset == 512 && b.span[1].bytes == 12);
+    expect(t, b.span[2].buffer == SLOT(2) && b.span[2].offset == 0 && b.span[2].bytes == 64);
+}
+
+/* Bytes that an operand does not have are never bound, nor an offset that a kernel cannot know. */
+TEST(gpu_bind, mistakes_are_found)
+{
+    const struct gpu_kernel plain = {.key = "k", .buffers = 1, .element = {4}},
+                            moved = {.key = "k", .buffers = 1, .element = {4}, .begins_at = {true}};
+    static const struct {
+        bool moved;
+        struct gpu_arg arg;
+        uint64_t offset;
+        rlx_status status;
+    } rows[] = {
+        {false, {0, 0, 64}, 256, RLX_OK},
+        {false, {0, 0, 65}, 256, RLX_ERROR_INTERNAL}, /* past its end */
+        {false, {0, 65, 0}, 256, RLX_ERROR_INTERNAL}, /* begins past its end */
+        {false, {0, 60, 8}, 256, RLX_ERROR_INTERNAL},
+        {false, {0, 8, UINT64_MAX}, 256, RLX_ERROR_INTERNAL},
+        {false, {1, 0, 4}, 256, RLX_ERROR_INTERNAL}, /* there is none */
+        {false, {0, 4, 4}, 256, RLX_ERROR_INTERNAL}, /* the kernel takes no offset */
+        {true, {0, 4, 4}, 256, RLX_OK},
+        {true, {0, 0, 4}, 258, RLX_ERROR_INTERNAL}, /* half an element */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct gpu_work work = {0};
+        const struct gpu_launch l = {.kernel = rows[i].moved ? &moved : &plain,
+                                     .arg = {rows[i].arg}};
+        struct span operand = {SLOT(0), rows[i].offset, 64};
+        const struct command c = {.operand = &operand, .operand_count = 1, .step = 5};
+        uint32_t word[GPU_BUFFERS];
+        struct gpu_bound b;
+        struct diag d;
+        diag_init(&d, "test");
+        test_note(t, "row %zu", i);
+        expect_status(t, gpu_bind_launch(&work, &l, &c, (struct span){0}, 256, word, &b, &d),
+                      rows[i].status);
+        if (rows[i].status)
+            expect_contains(t, d.first.message, "step 5");
+    }
+}
+
+/* ---- barriers ---- */
+
+struct hazard_row {
+    struct gpu_touch touch;
+    bool barrier;
+};
+
+static void check_hazards(struct test *t, const struct hazard_row *row, size_t count)
+{
+    struct gpu_hazards h = {.mem = mem_default()};
+    struct diag d;
+
+    diag_init(&d, "test");
+    for (size_t i = 0; i < count; i++) {
+        bool barrier = !row[i].barrier;
+        test_note(t, "touch %zu", i);
+        expect_ok(t, gpu_touch(&h, &row[i].touch, 1, &barrier, &d));
+        expect_eq(t, barrier, row[i].barrier);
+    }
+    vec_free(h.mem, &h.touched);
+}
+
+TEST(gpu_hazards, only_bytes_that_are_written_wait)
+{
+    static const struct hazard_row rows[] = {
+        {{{SLOT(0), 0, 64}, false}, false}, {{{SLOT(0), 0, 64}, false}, false}, /* read, read */
+        {{{SLOT(1), 0, 64}, true}, false},                                      /* another buffer */
+        {{{SLOT(0), 64, 64}, true}, false},                                     /* right behind */
+        {{{SLOT(0), 0, 0}, true}, false},  /* no bytes at all */
+        {{{SLOT(0), 63, 1}, true}, true},  /* write after read */
+        {{{SLOT(0), 0, 64}, false}, true}, /* read after write */
+        {{{SLOT(1), 0, 64}, true}, false}, /* what was before the barrier is done */
+        {{{SLOT(1), 60, 8}, true}, true},  /* write after write */
+        {{{SLOT(1), 0, 60}, false}, false},
+    };
+
+    check_hazards(t, rows, sizeof rows / sizeof rows[0]);
+}
+
+/* A launch does not wait for itself: an operand that it overwrites is read and written. */
+TEST(gpu_hazards, one_launch_is_in_place)
+{
+    const struct gpu_touch both[] = {{{SLOT(0), 0, 64}, false}, {{SLOT(0), 0, 64}, true}};
+    struct gpu_hazards h = {.mem = mem_default()};
+    struct diag d;
+    bool barrier;
+
+    diag_init(&d, "test");
+    for (int i = 0; i < 3; i++) {
+        expect_ok(t, gpu_touch(&h, both, 2, &barrier, &d));
+        expect_eq(t, barrier, i > 0);
+    }
+    vec_free(h.mem, &h.touched);
+}
+
+/* ---- memory of a lowering ---- */
+
+static void use_room(struct test *t, struct gpu_work *w, size_t bytes)
+{
+    rlx_allocator room = gpu_room_begin(w);
+    char *a = NULL, *b = NULL;
+
+    for (size_t n = 1; n <= bytes; n *= 2) { /* two that grow by turns */
+        a = mem_resize(&room, a, n / 2, n);
+        b = mem_resize(&room, b, n / 2, n);
+        require(t, a && b);
+        memset(a + n / 2, 1, n - n / 2);
+        memset(b + n / 2, 2, n - n / 2);
+    }
+    size_t wrong = 0;
+    for (size_t i = 0; i < bytes; i++)
+        wrong += a[i] != 1 || b[i] != 2;
+    expect_eq_u64(t, wrong, 0);
+    mem_free(&room, a, bytes);
+    mem_free(&room, b, bytes);
+}
+
+TEST(gpu_room, the_second_time_there_is_room)
+{
+    struct test_alloc count = {0};
+    rlx_allocator mem = test_allocator(&count);
+    struct arena arena;
+
+    arena_init(&arena, &mem);
+    struct gpu_work w = {.arena = &arena};
+    use_room(t, &w, 1024);
+    use_room(t, &w, 1024);
+    uint64_t before = count.calls;
+    for (int i = 0; i < 3; i++) {
+        use_room(t, &w, 1024);
+        use_room(t, &w, 64);
+    }
+    expect_eq_u64(t, count.calls, before);
+    use_room(t, &w, 1 << 16);
+    arena_free(&arena);
+    expect_no_leak(t, &count);
+}
