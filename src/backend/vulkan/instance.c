@@ -121,10 +121,15 @@ static void name_features(const struct vk_device *dev, char *out, size_t size)
     const struct {
         bool on;
         const char *word;
-    } words[] = {{f->f16, "f16"},           {f->f64, "f64"},
-                 {f->int64, "int64"},       {f->storage16, "storage16"},
-                 {f->storage8, "storage8"}, {f->dot8, "dot8"},
-                 {f->small_preserve, "denormals"}, {f->coop, "coop"},         {f->coop_group, "coop-group"}};
+    } words[] = {{f->f16, "f16"},
+                 {f->f64, "f64"},
+                 {f->int64, "int64"},
+                 {f->storage16, "storage16"},
+                 {f->storage8, "storage8"},
+                 {f->dot8, "dot8"},
+                 {f->small_preserve, "denormals"},
+                 {f->coop, "coop"},
+                 {f->coop_group, "coop-group"}};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i].on)
