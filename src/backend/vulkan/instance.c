@@ -143,16 +143,13 @@ static void name_features(const struct vk_device *dev, char *out, size_t size)
 void vk_describe_device(const struct vk_device *dev, struct target *out)
 {
     const VkPhysicalDeviceProperties *p = &dev->properties;
-    uint64_t range = p->limits.maxStorageBufferRange;
 
     snprintf(out->description, sizeof out->description, "%.60s (Vulkan %u.%u.%u, %.36s)",
              p->deviceName, VK_API_VERSION_MAJOR(p->apiVersion),
              VK_API_VERSION_MINOR(p->apiVersion), VK_API_VERSION_PATCH(p->apiVersion), dev->driver);
     name_features(dev, out->features, sizeof out->features);
     out->memory = largest_heap(&dev->memory);
-    out->max_buffer = range < dev->max_allocation ? range : dev->max_allocation;
-    if (dev->options.max_binding && dev->options.max_binding < out->max_buffer)
-        out->max_buffer = dev->options.max_binding;
+    out->max_buffer = dev->max_allocation; /* kernels see less of it, in parts if need be */
     out->alignment = ALIGNMENT;
     out->slow_uploads = dev->mode != VK_MODE_MAPPED;
     out->flushes_small = p->deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;

@@ -20,6 +20,10 @@ rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source
  * spare; false: too many. */
 bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3]);
 
+/* The lowering of the call's node, a few rows at a time where its tensors are larger than what a
+ * kernel can see (parts.c). */
+void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower);
+
 /* A work's launches for the sizes of now. LIMIT if it needs more scratch than was planned. */
 rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step, struct diag *d);
 /* Launches that were made elsewhere. The words' place is returned. */

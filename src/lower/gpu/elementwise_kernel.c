@@ -486,9 +486,9 @@ static uint64_t rows_at_once(const struct maker *m)
         if (row && seen / row < most)
             most = seen / row;
     }
-    if (e->rank == 1)
-        most -= most % 1024; /* vectors and bindings stay whole */
-    return most ? most : 1;
+    if (e->rank == 1) /* vectors stay whole, and bindings where they can */
+        most -= most % (most < 1024 ? (uint64_t)m->lanes : 1024);
+    return most ? most : e->rank == 1 ? (uint64_t)m->lanes : 1;
 }
 
 /* What `rows` places of the first axis, from `first` on, need of an argument. */

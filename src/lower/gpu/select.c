@@ -43,7 +43,7 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const str
     type_bytes(out, &c.arg_out.bytes);
     w->launches = 0;
     w->words = 0;
-    gpu_lowering(op_info(n->op)->family, &in_place)(&c);
+    gpu_lower_in_parts(&c, gpu_lowering(op_info(n->op)->family, &in_place));
     *scratch = c.scratch;
     return c.status;
 }

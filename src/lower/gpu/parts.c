@@ -1,0 +1,206 @@
+/* parts.c: tensors that are larger than what a kernel can see.
+ *
+ * Many nodes compute each row of their result, along some outer axis, from the same row of some
+ * operands and from all of the others. Such a node is lowered as several of fewer rows, one after
+ * the other. Elementwise kernels do so themselves. */
+#include "ir/op.h"
+#include "lower/gpu/device.h"
+
+/* Rows of which axis, and of which operands; the others are seen whole. */
+struct split {
+    int32_t axis;
+    uint64_t follows; /* bit i: operand i */
+    int32_t in_axis[64];
+};
+
+static void follow(struct split *s, int32_t i, int32_t axis)
+{
+    s->follows |= UINT64_C(1) << i;
+    s->in_axis[i] = axis;
+}
+
+/* An operand that is broadcast to the result, from its last axis on. */
+static void follow_broadcast(const struct gpu_call *c, struct split *s, int32_t i)
+{
+    int32_t axis = s->axis - (c->out->rank - c->in[i].rank);
+
+    if (axis >= 0 && c->in[i].dim[axis] != 1)
+        follow(s, i, axis);
+}
+
+static bool split_product(const struct gpu_call *c, struct split *s, bool turned)
+{
+    int32_t rows = c->out->rank - 2;
+
+    if (s->axis > rows || c->in[0].rank < 2 || c->in[1].rank < 2 || (turned && s->axis == rows))
+        return false;
+    for (int32_t i = 0; i < c->in_count; i++)
+        if (i != 1 || s->axis < rows)
+            follow_broadcast(c, s, i);
+    return true;
+}
+
+static bool split_reduce(const struct gpu_call *c, struct split *s)
+{
+    for (int32_t i = 0; i < c->attr->reduce.axes.count; i++)
+        if (c->attr->reduce.axes.at[i] <= s->axis)
+            return false;
+    follow(s, 0, s->axis);
+    return true;
+}
+
+static bool split_transpose(const struct gpu_call *c, struct split *s)
+{
+    for (int32_t i = 0; i <= s->axis; i++)
+        if (c->attr->transpose.perm.at[i] != i)
+            return false;
+    follow(s, 0, s->axis);
+    return true;
+}
+
+static bool split_pad(const struct gpu_call *c, struct split *s)
+{
+    for (int32_t i = 0; i <= s->axis; i++)
+        if (c->attr->pad.before.at[i] || c->attr->pad.after.at[i])
+            return false;
+    follow(s, 0, s->axis);
+    return true;
+}
+
+static bool split_concat(const struct gpu_call *c, struct split *s)
+{
+    for (int32_t i = 0; i < c->in_count && i < 64; i++)
+        follow(s, i, s->axis);
+    return s->axis < c->attr->concat.axis && c->in_count <= 64;
+}
+
+/* Operands of the result's own shape, up to the axis that is worked along. */
+static bool split_before(struct split *s, int64_t axis, int32_t operands)
+{
+    for (int32_t i = 0; i < operands; i++)
+        follow(s, i, s->axis);
+    return s->axis < axis;
+}
+
+static bool find_rows(const struct gpu_call *c, struct split *s)
+{
+    const union ir_attr *a = c->attr;
+
+    switch (op_info(c->op)->family) {
+    case FAMILY_softmax: return split_before(s, a->softmax.axis, 1);
+    case FAMILY_cumulative: return split_before(s, a->cumulative.axis, 1);
+    case FAMILY_sort: return split_before(s, a->sort.axis, 1);
+    case FAMILY_argsort: return split_before(s, a->argsort.axis, 1);
+    case FAMILY_topk: return split_before(s, a->topk.axis, 1);
+    case FAMILY_arg_extreme: return split_before(s, a->arg_extreme.axis, 1);
+    case FAMILY_layer_norm: return split_before(s, a->layer_norm.axis, 1);
+    case FAMILY_rms_norm: return split_before(s, a->rms_norm.axis, 1);
+    case FAMILY_fused_residual_norm: return split_before(s, c->out->rank - 1, 2);
+    case FAMILY_fused_swiglu: return split_before(s, c->out->rank - 1, 1);
+    case FAMILY_conv:
+    case FAMILY_pool: return split_before(s, 1, 1);
+    case FAMILY_reduce: return split_reduce(c, s);
+    case FAMILY_transpose: return split_transpose(c, s);
+    case FAMILY_pad: return split_pad(c, s);
+    case FAMILY_concat: return split_concat(c, s);
+    case FAMILY_expand: follow_broadcast(c, s, 0); return true;
+    case FAMILY_matmul: return split_product(c, s, a->matmul.transpose_a);
+    case FAMILY_fused_matmul_bias_act:
+        return split_product(c, s, a->fused_matmul_bias_act.transpose_a);
+    default: return false;
+    }
+}
+
+/* The first axis that has something to cut: what is before it has one element. */
+static bool find_split(const struct gpu_call *c, struct split *s)
+{
+    *s = (struct split){0};
+    while (s->axis < c->out->rank && c->out->dim[s->axis] == 1)
+        s->axis++;
+    return s->axis < c->out->rank && c->out->dim[s->axis] > 0 && find_rows(c, s);
+}
+
+static bool is_too_large(const struct gpu_call *c)
+{
+    bool any = c->arg_out.bytes > c->max_binding;
+
+    for (int32_t i = 0; i < c->in_count; i++)
+        any |= c->arg_in[i].bytes > c->max_binding;
+    return any;
+}
+
+/* Rows of so many bytes begin where a buffer can, each so many. */
+static uint64_t aligned_rows(uint64_t row)
+{
+    uint64_t each = 1;
+
+    while (each * row % GPU_ALIGN)
+        each *= 2;
+    return each;
+}
+
+/* How many rows at a time, so that parts begin where a buffer can, if that is possible; 0: not even
+ * one can be seen. */
+static uint64_t rows_at_once(const struct gpu_call *c, const struct split *s)
+{
+    uint64_t all = (uint64_t)c->out->dim[s->axis], row = c->arg_out.bytes / all;
+    uint64_t each = aligned_rows(row), most = row ? c->max_binding / row : all;
+
+    for (int32_t i = 0; i < c->in_count && i < 64; i++)
+        if (s->follows >> i & 1) {
+            row = c->arg_in[i].bytes / all;
+            most = row && c->max_binding / row < most ? c->max_binding / row : most;
+            each = aligned_rows(row) > each ? aligned_rows(row) : each;
+        }
+    return most < each ? most : most / each * each;
+}
+
+static struct gpu_arg rows_of(struct gpu_arg a, uint64_t all, uint64_t first, uint64_t count)
+{
+    return gpu_part(a, a.bytes / all * first, a.bytes / all * count);
+}
+
+static void lower_rows(const struct gpu_call *whole, const struct split *s, uint64_t first,
+                       uint64_t count, gpu_lower_fn lower, struct gpu_call *c)
+{
+    struct gpu_arg arg[GPU_OPERANDS];
+    struct ir_type in[GPU_OPERANDS], out = *whole->out;
+    uint64_t all = (uint64_t)out.dim[s->axis];
+
+    for (int32_t i = 0; i < whole->in_count; i++) {
+        bool cut = i < 64 && (s->follows >> i & 1);
+        in[i] = whole->in[i];
+        arg[i] = cut ? rows_of(whole->arg_in[i], all, first, count) : whole->arg_in[i];
+        if (cut)
+            in[i].dim[s->in_axis[i]] = (int64_t)count;
+    }
+    out.dim[s->axis] = (int64_t)count;
+    c->in = in;
+    c->out = &out;
+    c->arg_in = arg;
+    c->arg_out = rows_of(whole->arg_out, all, first, count);
+    lower(c);
+}
+
+void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower)
+{
+    const struct gpu_call whole = *c;
+    uint64_t all, most, scratch = 0;
+    struct split s;
+
+    if (!is_too_large(c) || !find_split(c, &s) || (most = rows_at_once(c, &s)) == 0) {
+        lower(c);
+        return;
+    }
+    all = (uint64_t)c->out->dim[s.axis];
+    for (uint64_t first = 0; first < all && c->status == RLX_OK; first += most) {
+        c->scratch = 0; /* each has it after the one before */
+        lower_rows(&whole, &s, first, all - first < most ? all - first : most, lower, c);
+        scratch = c->scratch > scratch ? c->scratch : scratch;
+    }
+    c->in = whole.in;
+    c->out = whole.out;
+    c->arg_in = whole.arg_in;
+    c->arg_out = whole.arg_out;
+    c->scratch = scratch;
+}

@@ -1,0 +1,149 @@
+/* parts_test.c: runtime.md section 10, line 9: operands above what a kernel can see at once. The
+ * limit is lowered: results are those of a device without it, or the op is refused with its name,
+ * the bytes and the limit. Line 10: more groups than fit into a row of a grid. */
+#include "../../api/sized.h"
+
+static const char *const graphs[] = {
+    "graph (input %x: f32[64,40]) { %y = softmax %x axis=1 return %y }",
+    "graph (input %x: f32[50,3,16]) { %y = softmax %x axis=1 return %y }",
+    "graph (input %x: f32[1,64,40]) { %y = softmax %x axis=2 return %y }",
+    "graph (input %x: f32[64,40]) { %y = cumsum %x axis=1 return %y }",
+    "graph (input %x: f32[64,40]) { %y = sort %x axis=1 return %y }",
+    "graph (input %x: f32[64,40]) { %y = argsort %x axis=1 return %y }",
+    "graph (input %x: f32[64,40]) { %y = topk %x k=3 axis=1 return %y }",
+    "graph (input %x: f32[64,40]) { %y = argmax %x axis=1 return %y }",
+    "graph (input %x: f32[64,40]) { %y = reduce_sum %x axes=[1] return %y }",
+    "graph (input %x: f32[64,4,10]) { %y = reduce_mean %x axes=[1] keep_dim=true return %y }",
+    "graph (input %x: f32[64,40]) { %y = reduce_max %x axes=[1] return %y }",
+    "graph (input %x: f32[64,40], param %g: f32[40], param %b: f32[40])"
+    " { %y = layer_norm %x, %g, %b return %y }",
+    "graph (input %x: f32[64,40], param %g: f32[40]) { %y = rms_norm %x, %g return %y }",
+    "graph (input %x: f32[64,40], input %r: f32[64,40], param %g: f32[40], param %b: f32[40])"
+    " { %s = add %x, %r %y = layer_norm %s, %g, %b return %y }",
+    "graph (input %x: f32[64,40]) { %y = fused_swiglu %x return %y }",
+    "graph (input %x: f32[40,4,16]) { %y = transpose %x perm=[0,2,1] return %y }",
+    "graph (input %x: f32[64,1,10]) { %y = expand %x shape=[64,4,10] return %y }",
+    "graph (input %x: f32[40]) { %y = expand %x shape=[64,40] return %y }",
+    "graph (input %x: f32[64,20], input %z: f32[64,20]) { %y = concat %x, %z axis=1 return %y }",
+    "graph (input %x: f32[64,30]) { %y = pad %x before=[0,3] after=[0,7] return %y }",
+    "graph (input %x: f32[80,16], param %w: f32[16,24]) { %y = matmul %x, %w return %y }",
+    "graph (input %x: f32[1,80,16], param %w: f32[16,24]) { %y = matmul %x, %w return %y }",
+    "graph (input %x: f32[16,8,16], input %z: f32[16,16,8]) { %y = matmul %x, %z return %y }",
+    "graph (input %x: f32[16,8,16], input %z: f32[16,8]) { %y = matmul %x, %z return %y }",
+    "graph (input %x: f32[80,16], param %w: f32[16,24], param %b: f32[24])"
+    " { %m = matmul %x, %w %a = add %m, %b %y = gelu %a return %y }",
+    "graph (input %x: f32[20,2,8,8], param %w: f32[3,2,3,3]) { %y = conv %x, %w return %y }",
+    "graph (input %x: f32[20,2,8,8])"
+    " { %y = pool %x kernel_size=[2,2] stride=[2,2] kind=max return %y }",
+    "graph (input %x: f32[64,40]) { %y = gelu %x return %y }",
+    "graph (input %x: f32[64,40], input %v: f32[40]) { %y = mul %x, %v return %y }",
+};
+
+static bool open_limited(struct test *t, struct place *p, const char *flag, const char *value)
+{
+    const rlx_flag flags = {flag, value};
+
+    return place_open(t, p, "vulkan",
+                      &(rlx_context_desc){.flags = &flags, .flag_count = flag != NULL});
+}
+
+static bool run_one(struct test *t, struct place *p, const char *graph, struct sized *r)
+{
+    if (!expect_ok(t, place_build(p, graph, NULL)))
+        return fail(t, "%s", p->err.message);
+    if (!sized_params(t, p))
+        return false;
+    sized_run(p, NULL, 0, r);
+    return expect_ok(t, r->status) || fail(t, "%s", p->err.message);
+}
+
+/* Fewer rows may be summed up by another kernel, in another order. */
+static void expect_same(struct test *t, const struct sized *a, const struct sized *b)
+{
+    for (size_t k = 0; k < a->outputs; k++)
+        if (expect_eq_u64(t, sized_count(&a->shape[k]), sized_count(&b->shape[k])))
+            expect_close(t, a->y[k], b->y[k], sized_count(&b->shape[k]), 1e-5, 1e-6);
+}
+
+/* Every graph on a device with the flag and on one without. */
+static void compare(struct test *t, const char *flag, const char *value)
+{
+    static struct sized a, b;
+    struct place limited = {0}, plain = {0};
+
+    if (open_limited(t, &limited, flag, value) && open_limited(t, &plain, NULL, NULL))
+        for (size_t i = 0; i < COUNT_OF(graphs); i++) {
+            test_note(t, "%s=%s: %s", flag, value, graphs[i]);
+            if (run_one(t, &limited, graphs[i], &a) && run_one(t, &plain, graphs[i], &b))
+                expect_same(t, &a, &b);
+        }
+    place_close(&limited);
+    place_close(&plain);
+}
+
+TEST(gpu_parts, operands_above_the_binding_limit)
+{
+    compare(t, "GPU_MAX_BINDING", "4096");
+}
+
+TEST(gpu_parts, more_groups_than_a_row_of_a_grid_has)
+{
+    compare(t, "GPU_MAX_GROUPS", "3");
+}
+
+/* Sizes that shrink below the limit, and that grow above it again. */
+TEST(gpu_parts, sizes_on_both_sides_of_the_limit)
+{
+    static const char graph[] =
+        "graph (input %x: f32[n,40], param %w: f32[40,24]) { %s = softmax %x axis=1"
+        " %m = matmul %s, %w %r = reduce_sum %m axes=[1] return %m, %r }";
+    static const int64_t sizes[] = {64, 1, 0, 25, 26, 27, 60, 3, 64};
+    static struct sized a, b;
+    struct place limited = {0}, plain = {0};
+    char text[256];
+
+    snprintf(text, sizeof text, "dim n <= 64 %s", graph);
+    if (open_limited(t, &limited, "GPU_MAX_BINDING", "4096") &&
+        open_limited(t, &plain, NULL, NULL) && expect_ok(t, place_build(&limited, text, NULL)) &&
+        expect_ok(t, place_build(&plain, text, NULL)) && sized_params(t, &limited) &&
+        sized_params(t, &plain))
+        for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+            const rlx_dim_size dim = {"n", sizes[i]};
+            test_note(t, "n = %lld", (long long)sizes[i]);
+            sized_run(&limited, &dim, 1, &a);
+            sized_run(&plain, &dim, 1, &b);
+            if (expect_ok(t, a.status) && expect_ok(t, b.status))
+                expect_same(t, &a, &b);
+        }
+    place_close(&limited);
+    place_close(&plain);
+}
+
+/* What cannot go in parts is refused when it is compiled, with numbers, and nothing else suffers.
+ */
+TEST(gpu_parts, what_cannot_be_cut_is_refused)
+{
+    static const struct {
+        const char *graph, *op, *bytes;
+    } rows[] = {
+        {"graph (input %x: f32[2048]) { %y = softmax %x axis=0 return %y }", "softmax", "8192"},
+        {"graph (input %x: f32[64,40]) { %y = reduce_sum %x axes=[0] return %y }", "reduce_sum",
+         "10240"},
+        {"graph (input %x: f32[4,64], input %w: f32[64,32]) { %y = matmul %x, %w return %y }",
+         "matmul", "8192"},
+        {"graph (input %x: f32[64,40]) { %y = sort %x axis=0 return %y }", "sort", "10240"},
+    };
+    struct place p;
+
+    if (!open_limited(t, &p, "GPU_MAX_BINDING", "4096"))
+        return;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_note(t, "%s", rows[i].graph);
+        expect_status(t, place_build(&p, rows[i].graph, NULL), RLX_ERROR_LIMIT);
+        expect_contains(t, p.err.message, rows[i].op);
+        expect_contains(t, p.err.message, rows[i].bytes);
+        expect_contains(t, p.err.message, "4096");
+        expect_working(t, &p);
+    }
+    place_close(&p);
+}
