@@ -19,18 +19,39 @@ static const struct mode modes[] = {
 };
 #define MODE_COUNT (sizeof modes / sizeof modes[0])
 
+static bool expect_device(struct test *t, const char *device, rlx_context *ctx, rlx_device **dev)
+{
+    rlx_error err = {0};
+    rlx_status s = rlx_device_open(ctx, rlx_cstr(device), dev, &err);
+
+    return !test_no_device(t, device, s, err.message);
+}
+
+/* false: nothing is open. */
 static bool open_level(struct test *t, const char *device, rlx_context **ctx, rlx_device **dev)
 {
     *ctx = NULL;
     *dev = NULL;
-    return expect_ok(
-               t, rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 2}, ctx, NULL)) &&
-           expect_ok(t, rlx_device_open(*ctx, rlx_cstr(device), dev, NULL));
+    if (!expect_ok(t,
+                   rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 2}, ctx, NULL)))
+        return false;
+    if (expect_device(t, device, *ctx, dev))
+        return true;
+    rlx_context_destroy(*ctx);
+    return false;
+}
+
+/* How many graphs to draw: on a GPU each has kernels to make. */
+static uint64_t seeds(const struct test *t, uint64_t usual, uint64_t full)
+{
+    if (test_full())
+        return full;
+    return strcmp(test_device(t), "cpu") == 0 ? usual : 1;
 }
 
 static bool open_cpu(struct test *t, rlx_context **ctx, rlx_device **dev)
 {
-    return open_level(t, "cpu", ctx, dev);
+    return open_level(t, test_device(t), ctx, dev);
 }
 
 static void close_cpu(rlx_context *ctx, rlx_device *dev)
@@ -160,9 +181,10 @@ static void compare_regions(struct test *t, const char *device)
     rlx_context *ctx;
     rlx_device *dev;
 
-    require(t, open_level(t, device, &ctx, &dev));
+    if (!open_level(t, device, &ctx, &dev))
+        return;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        for (uint64_t seed = 0; seed < (test_full() ? 300 : 12); seed++) {
+        for (uint64_t seed = 0; seed < seeds(t, 12, 300); seed++) {
             struct outcome with, without;
             source_start(&s, seed * 1000 + i);
             draw_elementwise(&s, types[i].dtype, types[i].type, types[i].tolerance > 0);
@@ -180,10 +202,11 @@ static void compare_regions(struct test *t, const char *device)
     close_cpu(ctx, dev);
 }
 
-TEST(fusion, regions_give_the_same_bits)
+TEST_DEVICES(fusion, regions_give_the_same_bits)
 {
-    compare_regions(t, "cpu");
-    compare_regions(t, "cpu:baseline");
+    compare_regions(t, test_device(t));
+    if (strcmp(test_device(t), "cpu") == 0)
+        compare_regions(t, "cpu:baseline");
 }
 
 /* A large angle has a slower formula, which its neighbours must not get. */
@@ -198,7 +221,8 @@ TEST(fusion, elements_do_not_depend_on_their_neighbours)
     rlx_context *ctx;
     rlx_device *dev;
 
-    require(t, open_cpu(t, &ctx, &dev));
+    if (!open_cpu(t, &ctx, &dev))
+        return;
     if (run_source(t, ctx, dev, text, NULL, 1, &out))
         for (size_t i = 0; i < 600; i++)
             expect_near(t, outcome_at(&out, i / 300, i % 300), 0, 0);
@@ -207,14 +231,15 @@ TEST(fusion, elements_do_not_depend_on_their_neighbours)
 }
 
 /* 40 operands and 400 steps in one region. */
-TEST(fusion, regions_have_no_size_limit)
+TEST_DEVICES(fusion, regions_have_no_size_limit)
 {
     static struct source s;
     struct outcome with, without;
     rlx_context *ctx;
     rlx_device *dev;
 
-    require(t, open_cpu(t, &ctx, &dev));
+    if (!open_cpu(t, &ctx, &dev))
+        return;
     source_start(&s, 1);
     source_leaf(&s, "input %%v0: f32[30,70]");
     for (int i = 0; i < 40; i++)
@@ -303,14 +328,15 @@ static void draw_layer(struct source *s, int n)
     source_node(s, "%%h%d.x = add %%%s, %%%s", n + 1, source_draw(s, 2) ? r : y, d);
 }
 
-TEST(fusion, transformers_agree_in_every_mode)
+TEST_DEVICES(fusion, transformers_agree_in_every_mode)
 {
     static struct source s;
     rlx_context *ctx;
     rlx_device *dev;
 
-    require(t, open_cpu(t, &ctx, &dev));
-    for (uint64_t seed = 0; seed < (test_full() ? 200 : 10); seed++) {
+    if (!open_cpu(t, &ctx, &dev))
+        return;
+    for (uint64_t seed = 0; seed < seeds(t, 10, 200); seed++) {
         source_start(&s, 77 + seed);
         source_leaf(&s, "input %%h0.x: f32[2,9,%d]", WIDE);
         draw_layer(&s, 0);
@@ -337,14 +363,15 @@ static void draw_conv(struct source *s, int n)
     source_node(s, "%%x%d = sub %%t%d, %%y%d", n + 1, n, n);
 }
 
-TEST(fusion, convolutions_agree_in_every_mode)
+TEST_DEVICES(fusion, convolutions_agree_in_every_mode)
 {
     static struct source s;
     rlx_context *ctx;
     rlx_device *dev;
 
-    require(t, open_cpu(t, &ctx, &dev));
-    for (uint64_t seed = 0; seed < (test_full() ? 60 : 6); seed++) {
+    if (!open_cpu(t, &ctx, &dev))
+        return;
+    for (uint64_t seed = 0; seed < seeds(t, 6, 60); seed++) {
         source_start(&s, seed);
         source_leaf(&s, "input %%x0: f32[2,6,11,13]");
         for (int n = 0; n < 4; n++)
@@ -357,7 +384,7 @@ TEST(fusion, convolutions_agree_in_every_mode)
 }
 
 /* Reads before and behind a writer, each in a pattern that would like to move. */
-TEST(fusion, states_are_read_when_they_were)
+TEST_DEVICES(fusion, states_are_read_when_they_were)
 {
     static const char text[] =
         "rlx 1\n"
@@ -376,7 +403,8 @@ TEST(fusion, states_are_read_when_they_were)
     rlx_context *ctx;
     rlx_device *dev;
 
-    require(t, open_cpu(t, &ctx, &dev));
+    if (!open_cpu(t, &ctx, &dev))
+        return;
     for (int times = 1; times <= 3; times++)
         compare_modes(t, ctx, dev, text, times, 1e-4);
     close_cpu(ctx, dev);
@@ -388,7 +416,7 @@ TEST(fusion, states_are_read_when_they_were)
     "rlx 1\ngraph (input %x: f32[2,4], param %w: f32[4,4], param %b: f32[4]) {\n" \
     " %m = matmul %x, %w %a = add %m, %b %y = gelu %a %e = exp %y %n = neg %e"
 
-TEST(fusion, a_session_does_what_its_options_say)
+TEST_DEVICES(fusion, a_session_does_what_its_options_say)
 {
     static const struct {
         rlx_session_desc desc;
@@ -402,7 +430,8 @@ TEST(fusion, a_session_does_what_its_options_say)
     rlx_device *dev;
     rlx_model *m = NULL;
 
-    require(t, open_cpu(t, &ctx, &dev));
+    if (!open_cpu(t, &ctx, &dev))
+        return;
     expect_ok(t, rlx_model_parse(ctx, rlx_cstr(SMALL " return %n }"), &m, NULL));
     for (size_t i = 0; m && i < sizeof row / sizeof row[0]; i++) {
         rlx_session *s = NULL;
@@ -426,7 +455,8 @@ TEST(fusion, a_clean_contract_fails_with_the_list)
     rlx_session *s = NULL;
     rlx_error err = {0};
 
-    require(t, open_cpu(t, &ctx, &dev));
+    if (!open_cpu(t, &ctx, &dev))
+        return;
     expect_ok(t, rlx_model_parse(ctx, rlx_cstr(SMALL " return %n }"), &clean, NULL));
     expect_ok(t, rlx_model_parse(ctx, rlx_cstr(SMALL " return %n, %m }"), &dirty, NULL));
     expect_ok(t, rlx_session_create(clean, dev, &strict, &s, &err));
@@ -499,7 +529,8 @@ TEST(fusion, the_report_names_what_was_missed)
     rlx_context *ctx;
     rlx_device *dev;
 
-    require(t, open_cpu(t, &ctx, &dev));
+    if (!open_cpu(t, &ctx, &dev))
+        return;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         test_note(t, "row %zu", i);
         expect_fused(t, ctx, dev, row[i].graph, row[i].part);

@@ -253,11 +253,11 @@ static const struct refusal refusals[] = {
     {36, "graph (input %x: c64[2]) { %y = sort %x return %y }", RLX_ERROR_DTYPE, "c64"},
 };
 
-TEST(required, compile_errors_are_returned)
+TEST_DEVICES(required, compile_errors_are_returned)
 {
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(refusals); i++) {
         const struct refusal *r = &refusals[i];
@@ -330,13 +330,13 @@ TEST(required, too_large_for_memory_is_an_error)
 }
 
 /* Row 30: constants through the API; the graph keeps what it had. */
-TEST(required, constants_have_exactly_their_bytes)
+TEST_DEVICES(required, constants_have_exactly_their_bytes)
 {
     struct place p;
     rlx_graph *g = NULL;
     float data[3] = {1, 2, 3}, y[2];
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t bytes = 0; bytes <= sizeof data; bytes++) {
         test_note(t, "row 30: %zu bytes", bytes);
@@ -408,12 +408,12 @@ TEST(required, loops_without_bound_have_a_ceiling)
 }
 
 /* Row 36: element types that are none. */
-TEST(required, element_types_are_checked)
+TEST_DEVICES(required, element_types_are_checked)
 {
     struct place p;
     rlx_graph *g = NULL;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     test_note(t, "row 36");
     for (int d = -1; d <= RLX_DTYPE_count; d += RLX_DTYPE_count + 1) {
@@ -429,13 +429,13 @@ TEST(required, element_types_are_checked)
 }
 
 /* Row 5: the list of what was missed; without the contract the same model compiles. */
-TEST(required, the_fusion_contract_fails_with_its_list)
+TEST_DEVICES(required, the_fusion_contract_fails_with_its_list)
 {
     static const char graph[] = "graph (input %x: f32[1,2], input %w: f32[2,2], input %b: f32[2]) {"
                                 " %m = matmul %x, %w %y = add %m, %b return %y, %m }";
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL))
+    if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     test_note(t, "row 5");
     place_build(&p, graph, &(rlx_session_desc){.assert_fusion_clean = true});
@@ -454,7 +454,7 @@ static rlx_status make_session(void *user, uint64_t key, rlx_session **out, rlx_
     return rlx_session_create(p->model, p->dev, NULL, out, err);
 }
 
-TEST(required, caches_and_buckets_are_checked)
+TEST_DEVICES(required, caches_and_buckets_are_checked)
 {
     static const rlx_bucket overlap[] = {{1, 4}, {4, 8}}, empty[] = {{1, 4}, {6, 5}};
     static const rlx_bucket good[] = {{1, 4}, {5, 8}};
@@ -465,7 +465,7 @@ TEST(required, caches_and_buckets_are_checked)
     size_t n = 70;
     struct place p;
 
-    if (!place_open(t, &p, "cpu", NULL) || !expect_working(t, &p))
+    if (!place_open(t, &p, test_device(t), NULL) || !expect_working(t, &p))
         return place_close(&p);
     test_note(t, "row 39");
     rlx_cache_create(p.ctx, 0, 0, &cache, &p.err);
