@@ -114,6 +114,23 @@ TEST_DEVICES(threads, two_devices_in_one_process)
     place_close(&p);
 }
 
+/* Two objects of one device, each in a context of its own. */
+TEST_DEVICES(threads, a_device_opened_twice)
+{
+    static struct worker w[2];
+    struct place p = {0}, q = {0};
+
+    if (place_open(t, &p, test_device(t), NULL) && place_open(t, &q, test_device(t), NULL)) {
+        if (make_worker(t, &w[0], &p, "dim n " MODEL, NULL) &&
+            make_worker(t, &w[1], &q, "dim n " MODEL, NULL))
+            run_both(t, w);
+        place_drop(&w[0].p);
+        place_drop(&w[1].p);
+    }
+    place_close(&p);
+    place_close(&q);
+}
+
 /* Compiling on one thread while another runs, on the same device and model. */
 static void *compile_many(void *user)
 {

@@ -257,6 +257,41 @@ TEST(vulkan_session, a_lost_device_is_reported)
     close_gpu(t, &g);
 }
 
+/* Whatever touches it says so, and what was made on it can be given back. */
+TEST(vulkan_session, every_call_hears_of_a_lost_device)
+{
+    static struct sized r;
+    const rlx_flag flag = {"GPU_LOSE_AFTER", "1"};
+    float v[4] = {1, 2, 3, 4};
+    rlx_tensor four = {RLX_DTYPE_f32, 1, {4}, v, sizeof v};
+    rlx_session *clone = NULL;
+    struct gpu_place g;
+    uint64_t ticket;
+
+    if (!open_gpu(t, &g, &flag, 1))
+        return;
+    if (build(t, &g,
+              "graph (input %x: f32[4], state %s: f32[4], param %w: f32[4])"
+              " { %m = mul %x, %w %y = add %m, %s return %y }") &&
+        sized_params(t, &g.p)) {
+        rlx_session *s = g.p.session;
+        rlx_binding in = {"x", four};
+        const rlx_run_desc run = {&in, 1, NULL, 0, NULL, 0};
+        rlx_error *err = &g.p.err;
+        sized_run(&g.p, NULL, 0, &r);
+        expect_ok(t, r.status);
+        sized_run(&g.p, NULL, 0, &r);
+        expect_status(t, r.status, RLX_ERROR_DEVICE_LOST);
+        expect_status(t, rlx_session_submit(s, &run, &ticket, err), RLX_ERROR_DEVICE_LOST);
+        expect_status(t, rlx_session_set_param(s, "w", &four, err), RLX_ERROR_DEVICE_LOST);
+        expect_status(t, rlx_session_set_state(s, "s", &four, err), RLX_ERROR_DEVICE_LOST);
+        expect_status(t, rlx_session_get_state(s, "s", &four, err), RLX_ERROR_DEVICE_LOST);
+        expect_status(t, rlx_session_clone(s, 0, &clone, err), RLX_ERROR_DEVICE_LOST);
+        rlx_session_destroy(clone);
+    }
+    close_gpu(t, &g);
+}
+
 TEST(vulkan_session, no_memory_is_reported)
 {
     static struct sized r;
