@@ -1,4 +1,4 @@
-/* worked_test.c: the worked examples of the op manual (ops-core 23), on the CPU. */
+/* worked_test.c: the worked examples of the op manual (ops-core 23). */
 #include "device_run.h"
 
 struct example {
@@ -10,7 +10,7 @@ static void run_all(struct test *t, const struct example *e, size_t count)
 {
     struct device_run r;
 
-    if (!device_open(t, &r, "cpu"))
+    if (!device_open(t, &r, test_device(t)))
         return;
     for (size_t i = 0; i < count; i++)
         device_gives(t, &r, e[i].body, e[i].want, e[i].tol);
@@ -18,7 +18,7 @@ static void run_all(struct test *t, const struct example *e, size_t count)
 }
 #define RUN(list) run_all(t, list, sizeof list / sizeof list[0])
 
-TEST(worked, casts_and_rounding)
+TEST_DEVICES(worked, casts_and_rounding)
 {
     static const struct example list[] = {
         {"%x = const f32[4] {127.9 300 -1.9 nan} %y = cast %x to=i8 return %y", "127 127 -1 0", 0},
@@ -29,7 +29,7 @@ TEST(worked, casts_and_rounding)
     RUN(list);
 }
 
-TEST(worked, activations)
+TEST_DEVICES(worked, activations)
 {
 #define XS "%x = const f32[5] {-3 -1 0.5 1 3} "
     static const struct example list[] = {
@@ -48,7 +48,7 @@ TEST(worked, activations)
     RUN(list);
 }
 
-TEST(worked, movement)
+TEST_DEVICES(worked, movement)
 {
     static const struct example list[] = {
         {"%x = const f32[10] {0 1 2 3 4 5 6 7 8 9} %y = narrow %x axis=0 start=3 len=4 return %y",
@@ -62,7 +62,7 @@ TEST(worked, movement)
     RUN(list);
 }
 
-TEST(worked, indexing)
+TEST_DEVICES(worked, indexing)
 {
 #define INDICES "%i = const i32[3] {2 0 7} "
     static const struct example list[] = {
@@ -79,7 +79,7 @@ TEST(worked, indexing)
     RUN(list);
 }
 
-TEST(worked, reductions)
+TEST_DEVICES(worked, reductions)
 {
     static const struct example list[] = {
         {"%x = const f32[2,2] {1 2 3 4} %y = reduce_prod %x axes=[0,1] return %y", "24", 0},
@@ -97,7 +97,7 @@ TEST(worked, reductions)
     RUN(list);
 }
 
-TEST(worked, sampling)
+TEST_DEVICES(worked, sampling)
 {
     static const struct example list[] = {
         {"%x = const f32[2,4] {0 0 0 0 0 0 0 0} %y = sample %x top_k=4 seed=42 return %y", "3 2",
@@ -111,7 +111,7 @@ TEST(worked, sampling)
     RUN(list);
 }
 
-TEST(worked, norms)
+TEST_DEVICES(worked, norms)
 {
 #define X "%x = const f32[4] {1 2 3 4} %g = const f32[4] {1 1 1 1} "
 #define DY "%d = const f32[4] {1 0 0 0} "
@@ -129,7 +129,7 @@ TEST(worked, norms)
     RUN(list);
 }
 
-TEST(worked, windows)
+TEST_DEVICES(worked, windows)
 {
     static const struct example list[] = {
         {"%x = const f32[1,1,5] {1 2 3 4 5} %w = const f32[1,1,3] {1 0 -1} "
@@ -155,7 +155,7 @@ TEST(worked, windows)
     RUN(list);
 }
 
-TEST(worked, attention)
+TEST_DEVICES(worked, attention)
 {
 #define QKV                                                           \
     "%q = const f32[1,1,2,1] {1 2} %k = const f32[1,1,3,1] {0 1 -1} " \
@@ -178,7 +178,7 @@ TEST(worked, attention)
     RUN(list);
 }
 
-TEST(worked, rope)
+TEST_DEVICES(worked, rope)
 {
 #define TABLES                                                                   \
     "%x = const f32[1,4] {1 2 3 4} %c = const f32[1,2] {0.54030231 0.99995000} " \
@@ -193,7 +193,7 @@ TEST(worked, rope)
     RUN(list);
 }
 
-TEST(worked, loss)
+TEST_DEVICES(worked, loss)
 {
     static const struct example list[] = {
         {"%x = const f32[1,3] {1 2 3} %l = const i32[1] {2} "
@@ -209,7 +209,7 @@ TEST(worked, loss)
     RUN(list);
 }
 
-TEST(worked, region)
+TEST_DEVICES(worked, region)
 {
     static const struct example list[] = {
         {"%x = const f32[2,3] {-1 0 1 2 -3 4} %b = const f32[3] {1 1 1} %s = const f32[] {2} "
@@ -219,7 +219,7 @@ TEST(worked, region)
     RUN(list);
 }
 
-TEST(worked, scan)
+TEST_DEVICES(worked, scan)
 {
 #define BODY                                                                   \
     "graph @body (input %c: f32[], input %x: f32[]) { %two = const f32[] {2} " \
@@ -254,7 +254,7 @@ TEST(worked, scan)
 
 /* ---- ops-special 11.3 ----------------------------------------------------------------------- */
 
-TEST(worked, gate)
+TEST_DEVICES(worked, gate)
 {
     static const struct example list[] = {
         {"%s = const f32[4] {.9 .1 .6 .5} %r = const f32[4] {.8 .1 .55 .5} "
@@ -274,7 +274,7 @@ TEST(worked, gate)
     RUN(list);
 }
 
-TEST(worked, neighbours)
+TEST_DEVICES(worked, neighbours)
 {
 #define D "%d = const f32[4,4] {0 1 1 3 1 0 2 2 1 2 0 nan 3 2 inf 0} "
     static const struct example list[] = {
