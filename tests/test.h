@@ -50,12 +50,13 @@ void test_register(struct test_case *c);
 /* A test that is run once for each kind of device: as "suite.name" on the CPU, and on the others as
  * "suite.name@device". It opens test_device(t), and leaves when test_no_device says so. */
 #define TEST_DEVICES(suite, name) TEST_DEVICES_DEFINE(suite, name, false)
+/* The same where it is slow on all but the CPU. */
 #define TEST_DEVICES_SLOW(suite, name) TEST_DEVICES_DEFINE(suite, name, true)
 
 #define TEST_DEVICES_DEFINE(suite_, name_, slow_)                                            \
     static void test_run_##suite_##_##name_(struct test *t);                                 \
     static struct test_case test_cases_##suite_##_##name_[] = {                              \
-        {#suite_, #name_, __FILE__, __LINE__, slow_, test_run_##suite_##_##name_, "cpu", 0}, \
+        {#suite_, #name_, __FILE__, __LINE__, false, test_run_##suite_##_##name_, "cpu", 0}, \
         {#suite_, #name_ "@vulkan", __FILE__, __LINE__, slow_, test_run_##suite_##_##name_,  \
          "vulkan", 0}};                                                                      \
     __attribute__((constructor)) static void test_register_##suite_##_##name_(void)          \

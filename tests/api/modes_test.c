@@ -140,7 +140,7 @@ TEST(modes, any_number_of_threads_gives_the_same_bits)
     }
 }
 
-TEST_DEVICES(modes, reuse_and_in_place_do_not_show)
+TEST_DEVICES_SLOW(modes, reuse_and_in_place_do_not_show)
 {
     static const rlx_session_desc modes[] = {
         {.no_reuse = true, .check_plan = true},
