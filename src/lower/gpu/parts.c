@@ -97,7 +97,10 @@ static bool find_rows(const struct gpu_call *c, struct split *s)
     case FAMILY_rms_norm: return split_before(s, a->rms_norm.axis, 1);
     case FAMILY_fused_residual_norm: return split_before(s, c->out->rank - 1, 2);
     case FAMILY_fused_swiglu: return split_before(s, c->out->rank - 1, 1);
+    case FAMILY_group_norm:
+    case FAMILY_layer_norm_2d:
     case FAMILY_conv:
+    case FAMILY_conv_transpose:
     case FAMILY_pool: return split_before(s, 1, 1);
     case FAMILY_reduce: return split_reduce(c, s);
     case FAMILY_transpose: return split_transpose(c, s);

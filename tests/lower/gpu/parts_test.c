@@ -33,6 +33,12 @@ static const char *const graphs[] = {
     "graph (input %x: f32[80,16], param %w: f32[16,24], param %b: f32[24])"
     " { %m = matmul %x, %w %a = add %m, %b %y = gelu %a return %y }",
     "graph (input %x: f32[20,2,8,8], param %w: f32[3,2,3,3]) { %y = conv %x, %w return %y }",
+    "graph (input %x: f32[20,2,8,8], param %w: f32[2,2,3,3]) { %y = conv_transpose %x, %w return "
+    "%y }",
+    "graph (input %x: f32[20,2,8,8], param %g: f32[2], param %b: f32[2])"
+    " { %y = group_norm %x, %g, %b num_groups=2 return %y }",
+    "graph (input %x: f32[20,2,8,8], param %g: f32[2], param %b: f32[2])"
+    " { %y = layer_norm_2d %x, %g, %b return %y }",
     "graph (input %x: f32[20,2,8,8])"
     " { %y = pool %x kernel_size=[2,2] stride=[2,2] kind=max return %y }",
     "graph (input %x: f32[64,40]) { %y = gelu %x return %y }",
