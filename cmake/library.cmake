@@ -15,6 +15,17 @@ if(NOT RLX_HAVE_VULKAN)
     list(FILTER library_sources EXCLUDE REGEX "/src/backend/vulkan/[^/]*\\.c$")
 endif()
 
+# The same for WebGPU. The set-up's copy of the PyPI package wgpu has the header and a library, which
+# is the last one that is looked for.
+file(GLOB webgpu_package ${PROJECT_SOURCE_DIR}/build/webgpu-venv/lib/python3*/site-packages/wgpu/resources)
+find_path(RLX_WEBGPU_HEADERS webgpu.h HINTS ${webgpu_package} PATH_SUFFIXES webgpu)
+if(RLX_WEBGPU_HEADERS)
+    file(GLOB webgpu_library ${webgpu_package}/libwgpu_native*)
+else()
+    message(STATUS "rlx: no webgpu.h (tools/setup test, or RLX_WEBGPU_HEADERS): no WebGPU devices")
+    list(FILTER library_sources EXCLUDE REGEX "/src/backend/webgpu/[^/]*\\.c$")
+endif()
+
 function(rlx_library_target target)
     target_link_libraries(${target} PRIVATE rlx_flags)
     target_include_directories(${target} PRIVATE
@@ -33,6 +44,13 @@ add_library(rlx_core OBJECT ${library_sources} ${embedded})
 rlx_library_target(rlx_core)
 if(RLX_HAVE_VULKAN)
     target_compile_definitions(rlx_core PRIVATE RLX_HAVE_VULKAN)
+endif()
+if(RLX_WEBGPU_HEADERS)
+    target_compile_definitions(rlx_core PRIVATE RLX_HAVE_WEBGPU)
+    target_include_directories(rlx_core SYSTEM PRIVATE ${RLX_WEBGPU_HEADERS})
+    if(webgpu_library)
+        target_compile_definitions(rlx_core PRIVATE RLX_WEBGPU_DEFAULT_LIB="${webgpu_library}")
+    endif()
 endif()
 set(rlx_objects $<TARGET_OBJECTS:rlx_core>)
 

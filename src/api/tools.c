@@ -378,13 +378,14 @@ bool rlx_op_list(size_t i, rlx_op_row *out)
         "io",     "elementwise", "movement",      "index",  "reduction",
         "random", "contraction", "normalisation", "window", "sequence",
         "fused",  "control",     "gradient"};
-    struct target cpu, vulkan;
+    struct target cpu, vulkan, webgpu;
 
     if (!out || i + 1 >= RLX_OP_count)
         return false;
     const struct op_info *o = op_info((rlx_op)(i + 1));
     backend_find(STR("cpu"))->describe(NULL, &cpu);
     backend_find(STR("vulkan"))->describe(NULL, &vulkan);
+    backend_find(STR("webgpu"))->describe(NULL, &webgpu);
     *out = (rlx_op_row){
         .name = o->name,
         .family = family_name(o->family),
@@ -396,6 +397,7 @@ bool rlx_op_list(size_t i, rlx_op_row *out)
         .grad = grad_has_rule((rlx_op)(i + 1)),
         .cpu = pass_covers(&cpu, o->family),
         .vulkan = pass_covers(&vulkan, o->family),
+        .webgpu = pass_covers(&webgpu, o->family),
     };
     list_attributes(o->family, out->attributes, sizeof out->attributes);
     return true;

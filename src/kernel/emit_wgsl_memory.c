@@ -88,7 +88,7 @@ static rlx_status add_buffer(struct wgsl *w, uint32_t i)
     if (binding != i)
         return RLX_OK;
     text_addf(w->out, "@group(0) @binding(%u) var<storage, %s> b%u: array<", i,
-              is_written(w, i) ? "read_write" : "read", i);
+              is_written(w, i) || w->how->read_write ? "read_write" : "read", i);
     element_type(w, i);
     text_addf(w->out, ">; // %.*s\n", STR_ARG(b->name));
     return RLX_OK;

@@ -1,0 +1,204 @@
+/* record.c: a program's launches with their bind groups and words, made once and encoded for each
+ * run, as WebGPU takes a command buffer only once.
+ *
+ *     [zero the fault]  { pipeline, bind group, dispatch }... */
+#include <string.h>
+
+#include "backend/webgpu/webgpu.h"
+
+#define FAULT_BYTES 64
+#define MOST_WORDS 256 /* of one launch */
+#define PART_ALIGN 256 /* of words in their buffer */
+
+static uint64_t word_room(const struct gpu_launch *l)
+{
+    uint64_t bytes = (l->kernel->words + GPU_BUFFERS + 3) / 4 * 16;
+
+    return (bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+}
+
+struct needs {
+    uint64_t launches, words; /* bytes, each launch's aligned */
+    bool faults;
+};
+
+static void count_needs(const struct command *list, size_t count, struct needs *n)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_work *w = list[i].work;
+        for (uint32_t k = 0; !list[i].idle && k < w->launches; k++) {
+            n->launches++;
+            n->words += word_room(&w->launch[k]);
+            for (uint32_t a = 0; a < w->launch[k].kernel->buffers; a++)
+                n->faults |= w->launch[k].arg[a].operand == GPU_FAULT;
+        }
+    }
+}
+
+static void forget(struct wg_device *dev, struct wg_recording *r)
+{
+    for (size_t i = 0; i < r->launch.len; i++)
+        if (r->launch.at[i].group)
+            dev->wg.BindGroupRelease(r->launch.at[i].group);
+    r->launch.len = 0;
+    r->valid = false;
+}
+
+void wg_drop_recording(struct wg_device *dev, struct wg_recording *r)
+{
+    forget(dev, r);
+    vec_free(dev->base.mem, &r->launch);
+    wg_drop_buffer(dev, &r->words);
+    wg_drop_buffer(dev, &r->fault);
+    *r = (struct wg_recording){0};
+}
+
+static rlx_status make_buffer(struct wg_device *dev, WGPUBufferUsage use, uint64_t bytes,
+                              struct buffer *buf, struct diag *d)
+{
+    if (buf->bytes >= bytes)
+        return RLX_OK;
+    wg_drop_buffer(dev, buf);
+    return wg_make_buffer(dev, use, bytes, buf, d);
+}
+
+static rlx_status make_room(struct wg_device *dev, struct wg_recording *r, const struct needs *n,
+                            struct diag *d)
+{
+    if (!vec_room_for(dev->base.mem, &r->launch, n->launches))
+        return diag_no_memory(d, n->launches * sizeof(struct wg_launch));
+    TRY(make_buffer(dev, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst, n->words, &r->words,
+                    d));
+    r->faults = n->faults;
+    return n->faults ? make_buffer(dev, WG_FOR_WORK, FAULT_BYTES, &r->fault, d) : RLX_OK;
+}
+
+/* ---- one launch ---- */
+
+struct recorder {
+    struct wg_device *dev;
+    struct wg_recording *r;
+    uint8_t *words; /* of all launches, as they will lie in their buffer */
+    uint64_t words_at;
+    struct diag *diag;
+};
+
+static WGPUBindGroup make_group(struct recorder *c, const struct wg_pipeline *p,
+                                const struct gpu_bound *bound)
+{
+    WGPUBindGroupEntry entry[GPU_BUFFERS + 1];
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < p->buffers; i++) {
+        struct span s = bound->span[i];
+        if (!p->bound[i])
+            continue;
+        if (s.bytes == 0) /* nobody looks, but something must be there */
+            s = (struct span){&c->dev->nothing, i * GPU_ALIGN, GPU_ALIGN};
+        uint64_t bytes = (s.bytes + 15) / 16 * 16, most = s.buffer->bytes - s.offset;
+        entry[count++] = (WGPUBindGroupEntry){.binding = i,
+                                              .buffer = s.buffer->handle,
+                                              .offset = s.offset,
+                                              .size = bytes < most ? bytes : most};
+    }
+    if (p->words)
+        entry[count++] = (WGPUBindGroupEntry){.binding = p->buffers,
+                                              .buffer = c->r->words.handle,
+                                              .offset = c->words_at,
+                                              .size = (p->words + 3) / 4 * 16};
+    return c->dev->wg.DeviceCreateBindGroup(
+        c->dev->device,
+        &(WGPUBindGroupDescriptor){.layout = p->layout, .entryCount = count, .entries = entry});
+}
+
+static rlx_status record_launch(struct recorder *c, const struct command *cmd,
+                                const struct gpu_launch *l)
+{
+    const struct wg_pipeline *p = l->kernel->pipeline;
+    struct span fault = {&c->r->fault, 0, FAULT_BYTES};
+    uint32_t word[MOST_WORDS + GPU_BUFFERS] = {0};
+    struct wg_launch *out = &c->r->launch.at[c->r->launch.len];
+    struct gpu_bound bound;
+
+    if (l->kernel->words > MOST_WORDS)
+        return diag_fail(c->diag, RLX_ERROR_INTERNAL, "kernel %s has %u words", l->kernel->key,
+                         l->kernel->words);
+    TRY(gpu_bind_launch(cmd->work, l, cmd, fault, GPU_ALIGN, word, &bound, c->diag));
+    memcpy(c->words + c->words_at, word, bound.words * sizeof *word);
+    *out = (struct wg_launch){.pipeline = p->handle, .group = make_group(c, p, &bound)};
+    memcpy(out->grid, l->grid, sizeof out->grid);
+    c->r->launch.len++;
+    c->words_at += word_room(l);
+    return RLX_OK;
+}
+
+static rlx_status record_all(struct recorder *c, const struct command *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_work *w = list[i].work;
+        for (uint32_t k = 0; !list[i].idle && k < w->launches; k++)
+            TRY(record_launch(c, &list[i], &w->launch[k]));
+    }
+    if (c->words_at)
+        c->dev->wg.QueueWriteBuffer(c->dev->queue, c->r->words.handle, 0, c->words,
+                                    (size_t)c->words_at);
+    return wg_check(c->dev, c->diag);
+}
+
+rlx_status wg_record(struct wg_device *dev, struct wg_recording *r, const struct command *list,
+                     size_t count, struct diag *d)
+{
+    struct recorder c = {.dev = dev, .r = r, .diag = d};
+    struct needs needs = {0};
+
+    forget(dev, r);
+    count_needs(list, count, &needs);
+    TRY(make_room(dev, r, &needs, d));
+    c.words = needs.words ? mem_alloc(dev->base.mem, (size_t)needs.words) : NULL;
+    if (needs.words && !c.words)
+        return diag_no_memory(d, (size_t)needs.words);
+    rlx_status s = record_all(&c, list, count);
+    if (c.words)
+        mem_free(dev->base.mem, c.words, (size_t)needs.words);
+    r->valid = s == RLX_OK;
+    return s;
+}
+
+/* ---- a run ---- */
+
+rlx_status wg_encode(struct wg_device *dev, const struct wg_recording *r, struct diag *d)
+{
+    struct wg_functions *wg = &dev->wg;
+    WGPUCommandEncoder e = wg->DeviceCreateCommandEncoder(dev->device, NULL);
+
+    if (r->faults)
+        wg->CommandEncoderClearBuffer(e, r->fault.handle, 0, FAULT_BYTES);
+    WGPUComputePassEncoder pass = wg->CommandEncoderBeginComputePass(e, NULL);
+    for (size_t i = 0; i < r->launch.len; i++) {
+        const struct wg_launch *l = &r->launch.at[i];
+        wg->ComputePassEncoderSetPipeline(pass, l->pipeline);
+        wg->ComputePassEncoderSetBindGroup(pass, 0, l->group, 0, NULL);
+        wg->ComputePassEncoderDispatchWorkgroups(pass, l->grid[0], l->grid[1], l->grid[2]);
+    }
+    wg->ComputePassEncoderEnd(pass);
+    wg->ComputePassEncoderRelease(pass);
+    return wg_queue(dev, e, d);
+}
+
+/* Word 0: 0, or 1 + the step; then where in the index operand, and what was there, 64 bits each. */
+rlx_status wg_read_report(struct wg_device *dev, struct wg_recording *r, struct diag *d)
+{
+    struct run_report *report = r->report;
+    uint32_t word[5];
+
+    r->report = NULL;
+    if (!r->faults || !report)
+        return RLX_OK;
+    TRY(wg_get(dev, (struct span){&r->fault, 0, sizeof word}, word, d));
+    if (word[0]) {
+        report->step = (int32_t)(word[0] - 1);
+        report->position = (int64_t)((uint64_t)word[2] << 32 | word[1]);
+        report->value = (int64_t)((uint64_t)word[4] << 32 | word[3]);
+    }
+    return RLX_OK;
+}

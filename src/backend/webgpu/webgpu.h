@@ -1,0 +1,163 @@
+/* webgpu.h: the backend's own structs. Everything belongs to a device; nothing to the process.
+ *
+ *     library, adapters     loader.c
+ *     device, limits        device.c
+ *     buffers, transfers    memory.c
+ *     kernels               pipeline.c
+ *     programs              record.c, submit.c: launches with their bind groups, tickets
+ *
+ * WebGPU does its work in the order it is given, and keeps what that needs alive; so there are no
+ * barriers here, and nothing is waited for before it is released. */
+#ifndef BACKEND_WEBGPU_WEBGPU_H
+#define BACKEND_WEBGPU_WEBGPU_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#define WGPU_SKIP_DECLARATIONS
+#include <webgpu.h>
+
+#include "lower/gpu.h"
+
+/* The functions that are called; the library is found at run time. */
+struct wg_functions {
+#define WG_FUNCTION(name) WGPUProc##name name;
+#include "backend/webgpu/functions.def"
+    /* Of wgpu-native; NULL in other libraries. */
+    WGPUBool (*DevicePoll)(WGPUDevice device, WGPUBool wait, const uint64_t *submission);
+    size_t (*InstanceEnumerateAdapters)(WGPUInstance instance, const void *options,
+                                        WGPUAdapter *adapters);
+};
+
+struct buffer {
+    WGPUBuffer handle;
+    uint64_t bytes; /* a multiple of 256 */
+};
+
+/* What the flags of the context ask of a device. */
+struct wg_options {
+    bool no_cache;
+    uint64_t max_binding, max_groups, max_memory, lose_after; /* 0: as it is */
+};
+
+struct wg_program; /* submit.c */
+
+struct wg_device {
+    struct backend base;
+    struct wg_options options;
+    struct wg_functions wg;
+    WGPUInstance instance;
+    WGPUAdapter adapter;
+    WGPUDevice device;
+    WGPUQueue queue;
+    struct kc_features features;
+    uint64_t max_binding, max_buffer;
+    uint32_t max_groups;
+    char name[120]; /* of the adapter, and who drives it */
+    bool is_cpu;
+    atomic_uint_least64_t held; /* bytes of its memory */
+    struct gpu_device *gpu;
+    struct buffer nothing; /* bound where a kernel is given no bytes */
+
+    atomic_bool lost;
+    pthread_mutex_t errors; /* of the two that follow; callbacks come from any thread */
+    WGPUErrorType error;    /* the first that nobody was told of yet; 0: none */
+    char message[400];
+
+    pthread_mutex_t lock;       /* of all that follows */
+    uint64_t tickets;           /* given out */
+    atomic_uint_least64_t done; /* known to be */
+    uint64_t submits;           /* of programs */
+    WGPUBuffer staging;         /* what the host reads comes through it */
+    uint64_t staging_bytes;
+    struct wg_program *programs;
+    _Atomic uint64_t released; /* buffers that are gone: a recording may name one */
+};
+
+static inline struct wg_device *wg_device_of(struct backend *b)
+{
+    return (struct wg_device *)b;
+}
+
+static inline WGPUStringView wg_text(const char *text, size_t len)
+{
+    return (WGPUStringView){text, len};
+}
+
+/* What a callback said, as far as it fits. */
+void wg_copy_text(char *out, size_t size, WGPUStringView text);
+/* DEVICE_LOST, if it is; else what the library complained of since it was last asked. */
+rlx_status wg_check(struct wg_device *dev, struct diag *d);
+void wg_note_error(struct wg_device *dev, WGPUErrorType type, WGPUStringView text);
+
+/* loader.c. flags may be NULL. */
+rlx_status wg_load(struct wg_functions *wg, const struct flags *flags, struct diag *d);
+#define WG_MOST_ADAPTERS 16
+/* The adapters that can be used, the fastest kind first; the caller releases them. */
+uint32_t wg_adapters(struct wg_device *dev, WGPUAdapter out[WG_MOST_ADAPTERS]);
+/* dev->adapter is set: what it is and can do. */
+void wg_look_at(struct wg_device *dev);
+
+/* device.c */
+void wg_list(const struct device_desc *desc, device_row_fn each, void *user);
+/* Let callbacks come; wait: until something is done. */
+void wg_turn(struct wg_device *dev, bool wait);
+
+/* memory.c */
+rlx_status wg_make_buffer(struct wg_device *dev, WGPUBufferUsage use, uint64_t bytes,
+                          struct buffer *out, struct diag *d);
+void wg_drop_buffer(struct wg_device *dev, struct buffer *buf); /* {0} is fine */
+#define WG_FOR_WORK (WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst)
+rlx_status wg_alloc(struct backend *b, uint64_t bytes, struct buffer **out, struct diag *d);
+void wg_release(struct backend *b, struct buffer *buf);
+rlx_status wg_write(struct backend *b, struct span dst, const void *src, struct diag *d);
+rlx_status wg_read(struct backend *b, struct span src, void *dst, struct diag *d);
+rlx_status wg_copy(struct backend *b, struct span dst, struct span src, struct diag *d);
+rlx_status wg_fill(struct backend *b, struct span dst, uint8_t byte, struct diag *d);
+/* With the lock held. */
+rlx_status wg_get(struct wg_device *dev, struct span src, void *dst, struct diag *d);
+void wg_close_memory(struct wg_device *dev);
+
+/* pipeline.c */
+struct wg_pipeline {
+    WGPUComputePipeline handle;
+    WGPUBindGroupLayout layout;
+    uint32_t buffers, words; /* words: with those of offsets */
+    bool bound[GPU_BUFFERS]; /* else it is in the binding of another */
+};
+extern const struct gpu_driver wg_driver;
+
+/* record.c: a program's launches, with all that they need but an encoder. */
+struct wg_launch {
+    WGPUComputePipeline pipeline;
+    WGPUBindGroup group;
+    uint32_t grid[3];
+};
+struct wg_recording {
+    bool valid, faults; /* faults: kernels tell of indices */
+    uint64_t key;
+    VEC(struct wg_launch) launch;
+    struct buffer words, fault;
+    uint64_t ticket;           /* of its last submission */
+    struct run_report *report; /* to be filled when that is done; NULL: nobody waits for one */
+};
+/* With the lock held. */
+rlx_status wg_record(struct wg_device *dev, struct wg_recording *r, const struct command *list,
+                     size_t count, struct diag *d);
+rlx_status wg_encode(struct wg_device *dev, const struct wg_recording *r, struct diag *d);
+void wg_drop_recording(struct wg_device *dev, struct wg_recording *r);
+rlx_status wg_read_report(struct wg_device *dev, struct wg_recording *r, struct diag *d);
+
+/* submit.c */
+rlx_status wg_submit(struct backend *b, const struct command *list, size_t count,
+                     const struct run_hooks *hooks, struct run_report *report, uint64_t *ticket,
+                     struct diag *d);
+rlx_status wg_poll(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
+rlx_status wg_wait(struct backend *b, uint64_t ticket, struct diag *d);
+void wg_unload(struct backend *b, const struct command *list);
+void wg_drop_programs(struct wg_device *dev);
+/* Hand the encoder's commands to the queue; the ticket is the next. The lock is held. */
+rlx_status wg_queue(struct wg_device *dev, WGPUCommandEncoder encoder, struct diag *d);
+/* Until it is done; the lock may be held or not. */
+rlx_status wg_await(struct wg_device *dev, uint64_t ticket, struct diag *d);
+
+#endif
