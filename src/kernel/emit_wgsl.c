@@ -1,7 +1,8 @@
 /* emit_wgsl.c: kir as WGSL: the module's frame, control flow, and values. A line per instruction.
  *
  * A constant that is not finite may not stand in WGSL: such numbers are made from bits that the
- * compiler cannot see through. */
+ * compiler cannot see through. Nor can it be told to round where the source does: it may take
+ * (a + b) - b for a, on which our functions rely, so such sums are hidden from it. */
 #include <math.h>
 #include <string.h>
 
@@ -205,6 +206,40 @@ static void dot(struct wgsl *w, const struct kir_instr *n)
     wgsl_value(w, n->c);
 }
 
+static bool is_sum(const struct wgsl *w, kir_value v)
+{
+    enum kir_op op = (enum kir_op)w->k->instr[v].op;
+
+    return op == KIR_ADD || op == KIR_SUB;
+}
+
+/* Would it matter if the compiler saw where this operand comes from? */
+static bool is_hidden(const struct wgsl *w, const struct kir_instr *n, kir_value v)
+{
+    enum kir_op from = (enum kir_op)w->k->instr[v].op;
+
+    if (n->type.scalar != KIR_F32)
+        return false;
+    if (n->op == KIR_ADD)
+        return from == KIR_SUB;
+    return n->op == KIR_SUB &&
+           (is_sum(w, v) || from == KIR_MUL || from == KIR_FMA || from == KIR_LOAD);
+}
+
+static void operand(struct wgsl *w, const struct kir_instr *n, kir_value v)
+{
+    unsigned lanes = n->type.lanes;
+
+    if (!is_hidden(w, n, v)) {
+        wgsl_value(w, v);
+    } else if (lanes > 1) {
+        text_addf(w->out, "bitcast<vec%u<f32>>(bitcast<vec%u<u32>>(v%u) ^ vec%u<u32>(opaque))",
+                  lanes, lanes, v, lanes);
+    } else {
+        text_addf(w->out, "bitcast<f32>(bitcast<u32>(v%u) ^ opaque)", v);
+    }
+}
+
 static void by_spelling(struct wgsl *w, const struct kir_instr *n)
 {
     const struct spelling *s = &spellings[n->op];
@@ -219,9 +254,9 @@ static void by_spelling(struct wgsl *w, const struct kir_instr *n)
         list(w, (const kir_value[]){n->a, n->b, n->c}, 3);
         return;
     }
-    wgsl_value(w, n->a);
+    operand(w, n, n->a);
     text_addf(w->out, " %s ", s->text);
-    wgsl_value(w, n->b);
+    operand(w, n, n->b);
 }
 
 static void expression(struct wgsl *w, const struct kir_instr *n)
@@ -356,6 +391,10 @@ static void entry(struct wgsl *w)
                              "@builtin(subgroup_size) subgroup_size: u32"));
     text_add(w->out, STR(") {"));
     w->indent = 1;
+    wgsl_line(w);
+    text_add(w->out, STR("opaque = "));
+    wgsl_param_word(w, w->param_words - 1, KIR_NONE);
+    text_add(w->out, STR(";"));
     for (uint32_t i = 0; i < k->vars; i++) {
         const struct kir_var *v = &k->var[i];
         struct kir_type element = v->type;

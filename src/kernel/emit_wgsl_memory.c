@@ -131,9 +131,9 @@ rlx_status wgsl_interface(struct wgsl *w)
     w->param_words = w->k->param_words;
     for (uint32_t i = 0; i < w->k->buffers; i++)
         TRY(add_buffer(w, i));
-    if (w->param_words)
-        text_addf(w->out, "@group(0) @binding(%u) var<uniform> params: array<vec4<u32>, %u>;\n",
-                  w->k->buffers, (w->param_words + 3) / 4);
+    w->param_words++; /* the zero */
+    text_addf(w->out, "@group(0) @binding(%u) var<uniform> params: array<vec4<u32>, %u>;\n",
+              w->k->buffers, (w->param_words + 3) / 4);
     for (uint32_t i = 0; i < w->k->vars; i++)
         add_variable(w, i);
     return RLX_OK;

@@ -67,7 +67,8 @@ struct kc_emit {
  * behind the last. */
 rlx_status kc_emit_spirv(const struct kir *k, const struct kc_emit *how, struct arena *arena,
                          uint32_t **words, size_t *count, struct diag *d);
-/* The same as WGSL; the parameter block is a uniform buffer. */
+/* The same as WGSL; the parameter block is a uniform buffer, and its last word, behind all others,
+ * must be 0: the compiler is not to know what it is. */
 rlx_status kc_emit_wgsl(const struct kir *k, const struct kc_emit *how, struct text *out,
                         struct diag *d);
 

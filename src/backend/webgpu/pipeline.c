@@ -106,7 +106,7 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
         return diag_no_memory(d, sizeof *p);
     mine.read_write = true;
     p->buffers = k->buffers;
-    p->words = k->param_words;
+    p->words = k->param_words + 1; /* a zero ends them */
     for (uint32_t i = 0; i < k->buffers; i++) {
         bool shares = false;
         for (uint32_t j = 0; how->merge && j < k->buffers; j++)

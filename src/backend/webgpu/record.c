@@ -12,7 +12,7 @@
 
 static uint64_t word_room(const struct gpu_launch *l)
 {
-    uint64_t bytes = (l->kernel->words + GPU_BUFFERS + 3) / 4 * 16;
+    uint64_t bytes = (l->kernel->words + GPU_BUFFERS + 1 + 3) / 4 * 16;
 
     return (bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
