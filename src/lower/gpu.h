@@ -41,6 +41,8 @@ struct gpu_kernel {
     uint8_t mode[GPU_BUFFERS];    /* enum kir_mode */
     uint8_t element[GPU_BUFFERS]; /* bytes */
     bool begins_at[GPU_BUFFERS];  /* its first element is given as a word behind the others */
+    uint32_t type[GPU_BUFFERS];   /* of elements; those of equal ones can lie in one binding */
+    rlx_str source;               /* of a generated one */
     void *pipeline;               /* the driver's */
 };
 
@@ -106,6 +108,13 @@ struct gpu_bound {
 rlx_status gpu_bind_launch(const struct gpu_work *w, const struct gpu_launch *l,
                            const struct command *c, struct span fault, uint64_t align,
                            uint32_t *word, struct gpu_bound *out, struct diag *d);
+
+/* The same where no two buffers of a launch may overlap: those that do have one span, and the
+ * kernel is the one that knows (gpu/merge.c). */
+rlx_status gpu_bind_apart(struct gpu_device *g, const struct gpu_work *w,
+                          const struct gpu_launch *l, const struct command *c, struct span fault,
+                          uint64_t align, uint32_t *word, struct gpu_bound *out,
+                          const struct gpu_kernel **kernel, struct diag *d);
 
 /* ---- what comes between launches (gpu/hazards.c) ---- */
 

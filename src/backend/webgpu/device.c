@@ -12,6 +12,7 @@
 #define LEAST_SHARED 16384
 #define MOST_GROUPS 65535
 #define TURN_NS 50000
+#define PRIMARY 0x2d /* WGPUInstanceBackend_Primary, which is no constant in C */
 
 extern const struct backend_ops webgpu_backend;
 
@@ -105,10 +106,25 @@ static void read_options(const struct flags *f, struct wg_options *o)
     o->lose_after = (uint64_t)f->at[FLAG_GPU_LOSE_AFTER].number;
 }
 
+/* wgpu-native would start OpenGL too, which is of no use to us and talks to window systems. */
+static const WGPUInstanceDescriptor *instance_wish(const struct wg_device *dev)
+{
+#ifdef WGPU_H_
+    static const WGPUInstanceExtras extras = {.chain.sType = (WGPUSType)WGPUSType_InstanceExtras,
+                                              .backends = PRIMARY};
+    static const WGPUInstanceDescriptor wish = {.nextInChain = (WGPUChainedStruct *)&extras.chain};
+
+    return dev->wg.InstanceEnumerateAdapters ? &wish : NULL;
+#else
+    (void)dev;
+    return NULL;
+#endif
+}
+
 static rlx_status open_instance(struct wg_device *dev, const struct flags *flags, struct diag *d)
 {
     TRY(wg_load(&dev->wg, flags, d));
-    dev->instance = dev->wg.CreateInstance(NULL);
+    dev->instance = dev->wg.CreateInstance(instance_wish(dev));
     if (!dev->instance)
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "the WebGPU library could not be started");
     return RLX_OK;

@@ -29,6 +29,7 @@ rlx_status wg_make_buffer(struct wg_device *dev, WGPUBufferUsage use, uint64_t b
     out->handle = dev->wg.DeviceCreateBuffer(dev->device,
                                              &(WGPUBufferDescriptor){.usage = use, .size = room});
     out->bytes = room;
+    out->asked = bytes;
     dev->held += room;
     rlx_status s = wg_check(dev, d);
     if (s == RLX_OK && !out->handle)
@@ -86,6 +87,15 @@ void wg_close_memory(struct wg_device *dev)
     if (dev->staging)
         dev->wg.BufferRelease(dev->staging);
     dev->staging = NULL;
+}
+
+static rlx_status check_span(struct wg_device *dev, struct span s, struct diag *d)
+{
+    if (s.offset > s.buffer->asked || s.bytes > s.buffer->asked - s.offset)
+        return diag_fail(d, RLX_ERROR_INTERNAL, "bytes %llu+%llu of a buffer of %llu",
+                         (unsigned long long)s.offset, (unsigned long long)s.bytes,
+                         (unsigned long long)s.buffer->asked);
+    return wg_check(dev, d);
 }
 
 /* ---- reading ---- */
@@ -174,6 +184,7 @@ rlx_status wg_read(struct backend *b, struct span src, void *dst, struct diag *d
 {
     struct wg_device *dev = wg_device_of(b);
 
+    TRY(check_span(dev, src, d));
     pthread_mutex_lock(&dev->lock);
     rlx_status s = wg_get(dev, src, dst, d);
     pthread_mutex_unlock(&dev->lock);
@@ -221,6 +232,7 @@ rlx_status wg_write(struct backend *b, struct span dst, const void *src, struct 
 {
     struct wg_device *dev = wg_device_of(b);
 
+    TRY(check_span(dev, dst, d));
     pthread_mutex_lock(&dev->lock);
     rlx_status s = put(dev, dst, src, d);
     pthread_mutex_unlock(&dev->lock);
@@ -273,8 +285,10 @@ rlx_status wg_copy(struct backend *b, struct span dst, struct span src, struct d
     struct wg_device *dev = wg_device_of(b);
     bool words = dst.offset % 4 == 0 && src.offset % 4 == 0 && src.bytes % 4 == 0;
 
+    TRY(check_span(dev, src, d));
+    TRY(check_span(dev, dst, d));
     if (src.bytes == 0)
-        return wg_check(dev, d);
+        return RLX_OK;
     pthread_mutex_lock(&dev->lock);
     rlx_status s = words ? copy_words(dev, dst, src, d) : copy_bytes(dev, dst, src, d);
     pthread_mutex_unlock(&dev->lock);
@@ -306,6 +320,7 @@ rlx_status wg_fill(struct backend *b, struct span dst, uint8_t byte, struct diag
     struct wg_device *dev = wg_device_of(b);
     bool clears = byte == 0 && dst.offset % 4 == 0 && dst.bytes % 4 == 0 && dst.bytes;
 
+    TRY(check_span(dev, dst, d));
     pthread_mutex_lock(&dev->lock);
     rlx_status s = clears ? clear(dev, dst, d) : fill_bytes(dev, dst, byte, d);
     pthread_mutex_unlock(&dev->lock);

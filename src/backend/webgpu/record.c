@@ -114,7 +114,7 @@ static WGPUBindGroup make_group(struct recorder *c, const struct wg_pipeline *p,
 static rlx_status record_launch(struct recorder *c, const struct command *cmd,
                                 const struct gpu_launch *l)
 {
-    const struct wg_pipeline *p = l->kernel->pipeline;
+    const struct gpu_kernel *kernel;
     struct span fault = {&c->r->fault, 0, FAULT_BYTES};
     uint32_t word[MOST_WORDS + GPU_BUFFERS] = {0};
     struct wg_launch *out = &c->r->launch.at[c->r->launch.len];
@@ -123,7 +123,9 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
     if (l->kernel->words > MOST_WORDS)
         return diag_fail(c->diag, RLX_ERROR_INTERNAL, "kernel %s has %u words", l->kernel->key,
                          l->kernel->words);
-    TRY(gpu_bind_launch(cmd->work, l, cmd, fault, GPU_ALIGN, word, &bound, c->diag));
+    TRY(gpu_bind_apart(c->dev->gpu, cmd->work, l, cmd, fault, GPU_ALIGN, word, &bound, &kernel,
+                       c->diag));
+    const struct wg_pipeline *p = kernel->pipeline;
     memcpy(c->words + c->words_at, word, bound.words * sizeof *word);
     *out = (struct wg_launch){.pipeline = p->handle, .group = make_group(c, p, &bound)};
     memcpy(out->grid, l->grid, sizeof out->grid);

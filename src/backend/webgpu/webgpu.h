@@ -15,6 +15,9 @@
 #include <stdatomic.h>
 #define WGPU_SKIP_DECLARATIONS
 #include <webgpu.h>
+#if __has_include(<wgpu.h>)
+#include <wgpu.h>
+#endif
 
 #include "lower/gpu.h"
 
@@ -31,6 +34,7 @@ struct wg_functions {
 struct buffer {
     WGPUBuffer handle;
     uint64_t bytes; /* a multiple of 256 */
+    uint64_t asked;
 };
 
 /* What the flags of the context ask of a device. */

@@ -24,6 +24,10 @@ bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3]);
  * kernel can see (parts.c). */
 void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower);
 
+/* The same kernel for buffers that overlap; merge as in struct kc_emit. */
+rlx_status gpu_find_variant(struct gpu_device *g, const struct gpu_kernel *k, const uint32_t *merge,
+                            const struct gpu_kernel **out, struct diag *d);
+
 /* A work's launches for the sizes of now. LIMIT if it needs more scratch than was planned. */
 rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step, struct diag *d);
 /* Launches that were made elsewhere. The words' place is returned. */

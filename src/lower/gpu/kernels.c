@@ -111,7 +111,7 @@ static bool find_source(void *user, rlx_str name, rlx_str *text)
     return kc_library.find(kc_library.user, name, text);
 }
 
-/* "file:kernel NAME=VALUE ... @1": what the compiler is asked for. */
+/* "file:kernel NAME=VALUE ... @1 &001": what the compiler is asked for. */
 struct wish {
     rlx_str file, kernel;
     struct kc_define define[MOST_DEFINES];
@@ -128,7 +128,7 @@ static rlx_status read_key(const char *key, struct wish *out, struct diag *d)
     while (*at) {
         size_t len = strcspn(++at, " ");
         const char *equals = memchr(at, '=', len);
-        if (*at != '@') {
+        if (*at != '@' && *at != '&') {
             if (out->defines == MOST_DEFINES)
                 return diag_fail(d, RLX_ERROR_INTERNAL, "kernel %s has too many constants", key);
             out->define[out->defines++] = (struct kc_define){
@@ -139,7 +139,21 @@ static rlx_status read_key(const char *key, struct wish *out, struct diag *d)
     return RLX_OK;
 }
 
-static void describe(const struct kir *k, const bool *begins_at, struct gpu_kernel *out)
+/* How a kernel's buffers are bound: as in struct kc_emit. */
+struct binding {
+    const bool *begins_at;
+    const uint32_t *merge;
+};
+
+static bool shares(const struct binding *how, uint32_t i, uint32_t buffers)
+{
+    for (uint32_t j = 0; how->merge && j < buffers; j++)
+        if (i != j && how->merge[i] == how->merge[j])
+            return true;
+    return false;
+}
+
+static void describe(const struct kir *k, const struct binding *how, struct gpu_kernel *out)
 {
     out->buffers = k->buffers;
     out->words = k->param_words;
@@ -148,12 +162,14 @@ static void describe(const struct kir *k, const bool *begins_at, struct gpu_kern
         struct kir_type t = k->buffer[i].type;
         out->mode[i] = (uint8_t)k->buffer[i].mode;
         out->element[i] = (uint8_t)(kir_scalar_bytes(t.scalar) * t.lanes);
-        out->begins_at[i] = begins_at[i];
+        out->begins_at[i] = how->begins_at[i] || shares(how, i, k->buffers);
+        out->type[i] =
+            (uint32_t)t.scalar | (uint32_t)t.lanes << 8 | (uint32_t)k->buffer[i].atomic << 16;
     }
 }
 
 static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str source,
-                       const bool *begins_at, uint32_t buffers, uint32_t words,
+                       const struct binding *bind, uint32_t buffers, uint32_t words,
                        struct arena *scratch, struct gpu_kernel *out, struct diag *d)
 {
     struct generated generated = {w->file, source};
@@ -166,8 +182,9 @@ static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str sourc
         return diag_fail(d, RLX_ERROR_INTERNAL,
                          "kernel %s takes %u buffers and %u words, and is given %u and %u",
                          out->key, k.buffers, k.param_words, buffers, words);
-    describe(&k, begins_at, out);
-    const struct kc_emit how = {.features = &g->desc.features, .offset = begins_at};
+    describe(&k, bind, out);
+    const struct kc_emit how = {
+        .features = &g->desc.features, .merge = bind->merge, .offset = bind->begins_at};
     return g->desc.driver->build(g->desc.backend, &k, &how, out->key, &out->pipeline, d);
 }
 
@@ -179,7 +196,7 @@ static bool same_key(const void *owner, uint32_t value, const void *key)
 }
 
 static rlx_status add_kernel(struct gpu_device *g, const char *key, rlx_str source,
-                             const bool *begins_at, uint32_t buffers, uint32_t words,
+                             const struct binding *bind, uint32_t buffers, uint32_t words,
                              const struct gpu_kernel **out, struct diag *d)
 {
     struct gpu_kernel *k = arena_new(&g->arena, struct gpu_kernel);
@@ -187,12 +204,14 @@ static rlx_status add_kernel(struct gpu_device *g, const char *key, rlx_str sour
     struct arena scratch;
     struct wish wish;
 
-    if (!k || !name.ptr || !vec_room(g->mem, &g->kernel))
+    rlx_str kept = source.len ? arena_str(&g->arena, source) : source;
+    if (!k || !name.ptr || (source.len && !kept.ptr) || !vec_room(g->mem, &g->kernel))
         return diag_no_memory(d, sizeof *k);
     k->key = name.ptr;
+    k->source = kept;
     TRY(read_key(k->key, &wish, d));
     arena_init(&scratch, g->mem);
-    rlx_status s = make(g, &wish, source, begins_at, buffers, words, &scratch, k, d);
+    rlx_status s = make(g, &wish, source, bind, buffers, words, &scratch, k, d);
     arena_free(&scratch);
     TRY(s);
     if (!map_add(&g->index, hash_bytes(key, strlen(key)), (uint32_t)g->kernel.len)) {
@@ -204,9 +223,9 @@ static rlx_status add_kernel(struct gpu_device *g, const char *key, rlx_str sour
     return RLX_OK;
 }
 
-rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source,
-                           const bool *begins_at, uint32_t buffers, uint32_t words,
-                           const struct gpu_kernel **out, struct diag *d)
+static rlx_status find_bound(struct gpu_device *g, const char *key, rlx_str source,
+                             const struct binding *bind, uint32_t buffers, uint32_t words,
+                             const struct gpu_kernel **out, struct diag *d)
 {
     rlx_status s = RLX_OK;
     uint32_t at;
@@ -215,7 +234,32 @@ rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source
     if (map_find(&g->index, hash_bytes(key, strlen(key)), same_key, g, key, &at))
         *out = g->kernel.at[at];
     else
-        s = add_kernel(g, key, source, begins_at, buffers, words, out, d);
+        s = add_kernel(g, key, source, bind, buffers, words, out, d);
     pthread_mutex_unlock(&g->lock);
     return s;
+}
+
+rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source,
+                           const bool *begins_at, uint32_t buffers, uint32_t words,
+                           const struct gpu_kernel **out, struct diag *d)
+{
+    const struct binding bind = {.begins_at = begins_at};
+
+    return find_bound(g, key, source, &bind, buffers, words, out, d);
+}
+
+rlx_status gpu_find_variant(struct gpu_device *g, const struct gpu_kernel *k, const uint32_t *merge,
+                            const struct gpu_kernel **out, struct diag *d)
+{
+    const struct binding bind = {k->begins_at, merge};
+    char key[GPU_KEY + GPU_BUFFERS + 3];
+    size_t len = strlen(k->key);
+
+    memcpy(key, k->key, len);
+    key[len++] = ' ';
+    key[len++] = '&';
+    for (uint32_t i = 0; i < k->buffers; i++)
+        key[len++] = (char)('0' + merge[i]);
+    key[len] = 0;
+    return find_bound(g, key, k->source, &bind, k->buffers, k->words, out, d);
 }
