@@ -254,9 +254,14 @@ static void by_spelling(struct wgsl *w, const struct kir_instr *n)
         list(w, (const kir_value[]){n->a, n->b, n->c}, 3);
         return;
     }
+    /* Of NaN, != is not always true there; == is always false. */
+    enum kir_scalar of = (enum kir_scalar)w->k->instr[n->a].type.scalar;
+    bool unequal = n->op == KIR_NE && (of == KIR_F32 || of == KIR_F16);
+    text_add(w->out, unequal ? STR("!(") : STR(""));
     operand(w, n, n->a);
-    text_addf(w->out, " %s ", s->text);
+    text_addf(w->out, " %s ", unequal ? "==" : s->text);
     operand(w, n, n->b);
+    text_add(w->out, unequal ? STR(")") : STR(""));
 }
 
 static void expression(struct wgsl *w, const struct kir_instr *n)

@@ -51,6 +51,28 @@ TEST(wgsl, loops_and_infinity)
            "", &least, "        continuing {\n");
 }
 
+TEST(wgsl, sums_that_must_round_are_hidden)
+{
+    writes(t, "kernel k(x: inout [f32]) group(1) { x[0] = (x[0] + 12582912.0) - 12582912.0 }\n", "",
+           &least, " = bitcast<f32>(bitcast<u32>(v");
+    writes(t, "kernel k(x: inout [f32]) group(1) { x[0] = x[0] + 1.0 }\n", "", &least,
+           "opaque = params[0][0];\n");
+}
+
+TEST(wgsl, what_is_no_number_equals_nothing)
+{
+    writes(t, "kernel k(x: inout [f32]) group(1) { if x[0] != 1.0 { x[0] = 1.0 } }\n", "", &least,
+           " = !(v");
+}
+
+TEST(wgsl, all_buffers_may_be_for_writing)
+{
+    const struct kc_emit how = {.features = &source_least, .read_write = true};
+
+    writes(t, "kernel k(x: in [f32], y: out [f32]) group(1) { y[0] = x[0] }\n", "", &how,
+           "var<storage, read_write> b0: array<f32>; // x\n");
+}
+
 TEST(wgsl, a_value_of_the_group_is_uniform)
 {
     writes(t,

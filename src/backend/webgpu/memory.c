@@ -18,7 +18,7 @@ rlx_status wg_make_buffer(struct wg_device *dev, WGPUBufferUsage use, uint64_t b
     uint64_t room = bytes ? (bytes + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN : GPU_ALIGN;
 
     if (room < bytes || room > dev->max_buffer)
-        return diag_fail(d, RLX_ERROR_MEMORY,
+        return diag_fail(d, RLX_ERROR_LIMIT,
                          "a buffer of %llu bytes is more than %s has in one piece (%llu); "
                          "RLX_GPU_MAX_BINDING may ask for more",
                          (unsigned long long)bytes, dev->name, (unsigned long long)dev->max_buffer);
