@@ -33,7 +33,7 @@ void wgsl_type(struct wgsl *w, struct kir_type t)
 /* ---- numbers ---- */
 
 /* Hexadecimal, so that all bits are there, and no locale has a say. */
-static void hex_number(struct wgsl *w, double v, char suffix)
+void wgsl_hex(struct wgsl *w, double v, char suffix)
 {
     int exponent;
     double fraction = frexp(fabs(v), &exponent);
@@ -53,7 +53,7 @@ static void number(struct wgsl *w, const struct kir_instr *n)
     case KIR_F32:
         memcpy(&f, &bits, 4);
         if (isfinite(f))
-            hex_number(w, (double)f, 'f');
+            wgsl_hex(w, (double)f, 'f');
         else
             text_addf(w->out, "bitcast<f32>(%uu ^ opaque)", bits);
         break;

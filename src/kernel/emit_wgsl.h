@@ -21,6 +21,8 @@ void wgsl_line(struct wgsl *w); /* a new one, indented */
 void wgsl_type(struct wgsl *w, struct kir_type t);
 void wgsl_value(struct wgsl *w, kir_value v); /* a name, or a number */
 
+void wgsl_hex(struct wgsl *w, double v, char suffix); /* a finite number */
+
 /* ---- emit_wgsl_memory.c ---- */
 rlx_status wgsl_interface(struct wgsl *w);
 bool wgsl_memory(struct wgsl *w, const struct kir_instr *n,

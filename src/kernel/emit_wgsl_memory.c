@@ -4,6 +4,8 @@
  * as others may write to the same word at the same time. */
 #include "kernel/emit_wgsl.h"
 
+#include <string.h>
+
 static uint32_t element_bytes(const struct kir_buffer *b)
 {
     return kir_scalar_bytes((enum kir_scalar)b->type.scalar);
@@ -94,6 +96,19 @@ static rlx_status add_buffer(struct wgsl *w, uint32_t i)
     return RLX_OK;
 }
 
+/* Tables are constants, in which not every compiler knows bitcast. */
+static void table_number(struct wgsl *w, enum kir_scalar s, uint32_t bits)
+{
+    float f;
+
+    memcpy(&f, &bits, sizeof f);
+    if (s == KIR_F32)
+        wgsl_hex(w, (double)f, 'f');
+    else
+        text_addf(w->out, s == KIR_I32 ? "i32(%lld)" : "%lldu",
+                  s == KIR_I32 ? (long long)(int32_t)bits : (long long)bits);
+}
+
 static void add_variable(struct wgsl *w, uint32_t i)
 {
     const struct kir_var *v = &w->k->var[i];
@@ -115,12 +130,8 @@ static void add_variable(struct wgsl *w, uint32_t i)
     if (v->table) {
         text_add(w->out, STR(" = array("));
         for (uint32_t n = 0; n < v->type.count; n++) {
-            wgsl_type(w, element);
-            text_addf(w->out, "(%s(%uu))%s",
-                      element.scalar == KIR_F32   ? "bitcast<f32>"
-                      : element.scalar == KIR_I32 ? "bitcast<i32>"
-                                                  : "u32",
-                      (unsigned)v->table[n], n + 1 < v->type.count ? ", " : ")");
+            table_number(w, (enum kir_scalar)element.scalar, (uint32_t)v->table[n]);
+            text_add(w->out, n + 1 < v->type.count ? STR(", ") : STR(")"));
         }
     }
     text_addf(w->out, "; // %.*s\n", STR_ARG(v->name));
