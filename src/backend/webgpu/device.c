@@ -320,36 +320,22 @@ static void describe_device(const struct wg_device *dev, struct target *out)
     out->flushes_small = !dev->is_cpu;
 }
 
+/* Adapters are looked for when one is opened: drivers that the library starts for that may write to
+ * the terminal. */
 void wg_list(const struct device_desc *desc, device_row_fn each, void *user)
 {
-    struct wg_device dev = {.base.mem = desc->mem};
-    WGPUAdapter found[WG_MOST_ADAPTERS];
+    struct target t = {.backend = "webgpu", .alignment = GPU_ALIGN};
+    struct wg_functions wg;
     struct diag d;
-    uint32_t count = 0;
 
     diag_init(&d, "devices");
-    read_options(desc->flags, &dev.options);
-    if (open_instance(&dev, desc->flags, &d) == RLX_OK)
-        count = wg_adapters(&dev, found);
-    for (uint32_t i = 0; i < count; i++) {
-        struct target t = {.backend = "webgpu"};
-        WGPULimits ignored = WGPU_LIMITS_INIT;
-        char variant[16];
-        dev.adapter = found[i];
-        wg_look_at(&dev);
-        find_features(&dev);
-        choose_limits(&dev, &ignored);
-        describe_device(&dev, &t);
-        snprintf(variant, sizeof variant, "%u", i);
-        each(user, variant, &t, NULL);
-        dev.wg.AdapterRelease(found[i]);
+    if (wg_load(&wg, desc->flags, &d) != RLX_OK) {
+        each(user, "", NULL, d.first.message);
+        return;
     }
-    if (count == 0)
-        each(user, "", NULL,
-             d.count ? d.first.message
-                     : "the WebGPU library finds no device (Debian: mesa-vulkan-drivers)");
-    dev.adapter = NULL;
-    close_instance(&dev);
+    snprintf(t.description, sizeof t.description,
+             "WebGPU through wgpu-native; opening it finds its adapters");
+    each(user, "", &t, NULL);
 }
 
 /* ---- the table ---- */
