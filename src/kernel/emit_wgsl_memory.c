@@ -199,16 +199,16 @@ static void place(struct wgsl *w, uint64_t imm, kir_value index)
 
 /* ---- narrow elements ---- */
 
-/* i<n>: the index; s<n>: how far up in its word. */
+/* at<n>: the index; s<n>: how far up in its word. */
 static void packed_place(struct wgsl *w, const struct kir_instr *n, uint32_t id, uint32_t bytes)
 {
     uint32_t i = (uint32_t)n->imm, log = bytes == 2 ? 1 : 2;
 
-    text_addf(w->out, "let i%u = ", id);
+    text_addf(w->out, "let at%u = ", id);
     buffer_index(w, i, n->a);
     text_add(w->out, STR(";"));
     wgsl_line(w);
-    text_addf(w->out, "let s%u = (i%u & %uu) * %uu;", id, id, (1u << log) - 1, bytes * 8);
+    text_addf(w->out, "let s%u = (at%u & %uu) * %uu;", id, id, (1u << log) - 1, bytes * 8);
     wgsl_line(w);
 }
 
@@ -218,7 +218,7 @@ static void packed_load(struct wgsl *w, const struct kir_instr *n, uint32_t id)
     bool atomic = is_atomic(w, i);
 
     packed_place(w, n, id, bytes);
-    text_addf(w->out, "let v%u = (%sb%u[i%u >> %uu]%s >> s%u) & %uu;", id,
+    text_addf(w->out, "let v%u = (%sb%u[at%u >> %uu]%s >> s%u) & %uu;", id,
               atomic ? "atomicLoad(&" : "", binding_of(w, i), id, bytes == 2 ? 1u : 2u,
               atomic ? ")" : "", id, bytes == 2 ? 0xffffu : 0xffu);
 }
@@ -229,9 +229,9 @@ static void packed_store(struct wgsl *w, const struct kir_instr *n, uint32_t id)
     uint32_t mask = bytes == 2 ? 0xffffu : 0xffu, b = binding_of(w, i), log = bytes == 2 ? 1 : 2;
 
     packed_place(w, n, id, bytes);
-    text_addf(w->out, "atomicAnd(&b%u[i%u >> %uu], ~(%uu << s%u));", b, id, log, mask, id);
+    text_addf(w->out, "atomicAnd(&b%u[at%u >> %uu], ~(%uu << s%u));", b, id, log, mask, id);
     wgsl_line(w);
-    text_addf(w->out, "atomicOr(&b%u[i%u >> %uu], (", b, id, log);
+    text_addf(w->out, "atomicOr(&b%u[at%u >> %uu], (", b, id, log);
     wgsl_value(w, n->b);
     text_addf(w->out, " & %uu) << s%u);", mask, id);
 }

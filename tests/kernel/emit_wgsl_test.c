@@ -1,4 +1,6 @@
 /* emit_wgsl_test.c: kernels as WGSL. */
+#include <string.h>
+
 #include "source.h"
 
 static void writes(struct test *t, const char *text, const char *defines, const struct kc_emit *how,
@@ -86,6 +88,26 @@ TEST(wgsl, narrow_elements_share_words)
 {
     writes(t, "kernel k(x: in [bf16], y: out [i8]) group(1) { y[0] = i8(f32(x[5])) }\n", "", &least,
            "b1: array<atomic<u32>>");
+}
+
+/* The place of an element is named by a number: i32 would be a type. */
+TEST(wgsl, no_name_hides_a_type)
+{
+    struct source s;
+    struct text out;
+
+    text_init(&out, mem_default());
+    expect_status(t,
+                  source_open(&s,
+                              "kernel k(x: in [u8], y: out [u32]) group(1) {\n"
+                              "    unroll for i in 0..64 { y[i] = u32(x[i]) }\n}\n",
+                              "", &source_least),
+                  RLX_OK);
+    expect_status(t, kc_emit_wgsl(&s.kir, &least, &out, &s.diag), RLX_OK);
+    expect(t, out.at && !strstr(out.at, "let i32 ") && !strstr(out.at, "let u32 "));
+    expect_contains(t, out.at, "let at");
+    text_free(&out);
+    source_close(&s);
 }
 
 TEST(wgsl, overlapping_buffers_are_one)
