@@ -61,7 +61,8 @@ bool gpu_aligned(const struct gpu_call *c, struct gpu_arg a, uint64_t bytes)
 
 /* ---- constants ---- */
 
-static void add_key(struct gpu_call *c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_key(struct gpu_call *c, const char *format,
+                                                          ...)
 {
     va_list args;
     size_t room = sizeof c->key - c->key_len;
