@@ -88,7 +88,7 @@ static void expect_programs(struct test *t, struct place *p, uint32_t want)
     expect_eq(t, info.programs, want);
 }
 
-TEST_DEVICES(bound_model, a_decoder_in_batch_and_sequence)
+TEST_DEVICES_SLOW(bound_model, a_decoder_in_batch_and_sequence)
 {
     static const rlx_session_desc modes[] = {
         {.check_plan = true},
@@ -114,7 +114,7 @@ TEST_DEVICES(bound_model, a_decoder_in_batch_and_sequence)
 }
 
 /* A single row may be fused as if it were a bias, which rounds to halves once less. */
-TEST_DEVICES(bound_model, every_precision)
+TEST_DEVICES_SLOW(bound_model, every_precision)
 {
     static const rlx_precision policies[] = {
         RLX_PRECISION_F32,   RLX_PRECISION_F16,        RLX_PRECISION_MIXED_CONSERVATIVE,
@@ -162,7 +162,7 @@ static const char *const joined[] = {
     " { %c = conv %x, %w padding=[1,1] %y = pool %c kind=max kernel_size=[1,2] return %y }",
 };
 
-TEST_DEVICES(bound_model, several_symbols_at_a_time)
+TEST_DEVICES_SLOW(bound_model, several_symbols_at_a_time)
 {
     struct place bounded = {0}, plain = {0};
     char text[1024];
@@ -212,7 +212,7 @@ static const char *const flows[] = {
     " { %a = mul %c, %x %t = tanh %a return %t }",
 };
 
-TEST_DEVICES(bound_model, control_flow)
+TEST_DEVICES_SLOW(bound_model, control_flow)
 {
     struct place bounded = {0}, plain = {0};
     char text[1536];
@@ -234,7 +234,7 @@ TEST_DEVICES(bound_model, control_flow)
 
 /* ---- from files ---- */
 
-TEST_DEVICES(bound_model, comes_back_from_an_artefact)
+TEST_DEVICES_SLOW(bound_model, comes_back_from_an_artefact)
 {
     const char *path = test_temp(t, "bound.rlxa");
     struct place plain = {0}, bounded = {0};
@@ -271,7 +271,7 @@ TEST_DEVICES(bound_model, comes_back_from_an_artefact)
 }
 
 /* A bound that is none of the graph's but was set on the session comes back as well. */
-TEST_DEVICES(bound_model, an_artefact_has_the_bounds_of_its_session)
+TEST_DEVICES_SLOW(bound_model, an_artefact_has_the_bounds_of_its_session)
 {
     const char *path = test_temp(t, "bound.rlxa");
     struct place plain = {0}, bounded = {0};
@@ -314,7 +314,7 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-TEST_DEVICES(bound_model, comes_back_from_the_cache_folder)
+TEST_DEVICES_SLOW(bound_model, comes_back_from_the_cache_folder)
 {
     const char *folder = test_temp(t, "cache");
     const rlx_context_desc cached = {.cache_dir = folder};

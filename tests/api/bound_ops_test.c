@@ -214,7 +214,7 @@ static void compare(struct test *t, struct place *bounded, struct place *plain,
     expect(t, info.bound == BOUND && (may_be_by_value || !info.by_value));
 }
 
-TEST_DEVICES(bound_ops, along_the_first_axis)
+TEST_DEVICES_SLOW(bound_ops, along_the_first_axis)
 {
     struct place bounded = {0}, plain = {0};
 
@@ -226,7 +226,7 @@ TEST_DEVICES(bound_ops, along_the_first_axis)
     place_close(&plain);
 }
 
-TEST_DEVICES(bound_ops, along_the_second_axis_of_a_batch)
+TEST_DEVICES_SLOW(bound_ops, along_the_second_axis_of_a_batch)
 {
     struct place bounded = {0}, plain = {0};
 
@@ -239,7 +239,7 @@ TEST_DEVICES(bound_ops, along_the_second_axis_of_a_batch)
     place_close(&plain);
 }
 
-TEST_DEVICES(bound_ops, what_is_unrolled_along_the_axis)
+TEST_DEVICES_SLOW(bound_ops, what_is_unrolled_along_the_axis)
 {
     struct place bounded = {0}, plain = {0};
 

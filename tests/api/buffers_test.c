@@ -190,20 +190,20 @@ out:
     close_world(&w);
 }
 
-TEST_DEVICES(buffers, networks_in_small_buffers_give_the_same_bits)
+TEST_DEVICES_SLOW(buffers, networks_in_small_buffers_give_the_same_bits)
 {
     for (size_t i = 0; i < NETWORKS; i++)
         expect_same_bits(t, &networks[i], (rlx_session_desc){0});
 }
 
-TEST_DEVICES(buffers, networks_in_small_buffers_without_reuse)
+TEST_DEVICES_SLOW(buffers, networks_in_small_buffers_without_reuse)
 {
     for (size_t i = 0; i < NETWORKS; i++)
         expect_same_bits(t, &networks[i], (rlx_session_desc){.no_reuse = true});
 }
 
 /* With copies and joined products as ever, where they fit. */
-TEST_DEVICES(buffers, networks_in_small_buffers_compute_the_same)
+TEST_DEVICES_SLOW(buffers, networks_in_small_buffers_compute_the_same)
 {
     for (size_t i = 0; i < NETWORKS; i++) {
         struct world w;
@@ -228,7 +228,7 @@ TEST_DEVICES(buffers, networks_in_small_buffers_compute_the_same)
 
 /* ---- what is too large, and what it is called ---- */
 
-TEST_DEVICES(buffers, one_value_too_large_is_named)
+TEST_DEVICES_SLOW(buffers, one_value_too_large_is_named)
 {
     static const struct {
         const char *text, *part;
@@ -258,7 +258,7 @@ TEST_DEVICES(buffers, one_value_too_large_is_named)
     }
 }
 
-TEST_DEVICES(buffers, buffers_below_the_alignment_are_a_limit)
+TEST_DEVICES_SLOW(buffers, buffers_below_the_alignment_are_a_limit)
 {
     struct world w;
     const rlx_session_desc tiny = {.max_buffer = 255}, wide = {.max_buffer = 300, .alignment = 512};
@@ -341,7 +341,7 @@ static bool run_spread(struct test *t, rlx_session *s, float seed, float *out)
     return expect_ok(t, rlx_session_run(s, &run, NULL));
 }
 
-TEST_DEVICES(buffers, weights_and_states_lie_in_several_buffers)
+TEST_DEVICES_SLOW(buffers, weights_and_states_lie_in_several_buffers)
 {
     const rlx_session_desc desc = {.max_buffer = 512, .no_regions = true};
     float want[200], got[200];
@@ -371,7 +371,7 @@ TEST_DEVICES(buffers, weights_and_states_lie_in_several_buffers)
 }
 
 /* The second of two sessions reads weights where the first had them put. */
-TEST_DEVICES(buffers, sessions_of_one_model_may_differ)
+TEST_DEVICES_SLOW(buffers, sessions_of_one_model_may_differ)
 {
     const rlx_session_desc desc[] = {{.max_buffer = 512, .no_regions = true},
                                      {.max_buffer = 1024, .no_regions = true},
@@ -395,7 +395,7 @@ TEST_DEVICES(buffers, sessions_of_one_model_may_differ)
     close_world(&w);
 }
 
-TEST_DEVICES(buffers, outputs_of_unfinished_runs_are_spread_too)
+TEST_DEVICES_SLOW(buffers, outputs_of_unfinished_runs_are_spread_too)
 {
     const rlx_session_desc desc = {.max_buffer = 512, .no_regions = true, .in_flight = 3};
     float x[3][100], want[3][200], got[200];
@@ -465,7 +465,7 @@ static void make_trip(struct test *t, const struct trip *k)
     close_world(&w);
 }
 
-TEST_DEVICES(buffers, artefacts_are_planned_again_for_other_buffers)
+TEST_DEVICES_SLOW(buffers, artefacts_are_planned_again_for_other_buffers)
 {
     static const struct trip trips[] = {
         {0, 0, true}, {0, 512, false}, {512, 512, true}, {512, 0, false}, {512, 1024, false}};
@@ -475,7 +475,7 @@ TEST_DEVICES(buffers, artefacts_are_planned_again_for_other_buffers)
 }
 
 /* Joined weights are too large here: what the passes made for large buffers is of no use. */
-TEST_DEVICES(buffers, artefacts_are_compiled_again_where_joined_weights_are_too_large)
+TEST_DEVICES_SLOW(buffers, artefacts_are_compiled_again_where_joined_weights_are_too_large)
 {
     const char *text = "rlx 1\ngraph (input %x: f32[2,64], param %a: f32[64,64], param %b: "
                        "f32[64,64]) {\n    %p = matmul %x, %a\n    %q = matmul %x, %b\n"

@@ -202,7 +202,7 @@ static void compare_regions(struct test *t, const char *device)
     close_cpu(ctx, dev);
 }
 
-TEST_DEVICES(fusion, regions_give_the_same_bits)
+TEST_DEVICES_SLOW(fusion, regions_give_the_same_bits)
 {
     compare_regions(t, test_device(t));
     if (strcmp(test_device(t), "cpu") == 0)
@@ -231,7 +231,7 @@ TEST(fusion, elements_do_not_depend_on_their_neighbours)
 }
 
 /* 40 operands and 400 steps in one region. */
-TEST_DEVICES(fusion, regions_have_no_size_limit)
+TEST_DEVICES_SLOW(fusion, regions_have_no_size_limit)
 {
     static struct source s;
     struct outcome with, without;
@@ -328,7 +328,7 @@ static void draw_layer(struct source *s, int n)
     source_node(s, "%%h%d.x = add %%%s, %%%s", n + 1, source_draw(s, 2) ? r : y, d);
 }
 
-TEST_DEVICES(fusion, transformers_agree_in_every_mode)
+TEST_DEVICES_SLOW(fusion, transformers_agree_in_every_mode)
 {
     static struct source s;
     rlx_context *ctx;
@@ -363,7 +363,7 @@ static void draw_conv(struct source *s, int n)
     source_node(s, "%%x%d = sub %%t%d, %%y%d", n + 1, n, n);
 }
 
-TEST_DEVICES(fusion, convolutions_agree_in_every_mode)
+TEST_DEVICES_SLOW(fusion, convolutions_agree_in_every_mode)
 {
     static struct source s;
     rlx_context *ctx;
@@ -384,7 +384,7 @@ TEST_DEVICES(fusion, convolutions_agree_in_every_mode)
 }
 
 /* Reads before and behind a writer, each in a pattern that would like to move. */
-TEST_DEVICES(fusion, states_are_read_when_they_were)
+TEST_DEVICES_SLOW(fusion, states_are_read_when_they_were)
 {
     static const char text[] =
         "rlx 1\n"
@@ -416,7 +416,7 @@ TEST_DEVICES(fusion, states_are_read_when_they_were)
     "rlx 1\ngraph (input %x: f32[2,4], param %w: f32[4,4], param %b: f32[4]) {\n" \
     " %m = matmul %x, %w %a = add %m, %b %y = gelu %a %e = exp %y %n = neg %e"
 
-TEST_DEVICES(fusion, a_session_does_what_its_options_say)
+TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
 {
     static const struct {
         rlx_session_desc desc;

@@ -71,7 +71,7 @@ static const rlx_session_desc modes[] = {
     {.uploads = RLX_UPLOADS_CHANGED},
 };
 
-TEST_DEVICES(steady, the_same_sizes)
+TEST_DEVICES_SLOW(steady, the_same_sizes)
 {
     static const int64_t size[][2] = {{2, 3}};
 
@@ -85,7 +85,7 @@ TEST_DEVICES(steady, the_same_sizes)
 }
 
 /* As many bindings as programs are kept. */
-TEST_DEVICES(steady, sizes_in_turn)
+TEST_DEVICES_SLOW(steady, sizes_in_turn)
 {
     static const int64_t size[][2] = {{2, 3}, {1, 7}, {3, 1}, {2, 4}};
     struct steady s;
@@ -96,7 +96,7 @@ TEST_DEVICES(steady, sizes_in_turn)
 }
 
 /* From the second run on any size is as good as those before, also one never seen. */
-TEST_DEVICES(steady, any_sizes_under_the_bounds)
+TEST_DEVICES_SLOW(steady, any_sizes_under_the_bounds)
 {
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
         struct steady s;
@@ -128,7 +128,7 @@ TEST_DEVICES(steady, any_sizes_under_the_bounds)
     " return %y, %k, %all }"
 
 /* Rows are appended behind a batch axis, so that the handle is also staged before each run. */
-TEST_DEVICES(steady, handles_with_feeds)
+TEST_DEVICES_SLOW(steady, handles_with_feeds)
 {
     struct steady s;
     float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8], none[1] = {0};
@@ -154,7 +154,7 @@ TEST_DEVICES(steady, handles_with_feeds)
 }
 
 /* A handle that is an output and fed in the same run: its old value is kept aside. */
-TEST_DEVICES(steady, handles_that_are_outputs)
+TEST_DEVICES_SLOW(steady, handles_that_are_outputs)
 {
     struct steady s;
     float h[4] = {1, 2, 3, 4}, y[4];
@@ -178,7 +178,7 @@ TEST_DEVICES(steady, handles_that_are_outputs)
     close_steady(t, &s);
 }
 
-TEST_DEVICES(steady, runs_in_flight)
+TEST_DEVICES_SLOW(steady, runs_in_flight)
 {
     struct steady s;
     float x[8], y[8];
@@ -223,7 +223,7 @@ static void count_value(void *user, const rlx_watch_event *e)
     *(uint64_t *)user += e->step >= 0;
 }
 
-TEST_DEVICES(steady, profiled_traced_and_watched)
+TEST_DEVICES_SLOW(steady, profiled_traced_and_watched)
 {
     static const int64_t size[][2] = {{2, 3}, {1, 5}};
     const rlx_context_desc traced = {.trace = test_temp(t, "trace.json")};

@@ -111,7 +111,7 @@ static void check_pair(struct test *t, struct place *m, struct rooms *r, rlx_dty
     }
 }
 
-TEST_DEVICES(slots, every_pair_of_types)
+TEST_DEVICES_SLOW(slots, every_pair_of_types)
 {
     struct rooms *r = malloc(sizeof *r);
 
@@ -131,7 +131,7 @@ TEST_DEVICES(slots, every_pair_of_types)
     free(r);
 }
 
-TEST_DEVICES(slots, pieces_join)
+TEST_DEVICES_SLOW(slots, pieces_join)
 {
     static const rlx_dtype pairs[][2] = {
         {RLX_DTYPE_f16, RLX_DTYPE_f32},  {RLX_DTYPE_bf16, RLX_DTYPE_f32},
@@ -158,7 +158,7 @@ TEST_DEVICES(slots, pieces_join)
 }
 
 /* More than the span holds is refused, whichever way it would go, and nothing is touched. */
-TEST_DEVICES(slots, spans_have_ends)
+TEST_DEVICES_SLOW(slots, spans_have_ends)
 {
     uint8_t host[256], room[256];
 
@@ -252,7 +252,7 @@ static void check_round_trip(struct test *t, struct world *w, struct rooms *r, r
     expect(t, wanted.tensor.rank == 1 && wanted.tensor.dim[0] == (int64_t)count);
 }
 
-TEST_DEVICES(slots, inputs_and_outputs_convert)
+TEST_DEVICES_SLOW(slots, inputs_and_outputs_convert)
 {
     static const size_t few[] = {0, 1, 5, 4097};
     const rlx_dtype f32 = RLX_DTYPE_f32;
@@ -305,7 +305,7 @@ static void check_kept(struct test *t, struct world *w, rlx_dtype slot, rlx_dtyp
     }
 }
 
-TEST_DEVICES(slots, states_and_params_convert)
+TEST_DEVICES_SLOW(slots, states_and_params_convert)
 {
     static const rlx_dtype types[] = {RLX_DTYPE_f32, RLX_DTYPE_f16,  RLX_DTYPE_bf16, RLX_DTYPE_i8,
                                       RLX_DTYPE_u16, RLX_DTYPE_bool, RLX_DTYPE_f64};
@@ -331,7 +331,7 @@ TEST_DEVICES(slots, states_and_params_convert)
 }
 
 /* A complex slot is not read as something real, nor cut down to its real part. */
-TEST_DEVICES(slots, complex_values_stay_complex)
+TEST_DEVICES_SLOW(slots, complex_values_stay_complex)
 {
     float z[4] = {1, 2, 3, 4}, x[2] = {5, 6}, got[4] = {0};
     struct world w;
@@ -355,7 +355,7 @@ TEST_DEVICES(slots, complex_values_stay_complex)
 }
 
 /* Constants keep their bytes, f64 too; a state is zero until it is set; views are read in place. */
-TEST_DEVICES(slots, constants_states_and_views_are_read)
+TEST_DEVICES_SLOW(slots, constants_states_and_views_are_read)
 {
     struct world w;
 
