@@ -381,8 +381,50 @@ static struct kc_value multiply(struct kc_checker *c, const struct kc_tree *t)
     return kc_of(v[2].type, kc_emit(c, KIR_COOP_MULADD, v[2].type, v[0].id, v[1].id, v[2].id, 0));
 }
 
+/* Functions of the rows and elements of sums: the first argument, or both, are such matrices. */
+static const struct row_builtin {
+    const char *name;
+    enum kir_op op;
+    uint32_t args;
+} row_builtins[] = {{"coop_row_max", KIR_COOP_ROW_MAX, 1},
+                    {"coop_row_sum", KIR_COOP_ROW_SUM, 1},
+                    {"coop_max", KIR_COOP_MAX, 2},
+                    {"coop_exp2", KIR_COOP_EXP2, 1},
+                    {"coop_between", KIR_COOP_BETWEEN, 4}};
+
+static struct kc_value rows_of(struct kc_checker *c, const struct kc_tree *t, enum kir_op op)
+{
+    const struct kir_type step = {.scalar = KIR_I32, .lanes = 1};
+    kir_value id[4] = {KIR_NONE, KIR_NONE, KIR_NONE, KIR_NONE};
+    struct kir_type type = {0};
+
+    for (uint32_t i = 0; i < t->args && !kc_bad(c); i++) {
+        struct kc_value v = kc_check_expr(c, t->arg[i]);
+        bool matrix = i == 0 || op == KIR_COOP_MAX;
+        if (i == 0)
+            type = v.type;
+        if (!kc_bad(c) && matrix &&
+            (v.type.use != KIR_MATRIX_ACC || v.type.scalar != KIR_F32 || v.type.rows != type.rows ||
+             v.type.cols != type.cols))
+            kc_error(c, t->arg[i]->at, "a matrix of sums of f32 is expected");
+        id[i] = matrix ? v.id : kc_id_as(c, v, i == 3 ? word : step, t->arg[i]->at);
+    }
+    if (!c->features->coop_rows)
+        kc_error(c, t->at, "the device has no functions of the rows of matrices");
+    kir_value made = kc_emit(c, op, type, id[0], id[1], id[2], 0);
+    if (!kc_bad(c))
+        c->out->instr[made].d = id[3];
+    return kc_of(type, made);
+}
+
 static bool matrices(struct kc_checker *c, const struct kc_tree *t, struct kc_value *out)
 {
+    for (size_t i = 0; i < sizeof row_builtins / sizeof row_builtins[0]; i++)
+        if (str_eq(t->name, rlx_cstr(row_builtins[i].name))) {
+            if (need_args(c, t, row_builtins[i].args))
+                *out = rows_of(c, t, row_builtins[i].op);
+            return true;
+        }
     if (str_eq(t->name, STR("coop_load")) || str_eq(t->name, STR("coop_store"))) {
         move_matrix(c, t, str_eq(t->name, STR("coop_load")));
         return true;

@@ -53,6 +53,12 @@ static struct kc_value conversion(struct kc_checker *c, const struct kc_tree *t,
     if (v.type.use == KIR_MATRIX_ACC && type.use == KIR_MATRIX_ACC && v.type.rows == type.rows &&
         v.type.cols == type.cols && v.type.group == type.group)
         return kc_of(type, kc_emit(c, KIR_CONVERT, type, v.id, KIR_NONE, KIR_NONE, 0));
+    if (v.type.use == KIR_MATRIX_ACC && type.use && v.type.rows == type.rows &&
+        v.type.cols == type.cols && v.type.group == type.group && v.type.scalar == type.scalar) {
+        if (!c->features->coop_rows)
+            kc_error(c, t->at, "the device cannot multiply with sums");
+        return kc_of(type, kc_emit(c, KIR_COOP_USE_AS, type, v.id, KIR_NONE, KIR_NONE, 0));
+    }
     kir_value id = kc_id_as(c, v, kir_scalar_type((enum kir_scalar)type.scalar), t->at);
     return kc_of(type, kc_emit(c, KIR_COOP_FILL, type, id, KIR_NONE, KIR_NONE, 0));
 }

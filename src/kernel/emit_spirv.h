@@ -52,9 +52,12 @@ uint32_t emit_memory_of(const struct emit *e, enum spirv_storage storage);
 /* An element's pointer; imm and index as in the instruction's. */
 spirv_id emit_element(struct emit *e, uint64_t imm, kir_value index, enum spirv_storage *storage);
 
-/* ---- emit_spirv_math.c ---- */
+/* ---- emit_spirv_matrix.c ---- */
 /* Where a tile of rows x cols lies in a matrix in memory. */
 spirv_id emit_tile(struct emit *e, const struct kir_instr *n, uint32_t rows, uint32_t cols);
+spirv_id emit_matrix(struct emit *e, const struct kir_instr *n);
+
+/* ---- emit_spirv_math.c ---- */
 spirv_id emit_math(struct emit *e, const struct kir_instr *n); /* everything that is a value */
 
 #endif

@@ -286,108 +286,6 @@ static spirv_id subgroup(struct emit *e, const struct kir_instr *n)
                       e->value[n->a]);
 }
 
-/* ---- cooperative matrices ---- */
-
-static spirv_id known_type(struct emit *e, uint32_t op, const uint32_t key[4])
-{
-    const struct spirv *s = &e->s;
-
-    for (size_t i = 0; i < s->knowns; i++)
-        if (s->known[i].op == op && memcmp(s->known[i].part, key, sizeof s->known[i].part) == 0)
-            return s->known[i].id;
-    return 0;
-}
-
-/* Two axes; what lies outside is zero. */
-static spirv_id tile_layout_type(struct emit *e, bool inside)
-{
-    const uint32_t key[4] = {2, inside ? 0 : 1, 0, 0};
-    struct spirv *s = &e->s;
-    spirv_id id = known_type(e, OP_TYPE_TENSOR_LAYOUT, key);
-
-    if (id)
-        return id;
-    spirv_capability(s, CAP_TENSOR, "SPV_NV_tensor_addressing");
-    spirv_capability(s, CAP_COOP_TENSOR, "SPV_NV_cooperative_matrix2");
-    spirv_id rank = spirv_word(s, 2), clamp = spirv_word(s, key[1]);
-    id = spirv_new(s);
-    SPIRV(s, SPIRV_GLOBALS, OP_TYPE_TENSOR_LAYOUT, id, rank, clamp);
-    spirv_remember(s, OP_TYPE_TENSOR_LAYOUT, key, id);
-    return id;
-}
-
-/* The two axes swapped. */
-static spirv_id turned_view(struct emit *e)
-{
-    const uint32_t key[4] = {2, 0, 1, 0};
-    struct spirv *s = &e->s;
-    spirv_id type = known_type(e, OP_TYPE_TENSOR_VIEW, key);
-
-    if (!type) {
-        spirv_id rank = spirv_word(s, 2), no = spirv_constant(s, spirv_bool(s), 0, false),
-                 one = spirv_word(s, 1), zero = spirv_word(s, 0);
-        type = spirv_new(s);
-        SPIRV(s, SPIRV_GLOBALS, OP_TYPE_TENSOR_VIEW, type, rank, no, one, zero);
-        spirv_remember(s, OP_TYPE_TENSOR_VIEW, key, type);
-    }
-    return spirv_make(s, OP_CREATE_TENSOR_VIEW, type, NULL, 0);
-}
-
-static spirv_id lane_of(struct emit *e, kir_value v, uint32_t i)
-{
-    return SPIRV_MAKE(&e->s, OP_COMPOSITE_EXTRACT, spirv_int(&e->s, 32, false), e->value[v], i);
-}
-
-spirv_id emit_tile(struct emit *e, const struct kir_instr *n, uint32_t rows, uint32_t cols)
-{
-    struct spirv *s = &e->s;
-    spirv_id type = tile_layout_type(e, (n->imm & KIR_INSIDE) != 0), one = spirv_word(s, 1);
-    spirv_id l = spirv_make(s, OP_CREATE_TENSOR_LAYOUT, type, NULL, 0);
-
-    l = SPIRV_MAKE(s, OP_TENSOR_LAYOUT_DIMENSION, type, l, lane_of(e, n->b, 0),
-                   lane_of(e, n->b, 1));
-    l = SPIRV_MAKE(s, OP_TENSOR_LAYOUT_STRIDE, type, l, lane_of(e, n->b, 2), one);
-    return SPIRV_MAKE(s, OP_TENSOR_LAYOUT_SLICE, type, l, lane_of(e, n->c, 0), spirv_word(s, rows),
-                      lane_of(e, n->c, 1), spirv_word(s, cols));
-}
-
-/* The matrix before the load is what elements that are not loaded would keep; there are none. */
-static spirv_id tile_load(struct emit *e, const struct kir_instr *n, spirv_id type)
-{
-    struct spirv *s = &e->s;
-    bool turned = n->d != 0;
-    uint32_t rows = turned ? n->type.cols : n->type.rows,
-             cols = turned ? n->type.rows : n->type.cols;
-    enum spirv_storage storage;
-    spirv_id at = emit_element(e, n->imm & UINT32_MAX, n->a, &storage);
-    spirv_id layout = emit_tile(e, n, rows, cols);
-    spirv_id before = spirv_make(s, OP_UNDEF, type, NULL, 0);
-
-    if (!turned)
-        return SPIRV_MAKE(s, OP_COOP_LOAD_TENSOR, type, at, before, layout, 0, 0);
-    spirv_id view = turned_view(e);
-    return SPIRV_MAKE(s, OP_COOP_LOAD_TENSOR, type, at, before, layout, 0, 1, view);
-}
-
-static spirv_id matrix(struct emit *e, const struct kir_instr *n)
-{
-    spirv_id type = emit_type(e, n->type);
-    enum spirv_storage storage;
-
-    switch (n->op) {
-    case KIR_COOP_LOAD_TILE: return tile_load(e, n, type);
-    case KIR_COOP_FILL: return SPIRV_MAKE(&e->s, OP_COMPOSITE_CONSTRUCT, type, e->value[n->a]);
-    case KIR_COOP_MULADD:
-        return SPIRV_MAKE(&e->s, OP_COOP_MULADD, type, e->value[n->a], e->value[n->b],
-                          e->value[n->c]);
-    default: {
-        spirv_id at = emit_element(e, n->imm, n->a, &storage);
-        return SPIRV_MAKE(&e->s, OP_COOP_LOAD, type, at, spirv_word(&e->s, n->d), e->value[n->b],
-                          emit_memory_of(e, storage));
-    }
-    }
-}
-
 spirv_id emit_math(struct emit *e, const struct kir_instr *n)
 {
     enum kir_op op = (enum kir_op)n->op;
@@ -409,8 +307,8 @@ spirv_id emit_math(struct emit *e, const struct kir_instr *n)
     }
     if (op >= KIR_SUBGROUP_ADD && op <= KIR_SUBGROUP_ALL)
         return subgroup(e, n);
-    if (op >= KIR_COOP_FILL && op <= KIR_COOP_MULADD)
-        return matrix(e, n);
+    if (op >= KIR_COOP_FILL && op <= KIR_COOP_BETWEEN)
+        return emit_matrix(e, n);
     if (operand.scalar == KIR_BOOL && (op == KIR_EQ || op == KIR_NE))
         return compare_bools(e, n);
     if (glsl_for(op, class_of(operand))) {

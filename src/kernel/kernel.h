@@ -35,6 +35,7 @@ struct kc_features {
     bool fma;                 /* HAS_FMA */
     bool coop, coop_group;    /* HAS_COOP, HAS_COOP_GROUP: cooperative matrices, and of the group */
     bool coop_bf16;           /* HAS_COOP_BF16: and of bf16 */
+    bool coop_rows;           /* HAS_COOP_ROWS: and functions of their rows and elements */
     bool storage16, storage8; /* buffers of 16 and 8 bits; else they are words */
     uint32_t subgroup_size;   /* SUBGROUP_SIZE; 0: it varies */
     uint32_t max_group;       /* MAX_GROUP: invocations */

@@ -31,6 +31,7 @@ static void add_features(struct kc_checker *c)
     add_constant(c, "HAS_COOP", kc_bool(f->coop));
     add_constant(c, "HAS_COOP_GROUP", kc_bool(f->coop_group));
     add_constant(c, "HAS_COOP_BF16", kc_bool(f->coop_bf16));
+    add_constant(c, "HAS_COOP_ROWS", kc_bool(f->coop_rows));
     add_constant(c, "SUBGROUP_SIZE", kc_whole(f->subgroup_size));
     add_constant(c, "MAX_GROUP", kc_whole(f->max_group));
 }

@@ -20,6 +20,7 @@ enum spirv_section {
     SPIRV_GLOBALS, /* types, constants, variables */
     SPIRV_LOCALS,  /* the start of the function, and its variables */
     SPIRV_CODE,
+    SPIRV_FUNCTIONS, /* those that instructions name */
     SPIRV_SECTIONS
 };
 
@@ -57,6 +58,7 @@ enum spirv_op {
     OP_CONSTANT = 43,
     OP_CONSTANT_COMPOSITE = 44,
     OP_FUNCTION = 54,
+    OP_FUNCTION_PARAMETER = 55,
     OP_FUNCTION_END = 56,
     OP_VARIABLE = 59,
     OP_LOAD = 61,
@@ -138,6 +140,7 @@ enum spirv_op {
     OP_BRANCH = 249,
     OP_BRANCH_CONDITIONAL = 250,
     OP_RETURN = 253,
+    OP_RETURN_VALUE = 254,
     OP_GROUP_ALL = 334,
     OP_GROUP_ANY = 335,
     OP_GROUP_BROADCAST_FIRST = 338,
@@ -157,8 +160,11 @@ enum spirv_op {
     OP_COOP_LOAD = 4457,
     OP_COOP_STORE = 4458,
     OP_COOP_MULADD = 4459,
+    OP_COOP_CONVERT = 5293,
+    OP_COOP_REDUCE = 5366,
     OP_COOP_LOAD_TENSOR = 5367,
     OP_COOP_STORE_TENSOR = 5368,
+    OP_COOP_PER_ELEMENT = 5369,
     OP_TYPE_TENSOR_LAYOUT = 5370,
     OP_TYPE_TENSOR_VIEW = 5371,
     OP_CREATE_TENSOR_LAYOUT = 5372,
@@ -186,6 +192,9 @@ enum spirv_capability {
     CAP_BF16 = 5116,
     CAP_COOP_BF16 = 5118,
     CAP_MEMORY_MODEL = 5345,
+    CAP_COOP_REDUCTIONS = 5430,
+    CAP_COOP_CONVERSIONS = 5431,
+    CAP_COOP_ELEMENTS = 5432,
     CAP_COOP_TENSOR = 5433,
     CAP_TENSOR = 5439,
     CAP_DOT_PACKED = 6018,

@@ -186,3 +186,52 @@ TEST(spirv, cooperative_matrices_are_valid)
           "    coop_store(less, y[0], 2, false)\n}\n",
           "T=bf16", &source_all);
 }
+
+#define ROWS                                                                        \
+    "kernel k(y: out [f32], n: u32) group(32) {\n"                                  \
+    "    var m = matrix_acc<f32, 16, 16>(1.0)\n"                                    \
+    "    m = coop_between(m, -3, i32(n), n)\n"                                      \
+    "    m = coop_exp2(m - coop_max(m, coop_row_max(m))) / coop_row_sum(m)\n"       \
+    "    var p = matrix_a<f16, 16, 16>(matrix_acc<f16, 16, 16>(coop_row_max(m)))\n" \
+    "    coop_store(m, y[0], 16, false)\n}\n"
+
+static size_t count_of(const uint32_t *words, size_t count, uint32_t op)
+{
+    size_t found = 0;
+
+    for (size_t at = 5; at < count && words[at] >> 16; at += words[at] >> 16)
+        found += (words[at] & 0xffff) == op;
+    return found;
+}
+
+TEST(spirv, rows_of_matrices_have_one_function_each)
+{
+    struct kc_emit how = {.features = &source_all};
+    struct source s;
+    uint32_t *words;
+    size_t count;
+
+    expect_ok(t, source_open(&s, ROWS, "", &source_all));
+    expect_ok(t, kc_emit_spirv(&s.kir, &how, &s.arena, &words, &count, &s.diag));
+    expect_eq(t, count_of(words, count, 5366), 3); /* reductions */
+    expect_eq(t, count_of(words, count, 5369), 3); /* by element */
+    expect_eq(t, count_of(words, count, 5293), 1); /* to another use */
+    expect_eq(t, count_of(words, count, 54), 1 + 5);
+    expect_eq(t, count_of(words, count, 33), 1 + 4); /* two of them have the same type */
+    source_close(&s);
+}
+
+TEST(spirv, rows_of_matrices_need_a_device_that_has_them)
+{
+    struct kc_features f = source_all;
+    struct source s;
+
+    f.coop_rows = false;
+    expect(t, source_open(&s, ROWS, "", &f) != RLX_OK);
+    expect_contains(t, s.diag.first.message, "no functions of the rows of matrices");
+    source_close(&s);
+    expect(t, source_open(&s, "kernel k(y: out [f32]) group(32) { y[0] = coop_exp2(1.0) }\n", "",
+                          &source_all) != RLX_OK);
+    expect_contains(t, s.diag.first.message, "a matrix of sums of f32 is expected");
+    source_close(&s);
+}

@@ -80,6 +80,9 @@ static void keep_used(const struct vk_device *dev, const struct extensions *e,
     bool coop2 = coop && all.coop2.cooperativeMatrixWorkgroupScope &&
                  all.coop2.cooperativeMatrixFlexibleDimensions &&
                  all.coop2.cooperativeMatrixTensorAddressing;
+    bool rows = coop && all.coop2.cooperativeMatrixReductions &&
+                all.coop2.cooperativeMatrixConversions &&
+                all.coop2.cooperativeMatrixPerElementOperations;
     bool bf16 =
         coop && all.bfloat16.shaderBFloat16Type && all.bfloat16.shaderBFloat16CooperativeMatrix;
 
@@ -103,6 +106,9 @@ static void keep_used(const struct vk_device *dev, const struct extensions *e,
     f->coop2.cooperativeMatrixWorkgroupScope = coop2;
     f->coop2.cooperativeMatrixFlexibleDimensions = coop2;
     f->coop2.cooperativeMatrixTensorAddressing = coop2;
+    f->coop2.cooperativeMatrixReductions = rows;
+    f->coop2.cooperativeMatrixConversions = rows;
+    f->coop2.cooperativeMatrixPerElementOperations = rows;
     f->bfloat16.shaderBFloat16Type = bf16;
     f->bfloat16.shaderBFloat16CooperativeMatrix = bf16;
     if (all.dot.shaderIntegerDotProduct)
@@ -111,7 +117,7 @@ static void keep_used(const struct vk_device *dev, const struct extensions *e,
         want(f, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
     if (coop)
         want(f, "VK_KHR_cooperative_matrix");
-    if (coop2)
+    if (coop2 || rows)
         want(f, "VK_NV_cooperative_matrix2");
     if (bf16)
         want(f, "VK_KHR_shader_bfloat16");
@@ -235,6 +241,7 @@ void vk_find_features(struct vk_device *dev, struct vk_features *out)
         .coop = coop,
         .coop_group = coop && out->coop2.cooperativeMatrixWorkgroupScope,
         .coop_bf16 = coop && out->bfloat16.shaderBFloat16CooperativeMatrix,
+        .coop_rows = coop && out->coop2.cooperativeMatrixReductions,
         .storage16 = out->v11.storageBuffer16BitAccess && out->core.features.shaderInt16,
         .storage8 = out->v12.storageBuffer8BitAccess && out->v12.shaderInt8,
         .max_group = l->maxComputeWorkGroupInvocations,

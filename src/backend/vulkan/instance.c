@@ -129,7 +129,8 @@ static void name_features(const struct vk_device *dev, char *out, size_t size)
                  {f->dot8, "dot8"},
                  {f->small_preserve, "denormals"},
                  {f->coop, "coop"},
-                 {f->coop_group, "coop-group"}};
+                 {f->coop_group, "coop-group"},
+                 {f->coop_rows, "coop-rows"}};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i].on)
