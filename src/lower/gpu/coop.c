@@ -10,7 +10,7 @@ static const struct shape {
     uint32_t threads;
     double good;
 } shapes[GPU_COOP_TILES] = {[GPU_COOP_64] = {64, 64, 32, 128, 0.4},
-                            [GPU_COOP_128] = {128, 128, 32, 256, 0.7},
+                            [GPU_COOP_128] = {128, 128, 32, 128, 0.97},
                             [GPU_COOP_WIDE] = {128, 256, 32, 256, 1},
                             [GPU_COOP_TALL] = {256, 128, 32, 256, 1}};
 
@@ -44,7 +44,7 @@ static uint64_t tiles_of(const struct gpu_matmul *p, const struct shape *s)
 
 static struct gpu_split split_of(const struct gpu_matmul *p, const struct shape *s)
 {
-    return gpu_split_depth(&p->of, tiles_of(p, s), PROCESSORS, s->step);
+    return gpu_split_depth(&p->of, tiles_of(p, s), PROCESSORS, 2 * (uint64_t)s->step);
 }
 
 double gpu_coop_cost(const struct gpu_matmul *p, uint32_t tile)
@@ -82,13 +82,21 @@ static void shape_constants(struct gpu_call *c, const struct gpu_matmul *p, cons
     gpu_const(c, "RANK", p->rank);
 }
 
-/* Vectors of shared memory for one step, with one left out behind each line. */
+/* Vectors of shared memory for one step, with one left out behind each line. A second buffer is
+ * worth less than a second group beside this one. */
 static uint32_t room_of(const struct gpu_matmul *p, const struct shape *s)
 {
     uint32_t a = p->at ? s->step * (s->rows / 8 + 1) : s->rows * (s->step / 8 + 1);
     uint32_t b = p->bt ? s->columns * (s->step / 8 + 1) : s->step * (s->columns / 8 + 1);
 
     return a + b;
+}
+
+/* Is there nothing left behind tiles and pairs of steps? Parts of the depth are whole pairs. */
+static bool whole_tiles(const struct gpu_matmul *p, const struct shape *s)
+{
+    return p->of.m % s->rows == 0 && p->of.n % s->columns == 0 && p->of.k > 0 &&
+           p->of.k % (2 * (uint64_t)s->step) == 0;
 }
 
 static void launch_product(struct gpu_call *c, const struct gpu_matmul *p, const struct shape *s)
@@ -111,12 +119,10 @@ static void launch_product(struct gpu_call *c, const struct gpu_matmul *p, const
     gpu_type(c, "Y", stored);
     gpu_const(c, "STEP", s->step);
     gpu_const(c, "WG", s->threads);
-    gpu_flag(c, "WHOLE",
-             p->of.m % s->rows == 0 && p->of.n % s->columns == 0 && p->of.k % s->step == 0 &&
-                 split.part % s->step == 0);
+    gpu_flag(c, "WHOLE", whole_tiles(p, s));
     gpu_const(c, "DOWN", down);
     gpu_const(c, "ACROSS", subgroups / down);
-    gpu_const(c, "BUFFERS", 2 * 16 * room_of(p, s) <= c->features->shared_bytes ? 2 : 1);
+    gpu_const(c, "BUFFERS", 2 * 16 * room_of(p, s) <= c->features->shared_bytes / 2 ? 2 : 1);
     gpu_const(c, "VY", p->of.n % 4 == 0 && gpu_aligned(c, y, 4 * rlx_dtype_size(stored)) ? 4 : 1);
     gpu_epilogue_constants(c, end);
     gpu_bind(c, p->a);
