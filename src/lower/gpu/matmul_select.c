@@ -93,6 +93,15 @@ static double cost_tiles(const struct gpu_matmul *p, uint32_t tile)
     return gpu_tiling_of(&p->of, tile, true).cost;
 }
 
+/* Large tiles have half as many invocations with twice as many sums: they read less of the tiles.
+ */
+static void tile_constants(struct gpu_call *c, const struct gpu_matmul *p, uint32_t tile)
+{
+    gpu_const(c, "L", tile);
+    gpu_const(c, "TM", tile == 32 ? 4 : 8);
+    gpu_const(c, "TN", tile < 128 ? 4 : p->sum == RLX_DTYPE_f32 ? 16 : 8);
+}
+
 static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_t tile)
 {
     struct gpu_tiling t = gpu_tiling_of(&p->of, tile, true);
@@ -107,7 +116,7 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
     gpu_type(c, "T", p->dtype);
     gpu_type(c, "Y", stored);
     gpu_type(c, "A", p->sum);
-    gpu_tile_constants(c, tile);
+    tile_constants(c, p, tile);
     gpu_flag(c, "AT", p->at);
     gpu_flag(c, "BT", p->bt);
     gpu_const(c, "VA",
