@@ -34,11 +34,11 @@ struct select_call {
     struct step_builder *steps;
 };
 
-/* Begin a step; its operands follow, in the order the work expects them. */
-rlx_status select_step(struct select_call *c, const char *name, void *work);
-rlx_status select_read(struct select_call *c, ir_value v, bool in_place);
-rlx_status select_update(struct select_call *c, ir_value v);
-rlx_status select_write(struct select_call *c, ir_value v);
+/* The node as one step, which the backend's work will do: its operands, then its result, except
+ * where that is its state's own memory. in_place: a bit for each operand that the work may write
+ * its result over; of those, the ones that are as large as the result whatever the sizes are marked
+ * so. */
+rlx_status select_node(struct select_call *c, void *work, uint32_t in_place);
 /* Bytes that live during this step only; they come last among the operands. */
 rlx_status select_scratch(struct select_call *c, uint64_t bytes);
 /* Bytes that the backend fills when it loads the step, and that nobody else writes: tables. */

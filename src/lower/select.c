@@ -74,7 +74,7 @@ static struct step *last_step(struct select_call *c)
     return &c->steps->step.at[c->steps->step.len - 1];
 }
 
-rlx_status select_step(struct select_call *c, const char *name, void *work)
+static rlx_status begin_step(struct select_call *c, const char *name, void *work)
 {
     struct step_builder *s = c->steps;
 
@@ -112,21 +112,6 @@ static rlx_status add_operand(struct select_call *c, int32_t value, enum step_ro
     return RLX_OK;
 }
 
-rlx_status select_read(struct select_call *c, ir_value v, bool in_place)
-{
-    return add_operand(c, v, ROLE_READ, in_place);
-}
-
-rlx_status select_update(struct select_call *c, ir_value v)
-{
-    return add_operand(c, v, ROLE_UPDATE, false);
-}
-
-rlx_status select_write(struct select_call *c, ir_value v)
-{
-    return add_operand(c, v, ROLE_WRITE, false);
-}
-
 rlx_status select_scratch(struct select_call *c, uint64_t bytes)
 {
     int32_t id;
@@ -159,6 +144,48 @@ rlx_status select_packed(struct select_call *c, ir_value source, int32_t operand
                                                        .layout = layout};
     return add_operand(c, id, ROLE_READ, false);
 }
+
+/* ---- a node as one step ---- */
+
+static bool same_shape(const struct ir_graph *g, ir_value x, ir_value y)
+{
+    const struct ir_type *a = ir_type_of(g, x), *b = ir_type_of(g, y);
+
+    for (int32_t k = 0; k < a->rank && a->rank == b->rank; k++)
+        if (a->dim[k] != b->dim[k])
+            return false;
+    return a->rank == b->rank;
+}
+
+/* Overwriting an operand is safe only if it has the result's exact shape, and has it for all sizes:
+ * a broadcast one is read more than once, and one of another width at other bytes. */
+static bool may_overwrite(const struct select_call *c, int32_t i, uint32_t in_place)
+{
+    ir_value from = c->node->in[i];
+
+    return i < 32 && (in_place >> i & 1) &&
+           rlx_dtype_size(ir_type_of(c->graph, from)->dtype) ==
+               rlx_dtype_size(c->node->type.dtype) &&
+           same_shape(c->graph, from, c->id) &&
+           (!c->symbolic || same_shape(c->symbolic, from, c->id));
+}
+
+rlx_status select_node(struct select_call *c, void *work, uint32_t in_place)
+{
+    const struct ir_node *n = c->node;
+    ir_value state = op_is(n->op, OP_WRITES) ? ir_written_state(c->graph, n) : RLX_NO_VALUE;
+
+    TRY(begin_step(c, op_info(n->op)->name, work));
+    for (int32_t i = 0; i < n->in_count; i++) {
+        if (n->in[i] == state)
+            TRY(add_operand(c, n->in[i], ROLE_UPDATE, false));
+        else
+            TRY(add_operand(c, n->in[i], ROLE_READ, may_overwrite(c, i, in_place)));
+    }
+    return n->op == RLX_OP_cache_append ? RLX_OK : add_operand(c, c->id, ROLE_WRITE, false);
+}
+
+/* ---- values ---- */
 
 bool select_type_at(const struct select_call *c, ir_value v, size_t i, struct ir_type *out)
 {

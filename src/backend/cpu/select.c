@@ -141,43 +141,9 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
     return RLX_OK;
 }
 
-static bool same_shape(const struct ir_graph *g, ir_value x, ir_value y)
-{
-    const struct ir_type *a = ir_type_of(g, x), *b = ir_type_of(g, y);
-
-    for (int32_t k = 0; k < a->rank && a->rank == b->rank; k++)
-        if (a->dim[k] != b->dim[k])
-            return false;
-    return a->rank == b->rank;
-}
-
-/* Overwriting an input is safe only if it has the output's exact shape, and has it for all sizes:
- * a broadcast one is read more than once. */
-static bool may_overwrite(const struct select_call *c, const struct cpu_work *w, int32_t i,
-                          uint32_t in_place)
-{
-    ir_value from = c->node->in[i];
-
-    return i < 32 && (in_place >> i & 1) &&
-           rlx_dtype_size(w->in[i].dtype) == rlx_dtype_size(w->out.dtype) &&
-           same_shape(c->graph, from, c->id) &&
-           (!c->symbolic || same_shape(c->symbolic, from, c->id));
-}
-
 rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place, uint64_t scratch)
 {
-    const struct ir_node *n = c->node;
-    ir_value state = op_is(n->op, OP_WRITES) ? ir_written_state(c->graph, n) : RLX_NO_VALUE;
-
-    TRY(select_step(c, op_info(n->op)->name, w));
-    for (int32_t i = 0; i < n->in_count; i++) {
-        if (n->in[i] == state)
-            TRY(select_update(c, n->in[i]));
-        else
-            TRY(select_read(c, n->in[i], may_overwrite(c, w, i, in_place)));
-    }
-    if (n->op != RLX_OP_cache_append)
-        TRY(select_write(c, c->id));
+    TRY(select_node(c, w, in_place));
     if (scratch) {
         w->scratch_bytes = scratch;
         TRY(select_scratch(c, scratch));

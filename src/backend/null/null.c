@@ -143,18 +143,8 @@ static rlx_status null_fill(struct backend *b, struct span dst, uint8_t byte, st
 
 static rlx_status null_select(struct backend *b, struct select_call *c)
 {
-    ir_value state =
-        op_is(c->node->op, OP_WRITES) ? ir_written_state(c->graph, c->node) : RLX_NO_VALUE;
-
     (void)b;
-    TRY(select_step(c, op_info(c->node->op)->name, NULL));
-    for (int32_t i = 0; i < c->node->in_count; i++) {
-        if (c->node->in[i] == state)
-            TRY(select_update(c, state));
-        else
-            TRY(select_read(c, c->node->in[i], false));
-    }
-    return c->node->op == RLX_OP_cache_append ? RLX_OK : select_write(c, c->id);
+    return select_node(c, NULL, 0);
 }
 
 static bool overlap(struct span a, struct span b)

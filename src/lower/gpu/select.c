@@ -50,42 +50,9 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const str
 
 /* ---- select ---- */
 
-static bool same_shape(const struct ir_graph *g, ir_value x, ir_value y)
-{
-    const struct ir_type *a = ir_type_of(g, x), *b = ir_type_of(g, y);
-
-    for (int32_t k = 0; k < a->rank && a->rank == b->rank; k++)
-        if (a->dim[k] != b->dim[k])
-            return false;
-    return a->rank == b->rank;
-}
-
-/* A broadcast operand is read more than once, and one of another width at other bytes. */
-static bool may_overwrite(const struct select_call *c, int32_t i, uint32_t in_place)
-{
-    ir_value from = c->node->in[i];
-
-    return i < 32 && (in_place >> i & 1) &&
-           rlx_dtype_size(ir_type_of(c->graph, from)->dtype) ==
-               rlx_dtype_size(c->node->type.dtype) &&
-           same_shape(c->graph, from, c->id) &&
-           (!c->symbolic || same_shape(c->symbolic, from, c->id));
-}
-
 static rlx_status emit_step(struct select_call *c, struct gpu_work *w, uint32_t in_place)
 {
-    const struct ir_node *n = c->node;
-    ir_value state = op_is(n->op, OP_WRITES) ? ir_written_state(c->graph, n) : RLX_NO_VALUE;
-
-    TRY(select_step(c, op_info(n->op)->name, w));
-    for (int32_t i = 0; i < n->in_count; i++) {
-        if (n->in[i] == state)
-            TRY(select_update(c, n->in[i]));
-        else
-            TRY(select_read(c, n->in[i], may_overwrite(c, i, in_place)));
-    }
-    if (n->op != RLX_OP_cache_append)
-        TRY(select_write(c, c->id));
+    TRY(select_node(c, w, in_place));
     if (w->scratch)
         TRY(select_scratch(c, w->scratch));
     return w->control && w->control->table ? select_table(c, w->control->table) : RLX_OK;
