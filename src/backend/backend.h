@@ -34,6 +34,11 @@ struct span {
     struct buffer *buffer;
     uint64_t offset, bytes;
 };
+static inline bool spans_overlap(struct span a, struct span b)
+{
+    return a.buffer == b.buffer && a.bytes && b.bytes && a.offset < b.offset + b.bytes &&
+           b.offset < a.offset + a.bytes;
+}
 
 /* One unit of a schedule. Operands are in the order of the step's. */
 struct command {

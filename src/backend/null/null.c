@@ -147,19 +147,14 @@ static rlx_status null_select(struct backend *b, struct select_call *c)
     return select_node(c, NULL, 0);
 }
 
-static bool overlap(struct span a, struct span b)
-{
-    return a.buffer == b.buffer && a.bytes && b.bytes && a.offset < b.offset + b.bytes &&
-           b.offset < a.offset + a.bytes;
-}
-
 /* The last operand is what the step writes; no step here asked to work in place. */
 static rlx_status null_load(struct backend *b, struct command *c, struct diag *d)
 {
     (void)b;
     for (uint32_t i = 0; i < c->operand_count; i++) {
         TRY(check_span(c->operand[i], d));
-        if (i + 1 < c->operand_count && overlap(c->operand[i], c->operand[c->operand_count - 1]))
+        if (i + 1 < c->operand_count &&
+            spans_overlap(c->operand[i], c->operand[c->operand_count - 1]))
             return diag_fail(d, RLX_ERROR_INTERNAL, "step %d writes over operand %u that it reads",
                              c->step, i);
     }

@@ -270,15 +270,10 @@ static rlx_status move_within(struct vk_device *dev, struct span dst, struct spa
     return RLX_OK;
 }
 
-static bool overlap(struct span a, struct span b)
-{
-    return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-}
-
 static rlx_status copy_spans(struct vk_device *dev, struct span dst, struct span src,
                              struct diag *d)
 {
-    if (overlap(dst, src))
+    if (spans_overlap(dst, src))
         return move_within(dev, dst, src, d);
     TRY(need_batch(dev, d));
     return add_copy(dev, dst, src, d);

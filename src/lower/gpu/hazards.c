@@ -2,16 +2,10 @@
  * and between a read and a write. */
 #include "lower/gpu.h"
 
-static bool overlap(struct span a, struct span b)
-{
-    return a.buffer == b.buffer && a.bytes && b.bytes && a.offset < b.offset + b.bytes &&
-           b.offset < a.offset + a.bytes;
-}
-
 static bool must_wait(const struct gpu_hazards *h, const struct gpu_touch *t)
 {
     for (size_t i = 0; i < h->touched.len; i++)
-        if ((t->writes || h->touched.at[i].writes) && overlap(t->span, h->touched.at[i].span))
+        if ((t->writes || h->touched.at[i].writes) && spans_overlap(t->span, h->touched.at[i].span))
             return true;
     return false;
 }

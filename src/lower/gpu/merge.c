@@ -12,12 +12,6 @@ struct merging {
     struct span all[GPU_BUFFERS]; /* of a root: the bytes of all in it */
 };
 
-static bool overlap(const struct span *a, const struct span *b)
-{
-    return a->bytes && b->bytes && a->buffer == b->buffer && a->offset < b->offset + b->bytes &&
-           b->offset < a->offset + a->bytes;
-}
-
 static struct span both(const struct span *a, const struct span *b)
 {
     uint64_t from = a->offset < b->offset ? a->offset : b->offset;
@@ -31,7 +25,7 @@ static bool join(struct merging *m, uint32_t i, uint32_t j, uint64_t most)
 {
     uint32_t a = m->root[i], b = m->root[j];
 
-    if (a == b || !overlap(&m->all[a], &m->all[b]) || m->kernel->type[a] != m->kernel->type[b])
+    if (a == b || !spans_overlap(m->all[a], m->all[b]) || m->kernel->type[a] != m->kernel->type[b])
         return false;
     struct span all = both(&m->all[a], &m->all[b]);
     if (all.bytes > most)
