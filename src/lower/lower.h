@@ -73,4 +73,15 @@ rlx_status lower_resize(const struct ir_graph *g, struct steps *s, struct diag *
  * of its own. */
 bool lower_is_view(const struct ir_graph *g, const struct ir_node *n, uint64_t *offset);
 
+/* Which row of a scan's trajectory of `rows` out of `length` steps holds the carry after step t;
+ * -1: none. Row k holds the carry after step ceil((k+1) length / rows) - 1. */
+static inline int64_t lower_trajectory_row(int64_t t, int64_t rows, int64_t length)
+{
+    /* the only candidate: the smallest k whose step is not before t */
+    int64_t k = (int64_t)((__int128)t * rows / length);
+    __int128 step = ((__int128)(k + 1) * length + rows - 1) / rows - 1;
+
+    return k < rows && step == t ? k : -1;
+}
+
 #endif

@@ -151,17 +151,6 @@ static rlx_status run_while(struct cpu_work *w, struct diag *d)
 
 /* ---- scan ---- */
 
-/* Which row of a trajectory of `rows` out of `length` steps holds the carry after step t; -1: none.
- * Row k holds the carry after step ceil((k+1) length / rows) - 1. */
-static int64_t row_of_step(int64_t t, int64_t rows, int64_t length)
-{
-    /* the only candidate: the smallest k whose step is not before t */
-    int64_t k = (int64_t)((__int128)t * rows / length);
-    __int128 step = ((__int128)(k + 1) * length + rows - 1) / rows - 1;
-
-    return k < rows && step == t ? k : -1;
-}
-
 static void feed_slices(struct cpu_sub_program *p, const struct cpu_work *w, size_t first_in,
                         size_t first_operand, size_t count, int64_t t)
 {
@@ -189,7 +178,7 @@ static rlx_status run_scan(struct cpu_work *w, struct diag *d)
         feed_slices(body, w, 1 + bcasts, 1 + bcasts, xs, t);
         TRY(cpu_sub_run(body, &w->fault, d));
         copy(carried(w, 0), body->out[0].data, bytes);
-        int64_t row = rows ? row_of_step(t, rows, length) : -1;
+        int64_t row = rows ? lower_trajectory_row(t, rows, length) : -1;
         if (row >= 0)
             copy((uint8_t *)w->out.data + (uint64_t)row * bytes, carried(w, 0), bytes);
     }
@@ -230,7 +219,8 @@ static rlx_status restore_carry(struct cpu_work *w, int64_t t, struct diag *d)
     int64_t rows = w->in[1].dim[0], from = t, row = -1;
     const uint8_t *trajectory = w->in[1].data;
 
-    while (from > 0 && (row = row_of_step(from - 1, rows, w->call.attr->scan_backward.length)) < 0)
+    while (from > 0 &&
+           (row = lower_trajectory_row(from - 1, rows, w->call.attr->scan_backward.length)) < 0)
         from--;
     copy(carried(w, 1), from == 0 ? w->in[0].data : trajectory + (uint64_t)row * bytes, bytes);
     for (; from < t; from++) {
@@ -255,7 +245,7 @@ static rlx_status run_scan_backward(struct cpu_work *w, struct diag *d)
     else
         copy(carried(w, 0), upstream, bytes);
     for (int64_t t = length - 1; t >= 0; t--) {
-        int64_t row = a->save_trajectory ? row_of_step(t, w->in[2].dim[0], length) : -1;
+        int64_t row = a->save_trajectory ? lower_trajectory_row(t, w->in[2].dim[0], length) : -1;
         if (row >= 0)
             add_into(carried(w, 0), upstream + (uint64_t)row * bytes, w->in[0].dtype,
                      w->in[0].count);

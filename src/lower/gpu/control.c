@@ -115,16 +115,6 @@ void gpu_lower_while(struct gpu_call *c)
 
 /* ---- scan ---- */
 
-/* Which row of a trajectory of `rows` out of `length` steps holds the carry after step t; -1: none.
- * Row k holds the carry after step ceil((k+1) length / rows) - 1. */
-static int64_t row_of_step(int64_t t, int64_t rows, int64_t length)
-{
-    int64_t k = (int64_t)((__int128)t * rows / length);
-    __int128 step = ((__int128)(k + 1) * length + rows - 1) / rows - 1;
-
-    return k < rows && step == t ? k : -1;
-}
-
 static void feed_slices(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu_arg memory,
                         size_t first_in, int32_t first_operand, int64_t count, int64_t t)
 {
@@ -150,7 +140,7 @@ void gpu_lower_scan(struct gpu_call *c)
                     t);
         gpu_sub_run(c, body, memory);
         copy(c, carry, gpu_sub_out(c, body, memory, 0));
-        int64_t row = rows ? row_of_step(t, rows, a->length) : -1;
+        int64_t row = rows ? lower_trajectory_row(t, rows, a->length) : -1;
         if (row >= 0)
             copy(c, slice(gpu_out(c), row, carry.bytes), carry);
     }
@@ -186,7 +176,7 @@ static void restore_carry(struct gpu_call *c, const struct way_back *b, int64_t 
 {
     int64_t from = t, row = -1;
 
-    while (from > 0 && (row = row_of_step(from - 1, c->in[1].dim[0], b->length)) < 0)
+    while (from > 0 && (row = lower_trajectory_row(from - 1, c->in[1].dim[0], b->length)) < 0)
         from--;
     copy(c, b->carry, from == 0 ? gpu_in(c, 0) : slice(gpu_in(c, 1), row, b->bytes));
     for (; from < t && c->status == RLX_OK; from++) {
@@ -200,7 +190,7 @@ static void restore_carry(struct gpu_call *c, const struct way_back *b, int64_t 
 static void step_back(struct gpu_call *c, const struct way_back *b, int64_t t)
 {
     const struct attr_scan_backward *a = &c->attr->scan_backward;
-    int64_t row = a->save_trajectory ? row_of_step(t, c->in[2].dim[0], b->length) : -1;
+    int64_t row = a->save_trajectory ? lower_trajectory_row(t, c->in[2].dim[0], b->length) : -1;
 
     if (row >= 0)
         add_into(c, b->gradient, slice(gpu_in(c, 2), row, b->bytes));
