@@ -208,6 +208,21 @@ void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
 
 /* The name that a dtype has in the kernel language. */
 const char *gpu_dtype(rlx_dtype t);
+/* What elements are computed and summed in, as narrow ones are only loaded and stored. */
+static inline rlx_dtype gpu_sum_type(rlx_dtype t)
+{
+    switch (t) {
+    case RLX_DTYPE_f16:
+    case RLX_DTYPE_bf16: return RLX_DTYPE_f32;
+    case RLX_DTYPE_i8:
+    case RLX_DTYPE_i16: return RLX_DTYPE_i32;
+    case RLX_DTYPE_u8:
+    case RLX_DTYPE_u16:
+    case RLX_DTYPE_bool: return RLX_DTYPE_u32;
+    default: return t;
+    }
+}
+
 static inline uint64_t gpu_ceil(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);

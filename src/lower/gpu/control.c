@@ -32,21 +32,6 @@ static struct gpu_arg slice(struct gpu_arg a, int64_t row, uint64_t bytes)
 
 /* ---- while ---- */
 
-/* Narrow types are only loaded and stored. */
-static rlx_dtype computed_as(rlx_dtype t)
-{
-    switch (t) {
-    case RLX_DTYPE_f16:
-    case RLX_DTYPE_bf16: return RLX_DTYPE_f32;
-    case RLX_DTYPE_i8:
-    case RLX_DTYPE_i16: return RLX_DTYPE_i32;
-    case RLX_DTYPE_u8:
-    case RLX_DTYPE_u16:
-    case RLX_DTYPE_bool: return RLX_DTYPE_u32;
-    default: return t;
-    }
-}
-
 static void check_condition(struct gpu_call *c, const struct gpu_sub_program *cond,
                             struct gpu_arg memory, struct gpu_arg active)
 {
@@ -55,7 +40,7 @@ static void check_condition(struct gpu_call *c, const struct gpu_sub_program *co
     gpu_sub_run(c, cond, memory);
     gpu_kernel(c, "control", "go_on");
     gpu_type(c, "T", t->dtype == RLX_DTYPE_bool ? RLX_DTYPE_u8 : t->dtype);
-    gpu_type(c, "A", computed_as(t->dtype));
+    gpu_type(c, "A", gpu_sum_type(t->dtype));
     gpu_bind(c, gpu_sub_out(c, cond, memory, 0));
     gpu_bind(c, active);
     gpu_u32(c, gpu_count(t));

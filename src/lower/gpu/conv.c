@@ -104,7 +104,7 @@ static void launch_direct(struct gpu_call *c, const struct gpu_conv *v)
     gpu_kernel(c, "conv", "direct");
     gpu_type(c, "T", v->dtype);
     gpu_type(c, "Y", v->end.stored);
-    gpu_type(c, "A", gpu_sum_dtype(v->dtype));
+    gpu_type(c, "A", gpu_sum_type(v->dtype));
     gpu_const(c, "MODE", v->mode);
     gpu_conv_taps(c, v);
     gpu_epilogue_constants(c, &v->end);
@@ -123,12 +123,12 @@ static void launch_direct(struct gpu_call *c, const struct gpu_conv *v)
 
 static void launch_weight(struct gpu_call *c, const struct gpu_conv *v)
 {
-    bool solo = gpu_sum_dtype(v->dtype) != RLX_DTYPE_f32;
+    bool solo = gpu_sum_type(v->dtype) != RLX_DTYPE_f32;
     uint64_t count = gpu_count(c->out);
 
     gpu_kernel(c, "conv", "weight");
     gpu_type(c, "T", v->dtype);
-    gpu_type(c, "A", gpu_sum_dtype(v->dtype));
+    gpu_type(c, "A", gpu_sum_type(v->dtype));
     gpu_flag(c, "SOLO", solo);
     gpu_conv_taps(c, v);
     gpu_bind(c, v->p);
@@ -206,7 +206,7 @@ static void launch_matmul(struct gpu_call *c, const struct gpu_conv *v)
                            .b = v->p,
                            .y = v->y,
                            .dtype = v->dtype,
-                           .sum = gpu_sum_dtype(v->dtype),
+                           .sum = gpu_sum_type(v->dtype),
                            .at = v->mode == GPU_CONV_TO_X,
                            .of = {v->images * v->groups, v->of.m, places, v->of.k},
                            .rank = 2,
@@ -224,7 +224,7 @@ static void launch_matmul(struct gpu_call *c, const struct gpu_conv *v)
 
 static void launch(struct gpu_call *c, struct gpu_conv *v, int32_t p, int32_t q)
 {
-    bool tiles = gpu_sum_dtype(v->dtype) == RLX_DTYPE_f32 && v->of.m >= FEW && v->of.n >= FEW;
+    bool tiles = gpu_sum_type(v->dtype) == RLX_DTYPE_f32 && v->of.m >= FEW && v->of.n >= FEW;
 
     if (gpu_count(c->out) == 0)
         return;

@@ -12,22 +12,6 @@ static const rlx_op acts[] = {
     RLX_OP_hard_swish, RLX_OP_hard_sigmoid, RLX_OP_mish,        RLX_OP_softsign, RLX_OP_log_sigmoid,
 };
 
-rlx_dtype gpu_sum_dtype(rlx_dtype t)
-{
-    switch (t) {
-    case RLX_DTYPE_f32:
-    case RLX_DTYPE_f16:
-    case RLX_DTYPE_bf16: return RLX_DTYPE_f32;
-    case RLX_DTYPE_i8:
-    case RLX_DTYPE_i16:
-    case RLX_DTYPE_i32: return RLX_DTYPE_i32;
-    case RLX_DTYPE_u8:
-    case RLX_DTYPE_u16:
-    case RLX_DTYPE_u32: return RLX_DTYPE_u32;
-    default: return t;
-    }
-}
-
 /* 0: the kernels do not have it. */
 static uint32_t act_number(rlx_op act, rlx_dtype t)
 {
@@ -80,7 +64,7 @@ struct gpu_epilogue gpu_epilogue_of(struct gpu_call *c, int32_t bias, rlx_op act
     e.act = act_number(act, c->out->dtype);
     if (e.act == 0 && act != RLX_OP_none) {
         e.after = act;
-        e.stored = gpu_sum_dtype(c->out->dtype);
+        e.stored = gpu_sum_type(c->out->dtype);
     }
     e.bias = bias;
     if (bias >= 0)

@@ -27,7 +27,4 @@ void gpu_epilogue_words(struct gpu_call *c, const struct gpu_epilogue *e);
 struct gpu_arg gpu_epilogue_result(struct gpu_call *c, const struct gpu_epilogue *e);
 void gpu_epilogue_finish(struct gpu_call *c, const struct gpu_epilogue *e, struct gpu_arg y);
 
-/* What sums of a dtype are made in: f32 for floats, else words, or 64 bits. */
-rlx_dtype gpu_sum_dtype(rlx_dtype t);
-
 #endif

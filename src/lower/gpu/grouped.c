@@ -63,7 +63,7 @@ static void launch_sorted(struct gpu_call *c, const struct gpu_experts *e, uint6
 {
     uint32_t tile = e->rows / e->experts >= 64 && n >= 64 ? 64 : 32;
     uint64_t groups = gpu_experts_tiles(e, tile) * gpu_ceil(n, tile);
-    rlx_dtype sum = gpu_sum_dtype(c->out->dtype);
+    rlx_dtype sum = gpu_sum_type(c->out->dtype);
 
     gpu_experts_sort(c, e);
     gpu_experts_clear(c, e, n);
@@ -87,7 +87,7 @@ static void launch_sorted(struct gpu_call *c, const struct gpu_experts *e, uint6
 
 static void launch_unsorted(struct gpu_call *c, const struct gpu_experts *e, uint64_t n, uint64_t k)
 {
-    rlx_dtype sum = gpu_sum_dtype(c->out->dtype);
+    rlx_dtype sum = gpu_sum_type(c->out->dtype);
     bool shared = sum == RLX_DTYPE_f32;
     uint64_t count = shared ? e->rows * gpu_ceil(n, 128) : e->rows * n;
 
@@ -118,7 +118,7 @@ void gpu_lower_grouped_matmul(struct gpu_call *c)
     gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, e.rows, 0, (int64_t)e.experts);
     if (gpu_count(c->out) == 0)
         return;
-    if (rlx_dtype_size(gpu_sum_dtype(c->out->dtype)) == 4 &&
+    if (rlx_dtype_size(gpu_sum_type(c->out->dtype)) == 4 &&
         gpu_experts_sortable(e.rows, e.experts, 4))
         launch_sorted(c, &e, n, k);
     else
@@ -134,7 +134,7 @@ static void launch_weights(struct gpu_call *c, const struct gpu_experts *e, uint
     gpu_experts_sort(c, e);
     gpu_kernel(c, "grouped", "weights");
     gpu_type(c, "T", c->out->dtype);
-    gpu_type(c, "A", gpu_sum_dtype(c->out->dtype));
+    gpu_type(c, "A", gpu_sum_type(c->out->dtype));
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, e->first);
@@ -152,7 +152,7 @@ static void launch_weight(struct gpu_call *c, const struct gpu_experts *e, uint6
 
     gpu_kernel(c, "grouped", "weight");
     gpu_type(c, "T", c->out->dtype);
-    gpu_type(c, "A", gpu_sum_dtype(c->out->dtype));
+    gpu_type(c, "A", gpu_sum_type(c->out->dtype));
     gpu_index_type(c, c->in[2].dtype);
     for (int32_t i = 0; i < 3; i++)
         gpu_bind(c, gpu_in(c, i));

@@ -69,7 +69,7 @@ static void lower(struct gpu_call *c, bool at, bool bt, struct gpu_epilogue end)
                            .b = gpu_in(c, 1),
                            .y = gpu_epilogue_result(c, &end),
                            .dtype = out->dtype,
-                           .sum = gpu_sum_dtype(out->dtype),
+                           .sum = gpu_sum_type(out->dtype),
                            .at = at,
                            .bt = bt,
                            .of.m = (uint64_t)out->dim[out->rank - 2],

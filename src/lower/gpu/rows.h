@@ -24,21 +24,6 @@ static inline uint64_t gpu_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* What sums of it are computed in: as many bits as the result can show. */
-static inline rlx_dtype gpu_sum_type(rlx_dtype t)
-{
-    switch (t) {
-    case RLX_DTYPE_f16:
-    case RLX_DTYPE_bf16: return RLX_DTYPE_f32;
-    case RLX_DTYPE_i8:
-    case RLX_DTYPE_i16: return RLX_DTYPE_i32;
-    case RLX_DTYPE_u8:
-    case RLX_DTYPE_u16:
-    case RLX_DTYPE_bool: return RLX_DTYPE_u32;
-    default: return t;
-    }
-}
-
 /* ---- rows along an axis, held by the invocations of a group (rows.c) ---- */
 
 /* [outer, size, inner], rows along size. A group has GPU_GROUP / lanes of them; each lane holds

@@ -46,7 +46,7 @@ void gpu_add_parts(struct gpu_call *c, const struct gpu_epilogue *end, struct gp
     gpu_kernel(c, "matmul", "add_parts");
     gpu_type(c, "T", c->out->dtype);
     gpu_type(c, "Y", end->stored);
-    gpu_type(c, "A", gpu_sum_dtype(c->out->dtype));
+    gpu_type(c, "A", gpu_sum_type(c->out->dtype));
     gpu_epilogue_constants(c, end);
     gpu_bind(c, gpu_part(x, 0, parts * count * sizeof(float)));
     gpu_epilogue_bind(c, end);
