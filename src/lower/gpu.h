@@ -206,8 +206,6 @@ void gpu_invocations(struct gpu_call *c, uint64_t count, uint32_t group);
 void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The name that a dtype has in the kernel language. */
-const char *gpu_dtype(rlx_dtype t);
 /* What elements are computed and summed in, as narrow ones are only loaded and stored. */
 static inline rlx_dtype gpu_sum_type(rlx_dtype t)
 {

@@ -96,11 +96,6 @@ void gpu_generated(struct gpu_call *c, rlx_str source, const char *kernel)
     c->source = source;
 }
 
-const char *gpu_dtype(rlx_dtype t)
-{
-    return rlx_dtype_name(t);
-}
-
 void gpu_name(struct gpu_call *c, const char *name, const char *value)
 {
     add_key(c, " %s=%s", name, value);
@@ -111,7 +106,7 @@ void gpu_type(struct gpu_call *c, const char *name, rlx_dtype t)
     if (t == RLX_DTYPE_f64 && !c->features->f64)
         gpu_refuse(c, RLX_ERROR_UNSUPPORTED, "%s of f64: this device has no 64-bit floats",
                    op_info(c->op)->name);
-    gpu_name(c, name, gpu_dtype(t));
+    gpu_name(c, name, rlx_dtype_name(t));
 }
 
 void gpu_const(struct gpu_call *c, const char *name, int64_t value)

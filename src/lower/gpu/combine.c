@@ -69,7 +69,7 @@ static void set_product(struct gpu_acc *a, rlx_dtype t)
 
 struct gpu_acc gpu_accumulator(struct gpu_call *c, rlx_op op, rlx_dtype t)
 {
-    struct gpu_acc a = {.op = COMBINE_SUM, .element = gpu_dtype(t), .bytes = 4};
+    struct gpu_acc a = {.op = COMBINE_SUM, .element = rlx_dtype_name(t), .bytes = 4};
     bool eight = rlx_dtype_size(t) == 8;
 
     if (op == RLX_OP_none) {

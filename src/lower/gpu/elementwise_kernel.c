@@ -98,7 +98,7 @@ const char *ew_carrier(rlx_dtype t)
     case RLX_DTYPE_i16: return "i32";
     case RLX_DTYPE_u8:
     case RLX_DTYPE_u16: return "u32";
-    default: return gpu_dtype(t);
+    default: return rlx_dtype_name(t);
     }
 }
 
@@ -254,9 +254,9 @@ static void add_type(struct maker *m, rlx_dtype t, bool vector)
     int bytes = (int)rlx_dtype_size(t), words = bytes * (int)m->lanes / 4;
 
     if (!vector)
-        text_addf(&m->t, "%s", gpu_dtype(t));
+        text_addf(&m->t, "%s", rlx_dtype_name(t));
     else if (bytes >= 4)
-        text_addf(&m->t, "vec<%s, %lld>", gpu_dtype(t), (long long)m->lanes);
+        text_addf(&m->t, "vec<%s, %lld>", rlx_dtype_name(t), (long long)m->lanes);
     else
         text_addf(&m->t, words > 1 ? "u32x%d" : "u32", words);
 }
@@ -365,7 +365,7 @@ static void add_element(struct maker *m, const struct ew_in *in, int32_t number)
     if (in->dtype == RLX_DTYPE_bool)
         text_addf(&m->t, "(%s) != 0\n", bits);
     else
-        text_addf(&m->t, "%s(from_bits(%s, %s))\n", carrier, gpu_dtype(in->dtype), bits);
+        text_addf(&m->t, "%s(from_bits(%s, %s))\n", carrier, rlx_dtype_name(in->dtype), bits);
 }
 
 /* Words of narrow elements, put together. */
@@ -382,14 +382,15 @@ static void store_words(struct maker *m, const struct ew_out *o, int32_t number)
         if (truth)
             text_addf(&m->t, "(select(z%d[%d], u32(1), u32(0)) << %d)", number, k, shift);
         else
-            text_addf(&m->t, "(to_bits(%s(z%d[%d])) << %d)", gpu_dtype(o->dtype), number, k, shift);
+            text_addf(&m->t, "(to_bits(%s(z%d[%d])) << %d)", rlx_dtype_name(o->dtype), number, k,
+                      shift);
     }
     text_addf(&m->t, words > 1 ? ")\n" : "\n");
 }
 
 static void add_store(struct maker *m, const struct ew_out *o, int32_t number)
 {
-    const char *type = gpu_dtype(o->dtype);
+    const char *type = rlx_dtype_name(o->dtype);
 
     text_addf(&m->t, "            y%d[i] = ", number);
     if (m->lanes == 1) {

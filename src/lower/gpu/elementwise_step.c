@@ -82,7 +82,8 @@ static void convert(struct ew *e, const char *name, const struct ew_value *x, rl
         ew_line(e, "let %s = %s(%s)", name, ew_carrier(to), x->name);
     } else {
         e->uses |= x->dtype == RLX_DTYPE_c64 ? EW_USE_COMPLEX : EW_USE_CAST;
-        ew_line(e, "let %s = %s_to_%s(%s)", name, class_name(x->dtype), gpu_dtype(to), x->name);
+        ew_line(e, "let %s = %s_to_%s(%s)", name, class_name(x->dtype), rlx_dtype_name(to),
+                x->name);
     }
 }
 
@@ -117,7 +118,7 @@ int32_t ew_step_operands(rlx_op op)
 static void result_line(struct ew *e, const char *name, rlx_dtype t, const char *expression)
 {
     if (is_narrow_integer(t))
-        ew_line(e, "let %s = wrap_%s(%s)", name, gpu_dtype(t), expression);
+        ew_line(e, "let %s = wrap_%s(%s)", name, rlx_dtype_name(t), expression);
     else
         ew_line(e, "let %s = %s", name, expression);
 }

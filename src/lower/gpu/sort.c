@@ -22,7 +22,7 @@ void gpu_order_type(struct gpu_call *c, rlx_dtype t)
     enum { FLOAT, SIGNED, UNSIGNED };
 
     key_type(c, t);
-    gpu_name(c, "T", rlx_dtype_size(t) == 8 ? "u32x2" : gpu_dtype(t));
+    gpu_name(c, "T", rlx_dtype_size(t) == 8 ? "u32x2" : rlx_dtype_name(t));
     gpu_const(c, "KIND", dtype_is(t, CLASS_F) ? FLOAT : dtype_is(t, CLASS_I) ? SIGNED : UNSIGNED);
 }
 
@@ -176,7 +176,7 @@ static void sort_long(struct gpu_call *c, const struct gpu_rows *r, uint64_t k, 
     struct gpu_order order = gpu_order_rows(c, r, k);
 
     gpu_kernel(c, "sort", "finish");
-    gpu_name(c, "T", rlx_dtype_size(r->dtype) == 8 ? "u32x2" : gpu_dtype(r->dtype));
+    gpu_name(c, "T", rlx_dtype_size(r->dtype) == 8 ? "u32x2" : rlx_dtype_name(r->dtype));
     result_type(c, values);
     gpu_bind(c, r->x);
     gpu_bind(c, order.ids);
