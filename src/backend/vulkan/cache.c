@@ -113,7 +113,7 @@ static struct vk_cache_key key_of(const struct vk_device *dev)
     struct vk_cache_key key = {.vendor = dev->properties.vendorID,
                                .device = dev->properties.deviceID,
                                .driver = dev->properties.driverVersion,
-                               .library = RLX_VERSION};
+                               .rlx_version = RLX_VERSION};
 
     memcpy(key.uuid, dev->uuid, sizeof key.uuid);
     return key;

@@ -7,7 +7,8 @@
 /* Whose pipelines they are: no other driver, and no other rlx, may have them. */
 struct vk_cache_key {
     uint8_t uuid[VK_UUID_SIZE];
-    uint32_t vendor, device, driver, library;
+    uint32_t vendor, device, driver; /* driver: its version */
+    uint32_t rlx_version;
 };
 
 /* The data of a file of that key; false: it is damaged, or another's. */
