@@ -155,6 +155,7 @@ static rlx_status make_objects(struct vk_device *dev, struct diag *d)
 
     VK_TRY(dev, dev->vk.CreateCommandPool(dev->device, &pool, NULL, &dev->pool), d);
     VK_TRY(dev, dev->vk.CreateSemaphore(dev->device, &semaphore, NULL, &dev->timeline), d);
+    dev->programs.no_times = dev->timestamp_bits == 0;
     TRY(vk_open_transfers(dev, d));
     TRY(vk_make_buffer(dev, VK_FOR_WORK, NOTHING_BYTES, &dev->nothing, d));
     return make_kernels(dev, d);
@@ -166,7 +167,8 @@ static void vk_close(struct backend *b)
 
     if (dev->device && dev->vk.QueueSubmit) {
         dev->vk.DeviceWaitIdle(dev->device);
-        vk_drop_programs(dev);
+        gpu_drop_programs(&dev->programs);
+        vec_free(b->mem, &dev->recording.touched);
         gpu_device_destroy(dev->gpu);
         vk_close_transfers(dev);
         vk_drop_buffer(dev, &dev->nothing);
@@ -208,6 +210,12 @@ static rlx_status vk_open(const struct device_desc *desc, struct backend **out, 
         mem_free(desc->mem, dev, sizeof *dev);
         return diag_fail(d, RLX_ERROR_MEMORY, "no lock could be made");
     }
+    dev->programs = (struct gpu_programs){.backend = &dev->base,
+                                          .queue = &vk_programs_queue,
+                                          .lock = &dev->lock,
+                                          .lost = &dev->lost,
+                                          .lose_after = dev->options.lose_after,
+                                          .no_cache = dev->options.no_cache};
     rlx_status s = open_all(dev, desc, d);
     if (s != RLX_OK) {
         vk_close(&dev->base);

@@ -285,7 +285,7 @@ void vk_release(struct backend *b, struct buffer *buf)
     if (buf->used > dev->tickets)
         vk_submit_transfers(dev, &quiet);
     uint64_t ticket = buf->used;
-    dev->released++;
+    dev->programs.released++;
     pthread_mutex_unlock(&dev->lock);
     vk_await(dev, ticket, &quiet);
     vk_drop_buffer(dev, buf);

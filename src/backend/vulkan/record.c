@@ -34,11 +34,11 @@ static uint64_t word_room(const struct gpu_launch *l)
     return (bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
 
-static void count_needs(const struct command *list, size_t count, struct needs *n)
+static void count_needs(const struct gpu_piece *piece, struct needs *n)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct gpu_work *w = list[i].work;
-        for (uint32_t k = 0; !list[i].idle && k < w->launches; k++) {
+    for (size_t i = 0; i < piece->count; i++) {
+        const struct gpu_work *w = piece->list[i].work;
+        for (uint32_t k = 0; !piece->list[i].idle && k < w->launches; k++) {
             const struct vk_pipeline *p = pipeline_of(&w->launch[k]);
             n->launches++;
             n->buffers += p->buffers + p->words_in_buffer;
@@ -83,7 +83,7 @@ static rlx_status make_sets(struct vk_device *dev, struct vk_recording *r, const
 static rlx_status make_times(struct vk_device *dev, struct vk_recording *r, size_t count,
                              struct diag *d)
 {
-    if (!r->timed || r->room_times >= 2 * count)
+    if (!r->base.timed || r->room_times >= 2 * count)
         return RLX_OK;
     dev->vk.DestroyQueryPool(dev->device, r->times, NULL);
     r->times = VK_NULL_HANDLE;
@@ -121,15 +121,18 @@ static rlx_status make_room(struct vk_device *dev, struct vk_recording *r, const
     TRY(make_sets(dev, r, n, d));
     TRY(make_times(dev, r, count, d));
     TRY(make_buffer(dev, VK_FOR_WORK, n->words, &r->words, d));
-    r->faults = n->faults;
-    if (!r->faults)
+    r->base.faults = n->faults;
+    if (!r->base.faults)
         return RLX_OK;
     TRY(make_buffer(dev, VK_FOR_WORK, FAULT_BYTES, &r->fault, d));
     return make_buffer(dev, VK_FOR_READBACK, FAULT_BYTES, &r->fault_seen, d);
 }
 
-void vk_drop_recording(struct vk_device *dev, struct vk_recording *r)
+void vk_drop_recording(struct backend *b, struct gpu_recording *base)
 {
+    struct vk_device *dev = vk_device_of(b);
+    struct vk_recording *r = vk_recording_of(base);
+
     dev->vk.DestroyDescriptorPool(dev->device, r->sets, NULL);
     dev->vk.DestroyQueryPool(dev->device, r->times, NULL);
     if (r->commands)
@@ -265,7 +268,7 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
 
 static void begin_faults(struct recorder *c)
 {
-    if (!c->r->faults)
+    if (!c->r->base.faults)
         return;
     c->dev->vk.CmdFillBuffer(c->r->commands, c->r->fault.handle, 0, FAULT_BYTES, 0);
     barrier(c, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
@@ -277,7 +280,7 @@ static void end_faults(struct recorder *c)
 {
     const VkBufferCopy all = {0, 0, FAULT_BYTES};
 
-    if (!c->r->faults)
+    if (!c->r->base.faults)
         return;
     barrier(c, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
             VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
@@ -299,7 +302,7 @@ static void end_all(struct recorder *c)
 /* A time is taken when all before it is done: what a step takes is its own then. */
 static void note_time(struct recorder *c, size_t i, bool end)
 {
-    if (!c->r->timed)
+    if (!c->r->base.timed)
         return;
     if (!end)
         between_launches(c);
@@ -307,20 +310,20 @@ static void note_time(struct recorder *c, size_t i, bool end)
                                  (uint32_t)(2 * i + end));
 }
 
-static rlx_status record_all(struct recorder *c, const struct command *list, size_t count)
+static rlx_status record_all(struct recorder *c, const struct gpu_piece *p)
 {
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                             .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
 
     VK_TRY(c->dev, c->dev->vk.BeginCommandBuffer(c->r->commands, &begin), c->diag);
-    if (c->r->timed && count)
-        c->dev->vk.CmdResetQueryPool(c->r->commands, c->r->times, 0, (uint32_t)(2 * count));
+    if (c->r->base.timed && p->count)
+        c->dev->vk.CmdResetQueryPool(c->r->commands, c->r->times, 0, (uint32_t)(2 * p->count));
     begin_faults(c);
-    for (size_t i = 0; i < count; i++) {
-        const struct gpu_work *w = list[i].work;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct gpu_work *w = p->list[i].work;
         note_time(c, i, false);
-        for (uint32_t k = 0; !list[i].idle && k < w->launches; k++)
-            TRY(record_launch(c, &list[i], &w->launch[k]));
+        for (uint32_t k = 0; !p->list[i].idle && k < w->launches; k++)
+            TRY(record_launch(c, &p->list[i], &w->launch[k]));
         note_time(c, i, true);
     }
     end_all(c);
@@ -328,53 +331,51 @@ static rlx_status record_all(struct recorder *c, const struct command *list, siz
     return RLX_OK;
 }
 
-rlx_status vk_record(struct vk_device *dev, struct vk_recording *r, const struct command *list,
-                     size_t count, struct diag *d)
+rlx_status vk_record(struct backend *b, struct gpu_recording *base, const struct gpu_piece *p,
+                     struct diag *d)
 {
+    struct vk_device *dev = vk_device_of(b);
+    struct vk_recording *r = vk_recording_of(base);
     struct recorder c = {.dev = dev, .r = r, .diag = d};
     struct needs needs = {0};
 
-    r->valid = false;
+    r->base.valid = false;
     r->touches = 0;
     dev->recording.touched.len = 0;
     if (!vec_room_for(dev->base.mem, &dev->recording.touched, MOST_TOUCHES + GPU_BUFFERS))
         return diag_no_memory(d, MOST_TOUCHES * sizeof(struct gpu_touch));
-    count_needs(list, count, &needs);
-    TRY(make_room(dev, r, &needs, count, d));
-    TRY(record_all(&c, list, count));
-    r->valid = true;
+    count_needs(p, &needs);
+    TRY(make_room(dev, r, &needs, p->count, d));
+    TRY(record_all(&c, p));
+    r->base.valid = true;
     return RLX_OK;
 }
 
 /* ---- what it left ---- */
 
-bool vk_read_times(struct vk_device *dev, const struct vk_recording *r, size_t i, uint64_t out[2])
+bool vk_read_times(struct backend *b, struct gpu_recording *r, size_t i, uint64_t out[2])
 {
+    const struct vk_device *dev = vk_device_of(b);
     double period = (double)dev->properties.limits.timestampPeriod;
     uint64_t mask =
         dev->timestamp_bits < 64 ? (UINT64_C(1) << dev->timestamp_bits) - 1 : UINT64_MAX;
 
-    if (dev->vk.GetQueryPoolResults(dev->device, r->times, (uint32_t)(2 * i), 2, 2 * sizeof *out,
-                                    out, sizeof *out, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+    if (dev->vk.GetQueryPoolResults(dev->device, vk_recording_of(r)->times, (uint32_t)(2 * i), 2,
+                                    2 * sizeof *out, out, sizeof *out,
+                                    VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
         return false;
     for (size_t k = 0; k < 2; k++)
         out[k] = (uint64_t)((double)(out[k] & mask) * period);
     return true;
 }
 
-/* Word 0: 0, or 1 + the step; then where in the index operand, and what was there, 64 bits each. */
-void vk_read_report(struct vk_device *dev, struct vk_recording *r)
+rlx_status vk_read_fault(struct backend *b, struct gpu_recording *r, uint32_t *word, uint32_t words,
+                         struct diag *d)
 {
-    uint32_t word[5];
+    const struct buffer *seen = &vk_recording_of(r)->fault_seen;
 
-    if (r->faults) {
-        vk_invalidate(dev, &r->fault_seen, 0, sizeof word);
-        memcpy(word, r->fault_seen.mapped, sizeof word);
-        if (word[0]) {
-            r->report->step = (int32_t)(word[0] - 1);
-            r->report->position = (int64_t)((uint64_t)word[2] << 32 | word[1]);
-            r->report->value = (int64_t)((uint64_t)word[4] << 32 | word[3]);
-        }
-    }
-    r->report = NULL;
+    (void)d;
+    vk_invalidate(vk_device_of(b), seen, 0, words * sizeof *word);
+    memcpy(word, seen->mapped, words * sizeof *word);
+    return RLX_OK;
 }

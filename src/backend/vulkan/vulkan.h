@@ -13,7 +13,7 @@
 #define VK_NO_PROTOTYPES
 #include "backend/vulkan/coop.h"
 
-#include "lower/gpu.h"
+#include "lower/gpu_programs.h"
 
 /* The functions that are called; the loader and the driver are found at run time. */
 struct vk_functions {
@@ -59,8 +59,6 @@ struct vk_batch {
     bool open;       /* it is being recorded */
 };
 
-struct vk_program; /* submit.c */
-
 struct vk_device {
     struct backend base;
     struct vk_options options;
@@ -103,14 +101,12 @@ struct vk_device {
     VkSemaphore timeline;       /* its value is the last ticket that is done */
     uint64_t tickets;           /* given out */
     atomic_uint_least64_t done; /* known to be */
-    uint64_t submits;           /* of programs */
     struct vk_batch batch[VK_BATCHES];
     uint32_t batch_now;
     struct buffer upload, readback; /* made when first needed */
     struct gpu_hazards hazards;     /* of the open batch */
-    struct vk_program *programs;
+    struct gpu_programs programs;
     struct gpu_hazards recording; /* of the recording under way */
-    _Atomic uint64_t released;    /* buffers that are gone: a recording may name one */
 };
 
 static inline struct vk_device *vk_device_of(struct backend *b)
@@ -206,8 +202,7 @@ void vk_cache_forget(struct vk_device *dev); /* the path */
 /* record.c: a program's launches as a command buffer. */
 #define VK_TOUCHED 32
 struct vk_recording {
-    bool valid, timed, faults; /* timed: it measures every step. faults: kernels tell of indices */
-    uint64_t key;
+    struct gpu_recording base;
     VkCommandBuffer commands;
     VkDescriptorPool sets;
     uint32_t room_sets, room_buffers;
@@ -216,17 +211,19 @@ struct vk_recording {
     struct buffer words;             /* parameters that are too many to push */
     struct buffer fault, fault_seen; /* where kernels tell of bad indices, and its copy */
     struct buffer *touched[VK_TOUCHED];
-    uint32_t touches;          /* VK_TOUCHED + 1: more than are noted */
-    uint64_t ticket;           /* of its last submission */
-    struct run_report *report; /* to be filled when that is done; NULL: nobody waits for one */
+    uint32_t touches; /* VK_TOUCHED + 1: more than are noted */
 };
-/* With the lock held; what was recorded before must be done. */
-rlx_status vk_record(struct vk_device *dev, struct vk_recording *r, const struct command *list,
-                     size_t count, struct diag *d);
-void vk_drop_recording(struct vk_device *dev, struct vk_recording *r);
-/* A step's begin and end on the device's clock, in ns. */
-bool vk_read_times(struct vk_device *dev, const struct vk_recording *r, size_t i, uint64_t out[2]);
-void vk_read_report(struct vk_device *dev, struct vk_recording *r);
+static inline struct vk_recording *vk_recording_of(struct gpu_recording *r)
+{
+    return (struct vk_recording *)(void *)r;
+}
+/* As struct gpu_queue wants them. */
+rlx_status vk_record(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
+                     struct diag *d);
+void vk_drop_recording(struct backend *b, struct gpu_recording *r);
+bool vk_read_times(struct backend *b, struct gpu_recording *r, size_t i, uint64_t out[2]);
+rlx_status vk_read_fault(struct backend *b, struct gpu_recording *r, uint32_t *word, uint32_t words,
+                         struct diag *d);
 
 /* submit.c */
 rlx_status vk_submit(struct backend *b, const struct command *list, size_t count,
@@ -235,7 +232,7 @@ rlx_status vk_submit(struct backend *b, const struct command *list, size_t count
 rlx_status vk_poll(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
 rlx_status vk_wait(struct backend *b, uint64_t ticket, struct diag *d);
 void vk_unload(struct backend *b, const struct command *list);
-void vk_drop_programs(struct vk_device *dev);
+extern const struct gpu_queue vk_programs_queue;
 /* Hand commands to the queue, in one call; each has the next ticket. The lock is held. */
 #define VK_AT_ONCE 2
 rlx_status vk_queue(struct vk_device *dev, const VkCommandBuffer *commands, uint32_t count,

@@ -270,7 +270,7 @@ static void wg_close(struct backend *b)
     diag_init(&quiet, "close");
     if (dev->device) {
         wg_await(dev, dev->tickets, &quiet);
-        wg_drop_programs(dev);
+        gpu_drop_programs(&dev->programs);
         gpu_device_destroy(dev->gpu);
         wg_close_memory(dev);
         wg_drop_buffer(dev, &dev->nothing);
@@ -298,6 +298,13 @@ static rlx_status wg_open(const struct device_desc *desc, struct backend **out, 
         mem_free(desc->mem, dev, sizeof *dev);
         return diag_fail(d, RLX_ERROR_MEMORY, "no lock could be made");
     }
+    dev->programs = (struct gpu_programs){.backend = &dev->base,
+                                          .queue = &wg_programs_queue,
+                                          .lock = &dev->lock,
+                                          .lost = &dev->lost,
+                                          .lose_after = dev->options.lose_after,
+                                          .no_times = true,
+                                          .no_cache = dev->options.no_cache};
     rlx_status s = open_all(dev, desc, d);
     if (s != RLX_OK) {
         wg_close(&dev->base);

@@ -75,7 +75,7 @@ void wg_release(struct backend *b, struct buffer *buf)
     diag_init(&quiet, "release");
     pthread_mutex_lock(&dev->lock);
     uint64_t ticket = dev->tickets;
-    dev->released++;
+    dev->programs.released++;
     pthread_mutex_unlock(&dev->lock);
     wg_await(dev, ticket, &quiet);
     wg_drop_buffer(dev, buf);

@@ -22,11 +22,11 @@ struct needs {
     bool faults;
 };
 
-static void count_needs(const struct command *list, size_t count, struct needs *n)
+static void count_needs(const struct gpu_piece *p, struct needs *n)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct gpu_work *w = list[i].work;
-        for (uint32_t k = 0; !list[i].idle && k < w->launches; k++) {
+    for (size_t i = 0; i < p->count; i++) {
+        const struct gpu_work *w = p->list[i].work;
+        for (uint32_t k = 0; !p->list[i].idle && k < w->launches; k++) {
             n->launches++;
             n->words += word_room(&w->launch[k]);
             for (uint32_t a = 0; a < w->launch[k].kernel->buffers; a++)
@@ -41,11 +41,14 @@ static void forget(struct wg_device *dev, struct wg_recording *r)
         if (r->launch.at[i].group)
             dev->wg.BindGroupRelease(r->launch.at[i].group);
     r->launch.len = 0;
-    r->valid = false;
+    r->base.valid = false;
 }
 
-void wg_drop_recording(struct wg_device *dev, struct wg_recording *r)
+void wg_drop_recording(struct backend *b, struct gpu_recording *base)
 {
+    struct wg_device *dev = wg_device_of(b);
+    struct wg_recording *r = wg_recording_of(base);
+
     forget(dev, r);
     vec_free(dev->base.mem, &r->launch);
     wg_drop_buffer(dev, &r->words);
@@ -69,7 +72,7 @@ static rlx_status make_room(struct wg_device *dev, struct wg_recording *r, const
         return diag_no_memory(d, n->launches * sizeof(struct wg_launch));
     TRY(make_buffer(dev, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst, n->words, &r->words,
                     d));
-    r->faults = n->faults;
+    r->base.faults = n->faults;
     return n->faults ? make_buffer(dev, WG_FOR_WORK, FAULT_BYTES, &r->fault, d) : RLX_OK;
 }
 
@@ -134,12 +137,12 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
     return RLX_OK;
 }
 
-static rlx_status record_all(struct recorder *c, const struct command *list, size_t count)
+static rlx_status record_all(struct recorder *c, const struct gpu_piece *p)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct gpu_work *w = list[i].work;
-        for (uint32_t k = 0; !list[i].idle && k < w->launches; k++)
-            TRY(record_launch(c, &list[i], &w->launch[k]));
+    for (size_t i = 0; i < p->count; i++) {
+        const struct gpu_work *w = p->list[i].work;
+        for (uint32_t k = 0; !p->list[i].idle && k < w->launches; k++)
+            TRY(record_launch(c, &p->list[i], &w->launch[k]));
     }
     if (c->words_at)
         c->dev->wg.QueueWriteBuffer(c->dev->queue, c->r->words.handle, 0, c->words,
@@ -147,33 +150,39 @@ static rlx_status record_all(struct recorder *c, const struct command *list, siz
     return wg_check(c->dev, c->diag);
 }
 
-rlx_status wg_record(struct wg_device *dev, struct wg_recording *r, const struct command *list,
-                     size_t count, struct diag *d)
+rlx_status wg_record(struct backend *b, struct gpu_recording *base, const struct gpu_piece *p,
+                     struct diag *d)
 {
+    struct wg_device *dev = wg_device_of(b);
+    struct wg_recording *r = wg_recording_of(base);
     struct recorder c = {.dev = dev, .r = r, .diag = d};
     struct needs needs = {0};
 
     forget(dev, r);
-    count_needs(list, count, &needs);
+    count_needs(p, &needs);
     TRY(make_room(dev, r, &needs, d));
     c.words = needs.words ? mem_alloc(dev->base.mem, (size_t)needs.words) : NULL;
     if (needs.words && !c.words)
         return diag_no_memory(d, (size_t)needs.words);
-    rlx_status s = record_all(&c, list, count);
+    rlx_status s = record_all(&c, p);
     if (c.words)
         mem_free(dev->base.mem, c.words, (size_t)needs.words);
-    r->valid = s == RLX_OK;
+    r->base.valid = s == RLX_OK;
     return s;
 }
 
 /* ---- a run ---- */
 
-rlx_status wg_encode(struct wg_device *dev, const struct wg_recording *r, struct diag *d)
+rlx_status wg_run(struct backend *b, struct gpu_recording *base, const struct gpu_piece *p,
+                  struct diag *d)
 {
+    struct wg_device *dev = wg_device_of(b);
+    const struct wg_recording *r = wg_recording_of(base);
     struct wg_functions *wg = &dev->wg;
     WGPUCommandEncoder e = wg->DeviceCreateCommandEncoder(dev->device, NULL);
 
-    if (r->faults)
+    (void)p;
+    if (r->base.faults)
         wg->CommandEncoderClearBuffer(e, r->fault.handle, 0, FAULT_BYTES);
     WGPUComputePassEncoder pass = wg->CommandEncoderBeginComputePass(e, NULL);
     for (size_t i = 0; i < r->launch.len; i++) {
@@ -184,23 +193,15 @@ rlx_status wg_encode(struct wg_device *dev, const struct wg_recording *r, struct
     }
     wg->ComputePassEncoderEnd(pass);
     wg->ComputePassEncoderRelease(pass);
-    return wg_queue(dev, e, d);
+    TRY(wg_queue(dev, e, d));
+    base->ticket = dev->tickets;
+    return RLX_OK;
 }
 
-/* Word 0: 0, or 1 + the step; then where in the index operand, and what was there, 64 bits each. */
-rlx_status wg_read_report(struct wg_device *dev, struct wg_recording *r, struct diag *d)
+rlx_status wg_read_fault(struct backend *b, struct gpu_recording *r, uint32_t *word, uint32_t words,
+                         struct diag *d)
 {
-    struct run_report *report = r->report;
-    uint32_t word[5];
+    struct span fault = {&wg_recording_of(r)->fault, 0, words * sizeof *word};
 
-    r->report = NULL;
-    if (!r->faults || !report)
-        return RLX_OK;
-    TRY(wg_get(dev, (struct span){&r->fault, 0, sizeof word}, word, d));
-    if (word[0]) {
-        report->step = (int32_t)(word[0] - 1);
-        report->position = (int64_t)((uint64_t)word[2] << 32 | word[1]);
-        report->value = (int64_t)((uint64_t)word[4] << 32 | word[3]);
-    }
-    return RLX_OK;
+    return wg_get(wg_device_of(b), fault, word, d);
 }

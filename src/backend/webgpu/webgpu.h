@@ -19,7 +19,7 @@
 #include <wgpu.h>
 #endif
 
-#include "lower/gpu.h"
+#include "lower/gpu_programs.h"
 
 /* The functions that are called; the library is found at run time. */
 struct wg_functions {
@@ -42,8 +42,6 @@ struct wg_options {
     bool no_cache;
     uint64_t max_binding, max_groups, max_memory, lose_after; /* 0: as it is */
 };
-
-struct wg_program; /* submit.c */
 
 struct wg_device {
     struct backend base;
@@ -70,11 +68,9 @@ struct wg_device {
     pthread_mutex_t lock;       /* of all that follows */
     uint64_t tickets;           /* given out */
     atomic_uint_least64_t done; /* known to be */
-    uint64_t submits;           /* of programs */
     WGPUBuffer staging;         /* what the host reads comes through it */
     uint64_t staging_bytes;
-    struct wg_program *programs;
-    _Atomic uint64_t released; /* buffers that are gone: a recording may name one */
+    struct gpu_programs programs;
 };
 
 static inline struct wg_device *wg_device_of(struct backend *b)
@@ -137,19 +133,22 @@ struct wg_launch {
     uint32_t grid[3];
 };
 struct wg_recording {
-    bool valid, faults; /* faults: kernels tell of indices */
-    uint64_t key;
+    struct gpu_recording base;
     VEC(struct wg_launch) launch;
     struct buffer words, fault;
-    uint64_t ticket;           /* of its last submission */
-    struct run_report *report; /* to be filled when that is done; NULL: nobody waits for one */
 };
-/* With the lock held. */
-rlx_status wg_record(struct wg_device *dev, struct wg_recording *r, const struct command *list,
-                     size_t count, struct diag *d);
-rlx_status wg_encode(struct wg_device *dev, const struct wg_recording *r, struct diag *d);
-void wg_drop_recording(struct wg_device *dev, struct wg_recording *r);
-rlx_status wg_read_report(struct wg_device *dev, struct wg_recording *r, struct diag *d);
+static inline struct wg_recording *wg_recording_of(struct gpu_recording *r)
+{
+    return (struct wg_recording *)(void *)r;
+}
+/* As struct gpu_queue wants them. */
+rlx_status wg_record(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
+                     struct diag *d);
+rlx_status wg_run(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
+                  struct diag *d);
+void wg_drop_recording(struct backend *b, struct gpu_recording *r);
+rlx_status wg_read_fault(struct backend *b, struct gpu_recording *r, uint32_t *word, uint32_t words,
+                         struct diag *d);
 
 /* submit.c */
 rlx_status wg_submit(struct backend *b, const struct command *list, size_t count,
@@ -158,7 +157,7 @@ rlx_status wg_submit(struct backend *b, const struct command *list, size_t count
 rlx_status wg_poll(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
 rlx_status wg_wait(struct backend *b, uint64_t ticket, struct diag *d);
 void wg_unload(struct backend *b, const struct command *list);
-void wg_drop_programs(struct wg_device *dev);
+extern const struct gpu_queue wg_programs_queue;
 /* Hand the encoder's commands to the queue; the ticket is the next. The lock is held. */
 rlx_status wg_queue(struct wg_device *dev, WGPUCommandEncoder encoder, struct diag *d);
 /* Until it is done; the lock may be held or not. */
