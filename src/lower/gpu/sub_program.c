@@ -68,6 +68,10 @@ rlx_status gpu_build_subs(struct gpu_device *g, struct select_call *c, struct gp
 
 /* ---- load ---- */
 
+static rlx_status fill_tables(struct gpu_device *g, const struct gpu_control *k, struct span table,
+                              struct diag *d);
+
+/* Its constants, and the tables of steps that have sub-graphs themselves. */
 static rlx_status fill_consts(struct gpu_device *g, const struct gpu_sub_program *p,
                               struct span table, struct diag *d)
 {
@@ -79,6 +83,25 @@ static rlx_status fill_consts(struct gpu_device *g, const struct gpu_sub_program
         if (n->op == RLX_OP_const && v->bytes)
             TRY(b->ops->write(b, to, n->attr.const_.data.ptr, d));
     }
+    for (size_t i = 0; i < p->steps->step_count; i++) {
+        const struct step *s = &p->steps->step[i];
+        const struct gpu_work *w = s->work;
+        if (!w->control || w->control->table == 0)
+            continue;
+        const struct operand *o = &p->steps->operand[s->first + (uint32_t)w->table_operand];
+        struct span inner = table;
+        inner.offset += p->consts_at + p->steps->value[o->value].offset;
+        TRY(fill_tables(g, w->control, inner, d));
+    }
+    return RLX_OK;
+}
+
+static rlx_status fill_tables(struct gpu_device *g, const struct gpu_control *k, struct span table,
+                              struct diag *d)
+{
+    for (int i = 0; i < 2; i++)
+        if (k->sub[i])
+            TRY(fill_consts(g, k->sub[i], table, d));
     return RLX_OK;
 }
 
@@ -89,9 +112,7 @@ rlx_status gpu_fill_table(struct gpu_device *g, struct command *c, struct diag *
 
     if (k->table == 0 || k->table_filled)
         return RLX_OK;
-    for (int i = 0; i < 2; i++)
-        if (k->sub[i])
-            TRY(fill_consts(g, k->sub[i], c->operand[w->table_operand], d));
+    TRY(fill_tables(g, k, c->operand[w->table_operand], d));
     k->table_filled = true;
     return RLX_OK;
 }

@@ -50,6 +50,15 @@ static const struct {
      " graph @f (input %c: f32[], input %x: f32[]) { %d = mul %c, %x return %d }"
      " graph @g (input %c: f32[], input %x: f32[]) { %d = add %c, %x return %d }",
      "1 | 1 2 -1 3 -2 5", "7"},
+    /* a loop in a loop, each with constants of its own */
+    {"graph @main (input %c: f32[], input %x: f32[2,3])"
+     " { %y = scan %c, %x body=@o length=2 num_xs=1 return %y }"
+     " graph @o (input %c: f32[], input %x: f32[3])"
+     " { %k = const f32[] {2} %r = scan %c, %x body=@i length=3 num_xs=1 %m = mul %r, %k"
+     " return %m }"
+     " graph @i (input %c: f32[], input %x: f32[])"
+     " { %k = const f32[] {10} %m = mul %x, %k %a = add %c, %m return %a }",
+     "1 | 1 2 3 4 5 6", "544"},
     /* rounds end by a value, and at the most allowed */
     {"graph @main (input %x: f32[])"
      " { %y = while %x cond_graph=@c body_graph=@b max_iterations=9 return %y }"
