@@ -10,6 +10,7 @@ struct target {
     char features[256];         /* words */
     bool native[FAMILY_count];  /* families it has kernels for; others must be expanded */
     bool reduce_last_axis_only; /* its reductions take one axis, the last */
+    bool joins_branches;        /* asking which branch to take costs more than computing both */
     bool slow_uploads;          /* uploading costs more than hashing what is uploaded */
     bool equal_operands;        /* its elementwise kernels want operands of the result's shape */
     bool scalar_operands;       /* but take a single element too */

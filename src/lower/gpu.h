@@ -53,12 +53,23 @@ struct gpu_launch {
     uint32_t grid[3];    /* all 0: nothing to do */
 };
 
+/* Launches that the host has repeated. [first, body) leave a word at go_on; while it is not 0,
+ * [body, end) are a round, and it begins again. */
+struct gpu_loop {
+    uint32_t first, body, end;
+    struct gpu_arg go_on;
+    int64_t most;  /* rounds at which it ends; RLX_ABSENT: there is no such number */
+    int64_t limit; /* rounds at which the run fails with LIMIT; 0: never */
+};
+
 /* What a step is for a GPU: struct command.work. */
 struct gpu_work {
     const struct ir_graph *graph;
     ir_value node;
     struct gpu_launch *launch;
     uint32_t launches, launch_room;
+    struct gpu_loop *loop; /* in the order of their first launches, outer ones before inner ones */
+    uint32_t loops, loop_room;
     uint32_t *word;
     uint32_t words, word_room;
     uint64_t scratch; /* bytes planned */
@@ -96,8 +107,8 @@ void gpu_device_destroy(struct gpu_device *g);
 /* For backend_ops.select and .load. After a load the work's launches are those of its sizes now. */
 rlx_status gpu_select(struct gpu_device *g, struct select_call *c);
 rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d);
-/* The families it has kernels for. */
-void gpu_natives(bool native[FAMILY_count]);
+/* For backend_ops.describe: what all that is lowered here has in common. */
+void gpu_describe(struct target *out);
 /* One launch's buffers where the command's operands lie, in bytes: offset is down to `align`, and
  * what is left of it has become a word. words: those of the launch, with room for GPU_BUFFERS more.
  * fault: bound where a kernel tells of bad indices. */

@@ -2,7 +2,9 @@
  *
  * A program is known by the list of its commands, and has a few recordings, one for each set of
  * sizes that came up lately: a run whose sizes were seen before is handed to the queue as it is.
- * What a recording holds, and how it gets to the queue, is the driver's (struct gpu_queue).
+ * What a recording holds, and how it gets to the queue, is the driver's (struct gpu_queue). Where a
+ * program has loops whose rounds the host counts, it is recorded in pieces, and a run waits for the
+ * words that tell whether to go on.
  *
  * Everything that goes to the queue gets the next ticket, and tickets are done in order. */
 #ifndef LOWER_GPU_PROGRAMS_H
@@ -13,11 +15,24 @@
 
 #include "lower/gpu.h"
 
-/* Commands that are recorded together. */
+/* Launches that are recorded together: those of all these commands, but of the first one only those
+ * from `first` on, and of the last one only those before `end`. */
 struct gpu_piece {
     const struct command *list;
     size_t count;
+    uint32_t first, end;
 };
+/* Those of command i: [*from, *to). */
+static inline void gpu_piece_launches(const struct gpu_piece *p, size_t i, uint32_t *from,
+                                      uint32_t *to)
+{
+    const struct gpu_work *w = p->list[i].work;
+
+    *from = i == 0 ? p->first : 0;
+    *to = p->list[i].idle ? 0 : w->launches;
+    if (i + 1 == p->count && p->end < *to)
+        *to = p->end;
+}
 
 /* A driver's recording begins with this; all zeros is one that was never made. */
 struct gpu_recording {
@@ -61,10 +76,10 @@ struct gpu_programs { /* part of a driver's device */
     struct backend *backend;
     const struct gpu_queue *queue;
     pthread_mutex_t *lock; /* the device's; of all that follows too */
-    atomic_bool *lost;     /* set when lose_after runs are over, for tests; 0: never */
-    uint64_t lose_after;
-    bool no_times; /* the device's clock is of no use */
-    bool no_cache; /* every run is recorded anew */
+    atomic_bool *lost;
+    uint64_t lose_after; /* runs and rounds of loops until it is set, for tests; 0: never */
+    bool no_times;       /* the device's clock is of no use */
+    bool no_cache;       /* every run is recorded anew */
 
     _Atomic uint64_t released; /* counts buffers that are gone: a recording may name one */
     uint64_t runs;

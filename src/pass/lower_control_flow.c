@@ -7,8 +7,9 @@
  * A while with a bound carries whether it is still running: each round computes the condition and
  * the body, and keeps the old values where it has stopped. A scan is its body, length times. Both
  * are unrolled only where rounds times nodes stay within a limit and their number is known; what
- * stays is for the device to run, or to refuse. Inner graphs come first, so that what they grow to
- * counts. `where` selects: nothing of a side that is not taken reaches the result. */
+ * stays is for the device to run, or to refuse. A device that has `if` and would rather compute
+ * both branches keeps those that may go on for ever. Inner graphs come first, so that what they
+ * grow to counts. `where` selects: nothing of a side that is not taken reaches the result. */
 #include "pass/expand.h"
 #include "pass/inline.h"
 #include "pass/pass.h"
@@ -194,13 +195,31 @@ bool pass_can_unroll(const struct ir_module *m, const struct ir_node *n)
            within_limit(n->attr.scan.length, m->graph.at[n->attr.scan.body]->node.len);
 }
 
-static expander lowering_of(const struct pass_run *p, const struct ir_module *m,
+struct lowering {
+    struct pass_run *run;
+    bool *done;    /* by graph: it was looked at */
+    bool *endless; /* by graph: it holds a loop without a bound */
+};
+
+/* A branch that is not taken is computed too, and must end. */
+static bool keeps_if(const struct lowering *l, const struct attr_if_ *a)
+{
+    const struct target *t = l->run->target;
+
+    return t && t->native[FAMILY_if_] &&
+           (!t->joins_branches || l->endless[a->then_graph] || l->endless[a->else_graph]);
+}
+
+static expander lowering_of(const struct lowering *l, const struct ir_module *m,
                             const struct ir_node *n)
 {
-    if (p->target && p->target->native[op_info(n->op)->family])
+    const struct target *t = l->run->target;
+
+    if (n->op == RLX_OP_if)
+        return keeps_if(l, &n->attr.if_) ? NULL : lower_if;
+    if (t && t->native[op_info(n->op)->family])
         return NULL;
     switch (n->op) {
-    case RLX_OP_if: return lower_if;
     case RLX_OP_while: return pass_can_unroll(m, n) ? lower_while : NULL;
     case RLX_OP_scan: return pass_can_unroll(m, n) ? lower_scan : NULL;
     default: return NULL;
@@ -220,19 +239,20 @@ static rlx_status replace(struct rebuild *r, const struct ir_node *n, expander l
     return RLX_OK;
 }
 
-static rlx_status lower_graph(struct pass_run *p, struct ir_graph *g)
+static rlx_status lower_graph(const struct lowering *l, struct ir_graph *g)
 {
+    struct pass_run *p = l->run;
     struct rebuild r;
     bool any = false;
 
     IR_EACH(n, g)
-        any = any || lowering_of(p, g->mod, n);
+        any = any || lowering_of(l, g->mod, n);
     if (!any)
         return RLX_OK;
     rlx_status s = rebuild_begin(&r, g, p->diag);
     for (size_t i = 0; s == RLX_OK && i < g->node.len; i++) {
         const struct ir_node *n = &g->node.at[i];
-        expander lower = lowering_of(p, g->mod, n);
+        expander lower = lowering_of(l, g->mod, n);
         p->changes += lower != NULL;
         s = lower ? replace(&r, n, lower) : rebuild_keep(&r, n);
     }
@@ -244,32 +264,37 @@ static rlx_status lower_graph(struct pass_run *p, struct ir_graph *g)
 }
 
 /* The graphs that g names before g itself; the verifier bounds how deep they nest. */
-static rlx_status lower_inner_first(struct pass_run *p, struct ir_graph *g, bool *done)
+static rlx_status lower_inner_first(struct lowering *l, struct ir_graph *g)
 {
-    if (done[g->id])
+    if (l->done[g->id])
         return RLX_OK;
-    done[g->id] = true;
+    l->done[g->id] = true;
     IR_EACH(n, g) {
         size_t count;
         const struct attr_info *a = family_attrs(op_info(n->op)->family, &count);
         for (size_t i = 0; i < count; i++) {
             const void *at = (const char *)&n->attr + a[i].offset;
-            if (a[i].kind == ATTR_GRAPH && *(const attr_GRAPH *)at >= 0)
-                TRY(lower_inner_first(p, g->mod->graph.at[*(const attr_GRAPH *)at], done));
+            attr_GRAPH inner = a[i].kind == ATTR_GRAPH ? *(const attr_GRAPH *)at : -1;
+            if (inner < 0)
+                continue;
+            TRY(lower_inner_first(l, g->mod->graph.at[inner]));
+            l->endless[g->id] |= l->endless[inner];
         }
+        l->endless[g->id] |= n->op == RLX_OP_while && n->attr.while_.max_iterations == RLX_ABSENT;
     }
-    return lower_graph(p, g);
+    return lower_graph(l, g);
 }
 
 static rlx_status run(struct pass_run *p, struct ir_module *m)
 {
     size_t count = m->graph.len;
-    bool *done = mem_alloc(m->mem, count + 1);
-    rlx_status s = done ? RLX_OK : diag_no_memory(p->diag, count);
+    bool *marks = mem_alloc(m->mem, 2 * count + 1);
+    struct lowering l = {p, marks, marks ? marks + count : NULL};
+    rlx_status s = marks ? RLX_OK : diag_no_memory(p->diag, 2 * count);
 
     for (size_t i = 0; s == RLX_OK && i < count; i++)
-        s = lower_inner_first(p, m->graph.at[i], done);
-    mem_free(m->mem, done, count + 1);
+        s = lower_inner_first(&l, m->graph.at[i]);
+    mem_free(m->mem, marks, 2 * count + 1);
     return s;
 }
 

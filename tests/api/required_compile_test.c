@@ -381,7 +381,7 @@ TEST(required, sizes_are_of_64_bits)
 }
 
 /* Row 33: a loop that would never end stops at the session's ceiling, and the session lives on. */
-TEST(required, loops_without_bound_have_a_ceiling)
+TEST_DEVICES(required, loops_without_bound_have_a_ceiling)
 {
     static const char loop[] =
         "graph @main (input %x: f32[]) { %y = while %x cond_graph=@c body_graph=@b return %y }"
@@ -393,8 +393,8 @@ TEST(required, loops_without_bound_have_a_ceiling)
                 out = {"y", {RLX_DTYPE_f32, 0, {0}, &y, 4}};
     rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
 
-    if (!place_open(t, &p, "cpu", NULL))
-        return place_close(&p);
+    if (!place_open(t, &p, test_device(t), NULL))
+        return;
     test_note(t, "row 33");
     expect_ok(t, place_build(&p, loop, &(rlx_session_desc){.loop_limit = 50}));
     rlx_session_run(p.session, &run, &p.err);

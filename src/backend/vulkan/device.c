@@ -230,7 +230,7 @@ static rlx_status vk_open(const struct device_desc *desc, struct backend **out, 
 static void vk_describe(const struct backend *b, struct target *out)
 {
     *out = (struct target){.backend = "vulkan", .alignment = GPU_ALIGN};
-    gpu_natives(out->native);
+    gpu_describe(out);
     if (b)
         vk_describe_device((const struct vk_device *)b, out);
 }

@@ -38,7 +38,8 @@ static void count_needs(const struct gpu_piece *piece, struct needs *n)
 {
     for (size_t i = 0; i < piece->count; i++) {
         const struct gpu_work *w = piece->list[i].work;
-        for (uint32_t k = 0; !piece->list[i].idle && k < w->launches; k++) {
+        uint32_t k, end;
+        for (gpu_piece_launches(piece, i, &k, &end); k < end; k++) {
             const struct vk_pipeline *p = pipeline_of(&w->launch[k]);
             n->launches++;
             n->buffers += p->buffers + p->words_in_buffer;
@@ -321,8 +322,9 @@ static rlx_status record_all(struct recorder *c, const struct gpu_piece *p)
     begin_faults(c);
     for (size_t i = 0; i < p->count; i++) {
         const struct gpu_work *w = p->list[i].work;
+        uint32_t k, end;
         note_time(c, i, false);
-        for (uint32_t k = 0; !p->list[i].idle && k < w->launches; k++)
+        for (gpu_piece_launches(p, i, &k, &end); k < end; k++)
             TRY(record_launch(c, &p->list[i], &w->launch[k]));
         note_time(c, i, true);
     }

@@ -350,7 +350,7 @@ void wg_list(const struct device_desc *desc, device_row_fn each, void *user)
 static void wg_describe(const struct backend *b, struct target *out)
 {
     *out = (struct target){.backend = "webgpu", .alignment = GPU_ALIGN};
-    gpu_natives(out->native);
+    gpu_describe(out);
     if (b)
         describe_device((const struct wg_device *)b, out);
 }

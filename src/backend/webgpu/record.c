@@ -26,7 +26,8 @@ static void count_needs(const struct gpu_piece *p, struct needs *n)
 {
     for (size_t i = 0; i < p->count; i++) {
         const struct gpu_work *w = p->list[i].work;
-        for (uint32_t k = 0; !p->list[i].idle && k < w->launches; k++) {
+        uint32_t k, end;
+        for (gpu_piece_launches(p, i, &k, &end); k < end; k++) {
             n->launches++;
             n->words += word_room(&w->launch[k]);
             for (uint32_t a = 0; a < w->launch[k].kernel->buffers; a++)
@@ -141,7 +142,8 @@ static rlx_status record_all(struct recorder *c, const struct gpu_piece *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         const struct gpu_work *w = p->list[i].work;
-        for (uint32_t k = 0; !p->list[i].idle && k < w->launches; k++)
+        uint32_t k, end;
+        for (gpu_piece_launches(p, i, &k, &end); k < end; k++)
             TRY(record_launch(c, &p->list[i], &w->launch[k]));
     }
     if (c->words_at)

@@ -225,6 +225,43 @@ void gpu_add_launch(struct gpu_call *c, const struct gpu_launch *l)
     w->launch[w->launches++] = *l;
 }
 
+/* ---- loops ---- */
+
+uint32_t gpu_begin_loop(struct gpu_call *c, const struct gpu_loop *l)
+{
+    struct gpu_work *w = c->work;
+
+    if (c->status == RLX_OK && w->loops == w->loop_room) {
+        uint32_t room = w->loop_room ? w->loop_room * 2 : 1;
+        struct gpu_loop *more = arena_array(w->arena, struct gpu_loop, room);
+        if (!more) {
+            c->status = diag_no_memory(c->diag, room * sizeof *more);
+        } else {
+            if (w->loops)
+                memcpy(more, w->loop, w->loops * sizeof *more);
+            w->loop = more;
+            w->loop_room = room;
+        }
+    }
+    if (c->status != RLX_OK)
+        return 0;
+    w->loop[w->loops] = *l;
+    w->loop[w->loops].first = w->launches;
+    return w->loops++;
+}
+
+void gpu_begin_round(struct gpu_call *c, uint32_t loop)
+{
+    if (c->status == RLX_OK)
+        c->work->loop[loop].body = c->work->launches;
+}
+
+void gpu_end_loop(struct gpu_call *c, uint32_t loop)
+{
+    if (c->status == RLX_OK)
+        c->work->loop[loop].end = c->work->launches;
+}
+
 /* Which buffers begin behind the start of what can be bound is part of the kernel. */
 static void note_offsets(struct gpu_call *c, bool *begins_at)
 {

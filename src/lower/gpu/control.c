@@ -1,8 +1,13 @@
-/* control.c: loops and scans as launches of their bodies, one round after the other.
+/* control.c: branches, loops and scans as launches of their bodies.
+ *
+ *     scan, while with few rounds   the launches of all rounds, one after the other
+ *     any other while, if           those of one, for the host to have repeated (struct gpu_loop)
  *
  * Values move between rounds by copies, as sub-programs keep their inputs in slots of their own. */
 #include "lower/gpu/move.h"
 #include "lower/gpu/sub_program.h"
+
+#define MOST_STEPS 4096 /* of all rounds of a loop that are written out */
 
 /* Memory for whichever of the sub-programs needs more; they never run at the same time. */
 static struct gpu_arg sub_memory(struct gpu_call *c)
@@ -30,21 +35,82 @@ static struct gpu_arg slice(struct gpu_arg a, int64_t row, uint64_t bytes)
     return gpu_part(a, (uint64_t)row * bytes, bytes);
 }
 
-/* ---- while ---- */
+/* ---- whether to go on ---- */
 
-static void check_condition(struct gpu_call *c, const struct gpu_sub_program *cond,
-                            struct gpu_arg memory, struct gpu_arg active)
+static void start(struct gpu_call *c, struct gpu_arg active)
 {
-    const struct ir_type *t = ir_type_of(cond->graph, cond->graph->output.at[0]);
+    gpu_kernel(c, "control", "start");
+    gpu_bind(c, active);
+    gpu_groups(c, 1);
+}
 
-    gpu_sub_run(c, cond, memory);
+/* Unless all elements of the condition are other than zero, `active` becomes 0. */
+static void stop_unless(struct gpu_call *c, struct gpu_arg cond, const struct ir_type *t,
+                        struct gpu_arg active)
+{
     gpu_kernel(c, "control", "go_on");
     gpu_type(c, "T", t->dtype == RLX_DTYPE_bool ? RLX_DTYPE_u8 : t->dtype);
     gpu_type(c, "A", gpu_sum_type(t->dtype));
-    gpu_bind(c, gpu_sub_out(c, cond, memory, 0));
+    gpu_bind(c, cond);
     gpu_bind(c, active);
     gpu_u32(c, gpu_count(t));
     gpu_groups(c, 1);
+}
+
+/* ---- if ---- */
+
+/* A loop of at most one round. Only such branches come here as may hold a loop without a bound (the
+ * others are computed both), so that the one not taken cannot go on for ever. */
+static void branch(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu_arg memory)
+{
+    for (size_t i = 0; i < p->in_count; i++)
+        copy(c, gpu_sub_in(c, p, memory, i), gpu_in(c, 1 + (int32_t)i));
+    gpu_sub_run(c, p, memory);
+    copy(c, gpu_out(c), gpu_sub_out(c, p, memory, (size_t)c->attr->if_.result));
+}
+
+void gpu_lower_if(struct gpu_call *c)
+{
+    struct gpu_arg active = gpu_temp(c, 4), memory = sub_memory(c);
+    const struct gpu_loop once = {.go_on = active, .most = 1};
+
+    uint32_t yes = gpu_begin_loop(c, &once);
+    start(c, active);
+    stop_unless(c, gpu_in(c, 0), &c->in[0], active);
+    gpu_begin_round(c, yes);
+    branch(c, c->work->control->sub[0], memory);
+    gpu_end_loop(c, yes);
+    uint32_t no = gpu_begin_loop(c, &once);
+    gpu_kernel(c, "control", "turn");
+    gpu_bind(c, active);
+    gpu_groups(c, 1);
+    gpu_begin_round(c, no);
+    branch(c, c->work->control->sub[1], memory);
+    gpu_end_loop(c, no);
+}
+
+/* ---- while ---- */
+
+/* A loop as it is lowered; its condition and its body take turns in `memory`. */
+struct rounds {
+    struct gpu_sub_program *cond, *body;
+    struct gpu_arg memory, active, carried[GPU_OPERANDS];
+};
+
+static void check_condition(struct gpu_call *c, const struct rounds *r)
+{
+    for (int32_t i = 0; i < c->in_count; i++)
+        copy(c, gpu_sub_in(c, r->cond, r->memory, (size_t)i), r->carried[i]);
+    gpu_sub_run(c, r->cond, r->memory);
+    stop_unless(c, gpu_sub_out(c, r->cond, r->memory, 0),
+                ir_type_of(r->cond->graph, r->cond->graph->output.at[0]), r->active);
+}
+
+static void run_body(struct gpu_call *c, const struct rounds *r)
+{
+    for (int32_t i = 0; i < c->in_count; i++)
+        copy(c, gpu_sub_in(c, r->body, r->memory, (size_t)i), r->carried[i]);
+    gpu_sub_run(c, r->body, r->memory);
 }
 
 static void keep_if_active(struct gpu_call *c, struct gpu_arg from, struct gpu_arg active,
@@ -61,41 +127,60 @@ static void keep_if_active(struct gpu_call *c, struct gpu_arg from, struct gpu_a
     gpu_invocations(c, to.bytes / width, GPU_GROUP);
 }
 
-static void while_round(struct gpu_call *c, struct gpu_arg memory, struct gpu_arg active,
-                        const struct gpu_arg *carried)
+/* Round after round, as many as there may be; those after the end are computed and not kept. */
+static void write_out(struct gpu_call *c, const struct rounds *r, int64_t most)
 {
-    struct gpu_sub_program *cond = c->work->control->sub[0], *body = c->work->control->sub[1];
+    for (int64_t t = 0; t < most && c->status == RLX_OK; t++) {
+        check_condition(c, r);
+        run_body(c, r);
+        for (int32_t i = 0; i < c->in_count; i++)
+            keep_if_active(c, gpu_sub_out(c, r->body, r->memory, (size_t)i), r->active,
+                           r->carried[i]);
+    }
+}
 
+/* One round, which the host repeats. */
+static void have_repeated(struct gpu_call *c, const struct rounds *r, int64_t most)
+{
+    struct gpu_loop l = {.go_on = r->active, .most = most};
+
+    if (most == RLX_ABSENT)
+        l.limit = c->work->control->loop_limit;
+    uint32_t loop = gpu_begin_loop(c, &l);
+    check_condition(c, r);
+    gpu_begin_round(c, loop);
+    run_body(c, r);
     for (int32_t i = 0; i < c->in_count; i++)
-        copy(c, gpu_sub_in(c, cond, memory, (size_t)i), carried[i]);
-    check_condition(c, cond, memory, active);
-    for (int32_t i = 0; i < c->in_count; i++)
-        copy(c, gpu_sub_in(c, body, memory, (size_t)i), carried[i]);
-    gpu_sub_run(c, body, memory);
-    for (int32_t i = 0; i < c->in_count; i++)
-        keep_if_active(c, gpu_sub_out(c, body, memory, (size_t)i), active, carried[i]);
+        copy(c, r->carried[i], gpu_sub_out(c, r->body, r->memory, (size_t)i));
+    gpu_end_loop(c, loop);
+}
+
+/* What is not kept is computed all the same, so nothing in it may go on for ever. */
+static bool can_write_out(const struct gpu_call *c, const struct rounds *r, int64_t most)
+{
+    size_t steps = r->cond->steps->step_count + r->body->steps->step_count + (size_t)c->in_count;
+
+    return most != RLX_ABSENT && most <= (int64_t)(MOST_STEPS / steps) && !gpu_sub_loops(r->cond) &&
+           !gpu_sub_loops(r->body);
 }
 
 void gpu_lower_while(struct gpu_call *c)
 {
-    struct gpu_arg carried[GPU_OPERANDS], active = gpu_temp(c, 4), memory = sub_memory(c);
-    int64_t rounds = c->attr->while_.max_iterations;
+    struct rounds r = {.cond = c->work->control->sub[0], .body = c->work->control->sub[1]};
+    int64_t most = c->attr->while_.max_iterations;
 
-    if (rounds == RLX_ABSENT) {
-        gpu_refuse(c, RLX_ERROR_UNSUPPORTED,
-                   "while without max_iterations: a GPU must know how many rounds there may be");
-        return;
-    }
+    r.active = gpu_temp(c, 4);
+    r.memory = sub_memory(c);
     for (int32_t i = 0; i < c->in_count; i++) {
-        carried[i] = gpu_temp(c, gpu_in(c, i).bytes);
-        copy(c, carried[i], gpu_in(c, i));
+        r.carried[i] = gpu_temp(c, gpu_in(c, i).bytes);
+        copy(c, r.carried[i], gpu_in(c, i));
     }
-    gpu_kernel(c, "control", "start");
-    gpu_bind(c, active);
-    gpu_groups(c, 1);
-    for (int64_t t = 0; t < rounds && c->status == RLX_OK; t++)
-        while_round(c, memory, active, carried);
-    copy(c, gpu_out(c), carried[c->attr->while_.result]);
+    start(c, r.active);
+    if (can_write_out(c, &r, most))
+        write_out(c, &r, most);
+    else
+        have_repeated(c, &r, most);
+    copy(c, gpu_out(c), r.carried[c->attr->while_.result]);
 }
 
 /* ---- scan ---- */

@@ -34,6 +34,12 @@ rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step
 uint32_t gpu_add_words(struct gpu_call *c, const uint32_t *word, uint32_t count);
 void gpu_add_launch(struct gpu_call *c, const struct gpu_launch *l);
 
+/* A loop of the launches that follow (struct gpu_loop): first those that tell whether to go on,
+ * then those of a round. What begin returns names it. */
+uint32_t gpu_begin_loop(struct gpu_call *c, const struct gpu_loop *l);
+void gpu_begin_round(struct gpu_call *c, uint32_t loop);
+void gpu_end_loop(struct gpu_call *c, uint32_t loop);
+
 /* A text to write a kernel's source into, empty, and its end. Memory is kept for the next one, so
  * that sizes can change without asking for any. */
 void gpu_take_text(struct gpu_device *g, struct text *out);

@@ -15,8 +15,9 @@ gpu_lower_fn gpu_lowering(enum op_family f, uint32_t *in_place)
     return rows[f].lower;
 }
 
-void gpu_natives(bool native[FAMILY_count])
+void gpu_describe(struct target *out)
 {
     for (int f = 0; f < FAMILY_count; f++)
-        native[f] = rows[f].lower != NULL;
+        out->native[f] = rows[f].lower != NULL;
+    out->joins_branches = true;
 }

@@ -10,9 +10,11 @@
 
 #define KEPT 8 /* recordings of one program; one more is for single steps */
 
-struct gpu_program {
+struct gpu_program { /* or a piece of one */
     struct gpu_program *next;
-    const struct command *list;
+    const struct command *list; /* all of it */
+    size_t command;             /* where the piece begins */
+    uint32_t launch;
     alignas(max_align_t) unsigned char recording[]; /* KEPT + 1, as the driver has them */
 };
 
@@ -27,22 +29,30 @@ static struct gpu_recording *recording(const struct gpu_programs *g, struct gpu_
     return (struct gpu_recording *)(void *)(p->recording + i * g->queue->recording_bytes);
 }
 
+/* Those that were asked for last come first, as loops ask for the same again and again. */
 static rlx_status find_program(struct gpu_programs *g, const struct command *list,
-                               struct gpu_program **out, struct diag *d)
+                               const struct gpu_piece *piece, struct gpu_program **out,
+                               struct diag *d)
 {
-    struct gpu_program *p = g->first;
+    size_t command = (size_t)(piece->list - list);
+    struct gpu_program **at = &g->first;
 
-    while (p && p->list != list)
-        p = p->next;
-    if (!p) {
+    while (*at &&
+           ((*at)->list != list || (*at)->command != command || (*at)->launch != piece->first))
+        at = &(*at)->next;
+    struct gpu_program *p = *at;
+    if (p) {
+        *at = p->next;
+    } else {
         p = mem_alloc(g->backend->mem, program_bytes(g));
         if (!p)
             return diag_no_memory(d, program_bytes(g));
         p->list = list;
-        p->next = g->first;
-        g->first = p;
+        p->command = command;
+        p->launch = piece->first;
     }
-    *out = p;
+    p->next = g->first;
+    *out = g->first = p;
     return RLX_OK;
 }
 
@@ -50,7 +60,7 @@ static rlx_status find_program(struct gpu_programs *g, const struct command *lis
 
 static uint64_t key_of(const struct gpu_programs *g, const struct gpu_piece *p, bool timed)
 {
-    uint64_t h = hash_mix(g->released, 2 * p->count + timed);
+    uint64_t h = hash_mix(hash_mix(g->released, p->end), 2 * p->count + timed);
 
     for (size_t i = 0; i < p->count; i++)
         h = hash_mix(h, p->list[i].idle ? 0 : ((const struct gpu_work *)p->list[i].work)->stamp);
@@ -84,7 +94,7 @@ rlx_status gpu_find_recording(struct gpu_programs *g, const struct command *of,
     struct gpu_program *p;
     bool found;
 
-    TRY(find_program(g, of, &p, d));
+    TRY(find_program(g, of, piece, &p, d));
     TRY(gpu_take_due(g, d));
     struct gpu_recording *r = *out = choose(g, p, key, &found);
     r->used = g->runs;
@@ -103,7 +113,7 @@ rlx_status gpu_record_single(struct gpu_programs *g, const struct command *of,
 {
     struct gpu_program *p;
 
-    TRY(find_program(g, of, &p, d));
+    TRY(find_program(g, of, &(struct gpu_piece){.list = of}, &p, d));
     *out = recording(g, p, KEPT);
     return g->queue->record(g->backend, *out, piece, d);
 }
@@ -189,13 +199,17 @@ static void drop_program(struct gpu_programs *g, struct gpu_program *p)
 void gpu_unload(struct gpu_programs *g, const struct command *list)
 {
     pthread_mutex_lock(g->lock);
-    struct gpu_program **at = &g->first;
-    while (*at && (*at)->list != list)
-        at = &(*at)->next;
-    struct gpu_program *p = *at;
-    if (p) {
+    bool settled = false;
+    for (struct gpu_program **at = &g->first; *at;) {
+        struct gpu_program *p = *at;
+        if (p->list != list) {
+            at = &p->next;
+            continue;
+        }
+        if (!settled)
+            g->queue->settle(g->backend);
+        settled = true;
         *at = p->next;
-        g->queue->settle(g->backend);
         drop_program(g, p);
     }
     pthread_mutex_unlock(g->lock);

@@ -43,6 +43,7 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const str
     type_bytes(out, &c.arg_out.bytes);
     w->launches = 0;
     w->words = 0;
+    w->loops = 0;
     gpu_lower_in_parts(&c, gpu_lowering(op_info(n->op)->family, &in_place));
     *scratch = c.scratch;
     return c.status;
@@ -157,6 +158,8 @@ static uint64_t stamp_of(const struct gpu_work *w, const struct command *c)
             h = hash_mix(h, l->arg[k].bytes);
         }
     }
+    for (uint32_t i = 0; i < w->loops; i++)
+        h = hash_mix(h, hash_mix(w->loop[i].body, w->loop[i].end));
     for (uint32_t i = 0; i < c->operand_count; i++) {
         h = hash_mix(h, (uint64_t)(uintptr_t)c->operand[i].buffer);
         h = hash_mix(h, c->operand[i].offset);

@@ -6,7 +6,7 @@
 
 bool gpu_has_subs(enum op_family f)
 {
-    return f == FAMILY_while_ || f == FAMILY_scan || f == FAMILY_scan_backward;
+    return f == FAMILY_if_ || f == FAMILY_while_ || f == FAMILY_scan || f == FAMILY_scan_backward;
 }
 
 static rlx_status note_inputs(struct gpu_sub_program *p, struct arena *arena, struct diag *d)
@@ -52,7 +52,12 @@ rlx_status gpu_build_subs(struct gpu_device *g, struct select_call *c, struct gp
 
     if (!k)
         return diag_no_memory(c->diag, sizeof *k);
+    k->loop_limit = c->options->loop_limit;
     switch (op_info(c->node->op)->family) {
+    case FAMILY_if_:
+        TRY(build_sub(g, c, a->if_.then_graph, k, &k->sub[0]));
+        TRY(build_sub(g, c, a->if_.else_graph, k, &k->sub[1]));
+        break;
     case FAMILY_while_:
         TRY(build_sub(g, c, a->while_.cond_graph, k, &k->sub[0]));
         TRY(build_sub(g, c, a->while_.body_graph, k, &k->sub[1]));
@@ -144,7 +149,16 @@ struct gpu_arg gpu_sub_arg(const struct gpu_call *c, const struct gpu_sub_progra
     return gpu_part(memory, at->offset, at->bytes);
 }
 
-/* The launch of a sub-step, with the parent's operands in the place of its own. */
+/* What an argument of a sub-step is in the parent. */
+static struct gpu_arg parent_arg(const struct gpu_call *c, const struct gpu_sub_program *p,
+                                 struct gpu_arg memory, const struct step *s, struct gpu_arg a)
+{
+    if (a.operand == GPU_FAULT)
+        return a;
+    int32_t value = p->steps->operand[s->first + (uint32_t)a.operand].value;
+    return gpu_part(gpu_sub_arg(c, p, memory, value), a.offset, a.bytes);
+}
+
 static void splice(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu_arg memory,
                    const struct step *s, const struct gpu_launch *l)
 {
@@ -152,14 +166,27 @@ static void splice(struct gpu_call *c, const struct gpu_sub_program *p, struct g
     struct gpu_launch mine = *l;
 
     mine.first_word = gpu_add_words(c, w->word + l->first_word, l->kernel->words);
-    for (uint32_t i = 0; i < l->kernel->buffers; i++) {
-        const struct gpu_arg *a = &l->arg[i];
-        if (a->operand == GPU_FAULT)
-            continue;
-        int32_t value = p->steps->operand[s->first + (uint32_t)a->operand].value;
-        mine.arg[i] = gpu_part(gpu_sub_arg(c, p, memory, value), a->offset, a->bytes);
-    }
+    for (uint32_t i = 0; i < l->kernel->buffers; i++)
+        mine.arg[i] = parent_arg(c, p, memory, s, l->arg[i]);
     gpu_add_launch(c, &mine);
+}
+
+/* The loops of a sub-step whose launches are the parent's from `first` on. */
+static void splice_loops(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu_arg memory,
+                         const struct step *s, uint32_t first)
+{
+    const struct gpu_work *w = s->work;
+
+    for (uint32_t k = 0; k < w->loops; k++) {
+        struct gpu_loop l = w->loop[k];
+        l.go_on = parent_arg(c, p, memory, s, l.go_on);
+        uint32_t mine = gpu_begin_loop(c, &l);
+        if (c->status != RLX_OK)
+            return;
+        c->work->loop[mine].first = first + l.first;
+        c->work->loop[mine].body = first + l.body;
+        c->work->loop[mine].end = first + l.end;
+    }
 }
 
 void gpu_sub_run(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu_arg memory)
@@ -167,7 +194,16 @@ void gpu_sub_run(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu
     for (size_t i = 0; i < p->steps->step_count; i++) {
         const struct step *s = &p->steps->step[i];
         const struct gpu_work *w = s->work;
+        splice_loops(c, p, memory, s, c->work->launches);
         for (uint32_t k = 0; k < w->launches && c->status == RLX_OK; k++)
             splice(c, p, memory, s, &w->launch[k]);
     }
+}
+
+bool gpu_sub_loops(const struct gpu_sub_program *p)
+{
+    for (size_t i = 0; i < p->steps->step_count; i++)
+        if (((const struct gpu_work *)p->steps->step[i].work)->loops)
+            return true;
+    return false;
 }

@@ -17,9 +17,10 @@ struct gpu_sub_program {
 
 /* What a node with sub-graphs keeps: struct gpu_work.control. */
 struct gpu_control {
-    struct gpu_sub_program *sub[2]; /* cond, body; body; body, its gradient */
+    struct gpu_sub_program *sub[2]; /* then, else; cond, body; body; body, its gradient */
     uint64_t table;                 /* bytes of constants, of all of them */
     bool table_filled;
+    int64_t loop_limit; /* rounds of a loop without a bound of its own; 0: no limit */
 };
 
 /* Has the family sub-graphs that run here? */
@@ -46,5 +47,7 @@ static inline struct gpu_arg gpu_sub_out(const struct gpu_call *c, const struct 
 }
 /* One round: its launches after those there are. */
 void gpu_sub_run(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu_arg memory);
+/* Has it loops that the host repeats? */
+bool gpu_sub_loops(const struct gpu_sub_program *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* control_test.c: graphs within graphs, on every kind of device: their constants, their views,
- * loops in loops, and what a GPU cannot do. */
+ * loops in loops. loop_test.c has those whose rounds the host counts. */
 #include "../../api/required.h"
 
 static const struct {
@@ -89,23 +89,5 @@ TEST_DEVICES(gpu_control, graphs_within_graphs)
         test_note(t, "row %zu", i);
         expect_numbers(t, &p, rows[i].graph, rows[i].numbers, rows[i].want);
     }
-    place_close(&p);
-}
-
-/* A GPU writes a loop down round by round. */
-TEST_DEVICES(gpu_control, a_loop_without_end_is_for_the_cpu)
-{
-    static const char graph[] =
-        "graph @main (input %x: f32[]) { %y = while %x cond_graph=@c body_graph=@b return %y }"
-        " graph @c (input %x: f32[]) { %z = const f32[] {100} %a = lt %x, %z return %a }"
-        " graph @b (input %x: f32[]) { %a = add %x, %x return %a }";
-    struct place p;
-
-    if (!place_open(t, &p, test_device(t), NULL))
-        return;
-    if (strcmp(test_device(t), "cpu") == 0)
-        expect_numbers(t, &p, graph, "3", "192");
-    else
-        expect_refused(t, &p, graph, RLX_ERROR_UNSUPPORTED, "max_iterations");
     place_close(&p);
 }
