@@ -58,6 +58,9 @@ if(RLX_BUILD_TESTS)
     if(NOT RLX_HAVE_VULKAN)
         list(FILTER test_sources EXCLUDE REGEX "/tests/backend/vulkan/[^/]*\\.c$")
     endif()
+    if(NOT RLX_WEBGPU_HEADERS)
+        list(FILTER test_sources EXCLUDE REGEX "/tests/backend/webgpu/[^/]*\\.c$")
+    endif()
     # The networks that are timed are checked as well.
     add_executable(rlx-tests ${test_sources} ${rlx_objects}
         ${PROJECT_SOURCE_DIR}/bench/support/models.c ${PROJECT_SOURCE_DIR}/bench/support/values.c)
@@ -66,6 +69,9 @@ if(RLX_BUILD_TESTS)
         ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
     target_compile_definitions(rlx-tests PRIVATE
         RLX_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RLX_BUILD_DIR="${CMAKE_CURRENT_BINARY_DIR}")
+    if(RLX_WEBGPU_HEADERS)
+        target_include_directories(rlx-tests SYSTEM PRIVATE ${RLX_WEBGPU_HEADERS})
+    endif()
     if(TARGET rlx-command)
         add_dependencies(rlx-tests rlx-command) # tests run it
     endif()

@@ -48,22 +48,37 @@ void test_register(struct test_case *c);
     static void test_run_##suite_##_##name_(struct test *t)
 
 /* A test that is run once for each kind of device: as "suite.name" on the CPU, and on the others as
- * "suite.name@device". It opens test_device(t), and leaves when test_no_device says so. */
+ * "suite.name@device". It opens test_device(t), and leaves when test_no_device says so. WebGPU
+ * mostly does what Vulkan does, in more time, so it is left out by --fast. */
 #define TEST_DEVICES(suite, name) TEST_DEVICES_DEFINE(suite, name, false)
 /* The same where it is slow on all but the CPU. */
 #define TEST_DEVICES_SLOW(suite, name) TEST_DEVICES_DEFINE(suite, name, true)
+/* Only on GPUs. */
+#define TEST_GPUS(suite, name) TEST_GPUS_DEFINE(suite, name, false)
+#define TEST_GPUS_SLOW(suite, name) TEST_GPUS_DEFINE(suite, name, true)
 
-#define TEST_DEVICES_DEFINE(suite_, name_, slow_)                                            \
-    static void test_run_##suite_##_##name_(struct test *t);                                 \
-    static struct test_case test_cases_##suite_##_##name_[] = {                              \
-        {#suite_, #name_, __FILE__, __LINE__, false, test_run_##suite_##_##name_, "cpu", 0}, \
-        {#suite_, #name_ "@vulkan", __FILE__, __LINE__, slow_, test_run_##suite_##_##name_,  \
-         "vulkan", 0}};                                                                      \
-    __attribute__((constructor)) static void test_register_##suite_##_##name_(void)          \
-    {                                                                                        \
-        test_register(&test_cases_##suite_##_##name_[0]);                                    \
-        test_register(&test_cases_##suite_##_##name_[1]);                                    \
-    }                                                                                        \
+#define TEST_DEVICES_DEFINE(suite_, name_, slow_)                                                \
+    TEST_ON(suite_, name_,                                                                       \
+            {#suite_, #name_, __FILE__, __LINE__, false, test_run_##suite_##_##name_, "cpu", 0}, \
+            TEST_ON_GPUS(suite_, name_, slow_))
+#define TEST_GPUS_DEFINE(suite_, name_, slow_) \
+    TEST_ON(suite_, name_, TEST_ON_GPUS(suite_, name_, slow_))
+#define TEST_ON_GPUS(suite_, name_, slow_)                                                        \
+    {#suite_, #name_ "@vulkan", __FILE__, __LINE__, slow_, test_run_##suite_##_##name_, "vulkan", \
+     0},                                                                                          \
+    {                                                                                             \
+#suite_, #name_ "@webgpu", __FILE__, __LINE__, true, test_run_##suite_##_##name_,         \
+            "webgpu", 0                                                                           \
+    }
+#define TEST_ON(suite_, name_, ...)                                                             \
+    static void test_run_##suite_##_##name_(struct test *t);                                    \
+    static struct test_case test_cases_##suite_##_##name_[] = {__VA_ARGS__};                    \
+    __attribute__((constructor)) static void test_register_##suite_##_##name_(void)             \
+    {                                                                                           \
+        for (size_t i = 0; i < sizeof test_cases_##suite_##_##name_ / sizeof(struct test_case); \
+             i++)                                                                               \
+            test_register(&test_cases_##suite_##_##name_[i]);                                   \
+    }                                                                                           \
     static void test_run_##suite_##_##name_(struct test *t)
 
 /* The device to open; "cpu" in a test that is not of TEST_DEVICES. */
@@ -71,6 +86,8 @@ const char *test_device(const struct test *t);
 /* Whether opening that device, or another named one, failed: then the test is skipped if there is
  * none of the kind here and none has to be ($RLX_REQUIRE_DEVICE), and failed otherwise. */
 bool test_no_device(struct test *t, const char *device, rlx_status s, const char *why);
+/* Whether test_device(t) computes with f64: where it does not, ops of f64 are UNSUPPORTED. */
+bool test_has_f64(const struct test *t, rlx_context *ctx);
 
 /* ---- checks -------------------------------------------------------------------------------- */
 

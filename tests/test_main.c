@@ -57,6 +57,19 @@ bool test_no_device(struct test *t, const char *device, rlx_status s, const char
     return true;
 }
 
+bool test_has_f64(const struct test *t, rlx_context *ctx)
+{
+    const char *device = test_device(t);
+    rlx_device_info info;
+
+    if (strcmp(device, "cpu") == 0)
+        return true;
+    for (size_t i = 0; rlx_device_list(ctx, i, &info); i++)
+        if (strncmp(info.name, device, strlen(device)) == 0)
+            return strstr(info.features, " f64 ") != NULL;
+    return false;
+}
+
 /* ---- files --------------------------------------------------------------------------------- */
 
 static char *keep(struct test *t, size_t bytes, bool is_path)

@@ -2,8 +2,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../gpu/world.h"
 #include "backend/vulkan/cache.h"
-#include "world.h"
+#include "backend/vulkan/vulkan.h"
 
 static const struct vk_cache_key key = {.uuid = {1, 2, 3}, .vendor = 4, .device = 5, .driver = 6};
 
@@ -60,7 +61,7 @@ static void use_device(struct test *t, const char *folder)
     struct world_step s;
     struct world w;
 
-    if (!world_open(t, &w, &flag, 1))
+    if (!world_open_on(t, &w, "vulkan", &flag, 1))
         return;
     expect_ok(t, w.b->ops->alloc(w.b, 4, &x, &w.diag));
     const struct span span = {x, 0, 4};
@@ -78,7 +79,7 @@ TEST(vulkan_cache, a_device_keeps_its_pipelines)
     struct stat st;
     size_t len = 0;
 
-    if (!world_open(t, &w, &(rlx_flag){"GPU_CACHE", folder}, 1))
+    if (!world_open_on(t, &w, "vulkan", &(rlx_flag){"GPU_CACHE", folder}, 1))
         return;
     snprintf(path, sizeof path, "%s", vk_device_of(w.b)->cache_path);
     world_close(t, &w);

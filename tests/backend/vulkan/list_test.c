@@ -1,5 +1,6 @@
 /* list_test.c: what is said of Vulkan devices, whether there are any or not. */
-#include "world.h"
+#include "../gpu/world.h"
+#include "backend/vulkan/vulkan.h"
 
 static rlx_context *open_context(struct test *t, const rlx_flag *flags, size_t count)
 {
@@ -56,7 +57,7 @@ TEST(vulkan_list, features_can_be_turned_off)
     struct target target;
     struct world w;
 
-    if (!world_open(t, &w, flags, 2))
+    if (!world_open_on(t, &w, "vulkan", flags, 2))
         return;
     w.b->ops->describe(w.b, &target);
     expect(t, !strstr(target.features, "coop"));
@@ -71,11 +72,11 @@ TEST(vulkan_list, limits_can_be_lowered)
     struct target target;
     struct world w;
 
-    if (!world_open(t, &w, flags, 2))
+    if (!world_open_on(t, &w, "vulkan", flags, 2))
         return;
     w.b->ops->describe(w.b, &target);
     expect(t, target.max_buffer > 65536); /* kernels see a part of it */
-    expect_eq_u64(t, gpu_device_desc(vk_device_of(w.b)->gpu)->max_groups, 4);
-    expect_eq_u64(t, gpu_device_desc(vk_device_of(w.b)->gpu)->max_binding, 65536);
+    expect_eq_u64(t, gpu_device_desc(world_gpu(&w))->max_groups, 4);
+    expect_eq_u64(t, gpu_device_desc(world_gpu(&w))->max_binding, 65536);
     world_close(t, &w);
 }

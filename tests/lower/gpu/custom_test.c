@@ -99,7 +99,7 @@ TEST_DEVICES(gpu_custom, gives_the_results_of_the_cpu)
 }
 
 /* Kernels that are no good are the caller's mistake; the message shows where it is. */
-TEST(gpu_custom, mistakes_in_a_kernel_are_shown)
+TEST_GPUS(gpu_custom, mistakes_in_a_kernel_are_shown)
 {
     static const struct {
         const char *kernel;
@@ -125,7 +125,7 @@ TEST(gpu_custom, mistakes_in_a_kernel_are_shown)
         rlx_custom_op op;
         struct place p;
         test_note(t, "row %zu", i);
-        if (!open_rows(t, &p, "vulkan", &op, rows[i].kernel))
+        if (!open_rows(t, &p, test_device(t), &op, rows[i].kernel))
             return;
         expect_status(t, build_rows(&p, 4), rows[i].status);
         expect_contains(t, p.err.message, rows[i].part);

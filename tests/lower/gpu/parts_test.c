@@ -49,7 +49,7 @@ static bool open_limited(struct test *t, struct place *p, const char *flag, cons
 {
     const rlx_flag flags = {flag, value};
 
-    return place_open(t, p, "vulkan",
+    return place_open(t, p, test_device(t),
                       &(rlx_context_desc){.flags = &flags, .flag_count = flag != NULL});
 }
 
@@ -87,18 +87,18 @@ static void compare(struct test *t, const char *flag, const char *value)
     place_close(&plain);
 }
 
-TEST(gpu_parts, operands_above_the_binding_limit)
+TEST_GPUS(gpu_parts, operands_above_the_binding_limit)
 {
     compare(t, "GPU_MAX_BINDING", "4096");
 }
 
-TEST(gpu_parts, more_groups_than_a_row_of_a_grid_has)
+TEST_GPUS(gpu_parts, more_groups_than_a_row_of_a_grid_has)
 {
     compare(t, "GPU_MAX_GROUPS", "3");
 }
 
 /* Sizes that shrink below the limit, and that grow above it again. */
-TEST(gpu_parts, sizes_on_both_sides_of_the_limit)
+TEST_GPUS(gpu_parts, sizes_on_both_sides_of_the_limit)
 {
     static const char graph[] =
         "graph (input %x: f32[n,40], param %w: f32[40,24]) { %s = softmax %x axis=1"
@@ -127,7 +127,7 @@ TEST(gpu_parts, sizes_on_both_sides_of_the_limit)
 
 /* What cannot go in parts is refused when it is compiled, with numbers, and nothing else suffers.
  */
-TEST(gpu_parts, what_cannot_be_cut_is_refused)
+TEST_GPUS(gpu_parts, what_cannot_be_cut_is_refused)
 {
     static const struct {
         const char *graph, *op, *bytes;

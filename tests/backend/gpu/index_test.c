@@ -1,6 +1,7 @@
-/* index_test.c: indices out of range on a Vulkan device: told of when asked, and always by
+/* index_test.c: indices out of range on a GPU: told of when asked, and always by
  * cache_append; never harmful. */
 #include <stdio.h>
+#include <string.h>
 
 #include "../../test.h"
 
@@ -35,7 +36,7 @@ struct place {
     rlx_device *dev;
 };
 
-/* false: there is no Vulkan here, and the test is skipped. */
+/* false: there is no such device here, and the test is skipped. */
 static bool open_place(struct test *t, struct place *p)
 {
     const rlx_flag flag = {"GPU_CACHE", "0"};
@@ -46,10 +47,10 @@ static bool open_place(struct test *t, struct place *p)
                                          &(rlx_context_desc){.flags = &flag, .flag_count = 1},
                                          &p->ctx, &err)))
         return false;
-    if (rlx_device_open(p->ctx, rlx_cstr("vulkan"), &p->dev, &err) == RLX_OK)
+    rlx_status s = rlx_device_open(p->ctx, rlx_cstr(test_device(t)), &p->dev, &err);
+    if (!test_no_device(t, test_device(t), s, err.message))
         return true;
     rlx_context_destroy(p->ctx);
-    test_skip(t, "no Vulkan device: %s", err.message);
     return false;
 }
 
@@ -84,20 +85,22 @@ static void run_row(struct test *t, const struct place *p, const struct row *r, 
     rlx_model_destroy(m);
 }
 
-TEST(vulkan, indices_out_of_range_are_told_when_asked)
+TEST_GPUS(gpu_index, indices_out_of_range_are_told_when_asked)
 {
     struct place p;
 
     if (!open_place(t, &p))
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strstr(rows[i].graph, "f64") && !test_has_f64(t, p.ctx))
+            continue;
         run_row(t, &p, &rows[i], false);
         run_row(t, &p, &rows[i], true);
     }
     close_place(&p);
 }
 
-TEST(vulkan, rows_that_do_not_fit_a_state_are_always_told)
+TEST_GPUS(gpu_index, rows_that_do_not_fit_a_state_are_always_told)
 {
     static const char text[] = "rlx 1 graph (state %s: f32[5], input %r: f32[2], input %p: i32[]) {"
                                " %y = cache_append %s, %r, %p axis=0"

@@ -1,6 +1,7 @@
-/* session_test.c: sessions on a Vulkan device: the CPU's results, runs in flight, nothing allocated
+/* session_test.c: sessions on a GPU: the CPU's results, runs in flight, nothing allocated
  * while they go on, profiles, and errors that leave everything to be freed. */
 #include <math.h>
+#include <pthread.h>
 
 #include "../../api/sized.h"
 #include "world.h"
@@ -15,7 +16,7 @@ struct gpu_place {
     struct place p;
 };
 
-/* false: there is no Vulkan here, and the test is skipped. */
+/* false: there is no such device here, and the test is skipped. */
 static bool open_gpu(struct test *t, struct gpu_place *g, const rlx_flag *flag, size_t count)
 {
     rlx_flag flags[6] = {{"GPU_CACHE", "0"}};
@@ -27,11 +28,11 @@ static bool open_gpu(struct test *t, struct gpu_place *g, const rlx_flag *flag, 
     const rlx_context_desc desc = {.allocator = &g->mem, .flags = flags, .flag_count = count + 1};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, &desc, &g->p.ctx, &g->p.err)))
         return false;
-    rlx_status s = rlx_device_open(g->p.ctx, rlx_cstr("vulkan"), &g->p.dev, &g->p.err);
+    rlx_status s = rlx_device_open(g->p.ctx, rlx_cstr(test_device(t)), &g->p.dev, &g->p.err);
     if (s == RLX_OK)
         return true;
     place_close(&g->p);
-    test_no_device(t, "vulkan", s, g->p.err.message);
+    test_no_device(t, test_device(t), s, g->p.err.message);
     return false;
 }
 
@@ -82,7 +83,7 @@ static void check_sizes(struct test *t, const rlx_flag *flags, size_t count)
     close_gpu(t, &g);
 }
 
-TEST(vulkan_session, results_at_any_size)
+TEST_GPUS(gpu_session, results_at_any_size)
 {
     static const rlx_flag flags[][2] = {{{"GPU_MEMORY", "mapped"}},
                                         {{"GPU_MEMORY", "bar"}, {"GPU_FULLBARRIER", "1"}},
@@ -98,7 +99,7 @@ TEST(vulkan_session, results_at_any_size)
 
 /* ---- in flight ---- */
 
-TEST(vulkan_session, runs_in_flight)
+TEST_GPUS(gpu_session, runs_in_flight)
 {
     enum { RUNS = 6, COUNT = 64 };
     static float x[RUNS][COUNT], y[RUNS][COUNT], z[RUNS][COUNT];
@@ -166,7 +167,7 @@ static void *work(void *user)
     return NULL;
 }
 
-TEST(vulkan_session, threads_share_a_device)
+TEST_GPUS(gpu_session, threads_share_a_device)
 {
     static struct worker worker[THREADS];
     pthread_t thread[THREADS];
@@ -206,7 +207,7 @@ static void note_event(void *user, const rlx_profile_event *e)
     p->events++;
 }
 
-TEST(vulkan_session, profiles_have_a_time_for_each_step)
+TEST_GPUS(gpu_session, profiles_have_a_time_for_each_step)
 {
     static struct sized r;
     const rlx_dim_size dims[] = {{"n", 5}, {"m", 200}};
@@ -228,7 +229,7 @@ TEST(vulkan_session, profiles_have_a_time_for_each_step)
 /* ---- what can go wrong ---- */
 
 /* The second run meets a lost device; a new one gives the results again. */
-TEST(vulkan_session, a_lost_device_is_reported)
+TEST_GPUS(gpu_session, a_lost_device_is_reported)
 {
     static struct sized r, again;
     const rlx_flag flag = {"GPU_LOSE_AFTER", "1"};
@@ -248,7 +249,7 @@ TEST(vulkan_session, a_lost_device_is_reported)
         expect_status(t, place_build(&g.p, rows, NULL), RLX_ERROR_DEVICE_LOST);
         place_drop(&g.p);
         rlx_device_close(g.p.dev);
-        expect_ok(t, rlx_device_open(g.p.ctx, rlx_cstr("vulkan"), &g.p.dev, &g.p.err));
+        expect_ok(t, rlx_device_open(g.p.ctx, rlx_cstr(test_device(t)), &g.p.dev, &g.p.err));
         if (build(t, &g, rows)) {
             sized_run(&g.p, dims, 2, &again);
             sized_same(t, &again, &r);
@@ -258,7 +259,7 @@ TEST(vulkan_session, a_lost_device_is_reported)
 }
 
 /* Whatever touches it says so, and what was made on it can be given back. */
-TEST(vulkan_session, every_call_hears_of_a_lost_device)
+TEST_GPUS(gpu_session, every_call_hears_of_a_lost_device)
 {
     static struct sized r;
     const rlx_flag flag = {"GPU_LOSE_AFTER", "1"};
@@ -292,7 +293,7 @@ TEST(vulkan_session, every_call_hears_of_a_lost_device)
     close_gpu(t, &g);
 }
 
-TEST(vulkan_session, no_memory_is_reported)
+TEST_GPUS(gpu_session, no_memory_is_reported)
 {
     static struct sized r;
     const rlx_flag flag = {"GPU_MAX_MEMORY", "20000"};
@@ -311,7 +312,7 @@ TEST(vulkan_session, no_memory_is_reported)
 }
 
 /* Tensors that a kernel cannot see as a whole are refused, with what to do; smaller ones run. */
-TEST(vulkan_session, lowered_limits)
+TEST_GPUS(gpu_session, lowered_limits)
 {
     const rlx_flag flag = {"GPU_MAX_BINDING", "4096"};
     struct gpu_place g;

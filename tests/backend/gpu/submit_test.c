@@ -1,5 +1,5 @@
-/* submit_test.c: programs on a Vulkan device: recordings that are found again, runs in flight,
- * reports of bad indices, hooks, and what the validation layer says. */
+/* submit_test.c: programs on a GPU: recordings that are found again, runs in flight,
+ * reports of bad indices and hooks. */
 #include "world.h"
 
 static const char tell[] = "kernel tell(x: in [u32], fault: inout [u32], step: u32) group(1) {\n"
@@ -18,7 +18,7 @@ static bool write_u32(struct test *t, struct world *w, struct buffer *buf, uint3
 }
 
 /* Three runs of one program at once, and the second is told of its index. */
-TEST(vulkan_submit, reports_of_runs_in_flight)
+TEST_GPUS(gpu_submit, reports_of_runs_in_flight)
 {
     struct world w;
     struct buffer *x = NULL;
@@ -105,7 +105,7 @@ static void check_sizes(struct test *t, const rlx_flag *flags, size_t flag_count
     world_close(t, &w);
 }
 
-TEST(vulkan_submit, sizes_in_turn)
+TEST_GPUS(gpu_submit, sizes_in_turn)
 {
     static const rlx_flag flags[][2] = {{{"GPU_MEMORY", "mapped"}, {"GPU_NOCACHE", "0"}},
                                         {{"GPU_MEMORY", "staging"}, {"GPU_NOCACHE", "0"}},
@@ -116,7 +116,7 @@ TEST(vulkan_submit, sizes_in_turn)
 }
 
 /* A buffer that is gone is in no recording, even if the next one has its address. */
-TEST(vulkan_submit, buffers_come_and_go)
+TEST_GPUS(gpu_submit, buffers_come_and_go)
 {
     struct world w;
     struct world_step s;
@@ -151,7 +151,7 @@ static const char chain[] = "kernel chain(x: in [u32], y: out [u32]) group(64) {
                             "}\n";
 
 /* Steps that hand on what the one before them wrote. */
-TEST(vulkan_submit, steps_see_each_other)
+TEST_GPUS(gpu_submit, steps_see_each_other)
 {
     static const rlx_flag full = {"GPU_FULLBARRIER", "1"};
 
@@ -213,7 +213,7 @@ static void hear(void *user, int32_t step, uint64_t start, uint64_t end)
     h->steps++;
 }
 
-TEST(vulkan_submit, hooks_hear_every_step)
+TEST_GPUS(gpu_submit, hooks_hear_every_step)
 {
     for (int looks = 0; looks < 2; looks++) {
         struct world w;
@@ -253,36 +253,9 @@ TEST(vulkan_submit, hooks_hear_every_step)
     }
 }
 
-/* ---- the layer, and a lost device ---- */
+/* ---- a lost device ---- */
 
-TEST(vulkan_submit, mistakes_are_told)
-{
-    struct world w;
-    VkFence fence;
-    const VkFenceCreateInfo wrong = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};
-
-    if (!world_open(t, &w, NULL, 0))
-        return;
-    struct vk_device *dev = vk_device_of(w.b);
-    if (!dev->options.validation) {
-        world_close(t, &w);
-        skip(t, "there is no validation layer");
-    }
-    PFN_vkCreateFence make =
-        (PFN_vkCreateFence)dev->vk.GetDeviceProcAddr(dev->device, "vkCreateFence");
-    PFN_vkDestroyFence drop =
-        (PFN_vkDestroyFence)dev->vk.GetDeviceProcAddr(dev->device, "vkDestroyFence");
-    if (make(dev->device, &wrong, NULL, &fence) == VK_SUCCESS)
-        drop(dev->device, fence, NULL);
-    expect(t, w.errors > 0);
-    expect_status(t, w.b->ops->wait(w.b, 0, &w.diag), RLX_ERROR_INTERNAL);
-    expect_contains(t, w.diag.first.message, "validation");
-    expect_ok(t, w.b->ops->wait(w.b, 0, &w.diag)); /* it is told once */
-    w.errors = 0;
-    world_close(t, &w);
-}
-
-TEST(vulkan_submit, a_lost_device_stays_lost)
+TEST_GPUS(gpu_submit, a_lost_device_stays_lost)
 {
     const rlx_flag flag = {"GPU_LOSE_AFTER", "2"};
     struct world w;

@@ -1,18 +1,18 @@
-/* sequence_test.c: scans, layers and transforms on a Vulkan device where runs differ from the
+/* sequence_test.c: scans, layers and transforms on a GPU where runs differ from the
  * self-test's: states that are carried on, states that are operands too, and sizes below a bound.
  */
 #include "../../api/sized.h"
 #include "world.h"
 
-/* false: there is no Vulkan here, and the test is skipped. */
+/* false: there is no such device here, and the test is skipped. */
 static bool open_place(struct test *t, struct place *p)
 {
     *p = (struct place){0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &p->ctx, &p->err)))
         return false;
-    rlx_status s = rlx_device_open(p->ctx, rlx_cstr("vulkan"), &p->dev, &p->err);
+    rlx_status s = rlx_device_open(p->ctx, rlx_cstr(test_device(t)), &p->dev, &p->err);
     if (s != RLX_OK)
-        test_no_device(t, "vulkan", s, p->err.message);
+        test_no_device(t, test_device(t), s, p->err.message);
     return s == RLX_OK;
 }
 
@@ -47,7 +47,7 @@ static bool run(struct test *t, struct place *p, int64_t steps, float *q, float 
         t, rlx_session_run(p->session, &(rlx_run_desc){in, 3, &out, 1, NULL, 0}, &p->err));
 }
 
-TEST(vulkan_sequence, tokens_one_by_one_equal_one_prefill)
+TEST_GPUS(gpu_sequence, tokens_one_by_one_equal_one_prefill)
 {
     static float q[STEPS * WIDE], k[STEPS * WIDE], g[STEPS * HEADS], all[STEPS * WIDE], y[WIDE],
         s[2][STATE];
@@ -76,7 +76,7 @@ TEST(vulkan_sequence, tokens_one_by_one_equal_one_prefill)
 }
 
 /* q is the state itself: every head reads it as it was before. */
-TEST(vulkan_sequence, a_state_may_be_an_operand_too)
+TEST_GPUS(gpu_sequence, a_state_may_be_an_operand_too)
 {
     enum { M = 8, ALL = M * M * M };
     static const char *const source[] = {
@@ -148,7 +148,7 @@ static const struct {
 };
 
 /* A program compiled at the bound gives the bits of one compiled for the size. */
-TEST(vulkan_sequence, sizes_below_a_bound)
+TEST_GPUS(gpu_sequence, sizes_below_a_bound)
 {
     static struct sized a, b;
     struct place one, other = {0};

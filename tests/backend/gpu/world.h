@@ -1,6 +1,7 @@
-/* world.h: a Vulkan device for a test, checked by the validation layer where that is installed. */
-#ifndef TESTS_BACKEND_VULKAN_WORLD_H
-#define TESTS_BACKEND_VULKAN_WORLD_H
+/* world.h: a GPU for a test, checked by Vulkan's validation layer where that is installed, and
+ * commands made of the test's own kernels. */
+#ifndef TESTS_BACKEND_GPU_WORLD_H
+#define TESTS_BACKEND_GPU_WORLD_H
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,13 +9,17 @@
 #include <string.h>
 
 #include "../../test.h"
-#include "backend/vulkan/vulkan.h"
 #include "base/str.h"
 #include "lower/gpu/device.h"
 
 enum { MOST_FLAGS = 8 };
 
+/* The shared part of a driver's device: in gpu_of.c of the driver's folder, if that was built. */
+struct gpu_device *vulkan_gpu_of(struct backend *b) __attribute__((weak));
+struct gpu_device *webgpu_gpu_of(struct backend *b) __attribute__((weak));
+
 struct world {
+    const char *device;
     struct flags flags;
     struct test_alloc count;
     rlx_allocator mem;
@@ -42,21 +47,32 @@ static inline rlx_status world_try(struct world *w, const rlx_flag *flags, size_
     TRY(flags_read(&w->flags, all, count + 2, NULL, mem_default(), NULL, NULL, &w->diag));
     const struct device_desc desc = {
         .mem = &w->mem, .flags = &w->flags, .log = world_hear, .log_user = w};
-    rlx_status s = backend_find(STR("vulkan"))->open(&desc, &w->b, &w->diag);
+    rlx_status s = backend_find(rlx_cstr(w->device))->open(&desc, &w->b, &w->diag);
     if (s != RLX_OK)
         flags_free(&w->flags);
     return s;
 }
 
-/* false: there is no Vulkan here, and the test is skipped. */
-static inline bool world_open(struct test *t, struct world *w, const rlx_flag *flags, size_t count)
+/* false: there is no such device here, and the test is skipped. */
+static inline bool world_open_on(struct test *t, struct world *w, const char *device,
+                                 const rlx_flag *flags, size_t count)
 {
-    *w = (struct world){0};
+    *w = (struct world){.device = device};
     w->mem = test_allocator(&w->count);
     rlx_status s = world_try(w, flags, count, true);
     if (s == RLX_ERROR_NO_DEVICE) /* perhaps it is the layer that is missing */
         s = world_try(w, flags, count, false);
-    return !test_no_device(t, "vulkan", s, w->diag.first.message);
+    return !test_no_device(t, device, s, w->diag.first.message);
+}
+
+static inline bool world_open(struct test *t, struct world *w, const rlx_flag *flags, size_t count)
+{
+    return world_open_on(t, w, test_device(t), flags, count);
+}
+
+static inline struct gpu_device *world_gpu(const struct world *w)
+{
+    return strcmp(w->device, "vulkan") == 0 ? vulkan_gpu_of(w->b) : webgpu_gpu_of(w->b);
 }
 
 /* Everything was given back, and the layer had nothing to say. */
@@ -89,8 +105,8 @@ static inline bool world_step(struct test *t, struct world *w, struct world_step
 
     snprintf(key, sizeof key, "=%zu:%s", strlen(source), kernel);
     *s = (struct world_step){0};
-    if (!expect_ok(t, gpu_find_kernel(vk_device_of(w->b)->gpu, key, rlx_cstr(source), begins,
-                                      buffers, words, &s->kernel, &w->diag)))
+    if (!expect_ok(t, gpu_find_kernel(world_gpu(w), key, rlx_cstr(source), begins, buffers, words,
+                                      &s->kernel, &w->diag)))
         return fail(t, "%s", w->diag.first.message);
     s->launch = (struct gpu_launch){.kernel = s->kernel, .grid = {1, 1, 1}};
     for (uint32_t i = 0; i < spans; i++) {
