@@ -173,6 +173,25 @@ static rlx_status download(rlx_session *s, struct flight *f, const rlx_run_desc 
     return RLX_OK;
 }
 
+/* Each output that is wanted, once, in their order. */
+static void fetch(rlx_session *s, struct flight *f, const rlx_run_desc *run, struct diag *d)
+{
+    struct backend *b = s->device->backend;
+    size_t all = f->program->output_count, count = 0, k;
+
+    if (!b->ops->fetch)
+        return;
+    memset(f->wanted, 0, all * sizeof *f->wanted);
+    for (size_t i = 0; i < run->output_count; i++)
+        if (find_output(s, run->outputs[i].name, &k, d) == RLX_OK)
+            f->wanted[k] = flight_span(f, k);
+    for (k = 0; k < all; k++)
+        if (f->wanted[k].bytes)
+            f->wanted[count++] = f->wanted[k];
+    if (count)
+        b->ops->fetch(b, f->wanted, count);
+}
+
 /* ---- the run ---- */
 
 static rlx_status check_run(const rlx_session *s, const rlx_run_desc *run, struct diag *d)
@@ -264,6 +283,8 @@ static rlx_status finish(rlx_session *s, struct flight *f, const rlx_run_desc *r
     if (run)
         TRY(check_outputs(s, f, run, d));
     uint64_t start = observe_now(s);
+    if (run)
+        fetch(s, f, run, d);
     status = b->ops->wait(b, f->backend_ticket, d);
     observe_span(s, "wait", start);
     store_end_run(s->store);

@@ -140,8 +140,9 @@ struct flight {
     struct ir_type *type; /* by output, as of that run */
     bool kept;            /* the outputs were copied to `outputs`, one after the other */
     struct memory outputs;
-    uint64_t *offset; /* in it, by output */
-    uint64_t *used;   /* scratch of its layout */
+    uint64_t *offset;    /* in it, by output */
+    uint64_t *used;      /* scratch of its layout */
+    struct span *wanted; /* scratch: those that are about to be read */
 };
 
 struct rlx_session {

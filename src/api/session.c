@@ -105,7 +105,9 @@ static rlx_status make_flights(struct rlx_session *s, struct diag *d)
         s->flight[i].type = arena_array(&s->arena, struct ir_type, s->model->output_count);
         s->flight[i].offset = arena_array(&s->arena, uint64_t, s->model->output_count);
         s->flight[i].used = arena_array(&s->arena, uint64_t, s->model->output_count + 1);
-        if (!s->flight[i].type || !s->flight[i].offset || !s->flight[i].used)
+        s->flight[i].wanted = arena_array(&s->arena, struct span, s->model->output_count);
+        if (!s->flight[i].type || !s->flight[i].offset || !s->flight[i].used ||
+            !s->flight[i].wanted)
             return diag_no_memory(d, s->model->output_count * sizeof(struct ir_type));
     }
     return RLX_OK;

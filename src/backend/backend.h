@@ -11,7 +11,7 @@
 #include "ir/target.h"
 #include "plan/steps.h"
 
-#define BACKEND_ABI 4 /* raised when this struct changes */
+#define BACKEND_ABI 5 /* raised when this struct changes */
 
 struct backend_ops;
 struct backend { /* a device's own struct begins with this */
@@ -87,6 +87,10 @@ struct backend_ops {
     rlx_status (*read)(struct backend *b, struct span src, void *dst, struct diag *d);
     rlx_status (*copy)(struct backend *b, struct span dst, struct span src, struct diag *d);
     rlx_status (*fill)(struct backend *b, struct span dst, uint8_t byte, struct diag *d);
+    /* These are about to be read, as they are when all that was asked for so far is done: a device
+     * whose memory the host cannot see may begin to bring them over, all at once. Reads are right
+     * without it, and tell what went wrong with it. NULL: there is nothing to gain. */
+    void (*fetch)(struct backend *b, const struct span *src, size_t count);
 
     /* Lowering. select: the steps of one node. load: a command's operands have addresses now, and
      * its node may have other sizes than before, never larger ones than those selected for; LIMIT

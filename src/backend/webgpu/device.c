@@ -272,7 +272,8 @@ static void wg_close(struct backend *b)
         wg_await(dev, dev->tickets, &quiet);
         gpu_drop_programs(&dev->programs);
         gpu_device_destroy(dev->gpu);
-        wg_close_memory(dev);
+        wg_close_readback(dev);
+        wg_close_transfers(dev);
         wg_drop_buffer(dev, &dev->nothing);
     }
     close_instance(dev);
@@ -377,6 +378,7 @@ const struct backend_ops webgpu_backend = {
     .read = wg_read,
     .copy = wg_copy,
     .fill = wg_fill,
+    .fetch = wg_fetch,
     .select = wg_select,
     .load = wg_load_step,
     .unload = wg_unload,

@@ -184,6 +184,7 @@ rlx_status wg_run(struct backend *b, struct gpu_recording *base, const struct gp
     WGPUCommandEncoder e = wg->DeviceCreateCommandEncoder(dev->device, NULL);
 
     (void)p;
+    wg_forget_fetched(dev);
     if (r->base.faults)
         wg->CommandEncoderClearBuffer(e, r->fault.handle, 0, FAULT_BYTES);
     WGPUComputePassEncoder pass = wg->CommandEncoderBeginComputePass(e, NULL);

@@ -2,7 +2,7 @@
  *
  *     library, adapters     loader.c
  *     device, limits        device.c
- *     buffers, transfers    memory.c
+ *     buffers, transfers    memory.c, transfer.c, readback.c
  *     kernels               pipeline.c
  *     programs              record.c, submit.c: launches with their bind groups, tickets
  *
@@ -37,6 +37,21 @@ struct buffer {
     uint64_t asked;
 };
 
+/* A buffer that the host can map, or is waiting for. */
+struct wg_staging {
+    WGPUBuffer handle;
+    uint64_t bytes, mapped; /* mapped: of them */
+    const uint8_t *at;
+    enum { WG_UNMAPPED, WG_MAPPING, WG_MAPPED, WG_MAP_FAILED } state;
+    uintptr_t number; /* of the mapping: an answer to an earlier one is not heard */
+    char message[200];
+};
+
+struct wg_fetched {
+    struct span span; /* begins with a word */
+    uint64_t start;   /* in the staging buffer */
+};
+
 /* What the flags of the context ask of a device. */
 struct wg_options {
     bool no_cache;
@@ -65,11 +80,13 @@ struct wg_device {
     WGPUErrorType error;    /* the first that nobody was told of yet; 0: none */
     char message[400];
 
-    pthread_mutex_t lock;       /* of all that follows */
-    uint64_t tickets;           /* given out */
-    atomic_uint_least64_t done; /* known to be */
-    WGPUBuffer staging;         /* what the host reads comes through it */
-    uint64_t staging_bytes;
+    pthread_mutex_t lock;            /* of all that follows */
+    uint64_t tickets;                /* given out */
+    atomic_uint_least64_t done;      /* known to be */
+    struct wg_staging tiny, staging; /* what the host reads comes through them */
+    VEC(struct wg_fetched) fetched;  /* lies in `staging`; none: nothing does */
+    WGPUBuffer between;              /* copies within a buffer go by it */
+    uint64_t between_bytes;
     struct gpu_programs programs;
 };
 
@@ -109,13 +126,26 @@ void wg_drop_buffer(struct wg_device *dev, struct buffer *buf); /* {0} is fine *
 #define WG_FOR_WORK (WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst)
 rlx_status wg_alloc(struct backend *b, uint64_t bytes, struct buffer **out, struct diag *d);
 void wg_release(struct backend *b, struct buffer *buf);
+/* INTERNAL, where it is not inside its buffer; DEVICE_LOST. */
+rlx_status wg_check_span(struct wg_device *dev, struct span s, struct diag *d);
+
+/* transfer.c */
 rlx_status wg_write(struct backend *b, struct span dst, const void *src, struct diag *d);
-rlx_status wg_read(struct backend *b, struct span src, void *dst, struct diag *d);
 rlx_status wg_copy(struct backend *b, struct span dst, struct span src, struct diag *d);
 rlx_status wg_fill(struct backend *b, struct span dst, uint8_t byte, struct diag *d);
-/* With the lock held. */
+void wg_close_transfers(struct wg_device *dev);
+
+/* readback.c */
+rlx_status wg_read(struct backend *b, struct span src, void *dst, struct diag *d);
+void wg_fetch(struct backend *b, const struct span *src, size_t count);
+/* With the lock held. Anything that is about to change makes what was fetched stale. */
 rlx_status wg_get(struct wg_device *dev, struct span src, void *dst, struct diag *d);
-void wg_close_memory(struct wg_device *dev);
+void wg_forget_fetched(struct wg_device *dev);
+void wg_close_readback(struct wg_device *dev);
+/* How large a staging buffer is for so many bytes. */
+uint64_t wg_staging_bytes(uint64_t need);
+/* Where so many bytes lie behind the `total` of others; total becomes that of all. */
+uint64_t wg_staging_add(uint64_t *total, uint64_t bytes);
 
 /* pipeline.c */
 struct wg_pipeline {
