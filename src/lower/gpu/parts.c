@@ -74,12 +74,112 @@ static bool split_concat(const struct gpu_call *c, struct split *s)
     return s->axis < c->attr->concat.axis && c->in_count <= 64;
 }
 
-/* Operands of the result's own shape, up to the axis that is worked along. */
-static bool split_before(struct split *s, int64_t axis, int32_t operands)
+/* These operands, a bit each, have the result's rows up to the axis that is worked along. */
+static bool split_before(const struct gpu_call *c, struct split *s, int64_t axis, uint32_t operands)
 {
-    for (int32_t i = 0; i < operands; i++)
+    for (int32_t i = 0; i < c->in_count && i < 32; i++) {
+        if (!(operands >> i & 1))
+            continue;
+        if (s->axis >= c->in[i].rank || c->in[i].dim[s->axis] != c->out->dim[s->axis])
+            return false;
         follow(s, i, s->axis);
+    }
     return s->axis < axis;
+}
+
+/* Of the gradients of a norm, that for its input; the operand behind the weights is dy. */
+static bool split_gradient(const struct gpu_call *c, struct split *s, rlx_op of_input, int64_t axis)
+{
+    return c->op == of_input && split_before(c, s, axis, 1u | 1u << (c->in_count - 1));
+}
+
+/* Matrices of a batch. */
+static bool split_matrices(const struct gpu_call *c, struct split *s)
+{
+    return split_before(c, s, c->in[0].rank - 2, (1u << c->in_count) - 1);
+}
+
+/* Items of a batch, which comes first in all operands; a mask may be the same for all of them. */
+static bool split_attention(const struct gpu_call *c, struct split *s, int32_t layout,
+                            int32_t operands)
+{
+    bool batched = layout != RLX_ATTENTION_LAYOUT_folded;
+    bool masked = c->in_count > operands && c->in[operands].dim[0] != 1;
+
+    return batched && split_before(c, s, 1, (1u << (operands + masked)) - 1);
+}
+
+/* Rows that are picked, or rows of what they are picked from. Where indices are told of by their
+ * place, they are seen whole. */
+static bool split_gather(const struct gpu_call *c, struct split *s, int64_t axis)
+{
+    if (c->check_indices || s->axis >= axis + c->in[1].rank)
+        return false;
+    if (s->axis < axis)
+        follow(s, 0, s->axis);
+    else
+        follow(s, 1, s->axis - (int32_t)axis);
+    return true;
+}
+
+/* What is worked along an axis, or along the last one. */
+static bool find_lines(const struct gpu_call *c, struct split *s)
+{
+    const union ir_attr *a = c->attr;
+    int32_t last = c->out->rank - 1;
+
+    switch (op_info(c->op)->family) {
+    case FAMILY_softmax: return split_before(c, s, a->softmax.axis, 1);
+    case FAMILY_cumulative: return split_before(c, s, a->cumulative.axis, 1);
+    case FAMILY_cumsum_backward: return split_before(c, s, a->cumsum_backward.axis, 1);
+    case FAMILY_sort: return split_before(c, s, a->sort.axis, 1);
+    case FAMILY_argsort: return split_before(c, s, a->argsort.axis, 1);
+    case FAMILY_topk: return split_before(c, s, a->topk.axis, 1);
+    case FAMILY_arg_extreme: return split_before(c, s, a->arg_extreme.axis, 1);
+    case FAMILY_layer_norm: return split_before(c, s, a->layer_norm.axis, 1);
+    case FAMILY_rms_norm: return split_before(c, s, a->rms_norm.axis, 1);
+    case FAMILY_layer_norm_backward:
+        return split_gradient(c, s, RLX_OP_layer_norm_backward_input, a->layer_norm_backward.axis);
+    case FAMILY_rms_norm_backward:
+        return split_gradient(c, s, RLX_OP_rms_norm_backward_input, a->rms_norm_backward.axis);
+    case FAMILY_batch_norm_inference_backward:
+        return split_gradient(c, s, RLX_OP_batch_norm_inference_backward_input, last);
+    case FAMILY_batch_norm_inference:
+    case FAMILY_fft:
+    case FAMILY_log_mel:
+    case FAMILY_fused_swiglu:
+    case FAMILY_dequant_matmul: return split_before(c, s, last, 1);
+    case FAMILY_fused_residual_norm: return split_before(c, s, last, 3);
+    case FAMILY_softmax_cross_entropy_backward: return split_before(c, s, last, 7);
+    case FAMILY_softmax_cross_entropy_with_logits:
+    case FAMILY_softmax_cross_entropy: return split_before(c, s, last + 1, 3);
+    default: return false;
+    }
+}
+
+/* Items of a batch: images, matrices, sequences. */
+static bool find_items(const struct gpu_call *c, struct split *s)
+{
+    const union ir_attr *a = c->attr;
+
+    switch (op_info(c->op)->family) {
+    case FAMILY_group_norm:
+    case FAMILY_layer_norm_2d:
+    case FAMILY_conv:
+    case FAMILY_conv_transpose:
+    case FAMILY_conv_backward_input:
+    case FAMILY_qconv_2d:
+    case FAMILY_pool: return split_before(c, s, 1, 1);
+    case FAMILY_max_pool_backward: return split_before(c, s, 1, 3);
+    case FAMILY_fused_conv_bias_act: return split_before(c, s, 1, 1u | 1u << 3);
+    case FAMILY_group_norm_backward:
+        return split_gradient(c, s, RLX_OP_group_norm_backward_input, 1);
+    case FAMILY_eigh:
+    case FAMILY_dense_solve: return split_matrices(c, s);
+    case FAMILY_attention: return split_attention(c, s, a->attention.layout, 3);
+    case FAMILY_attention_backward: return split_attention(c, s, a->attention_backward.layout, 4);
+    default: return find_lines(c, s);
+    }
 }
 
 static bool find_rows(const struct gpu_call *c, struct split *s)
@@ -87,30 +187,17 @@ static bool find_rows(const struct gpu_call *c, struct split *s)
     const union ir_attr *a = c->attr;
 
     switch (op_info(c->op)->family) {
-    case FAMILY_softmax: return split_before(s, a->softmax.axis, 1);
-    case FAMILY_cumulative: return split_before(s, a->cumulative.axis, 1);
-    case FAMILY_sort: return split_before(s, a->sort.axis, 1);
-    case FAMILY_argsort: return split_before(s, a->argsort.axis, 1);
-    case FAMILY_topk: return split_before(s, a->topk.axis, 1);
-    case FAMILY_arg_extreme: return split_before(s, a->arg_extreme.axis, 1);
-    case FAMILY_layer_norm: return split_before(s, a->layer_norm.axis, 1);
-    case FAMILY_rms_norm: return split_before(s, a->rms_norm.axis, 1);
-    case FAMILY_fused_residual_norm: return split_before(s, c->out->rank - 1, 2);
-    case FAMILY_fused_swiglu: return split_before(s, c->out->rank - 1, 1);
-    case FAMILY_group_norm:
-    case FAMILY_layer_norm_2d:
-    case FAMILY_conv:
-    case FAMILY_conv_transpose:
-    case FAMILY_pool: return split_before(s, 1, 1);
     case FAMILY_reduce: return split_reduce(c, s);
     case FAMILY_transpose: return split_transpose(c, s);
     case FAMILY_pad: return split_pad(c, s);
     case FAMILY_concat: return split_concat(c, s);
     case FAMILY_expand: follow_broadcast(c, s, 0); return true;
+    case FAMILY_gather: return split_gather(c, s, a->gather.axis);
+    case FAMILY_dequant_gather: return split_gather(c, s, 0);
     case FAMILY_matmul: return split_product(c, s, a->matmul.transpose_a);
     case FAMILY_fused_matmul_bias_act:
         return split_product(c, s, a->fused_matmul_bias_act.transpose_a);
-    default: return false;
+    default: return find_items(c, s);
     }
 }
 

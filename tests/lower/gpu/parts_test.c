@@ -43,6 +43,39 @@ static const char *const graphs[] = {
     " { %y = pool %x kernel_size=[2,2] stride=[2,2] kind=max return %y }",
     "graph (input %x: f32[64,40]) { %y = gelu %x return %y }",
     "graph (input %x: f32[64,40], input %v: f32[40]) { %y = mul %x, %v return %y }",
+    "graph (input %x: f32[64,40]) { %y = cumsum_backward %x axis=1 return %y }",
+    "graph (input %x: f32[64,32]) { %y = fft %x return %y }",
+    "graph (input %x: f32[64,40], input %l: i32[64])"
+    " { %y = softmax_cross_entropy_with_logits %x, %l return %y }",
+    "graph (input %x: f32[64,40], input %l: f32[64,40])"
+    " { %y = softmax_cross_entropy %x, %l return %y }",
+    "graph (input %x: f32[64,40], input %l: i32[64], input %d: f32[64])"
+    " { %y = softmax_cross_entropy_backward %x, %l, %d return %y }",
+    "graph (input %x: f32[64,40], param %g: f32[40], input %d: f32[64,40])"
+    " { %y = layer_norm_backward_input %x, %g, %d return %y }",
+    "graph (input %x: f32[64,40], param %g: f32[40], input %d: f32[64,40])"
+    " { %y = rms_norm_backward_input %x, %g, %d return %y }",
+    "graph (input %x: f32[20,2,8,8], param %g: f32[2], input %d: f32[20,2,8,8])"
+    " { %y = group_norm_backward_input %x, %g, %d num_groups=2 return %y }",
+    "graph (input %x: f32[20,2,8,8], param %g: f32[8], param %b: f32[8], param %m: f32[8],"
+    " input %v: f32[8]) { %e = exp %v %y = batch_norm_inference %x, %g, %b, %m, %e return %y }",
+    "graph (input %x: f32[20,2,8,8], param %w: f32[3,2,3,3], param %b: f32[3])"
+    " { %c = conv %x, %w %r = reshape %b shape=[3,1,1] %a = add %c, %r %y = relu %a return %y }",
+    "graph (input %x: f32[20,8,8,2], input %k: f32[20,8,8,2])"
+    " { %y = attention %x, %k, %k num_heads=8 head_dim=2 layout=bhsd return %y }",
+    "graph (input %x: f32[20,8,16], input %k: f32[20,8,16], input %m: f32[1,1,8,8]) { %y ="
+    " attention %x, %k, %k, %m num_heads=4 head_dim=4 layout=packed mask_kind=bias return %y }",
+    "graph (input %x: f32[20,8,16], input %m: f32[20,1,8,8]) { %y = attention %x, %x, %x, %m"
+    " num_heads=4 head_dim=4 layout=packed mask_kind=bias return %y }",
+    "graph (input %x: f32[20,8,16], input %d: f32[20,8,16])"
+    " { %y = attention_backward %x, %x, %x, %d num_heads=4 head_dim=4 layout=packed wrt=key"
+    " return %y }",
+    "graph (input %t: f32[20,16], input %i: i32[100]) { %y = gather %t, %i axis=0 return %y }",
+    "graph (input %t: f32[40,3,20], input %i: i32[2]) { %y = gather %t, %i axis=1 return %y }",
+    "graph (input %x: f32[200,3,3]) { %t = transpose %x perm=[0,2,1] %a = add %x, %t"
+    " %y = eigh_batch %a return %y }",
+    "graph (input %x: f32[200,3,3], input %b: f32[200,3,2]) { %k = const f32[3,3] {9 0 0 0 9 0 0"
+    " 0 9} %a = add %x, %k %y = batched_dense_solve %a, %b return %y }",
 };
 
 static bool open_limited(struct test *t, struct place *p, const char *flag, const char *value)
@@ -94,7 +127,7 @@ TEST_GPUS(gpu_parts, operands_above_the_binding_limit)
 
 TEST_GPUS(gpu_parts, more_groups_than_a_row_of_a_grid_has)
 {
-    compare(t, "GPU_MAX_GROUPS", "3");
+    compare(t, "GPU_MAX_GROUPS", "6");
 }
 
 /* Sizes that shrink below the limit, and that grow above it again. */
