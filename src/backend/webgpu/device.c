@@ -322,7 +322,7 @@ static void describe_device(const struct wg_device *dev, struct target *out)
     snprintf(out->description, sizeof out->description, "%s", dev->name);
     snprintf(out->features, sizeof out->features, "group=%u shared=%u", dev->features.max_group,
              dev->features.shared_bytes);
-    out->max_buffer = dev->max_binding;
+    out->max_buffer = dev->max_buffer; /* kernels see less of it, in parts if need be */
     out->alignment = GPU_ALIGN;
     out->slow_uploads = true;
     out->flushes_small = !dev->is_cpu;

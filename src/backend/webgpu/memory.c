@@ -12,9 +12,10 @@ rlx_status wg_make_buffer(struct wg_device *dev, WGPUBufferUsage use, uint64_t b
                          "RLX_GPU_MAX_BINDING may ask for more",
                          (unsigned long long)bytes, dev->name, (unsigned long long)dev->max_buffer);
     if (dev->options.max_memory && dev->held + room > dev->options.max_memory)
-        return diag_fail(d, RLX_ERROR_MEMORY, "%llu bytes are too many: %llu of %llu are taken",
-                         (unsigned long long)room, (unsigned long long)dev->held,
-                         (unsigned long long)dev->options.max_memory);
+        return diag_fail(d, RLX_ERROR_MEMORY,
+                         "%s has no %llu bytes of memory: %llu are held by rlx, %llu are free",
+                         dev->name, (unsigned long long)room, (unsigned long long)dev->held,
+                         (unsigned long long)(dev->options.max_memory - dev->held));
     out->handle = dev->wg.DeviceCreateBuffer(dev->device,
                                              &(WGPUBufferDescriptor){.usage = use, .size = room});
     out->bytes = room;

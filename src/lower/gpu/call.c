@@ -121,6 +121,11 @@ void gpu_flag(struct gpu_call *c, const char *name, bool value)
 
 /* ---- buffers and words ---- */
 
+uint64_t gpu_seen(const struct gpu_call *c, struct gpu_arg a)
+{
+    return gpu_aligned(c, a, GPU_ALIGN) ? c->max_binding : c->max_binding - GPU_ALIGN;
+}
+
 void gpu_bind(struct gpu_call *c, struct gpu_arg a)
 {
     if (c->bound == GPU_BUFFERS) {
@@ -128,12 +133,12 @@ void gpu_bind(struct gpu_call *c, struct gpu_arg a)
                    op_info(c->op)->name, c->key, GPU_BUFFERS);
         return;
     }
-    if (a.bytes > c->max_binding)
+    if (a.bytes > gpu_seen(c, a))
         gpu_refuse(c, RLX_ERROR_LIMIT,
                    "%s works on %llu bytes of one tensor, and this device shows a kernel %llu at "
                    "most; make its tensors smaller",
                    op_info(c->op)->name, (unsigned long long)a.bytes,
-                   (unsigned long long)c->max_binding);
+                   (unsigned long long)gpu_seen(c, a));
     c->now.arg[c->bound++] = a;
 }
 

@@ -20,6 +20,9 @@ rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source
  * spare; false: too many. */
 bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3]);
 
+/* How many bytes of it a kernel can see: what begins behind the start of what can be bound is shown
+ * from there on. */
+uint64_t gpu_seen(const struct gpu_call *c, struct gpu_arg a);
 /* The lowering of the call's node, a few rows at a time where its tensors are larger than what a
  * kernel can see (parts.c). */
 void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower);

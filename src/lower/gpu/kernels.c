@@ -28,6 +28,8 @@ rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_devi
     if (!g)
         return diag_no_memory(d, sizeof *g);
     g->desc = *desc;
+    if (desc->max_binding < GPU_ALIGN) /* lowered too far: not even a buffer's first place fits */
+        g->desc.max_binding = GPU_ALIGN;
     g->mem = mem;
     arena_init(&g->arena, mem);
     map_init(&g->index, mem);

@@ -212,10 +212,10 @@ static bool find_split(const struct gpu_call *c, struct split *s)
 
 static bool is_too_large(const struct gpu_call *c)
 {
-    bool any = c->arg_out.bytes > c->max_binding;
+    bool any = c->arg_out.bytes > gpu_seen(c, c->arg_out);
 
     for (int32_t i = 0; i < c->in_count; i++)
-        any |= c->arg_in[i].bytes > c->max_binding;
+        any |= c->arg_in[i].bytes > gpu_seen(c, c->arg_in[i]);
     return any;
 }
 
@@ -229,17 +229,26 @@ static uint64_t aligned_rows(uint64_t row)
     return each;
 }
 
+/* How many rows of so many bytes a kernel can see, from wherever they begin. */
+static uint64_t rows_seen(const struct gpu_call *c, struct gpu_arg a, uint64_t row, uint64_t all)
+{
+    uint64_t seen = row % GPU_ALIGN ? c->max_binding - GPU_ALIGN : gpu_seen(c, a);
+
+    return row ? seen / row : all;
+}
+
 /* How many rows at a time, so that parts begin where a buffer can, if that is possible; 0: not even
  * one can be seen. */
 static uint64_t rows_at_once(const struct gpu_call *c, const struct split *s)
 {
     uint64_t all = (uint64_t)c->out->dim[s->axis], row = c->arg_out.bytes / all;
-    uint64_t each = aligned_rows(row), most = row ? c->max_binding / row : all;
+    uint64_t each = aligned_rows(row), most = rows_seen(c, c->arg_out, row, all), fit;
 
     for (int32_t i = 0; i < c->in_count && i < 64; i++)
         if (s->follows >> i & 1) {
             row = c->arg_in[i].bytes / all;
-            most = row && c->max_binding / row < most ? c->max_binding / row : most;
+            fit = rows_seen(c, c->arg_in[i], row, all);
+            most = fit < most ? fit : most;
             each = aligned_rows(row) > each ? aligned_rows(row) : each;
         }
     return most < each ? most : most / each * each;
