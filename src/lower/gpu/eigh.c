@@ -128,7 +128,7 @@ void gpu_lower_eigh(struct gpu_call *c)
     e.other = n > SMALL ? gpu_temp(c, square) : e.w; /* fewer matrices never need more */
     e.v = gpu_temp(c, square);
     e.angle = gpu_temp(c, e.items * e.even * real);
-    e.state = gpu_temp(c, e.items * (1 + n) * real);
+    e.state = gpu_temp(c, e.items * (1 + 2 * n) * real);
     e.flags = gpu_temp(c, e.items * (SWEEPS + 1) * 4);
     e.place = gpu_temp(c, e.items * n * 4);
     begin(c, &e);
