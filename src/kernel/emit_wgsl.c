@@ -167,7 +167,8 @@ static void insert(struct wgsl *w, const struct kir_instr *n)
     text_add(w->out, STR(")"));
 }
 
-/* f16 that the device has, as bits and back: beside a zero in a pair. */
+/* f16 that the device has, as bits and back, by way of f32, which has all its values: not every
+ * compiler knows a bitcast between a pair of f16 and a word. */
 static void bits(struct wgsl *w, const struct kir_instr *n)
 {
     struct kir_type t = n->op == KIR_BITS_OF ? w->k->instr[n->a].type : n->type;
@@ -176,10 +177,10 @@ static void bits(struct wgsl *w, const struct kir_instr *n)
         wgsl_value(w, n->a);
         return;
     }
-    text_add(w->out,
-             n->op == KIR_BITS_OF ? STR("bitcast<u32>(vec2<f16>(") : STR("bitcast<vec2<f16>>("));
+    text_add(w->out, n->op == KIR_BITS_OF ? STR("pack2x16float(vec2<f32>(f32(")
+                                          : STR("f16(unpack2x16float("));
     wgsl_value(w, n->a);
-    text_add(w->out, n->op == KIR_BITS_OF ? STR(", 0.0h))") : STR(")[0]"));
+    text_add(w->out, n->op == KIR_BITS_OF ? STR("), 0.0f))") : STR(").x)"));
 }
 
 static void bitcast(struct wgsl *w, const struct kir_instr *n)
@@ -415,6 +416,18 @@ static void entry(struct wgsl *w)
     }
 }
 
+/* Also where elements are declared and none is touched. */
+static bool mentions_f16(const struct kir *k)
+{
+    bool found = k->uses_f16;
+
+    for (uint32_t i = 0; i < k->buffers; i++)
+        found |= k->buffer[i].type.scalar == KIR_F16;
+    for (uint32_t i = 0; i < k->vars; i++)
+        found |= k->var[i].type.scalar == KIR_F16;
+    return found;
+}
+
 rlx_status kc_emit_wgsl(const struct kir *k, const struct kc_emit *how, struct text *out,
                         struct diag *d)
 {
@@ -425,9 +438,9 @@ rlx_status kc_emit_wgsl(const struct kir *k, const struct kc_emit *how, struct t
     if (k->uses_coop || k->uses_f64)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "%.*s: WGSL has no %s", STR_ARG(k->name),
                          k->uses_coop ? "cooperative matrices" : "f64");
-    if (k->uses_f16 && how->features->f16)
+    if (how->features->f16 && mentions_f16(k))
         text_add(out, STR("enable f16;\n"));
-    if (k->uses_subgroups)
+    if (k->uses_subgroups && !how->plain_subgroups)
         text_add(out, STR("enable subgroups;\n"));
     TRY(wgsl_interface(&w));
     text_add(out, STR("var<private> opaque: u32 = 0u;\n"));

@@ -61,7 +61,8 @@ struct kc_emit {
     const struct kc_features *features;
     const uint32_t *merge;
     const bool *offset;
-    bool read_write; /* WGSL: all buffers, as a device may see one in one way at a time */
+    bool read_write;      /* WGSL: all buffers, as a device may see one in one way at a time */
+    bool plain_subgroups; /* WGSL: a compiler that knows no `enable subgroups` */
 };
 /* Words of a module for Vulkan 1.1 (SPIR-V 1.3), or 1.6 where cooperative matrices are used.
  * Binding i is buffer i; the parameter block is push constants up to 128 bytes, else a buffer

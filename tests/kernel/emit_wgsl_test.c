@@ -90,6 +90,26 @@ TEST(wgsl, narrow_elements_share_words)
            "b1: array<atomic<u32>>");
 }
 
+/* Said at the start of the module, also where elements are only declared; unless the compiler does
+ * not know the line. */
+TEST(wgsl, features_are_asked_for)
+{
+    const struct kc_features f = {
+        .f16 = true, .subgroups = true, .subgroup_size = 8, .max_group = 256};
+    const struct kc_emit some = {.features = &f}, plain = {.features = &f, .plain_subgroups = true};
+    const char *const sums = "kernel k(x: inout [f32]) group(8) {\n"
+                             "    x[local.x] = subgroup_xor(x[local.x], 1)\n}\n";
+
+    writes(t, "kernel k(x: in [f16], y: out [u32]) group(1) { y[0] = 1 }\n", "", &some,
+           "enable f16;\n@group(0) @binding(0) var<storage, read> b0: array<f16>;");
+    writes(t, "kernel k(x: in [f16], y: out [u32]) group(1) { y[0] = u32(to_bits(x[0])) }\n", "",
+           &some, "pack2x16float(vec2<f32>(f32(");
+    writes(t, "kernel k(x: in [f16], y: out [u32]) group(1) { y[0] = 1 }\n", "", &least,
+           "var<storage, read> b0: array<u32>;");
+    writes(t, sums, "", &some, "enable subgroups;\n@group(0)");
+    writes(t, sums, "", &plain, "subgroupShuffleXor(");
+}
+
 /* The place of an element is named by a number: i32 would be a type. */
 TEST(wgsl, no_name_hides_a_type)
 {
