@@ -104,6 +104,11 @@ rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_devi
                              struct diag *d);
 void gpu_device_destroy(struct gpu_device *g);
 
+/* Features that RLX_GPU_WITHOUT names become false; so does clock, for timestamps. ARGUMENT for a
+ * name that is none. flags may be NULL. */
+rlx_status gpu_leave_out(const struct flags *flags, struct kc_features *f, bool *clock,
+                         struct diag *d);
+
 /* For backend_ops.select and .load. After a load the work's launches are those of its sizes now. */
 rlx_status gpu_select(struct gpu_device *g, struct select_call *c);
 rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d);

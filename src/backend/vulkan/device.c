@@ -187,9 +187,14 @@ static void vk_close(struct backend *b)
 
 static rlx_status open_all(struct vk_device *dev, const struct device_desc *desc, struct diag *d)
 {
+    bool clock = true;
+
     TRY(vk_open_instance(dev, d));
     TRY(choose_device(dev, desc->variant, d));
     TRY(make_device(dev, d));
+    TRY(gpu_leave_out(desc->flags, &dev->features, &clock, d));
+    if (!clock)
+        dev->timestamp_bits = 0;
     TRY(make_objects(dev, d));
     vk_cache_choose(dev, desc);
     vk_cache_load(dev);
