@@ -332,6 +332,9 @@ typedef struct rlx_session_desc {
      * weights (which the model's sessions share) may take together; 0: what the device has. More is
      * MEMORY, before anything is allocated. */
     uint64_t memory_limit;
+    /* Nodes that would share a step stay apart: a product and the thirds of its columns, these and
+     * the attention that reads them, a residual sum and the norm of it. */
+    bool no_qkv_split, no_packed_qkv, no_norm_tee;
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);

@@ -167,7 +167,9 @@ typedef void (*rlx_watch_fn)(void *user, const rlx_watch_event *e);
 RLX_API rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *user,
                                          rlx_error *err);
 /* Elements of a node's value as numbers (of c64 the real part). Within a watcher, of the value it
- * was called for; other values may be gone. */
+ * was called for; other values may be gone. Elements come as they are stored: of a product that is
+ * split (no_qkv_split) third by third. STATE for columns that are read where they lie
+ * (no_packed_qkv). */
 RLX_API rlx_status rlx_session_peek(rlx_session *s, int32_t node, uint64_t first, size_t count,
                                     double *out, rlx_error *err);
 

@@ -32,6 +32,7 @@ struct making {
     struct rlx_session *s;
     struct target target;
     struct pass_options options;
+    struct joint_options joint;
     struct arena scratch;
     struct ir_module *mod;      /* what becomes the program's */
     struct ir_module *symbolic; /* NULL: nothing stays symbolic */
@@ -162,6 +163,15 @@ static void pass_options_of(const rlx_session_desc *desc, struct pass_options *o
     };
 }
 
+static struct joint_options joint_options_of(const rlx_session_desc *desc)
+{
+    bool none = desc->no_fusion || desc->no_optimize;
+
+    return (struct joint_options){.no_split = none || desc->no_qkv_split,
+                                  .no_packed = none || desc->no_packed_qkv,
+                                  .no_tee = none || desc->no_residual_fusion || desc->no_norm_tee};
+}
+
 static rlx_status bind(struct making *k)
 {
     struct rlx_session *s = k->s;
@@ -283,7 +293,8 @@ static rlx_status make_program(struct making *k)
         .select = {.check_indices = s->desc.check_indices,
                    .pack_weights = !s->desc.no_packed_weights,
                    .max_buffer = s->desc.max_buffer,
-                   .loop_limit = s->desc.loop_limit},
+                   .loop_limit = s->desc.loop_limit,
+                   .joint = k->joint},
         .weights = &s->store->memory,
         .state = &s->state,
         .symbol_count = s->symbol_count,
@@ -393,6 +404,7 @@ static rlx_status make(struct making *k)
 
     k->target = s->target;
     pass_options_of(&s->desc, &k->options);
+    k->joint = joint_options_of(&s->desc);
     TRY(bind(k));
     compile_watch_bound(&k->watch, k->mod);
     TRY(list_inputs(k));
@@ -425,7 +437,8 @@ rlx_status compile(struct rlx_session *s, struct session_program *out, struct di
     struct making k = {.s = s, .out = out, .d = d};
 
     *out = (struct session_program){.mem = mem};
-    compile_watch_begin(&k.watch, s->model->ctx, s->device->backend, &k.target, &k.options);
+    compile_watch_begin(&k.watch, s->model->ctx, s->device->backend, &k.target, &k.options,
+                        &k.joint);
     arena_init(&k.scratch, mem);
     rlx_status status = make(&k);
     ir_module_destroy(k.mod);

@@ -35,10 +35,10 @@ static void span(struct compile_watch *w, const char *name, uint64_t start)
 
 void compile_watch_begin(struct compile_watch *w, const struct rlx_context *ctx,
                          struct backend *backend, const struct target *target,
-                         const struct pass_options *options)
+                         const struct pass_options *options, const struct joint_options *joint)
 {
     *w = (struct compile_watch){
-        .ctx = ctx, .backend = backend, .target = target, .options = options};
+        .ctx = ctx, .backend = backend, .target = target, .options = options, .joint = joint};
     text_init(&w->before, &ctx->mem);
     text_init(&w->dump, &ctx->mem);
     w->start = w->last = trace_now(ctx->trace);
@@ -134,7 +134,7 @@ void compile_watch_passed(struct compile_watch *w, const struct ir_module *mod)
     text_addf(&w->dump, "\n==== optimised graph\n\n");
     text_add(&w->dump, (rlx_str){after.at, after.len});
     text_addf(&w->dump, "\n==== fusion\n\n");
-    fusion_text(w->built, w->target, w->options, w->backend, &w->dump);
+    fusion_text(w->built, w->target, w->options, w->joint, w->backend, &w->dump);
     text_addf(&w->dump, "\n==== ops\n\n");
     count_ops(mod, &w->dump);
     text_free(&after);
@@ -221,7 +221,7 @@ static void log_reports(const struct compile_watch *w)
 
     text_init(&t, &w->ctx->mem);
     if (reports(w, FLAG_FUSION_REPORT))
-        fusion_text(w->built, w->target, w->options, w->backend, &t);
+        fusion_text(w->built, w->target, w->options, w->joint, w->backend, &t);
     if (reports(w, FLAG_DISPATCH_REPORT) || verbosity(w))
         dispatch_text(w->built, w->target, w->options, &t);
     if (!t.failed && t.len)

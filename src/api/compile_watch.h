@@ -11,8 +11,9 @@
 struct compile_watch {
     const struct rlx_context *ctx;
     struct backend *backend;
-    const struct target *target;        /* both are the compile's, and complete */
+    const struct target *target;        /* these are the compile's, and complete */
     const struct pass_options *options; /* once the graph is bound */
+    const struct joint_options *joint;
     struct ir_module *built; /* the graph as built, for reports; NULL: none is asked for */
     uint64_t start, last;    /* of the compile, of the present stage */
     struct text before;      /* the graph as built, for RLX_IR_DUMP */
@@ -21,7 +22,7 @@ struct compile_watch {
 
 void compile_watch_begin(struct compile_watch *w, const struct rlx_context *ctx,
                          struct backend *backend, const struct target *target,
-                         const struct pass_options *options);
+                         const struct pass_options *options, const struct joint_options *joint);
 void compile_watch_bound(struct compile_watch *w, const struct ir_module *mod);
 void compile_watch_pass(void *user, const struct pass *pass, const struct ir_module *m,
                         uint64_t changes);

@@ -25,6 +25,9 @@ void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc)
     desc->no_matmul_fusion |= on(ctx, FLAG_DISABLE_MATMUL_BIAS_FUSION);
     desc->no_residual_fusion |= on(ctx, FLAG_DISABLE_RESIDUAL_LN_FUSION);
     desc->no_weight_concat |= on(ctx, FLAG_NO_WEIGHT_CONCAT_FUSION);
+    desc->no_qkv_split |= on(ctx, FLAG_NO_QKV_SPLIT);
+    desc->no_packed_qkv |= on(ctx, FLAG_NO_PACKED_QKV);
+    desc->no_norm_tee |= on(ctx, FLAG_NO_NORM_TEE);
     desc->no_static_pack |= !on(ctx, FLAG_STATIC_WEIGHT_PACK);
     if (desc->dispatch == RLX_DISPATCH_AUTO && dispatch)
         desc->dispatch = dispatch == 1 ? RLX_DISPATCH_COMMON : RLX_DISPATCH_NATIVE;

@@ -190,6 +190,14 @@ rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *user, rl
     return diag_report(&d, err);
 }
 
+/* Does the value lie in rows of another, apart from each other? */
+static bool lies_apart(const struct program *p, ir_value v)
+{
+    const struct ir_graph *g = ir_entry(p->mod);
+
+    return p->steps->value[joint_renamed(g, v)].flags & VALUE_COLUMNS;
+}
+
 static rlx_status peek(rlx_session *s, int32_t node, uint64_t first, size_t count, double *out,
                        struct diag *d)
 {
@@ -199,6 +207,11 @@ static rlx_status peek(rlx_session *s, int32_t node, uint64_t first, size_t coun
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
     if (!s->current || node < 0 || (size_t)node >= ir_entry(s->current->mod)->node.len)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the program has no node %d", node);
+    if (lies_apart(s->current, node))
+        return diag_fail(d, RLX_ERROR_STATE,
+                         "node %d has no bytes of its own: attention reads it where it lies "
+                         "(no_packed_qkv)",
+                         node);
     rlx_dtype dtype = ir_type_of(ir_entry(s->current->mod), node)->dtype;
     struct span span = program_span(s->current, node);
     size_t size = rlx_dtype_size(dtype);

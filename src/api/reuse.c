@@ -35,6 +35,9 @@ uint64_t reuse_desc_key(const rlx_session_desc *desc)
         desc->no_static_pack,
         desc->assert_fusion_clean,
         desc->no_packed_weights,
+        desc->no_qkv_split,
+        desc->no_packed_qkv,
+        desc->no_norm_tee,
     };
     uint64_t h = 0;
 

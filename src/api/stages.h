@@ -11,9 +11,10 @@
  */
 void dispatch_text(const struct ir_module *mod, const struct target *t,
                    const struct pass_options *o, struct text *out); /* stages.c */
-/* Fuses a copy. backend: whose kernels fold constants. */
+/* Fuses a copy. backend: whose kernels fold constants, and whose steps nodes share. */
 void fusion_text(const struct ir_module *mod, const struct target *t, const struct pass_options *o,
-                 struct backend *backend, struct text *out); /* fusion.c */
+                 const struct joint_options *joint, struct backend *backend,
+                 struct text *out); /* fusion.c */
 
 /* The dispatch report of the model, line by line, to the context's log, if it has one. */
 void stages_log_dispatch(const struct rlx_model *m, const struct target *t,

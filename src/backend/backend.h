@@ -9,6 +9,7 @@
 #include "base/flags.h"
 #include "ir/graph.h"
 #include "ir/target.h"
+#include "lower/joint.h"
 #include "plan/steps.h"
 
 #define BACKEND_ABI 5 /* raised when this struct changes */
@@ -97,6 +98,9 @@ struct backend_ops {
      * when it cannot work with these. pack: make the copy of an operand that select asked for with
      * select_packed; NULL in a backend that never does. */
     rlx_status (*select)(struct backend *b, struct select_call *c);
+    /* Can it take that node, with those that belong to it, as lower/joint.h says, and does it pay?
+     * NULL: never. */
+    bool (*joins)(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v);
     rlx_status (*load)(struct backend *b, struct command *c, struct diag *d);
     rlx_status (*pack)(struct backend *b, struct command *c, int32_t operand, struct diag *d);
     /* These commands will not come again: what was kept for them can go. May be NULL. */

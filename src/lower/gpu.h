@@ -24,6 +24,7 @@
 
 #define GPU_BUFFERS 8    /* of one kernel: what WebGPU promises */
 #define GPU_OPERANDS 256 /* of a step: concat may have many */
+#define GPU_PLACES 64    /* operands of which more is known than that they begin anywhere */
 #define GPU_FAULT (-1)   /* as an operand: where bad indices are told; see kernels/index_check */
 #define GPU_ALIGN 256    /* of parts of the scratch */
 #define GPU_GROUP 256    /* invocations of an ordinary group */
@@ -66,6 +67,10 @@ struct gpu_loop {
 struct gpu_work {
     const struct ir_graph *graph;
     ir_value node;
+    enum joint joint;     /* that it is the step of; JOINT_NONE: of its node alone */
+    const ir_value *in;   /* whose types its operands have, and .. */
+    const ir_value *read; /* .. whose bytes they are */
+    int32_t in_count;
     struct gpu_launch *launch;
     uint32_t launches, launch_room;
     struct gpu_loop *loop; /* in the order of their first launches, outer ones before inner ones */
@@ -80,7 +85,8 @@ struct gpu_work {
     struct gpu_control *control; /* of a node with sub-graphs (gpu/sub_program.h); else NULL */
     int32_t scratch_operand, table_operand; /* their places among the step's */
     bool check_indices;
-    uint64_t offsets; /* bit i: operand i of the step may begin anywhere in its root */
+    uint8_t begins[GPU_PLACES]; /* operand i: 0 at the start of a slot, else 1 + log2 of what it is
+                                   known to begin at a multiple of, in bytes */
 };
 
 /* ---- what a GPU backend brings ---- */
@@ -112,6 +118,8 @@ rlx_status gpu_leave_out(const struct flags *flags, struct kc_features *f, bool 
 /* For backend_ops.select and .load. After a load the work's launches are those of its sizes now. */
 rlx_status gpu_select(struct gpu_device *g, struct select_call *c);
 rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d);
+/* For backend_ops.joins. */
+bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *graph, ir_value v);
 /* For backend_ops.describe: what all that is lowered here has in common. */
 void gpu_describe(struct target *out);
 /* One launch's buffers where the command's operands lie, in bytes: offset is down to `align`, and
@@ -161,6 +169,8 @@ struct gpu_call {
     const struct ir_type *symbolic; /* the result's while sizes may yet shrink, else NULL */
     const struct gpu_arg *arg_in;   /* where they lie */
     struct gpu_arg arg_out;
+    struct gpu_arg arg_sum;        /* of a JOINT_TEE: where the sum goes */
+    const struct columns *columns; /* of a JOINT_PACKED: how q, k and v lie; else NULL */
     const struct kc_features *features;
     uint64_t max_binding;
     bool check_indices; /* tell of indices out of range; they are harmless anyway */

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "ir/graph.h"
+#include "lower/joint.h"
 #include "plan/steps.h"
 
 struct step_builder; /* lower/select.c */
@@ -14,6 +15,7 @@ struct select_options {
     bool pack_weights;   /* kernels may have copies of weights in their own layout */
     uint64_t max_buffer; /* bytes of such a copy at most; 0: no limit */
     int64_t loop_limit;  /* iterations of a loop without a bound of its own; 0: no limit */
+    struct joint_options joint;
 };
 
 /* Sizes that a program may run at, to ask kernels what they would need then. */
@@ -28,6 +30,7 @@ struct select_call {
     const struct size_probes *probes;
     const struct ir_node *node;
     ir_value id;
+    const struct joints *joints; /* which nodes share steps: node is no JOINT_SUM */
     const struct select_options *options;
     struct arena *arena; /* lives as long as the program */
     struct diag *diag;
@@ -39,6 +42,10 @@ struct select_call {
  * its result over; of those, the ones that are as large as the result whatever the sizes are marked
  * so. */
 rlx_status select_node(struct select_call *c, void *work, uint32_t in_place);
+/* The node as a step that it shares with others: what is read, then its result, and the sum that
+ * comes with a norm. */
+rlx_status select_joint(struct select_call *c, const char *name, const ir_value *read,
+                        int32_t count, void *work);
 /* Bytes that live during this step only; they come last among the operands. */
 rlx_status select_scratch(struct select_call *c, uint64_t bytes);
 /* Bytes that the backend fills when it loads the step, and that nobody else writes: tables. */

@@ -12,6 +12,7 @@ struct step_builder {
     VEC(struct step) step;
     VEC(struct packing) packing;
     int32_t *last_read; /* by node: the last one that reads its bytes, through views too */
+    struct joints joints;
 };
 
 static uint64_t inner_bytes(const struct ir_type *t, int64_t axis)
@@ -23,15 +24,39 @@ static uint64_t inner_bytes(const struct ir_type *t, int64_t axis)
     return n;
 }
 
+/* Bytes from the start of what a narrow is taken from to its first element. */
+static uint64_t narrow_offset(const struct ir_graph *g, const struct ir_node *n)
+{
+    return (uint64_t)n->attr.narrow.start *
+           inner_bytes(ir_type_of(g, n->in[0]), n->attr.narrow.axis);
+}
+
 bool lower_is_view(const struct ir_graph *g, const struct ir_node *n, uint64_t *offset)
 {
     *offset = 0;
     if (!ir_is_view(g, n))
         return false;
     if (n->op == RLX_OP_narrow)
-        *offset = (uint64_t)n->attr.narrow.start *
-                  inner_bytes(ir_type_of(g, n->in[0]), n->attr.narrow.axis);
+        *offset = narrow_offset(g, n);
     return true;
+}
+
+/* How far into its operand's bytes the view i lies; its own bytes, where rows lie apart. */
+static uint64_t view_offset(const struct ir_graph *g, size_t i, struct value *v)
+{
+    const struct ir_node *n = &g->node.at[i];
+    uint64_t offset = 0;
+
+    if (v->flags & VALUE_THIRD)
+        return (uint64_t)(n->attr.narrow.start / n->attr.narrow.len) * v->bytes;
+    if (v->flags & VALUE_COLUMNS) {
+        struct columns c = joint_columns(g, n);
+        v->bytes = joint_extent(&c) * rlx_dtype_size(n->type.dtype);
+        return v->bytes ? narrow_offset(g, n) : 0;
+    }
+    if (n->op != RLX_OP_cache_append)
+        lower_is_view(g, n, &offset);
+    return offset;
 }
 
 /* ---- views of states ---- */
@@ -185,6 +210,18 @@ rlx_status select_node(struct select_call *c, void *work, uint32_t in_place)
     return n->op == RLX_OP_cache_append ? RLX_OK : add_operand(c, c->id, ROLE_WRITE, false);
 }
 
+rlx_status select_joint(struct select_call *c, const char *name, const ir_value *read,
+                        int32_t count, void *work)
+{
+    TRY(begin_step(c, name, work));
+    for (int32_t i = 0; i < count; i++)
+        TRY(add_operand(c, read[i], ROLE_READ, false));
+    TRY(add_operand(c, c->id, ROLE_WRITE, false));
+    return c->joints->as[c->id] == JOINT_TEE
+               ? add_operand(c, c->joints->with[c->id], ROLE_WRITE, false)
+               : RLX_OK;
+}
+
 /* ---- values ---- */
 
 bool select_type_at(const struct select_call *c, ir_value v, size_t i, struct ir_type *out)
@@ -227,9 +264,11 @@ static void place_result(const struct ir_graph *g, size_t i, const struct step_b
                          struct value *v)
 {
     const struct ir_node *n = &g->node.at[i];
-    uint64_t offset = 0;
+    enum joint joint = s->joints.as[i];
+    uint64_t offset;
 
-    if (n->op != RLX_OP_cache_append && !lower_is_view(g, n, &offset))
+    v->flags |= joint == JOINT_THIRD ? VALUE_THIRD : joint == JOINT_COLUMNS ? VALUE_COLUMNS : 0;
+    if (!v->flags && n->op != RLX_OP_cache_append && !lower_is_view(g, n, &offset))
         return;
     const struct value *from = &s->value.at[n->in[0]];
     if (n->op != RLX_OP_cache_append && from->region == REGION_STATE &&
@@ -237,7 +276,7 @@ static void place_result(const struct ir_graph *g, size_t i, const struct step_b
         return;
     v->root = from->root;
     v->region = from->region;
-    v->view_offset = from->view_offset + offset;
+    v->view_offset = from->view_offset + view_offset(g, i, v);
 }
 
 static rlx_status make_values(const struct select_graph *from, struct step_builder *s,
@@ -273,16 +312,21 @@ static rlx_status make_values(const struct select_graph *from, struct step_build
     return RLX_OK;
 }
 
+/* A sum's step is that of its norm, which then needs none where it stands. */
 static rlx_status select_nodes(const struct ir_graph *g, struct backend *b, struct select_call *c)
 {
+    const struct joints *j = c->joints;
+
     for (size_t i = 0; i < g->node.len; i++) {
         const struct value *v = &c->steps->value.at[i];
-        c->node = &g->node.at[i];
-        c->id = (ir_value)i;
-        diag_at(c->diag, op_info(c->node->op)->name, (int32_t)i, c->node->label);
+        if (j->as[i] == JOINT_TEE)
+            continue;
+        c->id = j->as[i] == JOINT_SUM ? j->with[i] : (ir_value)i;
+        c->node = ir_node(g, c->id);
+        diag_at(c->diag, op_info(c->node->op)->name, c->id, c->node->label);
         bool writes = op_is(c->node->op, OP_WRITES) && ir_written_state(g, c->node) != RLX_NO_VALUE;
         /* A view and an empty result need no work, unless the op has an effect besides. */
-        if (op_is(c->node->op, OP_LEAF) || (!writes && (v->root != c->id || v->bytes == 0)))
+        if (op_is(c->node->op, OP_LEAF) || (!writes && (v->root != (int32_t)i || v->bytes == 0)))
             continue;
         TRY(b->ops->select(b, c));
     }
@@ -320,6 +364,7 @@ rlx_status lower_select(const struct select_graph *from, struct backend *b,
     struct select_call c = {.graph = g,
                             .symbolic = from->symbolic,
                             .probes = from->probes,
+                            .joints = &s.joints,
                             .options = options,
                             .arena = arena,
                             .diag = d,
@@ -330,6 +375,9 @@ rlx_status lower_select(const struct select_graph *from, struct backend *b,
     s.last_read = mem_alloc(s.mem, g->node.len * sizeof *s.last_read);
     if (!steps || (g->node.len && !s.last_read))
         status = diag_no_memory(d, g->node.len * sizeof *s.last_read);
+    if (status == RLX_OK)
+        status = joint_find(from->symbolic ? from->symbolic : g, g, b, &options->joint, arena,
+                            &s.joints, d);
     if (status == RLX_OK) {
         find_last_reads(g, s.last_read);
         status = make_values(from, &s, d);
@@ -349,17 +397,6 @@ rlx_status lower_select(const struct select_graph *from, struct backend *b,
     return status;
 }
 
-/* A view is as far into its operand as the sizes of now say. */
-static uint64_t view_offset(const struct ir_graph *g, const struct steps *s, size_t i)
-{
-    const struct ir_node *n = &g->node.at[i];
-    uint64_t offset = 0;
-
-    if (n->op != RLX_OP_cache_append)
-        lower_is_view(g, n, &offset);
-    return s->value[n->in[0]].view_offset + offset;
-}
-
 rlx_status lower_resize(const struct ir_graph *g, struct steps *s, struct diag *d)
 {
     for (size_t i = 0; i < g->node.len; i++) {
@@ -369,8 +406,8 @@ rlx_status lower_resize(const struct ir_graph *g, struct steps *s, struct diag *
 
         if (!type_bytes(&g->node.at[i].type, &v->bytes))
             return diag_fail(d, RLX_ERROR_LIMIT, "node %zu is too large for these sizes", i);
-        if (v->root != (int32_t)i) {
-            v->view_offset = view_offset(g, s, i);
+        if (v->root != (int32_t)i) { /* as far into its operand as the sizes of now say */
+            v->view_offset = s->value[g->node.at[i].in[0]].view_offset + view_offset(g, i, v);
             v->offset = root->offset + v->view_offset;
         }
         if (__builtin_add_overflow(v->view_offset, v->bytes, &end) || end > root->room)

@@ -125,6 +125,17 @@ static const struct graph first_axis[] = {
 
 /* n is the second axis, behind a batch of B. */
 static const struct graph second_axis[] = {
+    /* nodes that share a step */
+    {"input %x: f32[B,n,4], param %w: f32[24,4]",
+     "%m = matmul %x, %w transpose_b=true %q = narrow %m axis=2 start=0 len=8"
+     " %k = narrow %m axis=2 start=8 len=8 %v = narrow %m axis=2 start=16 len=8"
+     " %y = attention %q, %k, %v num_heads=2 head_dim=4 layout=packed"},
+    {"input %x: f32[B,n,12]",
+     "%m = reverse %x axes=[2] %q = narrow %m axis=2 start=0 len=4"
+     " %k = narrow %m axis=2 start=4 len=4 %v = narrow %m axis=2 start=8 len=4"
+     " %y = attention %q, %k, %v num_heads=2 head_dim=2 layout=packed"},
+    {"input %x: f32[B,n,4], input %r: f32[B,n,4], param %g: f32[4], param %b: f32[4]",
+     "%s = add %x, %r %h = layer_norm %s, %g, %b %y = matmul %s, %h transpose_b=true"},
     {"input %x: f32[B,n,4], input %i: i32[3]", "%y = gather %x, %i axis=1"},
     {"input %x: f32[B,n,4], input %i: i32[B,n,2]", "%y = gather_elements %x, %i axis=2"},
     {"input %x: f32[B,n,4]", "%p = pad %x before=[0,3,0] after=[0,0,0] %y = topk %p k=3 axis=1"},

@@ -245,6 +245,11 @@ static rlx_status vk_select(struct backend *b, struct select_call *c)
     return gpu_select(vk_device_of(b)->gpu, c);
 }
 
+static bool vk_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v)
+{
+    return gpu_joins(vk_device_of(b)->gpu, kind, g, v);
+}
+
 static rlx_status vk_load(struct backend *b, struct command *c, struct diag *d)
 {
     return gpu_load(vk_device_of(b)->gpu, c, d);
@@ -263,6 +268,7 @@ const struct backend_ops vulkan_backend = {
     .copy = vk_copy,
     .fill = vk_fill,
     .select = vk_select,
+    .joins = vk_joins,
     .load = vk_load,
     .unload = vk_unload,
     .submit = vk_submit,

@@ -361,6 +361,11 @@ static rlx_status wg_select(struct backend *b, struct select_call *c)
     return gpu_select(wg_device_of(b)->gpu, c);
 }
 
+static bool wg_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v)
+{
+    return gpu_joins(wg_device_of(b)->gpu, kind, g, v);
+}
+
 static rlx_status wg_load_step(struct backend *b, struct command *c, struct diag *d)
 {
     return gpu_load(wg_device_of(b)->gpu, c, d);
@@ -380,6 +385,7 @@ const struct backend_ops webgpu_backend = {
     .fill = wg_fill,
     .fetch = wg_fetch,
     .select = wg_select,
+    .joins = wg_joins,
     .load = wg_load_step,
     .unload = wg_unload,
     .submit = wg_submit,

@@ -38,7 +38,8 @@ static void share_keys(struct cut *t, const struct gpu_attention *a)
 static bool fits_teams(const struct gpu_attention *a, const struct gpu_call *c, uint64_t rows)
 {
     uint64_t bytes = a->head_dim * rlx_dtype_size(a->dtype), team = bytes / 16;
-    bool power = bytes % 16 == 0 && (team & (team - 1)) == 0;
+    uint64_t steps = (a->k.batch | a->k.head | a->k.line) * rlx_dtype_size(a->dtype);
+    bool power = bytes % 16 == 0 && steps % 16 == 0 && (team & (team - 1)) == 0;
 
     return power && rows <= TEAM_ROWS && a->sums == RLX_DTYPE_f32 && c->features->subgroups &&
            team >= 4 && team <= c->features->subgroup_size && gpu_aligned(c, gpu_in(c, 1), 16) &&
@@ -77,6 +78,29 @@ static struct gpu_arg room_for_parts(struct gpu_call *c, const struct gpu_attent
     return gpu_temp(c, rows * (a->head_dim + 2) * rlx_dtype_size(a->sums));
 }
 
+/* Operands and words are the same for both kernels, but for the blocks that teams do without. */
+static void launch(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
+                   struct gpu_arg to)
+{
+    for (int32_t i = 0; i < 3; i++)
+        gpu_bind(c, gpu_in(c, i));
+    gpu_bind(c, a->mask_arg);
+    gpu_bind(c, to);
+    gpu_u32(c, t->units);
+    if (!t->teams)
+        gpu_u32(c, t->blocks);
+    gpu_u32(c, t->bundles);
+    gpu_u32(c, t->parts);
+    gpu_u32(c, t->per_part);
+    gpu_u32(c, t->rows);
+    gpu_u32(c, a->keys);
+    gpu_u32(c, t->heads);
+    gpu_u32(c, t->bundles / a->kv_heads);
+    gpu_attention_words(c, a);
+    gpu_attention_line_words(c, &a->y);
+    gpu_groups(c, t->units);
+}
+
 /* repair: only where the result so far is not finite. */
 static void attend(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
                    struct gpu_arg to, bool repair)
@@ -89,22 +113,7 @@ static void attend(struct gpu_call *c, const struct gpu_attention *a, const stru
     gpu_flag(c, "SHARED", t->heads > 1);
     gpu_flag(c, "PARTS", t->parts > 1);
     gpu_flag(c, "REPAIR", repair);
-    gpu_bind(c, gpu_in(c, 0));
-    gpu_bind(c, gpu_in(c, 1));
-    gpu_bind(c, gpu_in(c, 2));
-    gpu_bind(c, a->mask_arg);
-    gpu_bind(c, to);
-    gpu_u32(c, t->units);
-    gpu_u32(c, t->blocks);
-    gpu_u32(c, t->bundles);
-    gpu_u32(c, t->parts);
-    gpu_u32(c, t->per_part);
-    gpu_u32(c, t->rows);
-    gpu_u32(c, a->keys);
-    gpu_u32(c, t->heads);
-    gpu_u32(c, t->bundles / a->kv_heads);
-    gpu_attention_words(c, a);
-    gpu_groups(c, t->units);
+    launch(c, a, t, to);
 }
 
 static void attend_in_teams(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
@@ -124,21 +133,7 @@ static void attend_in_teams(struct gpu_call *c, const struct gpu_attention *a, c
     gpu_const(c, "MASK", all ? GPU_MASK_NONE : a->mask); /* the last query sees all keys */
     gpu_flag(c, "CAP", a->cap > 0);
     gpu_flag(c, "PARTS", t->parts > 1);
-    gpu_bind(c, gpu_in(c, 0));
-    gpu_bind(c, gpu_in(c, 1));
-    gpu_bind(c, gpu_in(c, 2));
-    gpu_bind(c, a->mask_arg);
-    gpu_bind(c, to);
-    gpu_u32(c, t->units);
-    gpu_u32(c, t->bundles);
-    gpu_u32(c, t->parts);
-    gpu_u32(c, t->per_part);
-    gpu_u32(c, t->rows);
-    gpu_u32(c, a->keys);
-    gpu_u32(c, t->heads);
-    gpu_u32(c, t->bundles / a->kv_heads);
-    gpu_attention_words(c, a);
-    gpu_groups(c, t->units);
+    launch(c, a, t, to);
 }
 
 static void combine(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
@@ -158,9 +153,7 @@ static void combine(struct gpu_call *c, const struct gpu_attention *a, const str
     gpu_u32(c, t->bundles);
     gpu_u32(c, t->rows);
     gpu_u32(c, t->heads);
-    gpu_u32(c, a->q.batch);
-    gpu_u32(c, a->q.head);
-    gpu_u32(c, a->q.line);
+    gpu_attention_line_words(c, &a->y);
     gpu_groups(c, lines);
 }
 
@@ -181,7 +174,8 @@ void gpu_lower_attention(struct gpu_call *c)
         attend_in_teams(c, &a, &t, to);
     else
         attend(c, &a, &t, to,
-               t.parts == 1 && t.rows > FEW_ROWS && gpu_coop_attention(c, &a, t.heads));
+               t.parts == 1 && t.rows > FEW_ROWS && !c->columns &&
+                   gpu_coop_attention(c, &a, t.heads));
     if (t.parts > 1)
         combine(c, &a, &t, parts);
 }

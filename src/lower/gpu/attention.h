@@ -4,7 +4,8 @@
 
 #include "lower/gpu.h"
 
-/* Strides of q, y and dy, or of k and v, in elements; a head's own elements lie together. */
+/* Strides of q, of k and v, or of y and dy, in elements; a head's own elements lie together. Those
+ * of q are y's, unless q, k and v are columns of one tensor (c->columns). */
 struct gpu_attention_lines {
     uint64_t batch, head, line;
 };
@@ -27,7 +28,7 @@ struct gpu_attention {
     rlx_dtype mask_dtype;
     struct gpu_arg mask_arg;
     uint64_t mask_batches, mask_heads, mask_queries; /* its sizes; 1 broadcasts */
-    struct gpu_attention_lines q, k, m;              /* m: 0 where it broadcasts */
+    struct gpu_attention_lines q, k, y, m;           /* m: 0 where it broadcasts */
     uint64_t shift, window;
 };
 
@@ -51,6 +52,8 @@ void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
                              const struct gpu_attention_tile *t);
 /* The words that all kernels end with: shift, window, strides, scale and cap. */
 void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a);
+/* Three words: batch, head and line. */
+void gpu_attention_line_words(struct gpu_call *c, const struct gpu_attention_lines *l);
 
 /* With cooperative matrices, so many heads at a time; false: these do not fit. Blocks with results
  * that are not finite must be done again otherwise. */

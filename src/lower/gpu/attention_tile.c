@@ -38,6 +38,17 @@ static struct gpu_attention_lines lines_of(const struct gpu_attention *a, int32_
     return l;
 }
 
+/* The same where rows of so many elements lie apart. */
+static struct gpu_attention_lines in_columns(struct gpu_attention_lines l, const struct columns *c)
+{
+    uint64_t *const step[] = {&l.batch, &l.head, &l.line};
+
+    for (int i = 0; i < 3 && c->rows > 1; i++)
+        if (*step[i] % c->width == 0)
+            *step[i] = *step[i] / c->width * c->pitch;
+    return l;
+}
+
 /* ---- masks ---- */
 
 static enum gpu_attention_mask mask_of(int32_t kind, rlx_dtype t)
@@ -83,6 +94,11 @@ void gpu_attention_describe(struct gpu_attention *a, const struct gpu_call *c, i
     measure(a, &c->in[0], &c->in[1], attr->layout);
     a->q = lines_of(a, attr->layout, a->heads, a->queries);
     a->k = lines_of(a, attr->layout, a->kv_heads, a->keys);
+    a->y = a->q;
+    if (c->columns) {
+        a->q = in_columns(a->q, &c->columns[0]);
+        a->k = in_columns(a->k, &c->columns[1]);
+    }
     a->scale =
         isnan(attr->score_scale) ? 1.0 / sqrt((double)a->head_dim) : (double)attr->score_scale;
     a->cap = isnan(attr->logit_softcap) ? 0 : (double)attr->logit_softcap;
@@ -135,7 +151,7 @@ void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
     gpu_flag(c, "CAP", a->cap > 0);
 }
 
-static void add_lines(struct gpu_call *c, const struct gpu_attention_lines *l)
+void gpu_attention_line_words(struct gpu_call *c, const struct gpu_attention_lines *l)
 {
     gpu_u32(c, l->batch);
     gpu_u32(c, l->head);
@@ -146,9 +162,9 @@ void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a)
 {
     gpu_u32(c, a->shift);
     gpu_u32(c, a->window);
-    add_lines(c, &a->q);
-    add_lines(c, &a->k);
-    add_lines(c, &a->m);
+    gpu_attention_line_words(c, &a->q);
+    gpu_attention_line_words(c, &a->k);
+    gpu_attention_line_words(c, &a->m);
     gpu_f32(c, a->scale);
     gpu_f32(c, a->scale - (double)(float)a->scale);
     gpu_f32(c, a->cap);

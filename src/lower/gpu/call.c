@@ -49,14 +49,17 @@ struct gpu_arg gpu_part(struct gpu_arg a, uint64_t offset, uint64_t bytes)
     return (struct gpu_arg){a.operand, a.offset + offset, bytes};
 }
 
-static bool may_begin_anywhere(const struct gpu_call *c, struct gpu_arg a)
+/* What the operand is known to begin at a multiple of. */
+static uint64_t grain_of(const struct gpu_call *c, int32_t operand)
 {
-    return a.operand >= 0 && (a.operand >= 64 || (c->work->offsets >> a.operand & 1));
+    uint8_t begins = operand < 0 ? 0 : operand < GPU_PLACES ? c->work->begins[operand] : 1;
+
+    return begins ? UINT64_C(1) << (begins - 1) : GPU_ALIGN;
 }
 
 bool gpu_aligned(const struct gpu_call *c, struct gpu_arg a, uint64_t bytes)
 {
-    return !may_begin_anywhere(c, a) && a.offset % bytes == 0;
+    return grain_of(c, a.operand) % bytes == 0 && a.offset % bytes == 0;
 }
 
 /* ---- constants ---- */

@@ -3,6 +3,9 @@
  *     rows that a group can hold:  norm
  *     longer ones:                 moments  =>  join  =>  apply */
 #include "lower/gpu/norm.h"
+#include "lower/gpu/device.h"
+#include "lower/gpu/elementwise.h"
+#include "lower/gpu/joints.h"
 
 /* ---- what is normalised ---- */
 
@@ -280,4 +283,78 @@ void gpu_lower_fused_residual_norm(struct gpu_call *c)
     n.gamma = c->in_count - 2;
     n.beta = c->in_count - 1;
     lower_norm(c, &n);
+}
+
+/* ---- with the sum that is normalised ---- */
+
+/* Rows that a group holds, in buffers that it can see. */
+static bool holds_rows(const struct gpu_call *c, const struct gpu_norm *n)
+{
+    return n->rows.chunks == 1 && c->arg_out.bytes <= c->max_binding;
+}
+
+static void tee_rows(struct gpu_call *c, const struct gpu_norm *n)
+{
+    gpu_kernel(c, "norm", "tee");
+    gpu_norm_rows(c, n);
+    gpu_type(c, "G", c->in[n->gamma].dtype);
+    gpu_type(c, "H", n->beta >= 0 ? c->in[n->beta].dtype : n->type);
+    gpu_const(c, "W", (int64_t)n->rows.width);
+    gpu_flag(c, "SHIFTS", n->beta >= 0);
+    gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, gpu_in(c, 1));
+    bind_affine(c, n);
+    gpu_bind(c, c->arg_sum);
+    gpu_bind(c, gpu_out(c));
+    gpu_row_words(c, &n->rows);
+    gpu_u32(c, n->rows.size);
+    gpu_f32(c, (double)n->eps);
+    gpu_groups(c, gpu_row_groups(&n->rows));
+}
+
+static void add(struct gpu_call *c)
+{
+    struct ew e;
+
+    ew_begin(&e, c, c->out);
+    struct ew_value in[2] = {ew_input(&e, gpu_in(c, 0), &c->in[0]),
+                             ew_input(&e, gpu_in(c, 1), &c->in[1])};
+    struct ew_value s = ew_step(&e, "s", RLX_OP_add, c->out->dtype, in);
+    ew_store(&e, c->arg_sum, c->out->dtype, s.name);
+    ew_end(&e);
+}
+
+/* One after the other. */
+static void add_then_norm(struct gpu_call *c, gpu_lower_fn norm)
+{
+    const struct ir_type in[] = {*c->out, c->in[2], c->in[c->in_count - 1]};
+    const struct gpu_arg arg[] = {c->arg_sum, gpu_in(c, 2), gpu_in(c, c->in_count - 1)};
+    const struct gpu_call whole = *c;
+
+    add(c);
+    c->in = in;
+    c->arg_in = arg;
+    c->in_count--;
+    gpu_lower_in_parts(c, norm);
+    c->in = whole.in;
+    c->arg_in = whole.arg_in;
+    c->in_count = whole.in_count;
+}
+
+void gpu_lower_norm_tee(struct gpu_call *c)
+{
+    bool centred = c->op == RLX_OP_layer_norm;
+    struct gpu_norm n;
+
+    if (gpu_count(c->out) == 0)
+        return;
+    gpu_norm_along(&n, &c->in[0], centred ? c->attr->layer_norm.axis : c->attr->rms_norm.axis,
+                   centred, centred ? c->attr->layer_norm.eps : c->attr->rms_norm.eps);
+    n.gamma = 2;
+    n.beta = c->in_count > 3 ? 3 : -1;
+    gpu_norm_share(c, &n, 1);
+    if (holds_rows(c, &n))
+        tee_rows(c, &n);
+    else
+        add_then_norm(c, centred ? gpu_lower_layer_norm : gpu_lower_rms_norm);
 }

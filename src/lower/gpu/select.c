@@ -3,27 +3,50 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "lower/gpu/joints.h"
 #include "lower/gpu/sub_program.h"
 
 #define MOST_OPERANDS GPU_OPERANDS
 
 /* ---- one lowering ---- */
 
+/* Types and places as the lowering of a step that several nodes share wants them. */
+static gpu_lower_fn join(struct gpu_call *c, const struct gpu_work *w, struct gpu_arg *arg,
+                         struct ir_type *in, struct ir_type *out, struct columns *columns)
+{
+    uint32_t in_place;
+
+    if (w->joint == JOINT_TEE) {
+        c->arg_sum = (struct gpu_arg){.operand = w->in_count + 1, .bytes = c->arg_out.bytes};
+        return gpu_lower_norm_tee;
+    }
+    if (w->joint == JOINT_SPLIT)
+        gpu_split_types(in, w->in_count, out);
+    for (int32_t i = 0; w->joint == JOINT_PACKED && i < 3; i++) {
+        columns[i] = joint_columns(w->graph, ir_node(w->graph, w->read[i]));
+        arg[i].bytes = joint_extent(&columns[i]) * rlx_dtype_size(in[i].dtype);
+        c->columns = columns;
+    }
+    return gpu_lowering(op_info(c->op)->family, &in_place);
+}
+
 /* in_place of the table's row is not asked here: the step says it. */
-static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const struct ir_type *in,
-                             const struct ir_type *out, const struct ir_type *symbolic,
+static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, struct ir_type *in,
+                             const struct ir_type *result, const struct ir_type *symbolic,
                              int32_t step, uint64_t *scratch, struct diag *d)
 {
     const struct gpu_device_desc *desc = gpu_device_desc(g);
     const struct ir_node *n = ir_node(w->graph, w->node);
     struct gpu_arg arg[MOST_OPERANDS];
+    struct columns columns[3];
+    struct ir_type out = *result;
     struct gpu_call c = {.node = n,
                          .op = n->op,
                          .attr = &n->attr,
                          .graph = w->graph,
-                         .in_count = n->in_count,
+                         .in_count = w->in_count,
                          .in = in,
-                         .out = out,
+                         .out = &out,
                          .symbolic = symbolic,
                          .arg_in = arg,
                          .features = &desc->features,
@@ -33,18 +56,21 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const str
                          .device = g,
                          .work = w,
                          .diag = d};
-    uint32_t in_place;
 
-    for (int32_t i = 0; i < n->in_count; i++) {
+    for (int32_t i = 0; i < w->in_count; i++) {
         arg[i] = (struct gpu_arg){.operand = i};
         type_bytes(&in[i], &arg[i].bytes);
     }
-    c.arg_out.operand = n->op == RLX_OP_cache_append ? 0 : n->in_count;
-    type_bytes(out, &c.arg_out.bytes);
+    c.arg_out.operand = n->op == RLX_OP_cache_append ? 0 : w->in_count;
+    type_bytes(&out, &c.arg_out.bytes);
     w->launches = 0;
     w->words = 0;
     w->loops = 0;
-    gpu_lower_in_parts(&c, gpu_lowering(op_info(n->op)->family, &in_place));
+    gpu_lower_fn lower = join(&c, w, arg, in, &out, columns);
+    if (w->joint == JOINT_TEE)
+        lower(&c);
+    else
+        gpu_lower_in_parts(&c, lower);
     *scratch = c.scratch;
     return c.status;
 }
@@ -53,28 +79,31 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, const str
 
 static rlx_status emit_step(struct select_call *c, struct gpu_work *w, uint32_t in_place)
 {
-    TRY(select_node(c, w, in_place));
+    const char *name = joint_step_name(w->joint);
+
+    if (name)
+        TRY(select_joint(c, name, w->read, w->in_count, w));
+    else
+        TRY(select_node(c, w, in_place));
     if (w->scratch)
         TRY(select_scratch(c, w->scratch));
     return w->control && w->control->table ? select_table(c, w->control->table) : RLX_OK;
 }
 
-/* The types of the node's operands and result at one probe; false: there are none. */
-static bool types_at(const struct select_call *c, size_t probe, struct ir_type *in,
-                     struct ir_type *out)
+/* The types of the step's operands and result at one probe; false: there are none. */
+static bool types_at(const struct select_call *c, const struct gpu_work *w, size_t probe,
+                     struct ir_type *in, struct ir_type *out)
 {
-    for (int32_t i = 0; i < c->node->in_count; i++)
-        if (!select_type_at(c, c->node->in[i], probe, &in[i]))
+    for (int32_t i = 0; i < w->in_count; i++)
+        if (!select_type_at(c, w->in[i], probe, &in[i]))
             return false;
     return select_type_at(c, c->id, probe, out);
 }
 
 static void types_now(const struct gpu_work *w, struct ir_type *in)
 {
-    const struct ir_node *n = ir_node(w->graph, w->node);
-
-    for (int32_t i = 0; i < n->in_count; i++)
-        in[i] = *ir_type_of(w->graph, n->in[i]);
+    for (int32_t i = 0; i < w->in_count; i++)
+        in[i] = *ir_type_of(w->graph, w->in[i]);
 }
 
 /* Its kernels are made, and its scratch is known, for all sizes that there may be. */
@@ -90,7 +119,7 @@ static rlx_status try_sizes(struct gpu_device *g, struct select_call *c, struct 
     if (w->control) /* its inner steps have tried their sizes themselves */
         return RLX_OK;
     for (size_t i = 0; c->symbolic && c->probes && i < c->probes->count; i++) {
-        if (!types_at(c, i, in, &out))
+        if (!types_at(c, w, i, in, &out))
             continue;
         TRY(lower_node(g, w, in, &out, symbolic, 0, &need, c->diag));
         w->scratch = need > w->scratch ? need : w->scratch;
@@ -98,19 +127,92 @@ static rlx_status try_sizes(struct gpu_device *g, struct select_call *c, struct 
     return RLX_OK;
 }
 
-/* Does the value lie at the start of its slot, whatever the sizes? Slots are aligned. */
-static bool begins_a_slot(const struct select_call *c, ir_value v)
+/* ---- where operands begin ---- */
+
+/* What the offset of a narrow in its operand is a multiple of, in bytes, whatever the sizes; 0: it
+ * is 0. */
+static uint64_t offset_unit(const struct select_call *c, ir_value v)
 {
-    uint64_t offset;
+    const struct ir_graph *g = c->symbolic ? c->symbolic : c->graph;
+    const struct attr_narrow *a = &ir_node(g, v)->attr.narrow;
+    const struct ir_type *from = ir_type_of(g, ir_node(g, v)->in[0]);
+    uint64_t unit = rlx_dtype_size(from->dtype);
+
+    if (a->start == 0)
+        return 0;
+    if (c->joints->as[v] == JOINT_THIRD)
+        return unit * (uint64_t)a->len;
+    for (int32_t i = (int32_t)a->axis + 1; i < from->rank; i++)
+        unit *= dim_is_static(from->dim[i]) ? (uint64_t)from->dim[i] : 1;
+    return dim_is_static(a->start) ? unit * (uint64_t)a->start : unit;
+}
+
+/* For gpu_work.begins. Slots are aligned. */
+static uint8_t begins_at(const struct select_call *c, ir_value v)
+{
+    uint64_t offset, units = 0;
 
     for (;; v = ir_node(c->graph, v)->in[0]) {
         const struct ir_node *n = ir_node(c->graph, v);
-        if (!lower_is_view(c->graph, n, &offset))
-            return true;
-        if (offset || (c->symbolic && n->op == RLX_OP_narrow &&
-                       !dim_is_static(ir_node(c->symbolic, v)->attr.narrow.start)))
-            return false;
+        bool joint = c->joints->as[v] == JOINT_THIRD || c->joints->as[v] == JOINT_COLUMNS;
+        if (!joint && !lower_is_view(c->graph, n, &offset))
+            break;
+        if (n->op == RLX_OP_narrow)
+            units |= offset_unit(c, v); /* the lowest bit of all is what they have in common */
     }
+    return units ? (uint8_t)(1 + __builtin_ctzll(units)) : 0;
+}
+
+/* ---- a work ---- */
+
+/* A tee reads what is added and then what its norm reads besides. */
+static ir_value *tee_operands(const struct select_call *c, struct gpu_work *w)
+{
+    const struct ir_node *n = c->node, *sum = ir_node(c->graph, n->in[0]);
+    ir_value *in = arena_array(c->arena, ir_value, (size_t)n->in_count + 1);
+
+    if (in) {
+        in[0] = sum->in[0];
+        in[1] = sum->in[1];
+        memcpy(in + 2, n->in + 1, (size_t)(n->in_count - 1) * sizeof *in);
+        w->in_count = n->in_count + 1;
+    }
+    return in;
+}
+
+/* A packed attention reads q, k and v where they lie before they are renamed. */
+static ir_value *packed_operands(const struct select_call *c)
+{
+    const struct ir_node *n = c->node;
+    ir_value *read = arena_array(c->arena, ir_value, (size_t)n->in_count);
+
+    for (int32_t i = 0; read && i < n->in_count; i++)
+        read[i] = i < 3 ? joint_renamed(c->graph, n->in[i]) : n->in[i];
+    return read;
+}
+
+static rlx_status new_work(struct select_call *c, struct gpu_work **out)
+{
+    const struct ir_node *n = c->node;
+    struct gpu_work *w = *out = arena_new(c->arena, struct gpu_work);
+
+    if (!w)
+        return diag_no_memory(c->diag, sizeof *w);
+    w->graph = c->graph;
+    w->node = c->id;
+    w->joint = c->joints->as[c->id];
+    w->in_count = n->in_count;
+    w->in = w->joint == JOINT_TEE ? tee_operands(c, w) : n->in;
+    w->read = w->joint == JOINT_PACKED ? packed_operands(c) : w->in;
+    if (!w->read)
+        return diag_no_memory(c->diag, (size_t)n->in_count * sizeof *w->read);
+    w->arena = c->arena;
+    w->check_indices = c->options->check_indices;
+    for (int32_t i = 0; i < w->in_count && i < GPU_PLACES; i++)
+        w->begins[i] = begins_at(c, w->read[i]);
+    w->scratch_operand = w->in_count + (n->op != RLX_OP_cache_append) + (w->joint == JOINT_TEE);
+    w->table_operand = w->scratch_operand + 1; /* until it is known whether there is scratch */
+    return RLX_OK;
 }
 
 rlx_status gpu_select(struct gpu_device *g, struct select_call *c)
@@ -125,18 +227,7 @@ rlx_status gpu_select(struct gpu_device *g, struct select_call *c)
     if (n->in_count + 2 > MOST_OPERANDS)
         return diag_fail(c->diag, RLX_ERROR_LIMIT, "%s has %d operands, at most %d fit",
                          op_info(n->op)->name, n->in_count, MOST_OPERANDS - 2);
-    w = arena_new(c->arena, struct gpu_work);
-    if (!w)
-        return diag_no_memory(c->diag, sizeof *w);
-    w->graph = c->graph;
-    w->node = c->id;
-    w->arena = c->arena;
-    w->check_indices = c->options->check_indices;
-    for (int32_t i = 0; i < n->in_count && i < 64; i++)
-        if (!begins_a_slot(c, n->in[i]))
-            w->offsets |= UINT64_C(1) << i;
-    w->scratch_operand = n->in_count + (n->op != RLX_OP_cache_append);
-    w->table_operand = w->scratch_operand + 1; /* until it is known whether there is scratch */
+    TRY(new_work(c, &w));
     if (gpu_has_subs(op_info(n->op)->family))
         TRY(gpu_build_subs(g, c, w));
     TRY(try_sizes(g, c, w));

@@ -1,0 +1,45 @@
+/* joints.c: which nodes share a step on a GPU, and how a product is split. */
+#include "lower/gpu/joints.h"
+#include "lower/gpu/device.h"
+
+static void set_dims(struct ir_type *t, int64_t a, int64_t b, int64_t c)
+{
+    t->rank = 3;
+    t->dim[0] = a;
+    t->dim[1] = b;
+    t->dim[2] = c;
+}
+
+void gpu_split_types(struct ir_type *in, int32_t in_count, struct ir_type *out)
+{
+    int64_t m = 1, third = out->dim[out->rank - 1] / 3, k = in[0].dim[in[0].rank - 1];
+
+    for (int32_t i = 0; i + 1 < out->rank; i++)
+        m *= out->dim[i];
+    if (m == 1) /* whole or in thirds, a row lies the same */
+        return;
+    set_dims(&in[0], 1, m, k);
+    set_dims(&in[1], 3, third, k);
+    if (in_count > 2)
+        set_dims(&in[2], 3, 1, third);
+    set_dims(out, 3, m, third);
+}
+
+/* Cooperative matrices want q as densely as the result, and gain more than copies cost. */
+static bool pays_to_pack(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
+{
+    const struct ir_node *n = ir_node(g, v);
+    ir_value from = ir_node(g, joint_renamed(g, n->in[0]))->in[0];
+    rlx_dtype t = n->type.dtype;
+    uint64_t bytes;
+
+    if (desc->features.coop && (t == RLX_DTYPE_f16 || t == RLX_DTYPE_bf16))
+        return false;
+    return !type_is_static(ir_type_of(g, from)) ||
+           (type_bytes(ir_type_of(g, from), &bytes) && bytes <= desc->max_binding);
+}
+
+bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *graph, ir_value v)
+{
+    return kind != JOINT_PACKED || pays_to_pack(gpu_device_desc(g), graph, v);
+}
