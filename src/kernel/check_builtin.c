@@ -208,27 +208,6 @@ static struct kc_value from_bits(struct kc_checker *c, const struct kc_tree *t)
     return cast_bits(c, v, to, t->at);
 }
 
-/* A type by its name, which the device need not have. */
-static struct kir_type named_type(struct kc_checker *c, const struct kc_tree *t)
-{
-    const struct kc_thing *thing = t->kind == KC_T_NAME ? kc_find(c, t->name) : NULL;
-    struct kir_type type = {0};
-
-    if (thing && thing->kind == KC_IS_TYPE)
-        type = thing->type;
-    else if (thing || t->kind != KC_T_NAME || !kc_scalar_of_name(t->name, &type))
-        kc_error(c, t->at, "the name of a type is expected");
-    return type;
-}
-
-/* same_type(T, f64): a constant, so that a function can do one thing for some types. */
-static struct kc_value same_type(struct kc_checker *c, const struct kc_tree *t)
-{
-    struct kir_type a = named_type(c, t->arg[0]), b = named_type(c, t->arg[1]);
-
-    return kc_bool(kir_type_same(a, b));
-}
-
 static struct kc_value select(struct kc_checker *c, const struct kc_tree *t)
 {
     struct kir_type truth = kir_scalar_type(KIR_BOOL);
@@ -457,9 +436,6 @@ bool kc_builtin(struct kc_checker *c, const struct kc_tree *t, struct kc_value *
     } else if (str_eq(t->name, STR("from_bits"))) {
         if (need_args(c, t, 2))
             *out = from_bits(c, t);
-    } else if (str_eq(t->name, STR("same_type"))) {
-        if (need_args(c, t, 2))
-            *out = same_type(c, t);
     } else if (str_eq(t->name, STR("select"))) {
         if (need_args(c, t, 3))
             *out = select(c, t);
