@@ -107,10 +107,10 @@ def rate(jobs, us, moved):
     return f"{moved / us / 1e6:.2f} TB/s, {moved / us / jobs.copy:.2f} of copy"
 
 
-def rows(jobs, op, attrs, torch_op, extra=()):
+def rows(jobs, op, attrs, torch_op):
     shape = [4096, 512] if jobs.small else [65536, 4096]
-    text = graph(random("x", shape) + list(extra) + [f"%y = {op} %x{attrs}"], "y")
-    us = jobs.step(op, text, op.split("_of_")[0])
+    text = graph(random("x", shape) + [f"%y = {op} %x{attrs}"], "y")
+    us = jobs.step(op, text, op)
 
     def make(torch):
         x = torch.rand(*shape, device="cuda")
