@@ -25,6 +25,17 @@ static void bind_operands(struct gpu_call *c, const struct gpu_attention *a)
     gpu_bind(c, a->mask_arg);
 }
 
+/* The words of a launch over all heads, from their number on. */
+static void add_heads(struct gpu_call *c, const struct gpu_attention *a)
+{
+    gpu_u32(c, a->heads);
+    gpu_u32(c, a->queries);
+    gpu_u32(c, a->keys);
+    gpu_u32(c, a->heads / a->kv_heads);
+    gpu_u32(c, lines_of(a));
+    gpu_attention_words(c, a);
+}
+
 static void measure(struct gpu_call *c, const struct gpu_attention *a, struct gpu_arg stats)
 {
     struct gpu_attention_tile t = gpu_attention_tiles(a, c, a->queries);
@@ -37,12 +48,7 @@ static void measure(struct gpu_call *c, const struct gpu_attention *a, struct gp
     gpu_bind(c, stats);
     gpu_u32(c, units);
     gpu_u32(c, blocks);
-    gpu_u32(c, a->heads);
-    gpu_u32(c, a->queries);
-    gpu_u32(c, a->keys);
-    gpu_u32(c, a->heads / a->kv_heads);
-    gpu_u32(c, lines_of(a));
-    gpu_attention_words(c, a);
+    add_heads(c, a);
     gpu_groups(c, units);
 }
 
@@ -94,12 +100,7 @@ static void bias(struct gpu_call *c, const struct gpu_attention *a, struct gpu_a
     gpu_u32(c, a->mask_heads);
     gpu_u32(c, a->mask_queries);
     gpu_u32(c, a->batch);
-    gpu_u32(c, a->heads);
-    gpu_u32(c, a->queries);
-    gpu_u32(c, a->keys);
-    gpu_u32(c, a->heads / a->kv_heads);
-    gpu_u32(c, lines_of(a));
-    gpu_attention_words(c, a);
+    add_heads(c, a);
     gpu_groups(c, units);
 }
 

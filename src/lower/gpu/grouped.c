@@ -59,6 +59,20 @@ static int64_t width_of(const struct gpu_call *c, int32_t i, uint64_t stride)
     return stride % 4 == 0 && gpu_aligned(c, gpu_in(c, i), bytes) ? 4 : 1;
 }
 
+/* Operands and first words of kernels that go through rows expert by expert. */
+static void add_sorted(struct gpu_call *c, const struct gpu_experts *e, uint64_t groups, uint64_t n,
+                       uint64_t k)
+{
+    gpu_bind(c, gpu_in(c, 0));
+    gpu_bind(c, gpu_in(c, 1));
+    gpu_bind(c, e->first);
+    gpu_bind(c, e->order);
+    gpu_bind(c, gpu_out(c));
+    gpu_u32(c, groups);
+    gpu_u32(c, n);
+    gpu_u32(c, k);
+}
+
 static void launch_sorted(struct gpu_call *c, const struct gpu_experts *e, uint64_t n, uint64_t k)
 {
     uint32_t tile = e->rows / e->experts >= 64 && n >= 64 ? 64 : 32;
@@ -73,14 +87,7 @@ static void launch_sorted(struct gpu_call *c, const struct gpu_experts *e, uint6
     gpu_tile_constants(c, tile);
     gpu_const(c, "VX", width_of(c, 0, k));
     gpu_const(c, "VW", width_of(c, 1, n));
-    gpu_bind(c, gpu_in(c, 0));
-    gpu_bind(c, gpu_in(c, 1));
-    gpu_bind(c, e->first);
-    gpu_bind(c, e->order);
-    gpu_bind(c, gpu_out(c));
-    gpu_u32(c, groups);
-    gpu_u32(c, n);
-    gpu_u32(c, k);
+    add_sorted(c, e, groups, n, k);
     gpu_u32(c, e->experts);
     gpu_groups(c, groups);
 }
@@ -135,14 +142,7 @@ static void launch_weights(struct gpu_call *c, const struct gpu_experts *e, uint
     gpu_kernel(c, "grouped", "weights");
     gpu_type(c, "T", c->out->dtype);
     gpu_type(c, "A", gpu_sum_type(c->out->dtype));
-    gpu_bind(c, gpu_in(c, 0));
-    gpu_bind(c, gpu_in(c, 1));
-    gpu_bind(c, e->first);
-    gpu_bind(c, e->order);
-    gpu_bind(c, gpu_out(c));
-    gpu_u32(c, groups);
-    gpu_u32(c, n);
-    gpu_u32(c, k);
+    add_sorted(c, e, groups, n, k);
     gpu_groups(c, groups);
 }
 

@@ -32,15 +32,38 @@ static void add_types(struct gpu_call *c, const struct gpu_acc *a)
     gpu_const(c, "OP", a->op);
 }
 
+/* How the updates are cut: an invocation for each piece of each place. */
+struct pieces {
+    uint64_t length, pieces, count;
+};
+
+static struct pieces cut(const struct scatter *s)
+{
+    struct pieces p = {.length = piece_length(s->picks)};
+
+    p.pieces = gpu_ceil(s->picks, p.length);
+    p.count = s->outer * p.pieces * s->width;
+    return p;
+}
+
+static void add_pieces(struct gpu_call *c, const struct scatter *s, const struct pieces *p)
+{
+    gpu_u32(c, p->count);
+    gpu_u32(c, p->pieces);
+    gpu_u32(c, p->length);
+    gpu_u32(c, s->picks);
+    gpu_u32(c, s->rows);
+    gpu_u32(c, s->width);
+}
+
 /* y holds what the updates are combined with. */
 static void combine(struct gpu_call *c, const struct scatter *s)
 {
     struct gpu_rows keys = {s->keys, RLX_DTYPE_u32, 1, s->picks, 1, false, false};
     struct gpu_order order = gpu_order_rows(c, &keys, s->picks);
     struct gpu_acc acc = gpu_accumulator(c, s->op, c->out->dtype);
-    uint64_t length = piece_length(s->picks), pieces = gpu_ceil(s->picks, length);
-    uint64_t count = s->outer * pieces * s->width;
-    struct gpu_arg part = gpu_temp(c, count * 2 * acc.bytes);
+    struct pieces p = cut(s);
+    struct gpu_arg part = gpu_temp(c, p.count * 2 * acc.bytes);
 
     gpu_kernel(c, "scatter", "pieces");
     add_types(c, &acc);
@@ -50,29 +73,19 @@ static void combine(struct gpu_call *c, const struct scatter *s)
     gpu_bind(c, s->updates);
     gpu_bind(c, gpu_out(c));
     gpu_bind(c, part);
-    gpu_u32(c, count);
-    gpu_u32(c, pieces);
-    gpu_u32(c, length);
-    gpu_u32(c, s->picks);
-    gpu_u32(c, s->rows);
-    gpu_u32(c, s->width);
+    add_pieces(c, s, &p);
     gpu_u32(c, acc.start[0]);
     gpu_u32(c, acc.start[1]);
-    gpu_invocations(c, count, GPU_GROUP);
-    if (pieces == 1)
+    gpu_invocations(c, p.count, GPU_GROUP);
+    if (p.pieces == 1)
         return;
     gpu_kernel(c, "scatter", "join_pieces");
     add_types(c, &acc);
     gpu_bind(c, order.keys);
     gpu_bind(c, part);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, pieces);
-    gpu_u32(c, length);
-    gpu_u32(c, s->picks);
-    gpu_u32(c, s->rows);
-    gpu_u32(c, s->width);
-    gpu_invocations(c, count, GPU_GROUP);
+    add_pieces(c, s, &p);
+    gpu_invocations(c, p.count, GPU_GROUP);
 }
 
 /* ---- where updates go ---- */

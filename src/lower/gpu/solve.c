@@ -22,35 +22,41 @@ static void join(struct gpu_call *c, const struct dense_lu *lu, struct gpu_arg a
     gpu_invocations(c, count, GPU_GROUP);
 }
 
-static void panel(struct gpu_call *c, const struct dense_lu *lu, uint64_t first, uint64_t last)
+/* A launch on the factors, and on their swaps if it changes rows. */
+static void begin(struct gpu_call *c, const struct dense_lu *lu, const char *kernel, bool swaps)
 {
-    gpu_kernel(c, "solve", "lu_panel");
+    gpu_kernel(c, "solve", kernel);
     gpu_type(c, "R", dense_real(c));
     gpu_bind(c, lu->w);
-    gpu_bind(c, lu->swaps);
+    if (swaps)
+        gpu_bind(c, lu->swaps);
     gpu_u32(c, lu->n);
     gpu_u32(c, lu->pitch);
+}
+
+static void end(struct gpu_call *c, uint64_t groups)
+{
+    gpu_u32(c, groups);
+    gpu_groups(c, groups);
+}
+
+static void panel(struct gpu_call *c, const struct dense_lu *lu, uint64_t first, uint64_t last)
+{
+    begin(c, lu, "lu_panel", true);
     gpu_u32(c, first);
     gpu_u32(c, last);
-    gpu_u32(c, lu->items);
-    gpu_groups(c, lu->items);
+    end(c, lu->items);
 }
 
 static void right(struct gpu_call *c, const struct dense_lu *lu, uint64_t first, uint64_t last)
 {
     uint64_t strips = gpu_ceil(lu->pitch - last, DENSE_BLOCK);
 
-    gpu_kernel(c, "solve", "lu_right");
-    gpu_type(c, "R", dense_real(c));
-    gpu_bind(c, lu->w);
-    gpu_bind(c, lu->swaps);
-    gpu_u32(c, lu->n);
-    gpu_u32(c, lu->pitch);
+    begin(c, lu, "lu_right", true);
     gpu_u32(c, first);
     gpu_u32(c, last);
     gpu_u32(c, strips);
-    gpu_u32(c, lu->items * strips);
-    gpu_groups(c, lu->items * strips);
+    end(c, lu->items * strips);
 }
 
 static void trail(struct gpu_call *c, const struct dense_lu *lu, uint64_t last)
@@ -58,16 +64,11 @@ static void trail(struct gpu_call *c, const struct dense_lu *lu, uint64_t last)
     uint64_t down = gpu_ceil(lu->n - last, DENSE_BLOCK);
     uint64_t across = gpu_ceil(lu->pitch - last, DENSE_BLOCK);
 
-    gpu_kernel(c, "solve", "lu_trail");
-    gpu_type(c, "R", dense_real(c));
-    gpu_bind(c, lu->w);
-    gpu_u32(c, lu->n);
-    gpu_u32(c, lu->pitch);
+    begin(c, lu, "lu_trail", false);
     gpu_u32(c, last);
     gpu_u32(c, down);
     gpu_u32(c, across);
-    gpu_u32(c, lu->items * down * across);
-    gpu_groups(c, lu->items * down * across);
+    end(c, lu->items * down * across);
 }
 
 struct dense_lu dense_factor(struct gpu_call *c, struct gpu_arg a, struct gpu_arg b, uint64_t items,
@@ -121,8 +122,7 @@ static void substitute(struct gpu_call *c, const struct triangle *t)
     gpu_u32(c, t->b_pitch);
     gpu_u32(c, t->b_first);
     gpu_u32(c, strips);
-    gpu_u32(c, t->items * strips);
-    gpu_groups(c, t->items * strips);
+    end(c, t->items * strips);
 }
 
 /* Columns of b: it is [..,n] or [..,n,r]. */

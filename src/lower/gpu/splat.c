@@ -13,6 +13,16 @@ enum { FOV = 9 };                                                 /* in meta */
 
 /* ---- sizes ---- */
 
+void splat_canvas_words(struct gpu_call *c, const struct splat_canvas *s)
+{
+    gpu_u32(c, s->count);
+    gpu_u32(c, s->list);
+    gpu_u32(c, s->width);
+    gpu_u32(c, s->height);
+    gpu_u32(c, s->tile);
+    gpu_u32(c, s->across);
+}
+
 uint64_t splat_rays_at(const struct splat_canvas *s)
 {
     return PER_SPLAT * s->count + s->list + 2 * s->tiles;
@@ -209,12 +219,7 @@ static void draw(struct gpu_call *c, const struct splat_canvas *s, struct gpu_ar
     gpu_bind(c, shape);
     gpu_bind(c, meta);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, s->count);
-    gpu_u32(c, s->list);
-    gpu_u32(c, s->width);
-    gpu_u32(c, s->height);
-    gpu_u32(c, s->tile);
-    gpu_u32(c, s->across);
+    splat_canvas_words(c, s);
     gpu_u32(c, parts_of(s));
     gpu_u32(c, splat_rays_at(s));
     gpu_f32(c, (double)s->cutoff);

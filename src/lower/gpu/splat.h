@@ -28,6 +28,8 @@ struct splat_canvas splat_canvas_of(const struct gpu_call *c);
 uint64_t splat_scene_bytes(const struct splat_canvas *s);
 /* Where the rays begin in a scene. */
 uint64_t splat_rays_at(const struct splat_canvas *s);
+/* The words of kernels that go through tiles: count, list, width, height, tile and across. */
+void splat_canvas_words(struct gpu_call *c, const struct splat_canvas *s);
 
 /* Splats by distance and entries by tile, four words each; where a splat's entries begin, by sums
  * inside of parts and of the parts. */

@@ -26,12 +26,7 @@ static void gather(struct gpu_call *c, const struct backward *b)
     gpu_bind(c, gpu_in(c, 7));
     gpu_bind(c, gpu_temp(c, marks * GPU_GROUP * 8));
     gpu_bind(c, b->sums);
-    gpu_u32(c, s->count);
-    gpu_u32(c, s->list);
-    gpu_u32(c, s->width);
-    gpu_u32(c, s->height);
-    gpu_u32(c, s->tile);
-    gpu_u32(c, s->across);
+    splat_canvas_words(c, s);
     gpu_u32(c, splat_rays_at(s));
     gpu_u32(c, (uint64_t)a->max_splat_steps);
     gpu_f32(c, (double)s->cutoff);

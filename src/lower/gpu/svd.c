@@ -34,15 +34,20 @@ static void begin(struct gpu_call *c, const struct svd *s)
     gpu_invocations(c, count, GPU_GROUP);
 }
 
-static void turn(struct gpu_call *c, const struct svd *s)
+static void begin_turns(struct gpu_call *c, const struct svd *s, const char *kernel)
 {
-    gpu_kernel(c, "svd", "turn");
+    gpu_kernel(c, "svd", kernel);
     gpu_type(c, "R", dense_real(c));
     gpu_bind(c, s->w);
     gpu_bind(c, s->v);
     gpu_bind(c, s->flags);
     gpu_u32(c, s->even);
     gpu_u32(c, s->length);
+}
+
+static void turn(struct gpu_call *c, const struct svd *s)
+{
+    begin_turns(c, s, "turn");
     gpu_groups(c, 1);
 }
 
@@ -50,13 +55,7 @@ static void turn_round(struct gpu_call *c, const struct svd *s, uint64_t sweep, 
 {
     uint64_t groups = gpu_ceil(s->even / 2, PAIRS);
 
-    gpu_kernel(c, "svd", "round");
-    gpu_type(c, "R", dense_real(c));
-    gpu_bind(c, s->w);
-    gpu_bind(c, s->v);
-    gpu_bind(c, s->flags);
-    gpu_u32(c, s->even);
-    gpu_u32(c, s->length);
+    begin_turns(c, s, "round");
     gpu_u32(c, sweep);
     gpu_u32(c, number);
     gpu_u32(c, groups);
