@@ -31,7 +31,7 @@ void gpu_lower_group_limited_gate(struct gpu_call *c)
     gpu_u32(c, (uint64_t)a->topk_group);
     gpu_invocations(c, all, GPU_GROUP);
 
-    struct gpu_rows rows = {keys, RLX_DTYPE_u32, all / experts, experts, 1, false, false};
+    struct gpu_sort_rows rows = {keys, RLX_DTYPE_u32, all / experts, experts, 1, false, false};
     struct gpu_order order = gpu_order_rows(c, &rows, k);
     gpu_kernel(c, "gate", "shares");
     gpu_bind(c, gpu_in(c, 0));

@@ -5,7 +5,7 @@
 static struct gpu_order nearest(struct gpu_call *c, uint64_t k)
 {
     uint64_t n = (uint64_t)c->in[0].dim[0];
-    struct gpu_rows rows = {gpu_in(c, 0), RLX_DTYPE_f32, n, n, 1, false, true};
+    struct gpu_sort_rows rows = {gpu_in(c, 0), RLX_DTYPE_f32, n, n, 1, false, true};
 
     return gpu_order_rows(c, &rows, k);
 }

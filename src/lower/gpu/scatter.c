@@ -59,7 +59,7 @@ static void add_pieces(struct gpu_call *c, const struct scatter *s, const struct
 /* y holds what the updates are combined with. */
 static void combine(struct gpu_call *c, const struct scatter *s)
 {
-    struct gpu_rows keys = {s->keys, RLX_DTYPE_u32, 1, s->picks, 1, false, false};
+    struct gpu_sort_rows keys = {s->keys, RLX_DTYPE_u32, 1, s->picks, 1, false, false};
     struct gpu_order order = gpu_order_rows(c, &keys, s->picks);
     struct gpu_acc acc = gpu_accumulator(c, s->op, c->out->dtype);
     struct pieces p = cut(s);

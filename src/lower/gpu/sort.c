@@ -28,7 +28,7 @@ void gpu_order_type(struct gpu_call *c, rlx_dtype t)
 
 /* ---- long rows ---- */
 
-static struct gpu_order room_for(struct gpu_call *c, const struct gpu_rows *r, uint64_t m)
+static struct gpu_order room_for(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t m)
 {
     return (struct gpu_order){.keys = gpu_temp(c, r->rows * m * gpu_key_bytes(r->dtype)),
                               .ids = gpu_temp(c, r->rows * m * sizeof(uint32_t)),
@@ -45,7 +45,7 @@ static uint64_t piece_length(uint64_t n)
     return length;
 }
 
-static void sort_pieces(struct gpu_call *c, const struct gpu_rows *r, uint64_t keep,
+static void sort_pieces(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t keep,
                         const struct gpu_order *to)
 {
     uint64_t pieces = gpu_ceil(r->n, SPAN), length = piece_length(r->n);
@@ -67,7 +67,7 @@ static void sort_pieces(struct gpu_call *c, const struct gpu_rows *r, uint64_t k
     gpu_groups(c, gpu_ceil(r->rows * pieces, SPAN / length));
 }
 
-static void sort_again(struct gpu_call *c, const struct gpu_rows *r, uint64_t keep,
+static void sort_again(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t keep,
                        const struct gpu_order *from, const struct gpu_order *to)
 {
     uint64_t pieces = gpu_ceil(from->m, SPAN), length = piece_length(from->m);
@@ -87,7 +87,7 @@ static void sort_again(struct gpu_call *c, const struct gpu_rows *r, uint64_t ke
     gpu_groups(c, gpu_ceil(r->rows * pieces, SPAN / length));
 }
 
-static void merge(struct gpu_call *c, const struct gpu_rows *r, uint64_t run,
+static void merge(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t run,
                   const struct gpu_order *from, const struct gpu_order *to)
 {
     uint64_t per_row = gpu_ceil(r->n, EACH);
@@ -105,7 +105,7 @@ static void merge(struct gpu_call *c, const struct gpu_rows *r, uint64_t run,
     gpu_invocations(c, r->rows * per_row, GPU_GROUP);
 }
 
-struct gpu_order gpu_order_rows(struct gpu_call *c, const struct gpu_rows *r, uint64_t k)
+struct gpu_order gpu_order_rows(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t k)
 {
     bool few = k <= FEW;
     uint64_t m = few ? gpu_ceil(r->n, SPAN) * k : r->n;
@@ -153,7 +153,7 @@ static void result_type(struct gpu_call *c, bool values)
         gpu_type(c, "D", c->out->dtype);
 }
 
-static void sort_short(struct gpu_call *c, const struct gpu_rows *r, uint64_t k, bool values)
+static void sort_short(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t k, bool values)
 {
     uint64_t length = piece_length(r->n);
 
@@ -171,7 +171,7 @@ static void sort_short(struct gpu_call *c, const struct gpu_rows *r, uint64_t k,
     gpu_groups(c, gpu_ceil(r->rows, SPAN / length));
 }
 
-static void sort_long(struct gpu_call *c, const struct gpu_rows *r, uint64_t k, bool values)
+static void sort_long(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t k, bool values)
 {
     struct gpu_order order = gpu_order_rows(c, r, k);
 
@@ -192,7 +192,7 @@ static void sort_long(struct gpu_call *c, const struct gpu_rows *r, uint64_t k, 
 static void lower_order(struct gpu_call *c, const struct wish *w)
 {
     const struct ir_type *x = &c->in[0];
-    struct gpu_rows r = {.x = gpu_in(c, 0), .dtype = x->dtype, .down = w->down};
+    struct gpu_sort_rows r = {.x = gpu_in(c, 0), .dtype = x->dtype, .down = w->down};
     uint64_t k = (uint64_t)c->out->dim[w->axis];
 
     if (gpu_count(c->out) == 0)

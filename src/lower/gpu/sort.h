@@ -10,7 +10,7 @@ void gpu_order_type(struct gpu_call *c, rlx_dtype t);
 uint64_t gpu_key_bytes(rlx_dtype t);
 
 /* Elements [n] of each row, `inner` apart; rows of a tensor [.., n, inner]. */
-struct gpu_rows {
+struct gpu_sort_rows {
     struct gpu_arg x;
     rlx_dtype dtype;
     uint64_t rows, n, inner;
@@ -24,6 +24,6 @@ struct gpu_order {
     struct gpu_arg keys, ids;
     uint64_t m;
 };
-struct gpu_order gpu_order_rows(struct gpu_call *c, const struct gpu_rows *r, uint64_t k);
+struct gpu_order gpu_order_rows(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t k);
 
 #endif
