@@ -185,28 +185,32 @@ rlx_status expand_layer_norm_2d(struct rebuild *r, const struct ir_node *n, cons
     return rebuild_add(r, RLX_OP_layer_norm, in, 3, &attr, out);
 }
 
-/* norm(x) (1 + scale) + shift; the plain norm has gamma 1 and beta 0. */
+/* norm(x) (1 + scale) + shift; the plain norm has gamma 1 and beta 0. Halves are f32 on the way: a
+ * norm that was rounded would be scaled with what it lost. */
 rlx_status expand_ada_layer_norm(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                  ir_value *out)
 {
     const struct attr_ada_layer_norm *a = &n->attr.ada_layer_norm;
     rlx_op op = a->norm == RLX_NORM_KIND_rms ? RLX_OP_rms_norm : RLX_OP_layer_norm;
     ir_dim width = n->type.dim[n->type.rank - 1];
-    ir_value one, gamma, beta, normal, factor;
+    struct formula f = expand_formula(r, n->type.dtype);
+    ir_value x = formula_cast(&f, in[0], f.dtype), gamma, beta, normal, factor;
     union ir_attr attr;
 
-    TRY(rebuild_fill(r, n->type.dtype, width, 1, &gamma));
-    TRY(rebuild_fill(r, n->type.dtype, width, 0, &beta));
-    TRY(rebuild_fill(r, n->type.dtype, 1, 1, &one));
+    TRY(f.status);
+    TRY(rebuild_fill(r, f.dtype, width, 1, &gamma));
+    TRY(rebuild_fill(r, f.dtype, width, 0, &beta));
     attr_defaults(op, &attr);
     if (op == RLX_OP_layer_norm)
         attr.layer_norm.eps = a->eps;
     else
         attr.rms_norm.eps = a->eps;
-    TRY(rebuild_add(r, op, (const ir_value[]){in[0], gamma, beta}, 3, &attr, &normal));
-    TRY(expand_2(r, RLX_OP_add, in[1], one, &factor));
-    TRY(expand_2(r, RLX_OP_mul, normal, factor, &normal));
-    return expand_2(r, RLX_OP_add, normal, in[2], out);
+    TRY(rebuild_add(r, op, (const ir_value[]){x, gamma, beta}, 3, &attr, &normal));
+    factor = formula_2(&f, RLX_OP_add, formula_cast(&f, in[1], f.dtype), formula_number(&f, 1));
+    normal = formula_2(&f, RLX_OP_mul, normal, factor);
+    normal = formula_2(&f, RLX_OP_add, normal, formula_cast(&f, in[2], f.dtype));
+    *out = formula_cast(&f, normal, n->type.dtype);
+    return f.status;
 }
 
 rlx_status expand_gated_residual(struct rebuild *r, const struct ir_node *n, const ir_value *in,

@@ -66,7 +66,7 @@ static const struct rewriter rewriters[] = {
     {F(layer_norm_2d), REWRITE_COMPOSITE, "norm", expand_layer_norm_2d, NULL,
      {F(layer_norm)}},
     {F(ada_layer_norm), REWRITE_COMPOSITE, "norm", expand_ada_layer_norm, NULL,
-     {F(layer_norm), F(rms_norm), F(binary), F(const_)}},
+     {F(layer_norm), F(rms_norm), F(binary), F(cast), F(const_)}},
     {F(gated_residual), REWRITE_COMPOSITE, "norm", expand_gated_residual, NULL,
      {F(binary)}},
     {F(group_norm), REWRITE_LOGICAL, "group-norm", expand_group_norm, NULL,
