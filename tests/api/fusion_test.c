@@ -15,6 +15,7 @@ static const struct mode modes[] = {
     {"matmul fusion off", {.no_matmul_fusion = true}, false},
     {"residual fusion off", {.no_residual_fusion = true}, false},
     {"weight concatenation off", {.no_weight_concat = true}, false},
+    {"steps apart", {.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true}, false},
     {"no passes", {.no_optimize = true}, false},
 };
 #define MODE_COUNT (sizeof modes / sizeof modes[0])

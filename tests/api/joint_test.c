@@ -71,7 +71,7 @@ static void compare(struct test *t, rlx_context *ctx, rlx_device *dev, const cha
                     const char *step, double tolerance)
 {
     struct schedule joint, separate;
-    struct outcome want, got, cpu;
+    struct outcome want = {0}, got = {0}, cpu = {0};
     rlx_device *host = NULL;
 
     test_note(t, "%s", step);
@@ -456,5 +456,32 @@ TEST(joint, columns_cannot_be_peeked_at)
     }
     rlx_session_destroy(s);
     rlx_model_destroy(m);
+    close_device(ctx, dev);
+}
+
+/* The steps of a scan's body may be shared as well. */
+TEST(joint, bodies_of_scans_have_them)
+{
+    static const char text[] =
+        "rlx 1\ngraph @main (input %i: f32[2,3,12], input %xs: f32[4,2,3,12], param %g: f32[12]) "
+        "{\n"
+        " %y = scan %i, %g, %xs body=@body length=4 num_xs=1 num_bcast=1 return %y\n}\n"
+        "graph @body (input %c: f32[2,3,12], input %g: f32[12], input %x: f32[2,3,12]) {\n"
+        " %s = add %c, %x %n = layer_norm %s, %g, %g\n"
+        " %q = narrow %n axis=2 start=0 len=4 %k = narrow %n axis=2 start=4 len=4"
+        " %v = narrow %n axis=2 start=8 len=4\n"
+        " %a = attention %q, %k, %v num_heads=2 head_dim=2 layout=packed\n"
+        " %z = concat %a, %a, %a axis=2 %t = add %z, %s return %t\n}\n";
+    struct outcome want = {0}, got = {0};
+    rlx_context *ctx;
+    rlx_device *dev;
+
+    if (!open_device(t, "vulkan", &ctx, &dev))
+        return;
+    if (run_source(t, ctx, dev, text, &(rlx_session_desc){0}, 1, &got) &&
+        run_source(t, ctx, dev, text, &apart, 1, &want))
+        same_outcome(t, &got, &want, 0, "apart", text);
+    outcome_free(&got);
+    outcome_free(&want);
     close_device(ctx, dev);
 }
