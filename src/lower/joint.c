@@ -257,6 +257,17 @@ static void find_tee(struct finder *f, ir_value norm)
     f->out->with[s] = norm;
 }
 
+ir_value *joint_tee_operands(const struct ir_graph *g, const struct ir_node *norm,
+                             struct arena *arena)
+{
+    const struct ir_node *sum = ir_node(g, norm->in[0]);
+    ir_value *in = arena_array(arena, ir_value, (size_t)norm->in_count + 1);
+
+    for (int32_t i = 0; in && i <= norm->in_count; i++)
+        in[i] = i < 2 ? sum->in[i] : norm->in[i - 1];
+    return in;
+}
+
 /* ---- all of it ---- */
 
 static void count_uses(struct finder *f)

@@ -51,6 +51,11 @@ struct columns joint_columns(const struct ir_graph *g, const struct ir_node *nar
 /* Elements from the first to the last of them. */
 uint64_t joint_extent(const struct columns *c);
 
+/* What the step of a JOINT_TEE reads: both terms of the sum, then what the norm reads besides, one
+ * more than the norm has operands. NULL: no memory. */
+ir_value *joint_tee_operands(const struct ir_graph *g, const struct ir_node *norm,
+                             struct arena *arena);
+
 /* The value whose bytes these are: through ops that only name them anew. */
 ir_value joint_renamed(const struct ir_graph *g, ir_value v);
 

@@ -29,7 +29,8 @@ struct cpu_work {
     ir_value node;
     struct cpu_call call;
     struct cpu_tensor *in; /* what call.in points to */
-    struct cpu_tensor out;
+    struct cpu_tensor out, sum;
+    const ir_value *read; /* whose values `in` are */
     struct cpu_fault fault;
     uint64_t scratch_bytes, table_bytes;
     int32_t packed_count, packed[CPU_MAX_PACKED]; /* inputs that have packed copies */
@@ -43,6 +44,7 @@ void cpu_tensor_of(const struct ir_type *t, struct cpu_tensor *out); /* no data 
 
 /* select.c */
 rlx_status cpu_select(struct backend *b, struct select_call *c);
+bool cpu_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v);
 rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cpu_work **out);
 /* The step of that work: its reads, its write and its scratch, in the order load expects. */
 rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place, uint64_t scratch);

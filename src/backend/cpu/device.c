@@ -253,6 +253,7 @@ const struct backend_ops cpu_backend = {
     .copy = cpu_copy,
     .fill = cpu_fill,
     .select = cpu_select,
+    .joins = cpu_joins,
     .load = cpu_load,
     .pack = cpu_pack,
     .submit = cpu_submit,

@@ -17,11 +17,11 @@ void cpu_tensor_of(const struct ir_type *t, struct cpu_tensor *out)
 
 static void take_sizes(struct cpu_work *w)
 {
-    const struct ir_node *n = ir_node(w->graph, w->node);
-
-    for (int32_t i = 0; i < n->in_count; i++)
-        cpu_tensor_of(ir_type_of(w->graph, n->in[i]), &w->in[i]);
-    cpu_tensor_of(&n->type, &w->out);
+    for (int32_t i = 0; i < w->call.in_count; i++)
+        cpu_tensor_of(ir_type_of(w->graph, w->read[i]), &w->in[i]);
+    cpu_tensor_of(ir_type_of(w->graph, w->node), &w->out);
+    if (w->call.sum)
+        w->sum = w->out; /* of the same type */
 }
 
 /* Operand pointers in the order of the step. The output of an op whose result is its state's own
@@ -34,6 +34,8 @@ void cpu_load_tensors(struct cpu_work *w, void *const *operand)
     for (int32_t i = 0; i < n; i++)
         w->in[i].data = operand[i];
     w->out.data = operand[w->call.op == RLX_OP_cache_append ? 0 : at++];
+    if (w->call.sum)
+        w->sum.data = operand[at++];
     if (w->scratch_bytes)
         w->call.scratch = operand[at++];
     if (w->table_bytes)
@@ -118,32 +120,40 @@ static rlx_status run_custom(struct cpu_work *w, struct diag *d)
 rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cpu_work **out)
 {
     const struct ir_node *n = c->node;
+    bool tee = c->joints->as[c->id] == JOINT_TEE;
+    int32_t in_count = n->in_count + tee;
     struct cpu_work *w = arena_new(c->arena, struct cpu_work);
-    struct cpu_tensor *in = arena_array(c->arena, struct cpu_tensor, (size_t)n->in_count);
+    struct cpu_tensor *in = arena_array(c->arena, struct cpu_tensor, (size_t)in_count);
+    const ir_value *read = tee ? joint_tee_operands(c->graph, n, c->arena) : n->in;
 
-    if (!w || !in)
+    if (!w || !in || (tee && !read))
         return diag_no_memory(c->diag, sizeof *w);
     w->graph = c->graph;
     w->node = c->id;
     w->in = in;
-    take_sizes(w);
+    w->read = read;
     w->call = (struct cpu_call){
         .op = n->op,
         .attr = &n->attr,
-        .in_count = n->in_count,
+        .in_count = in_count,
         .in = in,
         .out = &w->out,
+        .sum = tee ? &w->sum : NULL,
         .pool = dev->pool,
         .fault = &w->fault,
         .check_indices = c->options->check_indices,
     };
+    take_sizes(w);
     *out = w;
     return RLX_OK;
 }
 
 rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place, uint64_t scratch)
 {
-    TRY(select_node(c, w, in_place));
+    if (w->call.sum)
+        TRY(select_joint(c, joint_step_name(JOINT_TEE), w->read, w->call.in_count, w));
+    else
+        TRY(select_node(c, w, in_place));
     if (scratch) {
         w->scratch_bytes = scratch;
         TRY(select_scratch(c, scratch));
@@ -234,7 +244,7 @@ static uint64_t bytes_at(struct select_call *c, struct cpu_work *w, bytes_fn byt
 
     for (int32_t i = 0; i < w->call.in_count; i++) {
         const void *packed = w->in[i].packed;
-        if (!select_type_at(c, c->node->in[i], probe, &t))
+        if (!select_type_at(c, w->read[i], probe, &t))
             return 0;
         cpu_tensor_of(&t, &w->in[i]);
         w->in[i].packed = packed;
@@ -271,10 +281,27 @@ static bool may_shrink(const struct select_call *c)
     return !type_is_static(ir_type_of(c->symbolic, c->id));
 }
 
+/* The kernel of a tee has rows along the last axis. */
+bool cpu_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v)
+{
+    const struct ir_node *n = ir_node(g, v);
+    int64_t axis = n->op == RLX_OP_layer_norm ? n->attr.layer_norm.axis : n->attr.rms_norm.axis;
+
+    (void)b;
+    return kind == JOINT_TEE && axis == n->type.rank - 1;
+}
+
+static enum op_family family_of(const struct select_call *c)
+{
+    bool tee = c->joints->as[c->id] == JOINT_TEE;
+
+    return tee ? FAMILY_fused_residual_norm : op_info(c->node->op)->family;
+}
+
 rlx_status cpu_select(struct backend *b, struct select_call *c)
 {
     struct cpu_device *dev = cpu_device_of(b);
-    enum op_family family = op_info(c->node->op)->family;
+    enum op_family family = family_of(c);
     const struct cpu_kernel *k = dev->kernels->family[family];
     struct cpu_pack pack[CPU_MAX_PACKED] = {{0}};
     struct cpu_work *w;

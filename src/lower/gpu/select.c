@@ -165,21 +165,6 @@ static uint8_t begins_at(const struct select_call *c, ir_value v)
 
 /* ---- a work ---- */
 
-/* A tee reads what is added and then what its norm reads besides. */
-static ir_value *tee_operands(const struct select_call *c, struct gpu_work *w)
-{
-    const struct ir_node *n = c->node, *sum = ir_node(c->graph, n->in[0]);
-    ir_value *in = arena_array(c->arena, ir_value, (size_t)n->in_count + 1);
-
-    if (in) {
-        in[0] = sum->in[0];
-        in[1] = sum->in[1];
-        memcpy(in + 2, n->in + 1, (size_t)(n->in_count - 1) * sizeof *in);
-        w->in_count = n->in_count + 1;
-    }
-    return in;
-}
-
 /* A packed attention reads q, k and v where they lie before they are renamed. */
 static ir_value *packed_operands(const struct select_call *c)
 {
@@ -201,8 +186,8 @@ static rlx_status new_work(struct select_call *c, struct gpu_work **out)
     w->graph = c->graph;
     w->node = c->id;
     w->joint = c->joints->as[c->id];
-    w->in_count = n->in_count;
-    w->in = w->joint == JOINT_TEE ? tee_operands(c, w) : n->in;
+    w->in_count = n->in_count + (w->joint == JOINT_TEE);
+    w->in = w->joint == JOINT_TEE ? joint_tee_operands(c->graph, n, c->arena) : n->in;
     w->read = w->joint == JOINT_PACKED ? packed_operands(c) : w->in;
     if (!w->read)
         return diag_no_memory(c->diag, (size_t)n->in_count * sizeof *w->read);

@@ -1,13 +1,16 @@
-/* residual_norm.c: fused_residual_ln and fused_residual_rms_norm (ops-core 15).
+/* residual_norm.c: fused_residual_ln and fused_residual_rms_norm (ops-core 15), and norms that come
+ * with the sum that they are of (lower/joint.h).
  *
  *     norm(x + residual + bias, gamma, beta) over the last axis
  *
- * A row's sum is made once, in a row of the worker's own, and normalised from there. */
+ * A row's sum is made once, in a row of the worker's own, and normalised from there. Where the sum
+ * is a result too, what is normalised is what was stored. */
 #include "backend/cpu/kernels/norm.h"
 
 struct residual {
     const struct cpu_call *c;
     struct norm n;
+    int32_t gamma_at, beta_at;       /* numbers of operands; beta -1: none */
     const void *bias, *gamma, *beta; /* in the wide type */
     char *row;                       /* a row per worker */
     uint64_t row_bytes;
@@ -18,9 +21,18 @@ static void describe(const struct cpu_call *c, struct residual *r)
 {
     const struct cpu_tensor *x = &c->in[0];
 
-    *r = (struct residual){.c = c};
-    norm_along(&r->n, x, x->rank - 1, c->op == RLX_OP_fused_residual_ln,
-               c->attr->fused_residual_norm.eps);
+    *r = (struct residual){.c = c, .gamma_at = c->in_count - 2, .beta_at = c->in_count - 1};
+    switch (c->op) {
+    case RLX_OP_layer_norm: norm_along(&r->n, x, x->rank - 1, true, c->attr->layer_norm.eps); break;
+    case RLX_OP_rms_norm:
+        norm_along(&r->n, x, x->rank - 1, false, c->attr->rms_norm.eps);
+        r->gamma_at = 2;
+        r->beta_at = c->in_count > 3 ? 3 : -1;
+        break;
+    default:
+        norm_along(&r->n, x, x->rank - 1, c->op == RLX_OP_fused_residual_ln,
+                   c->attr->fused_residual_norm.eps);
+    }
     r->n.block = r->n.size; /* a row is one worker's */
     r->n.blocks = 1;
     r->row_bytes = ((uint64_t)r->n.size * cpu_size(norm_wide(x->dtype)) + 63) / 64 * 64;
@@ -114,20 +126,36 @@ static void write_row(const struct residual *r, int64_t k, const char *row, stru
     }
 }
 
+/* The sum of row k: where it is a result, or in `own`; of halves there too, once it is stored. */
+static const void *make_sum(const struct residual *r, int64_t k, void *own)
+{
+    const struct cpu_tensor *in = r->c->in, *sum = r->c->sum;
+    rlx_dtype dtype = r->c->out->dtype;
+    int64_t n = r->n.size;
+    const void *x = cpu_at(&in[0], k * n), *residual = cpu_at(&in[1], k * n);
+
+    if (!cpu_is_half(dtype)) {
+        void *to = sum ? cpu_at(sum, k * n) : own;
+        sum_row(dtype, x, residual, r->bias, to, n);
+        return to;
+    }
+    sum_halves(dtype, x, residual, r->bias, own, n);
+    if (sum) {
+        cpu_store_f32(dtype, own, cpu_at(sum, k * n), n);
+        cpu_load_f32(dtype, cpu_at(sum, k * n), own, n);
+    }
+    return own;
+}
+
 static void rows(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct residual *r = ctx;
-    const struct cpu_tensor *in = r->c->in;
-    void *row = r->row + (uint64_t)worker * r->row_bytes;
+    void *own = r->row + (uint64_t)worker * r->row_bytes;
     int64_t n = r->n.size;
-    rlx_dtype dtype = r->c->out->dtype, wide = norm_wide(dtype);
+    rlx_dtype wide = norm_wide(r->c->out->dtype);
 
     for (int64_t k = begin; k < end; k++) {
-        const void *x = cpu_at(&in[0], k * n), *residual = cpu_at(&in[1], k * n);
-        if (cpu_is_half(dtype))
-            sum_halves(dtype, x, residual, r->bias, row, n);
-        else
-            sum_row(dtype, x, residual, r->bias, row, n);
+        const void *row = make_sum(r, k, own);
         struct norm_moments m = norm_moments_of(wide, row, n, r->n.centred);
         write_row(r, k, row, norm_stat_of(&r->n, &m), k + 1 < end);
     }
@@ -137,7 +165,6 @@ static void rows(void *ctx, int64_t begin, int64_t end, int worker)
 
 static void run(const struct cpu_call *c)
 {
-    const struct cpu_tensor *last = c->in + c->in_count - 1;
     struct residual r;
 
     if (c->out->count == 0)
@@ -146,10 +173,11 @@ static void run(const struct cpu_call *c)
     r.streams = cpu_streams(c);
     char *room = c->scratch;
     rlx_dtype dtype = c->out->dtype;
-    if (c->attr->fused_residual_norm.has_bias)
+    if (!c->sum && c->attr->fused_residual_norm.has_bias)
         r.bias = norm_widen(&c->in[2], dtype, r.n.size, room);
-    r.gamma = norm_widen(last - 1, dtype, r.n.size, room + r.row_bytes);
-    r.beta = norm_widen(last, dtype, r.n.size, room + 2 * r.row_bytes);
+    r.gamma = norm_widen(&c->in[r.gamma_at], dtype, r.n.size, room + r.row_bytes);
+    r.beta = norm_widen(r.beta_at >= 0 ? &c->in[r.beta_at] : NULL, dtype, r.n.size,
+                        room + 2 * r.row_bytes);
     r.row = room + 3 * r.row_bytes;
     cpu_for(c->pool, r.n.outer, cpu_max_i64(1, cpu_stream_block(c->out->count) / r.n.size), rows,
             &r);
