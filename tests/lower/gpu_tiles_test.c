@@ -70,7 +70,8 @@ TEST(gpu_tiles, teams_take_every_line)
 {
     for (size_t i = 0; i < SIZES; i++)
         for (size_t j = 0; j < SIZES; j++) {
-            struct gpu_teams s = gpu_teams_of(sizes[i], sizes[j], 2, 512);
+            struct gpu_teams s = gpu_teams_of(sizes[i], sizes[j], 2, 512,
+                                              (struct gpu_teams){.lines = 4, .teams = 8});
             if (s.at_once * s.lines > 8 || s.groups * s.teams * s.lines < 2 * sizes[j] ||
                 (s.at_once < sizes[i] && s.at_once != 8)) {
                 fail(t, "%llu lines meet %llu: %llu at once", (unsigned long long)sizes[i],

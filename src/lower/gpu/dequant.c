@@ -11,7 +11,6 @@ struct packed {
     int32_t scheme;
     const struct quant_scheme *format;
     struct gpu_arg w;
-    bool wide; /* can be read in words */
     uint64_t k, row_bytes;
 };
 
@@ -22,15 +21,16 @@ static struct packed packed_operand(const struct gpu_call *c, int32_t i, int32_t
     return (struct packed){.scheme = scheme,
                            .format = s,
                            .w = gpu_in(c, i),
-                           .wide = gpu_aligned(c, gpu_in(c, i), 4),
                            .k = (uint64_t)k,
                            .row_bytes = (uint64_t)(k / s->block_elems * s->block_bytes)};
 }
 
-static void packed_constants(struct gpu_call *c, const struct packed *p)
+/* most: how many bytes are read at once, 4 or 16, where they may be. */
+static void packed_constants(struct gpu_call *c, const struct packed *p, int most)
 {
-    gpu_name(c, "W", p->wide ? "u32" : "u8");
-    gpu_flag(c, "WIDE", p->wide);
+    bool vectors = most == 16 && p->format->block_bytes % 16 == 0 && gpu_aligned(c, p->w, 16);
+
+    gpu_name(c, "W", vectors ? "u32x4" : gpu_aligned(c, p->w, 4) ? "u32" : "u8");
     gpu_const(c, "SCHEME", p->scheme);
     gpu_const(c, "BLOCK", p->format->block_elems);
     gpu_const(c, "BYTES", p->format->block_bytes);
@@ -79,36 +79,6 @@ static struct q8 x_in_q8(struct gpu_call *c, const struct packed *p)
     return x;
 }
 
-/* Which elements have their codes in the same bytes: `parts` times four, `gap` apart. */
-static void part_constants(struct gpu_call *c, int32_t scheme)
-{
-    int64_t parts = 2, gap = 16;
-    bool offsets = false;
-
-    switch (scheme) {
-    case RLX_QUANT_SCHEME_q8_0:
-    case RLX_QUANT_SCHEME_q8_1:
-    case RLX_QUANT_SCHEME_q8_k: gap = 4; break;
-    case RLX_QUANT_SCHEME_q2_k: offsets = true; /* fall through */
-    case RLX_QUANT_SCHEME_q3_k:
-        parts = 4;
-        gap = 32;
-        break;
-    case RLX_QUANT_SCHEME_q4_k:
-    case RLX_QUANT_SCHEME_q5_k:
-        offsets = true;
-        gap = 32;
-        break;
-    case RLX_QUANT_SCHEME_q6_k: gap = 64; break;
-    case RLX_QUANT_SCHEME_q4_1:
-    case RLX_QUANT_SCHEME_q5_1: offsets = true; break;
-    default: break;
-    }
-    gpu_const(c, "PARTS", parts);
-    gpu_const(c, "GAP", gap);
-    gpu_flag(c, "OFFSETS", offsets);
-}
-
 static int64_t x_width(const struct gpu_call *c, struct gpu_arg x, uint64_t k)
 {
     return k % 4 == 0 && gpu_aligned(c, x, 16) ? 4 : 1;
@@ -123,18 +93,32 @@ struct few {
     struct gpu_teams teams;
 };
 
-static struct few few_of(uint64_t m, uint64_t n, uint64_t k, uint64_t experts, int32_t id)
+/* Where units are large (kernels/lib/packed), more rows of the weight share what is read of x. */
+static uint64_t rows_of_team(int32_t scheme)
+{
+    switch (scheme) {
+    case RLX_QUANT_SCHEME_q2_k:
+    case RLX_QUANT_SCHEME_q3_k:
+    case RLX_QUANT_SCHEME_q6_k: return 4;
+    default: return 2;
+    }
+}
+
+static struct few few_of(const struct packed *p, uint64_t m, uint64_t n, uint64_t experts,
+                         int32_t id)
 {
     struct few f = {.m = m, .n = n, .experts = experts, .id = id};
-    uint64_t passes = id < 0 ? gpu_ceil(m, FEW) : m;
+    uint64_t passes = id < 0 ? gpu_ceil(m, FEW) : m, units = p->k / 32;
 
-    f.teams = gpu_teams_of(id < 0 ? m : 1, n, passes, k / 8);
+    f.teams = gpu_teams_of(
+        id < 0 ? m : 1, n, passes, units,
+        (struct gpu_teams){.lines = rows_of_team(p->scheme), .teams = units < 64 ? 8 : 4});
     return f;
 }
 
 static void few_constants(struct gpu_call *c, const struct packed *p, const struct few *f)
 {
-    packed_constants(c, p);
+    packed_constants(c, p, 16);
     gpu_team_constants(c, &f->teams);
     gpu_flag(c, "GROUPED", f->id >= 0);
     if (f->id >= 0)
@@ -163,7 +147,6 @@ static void launch_rows(struct gpu_call *c, const struct packed *p, const struct
     if (act == RLX_ACT_PRECISION_q8 && p->k) {
         struct q8 x = x_in_q8(c, p);
         gpu_kernel(c, "dequant_q8", "rows");
-        part_constants(c, p->scheme);
         few_constants(c, p, f);
         gpu_bind(c, x.codes);
         gpu_bind(c, x.scales);
@@ -182,7 +165,7 @@ static void launch_tiles(struct gpu_call *c, const struct packed *p, struct gpu_
                          const struct gpu_experts *e)
 {
     gpu_kernel(c, "dequant", "tiled");
-    packed_constants(c, p);
+    packed_constants(c, p, 4);
     gpu_tile_constants(c, t->tile);
     gpu_const(c, "V", x_width(c, x, p->k));
     gpu_flag(c, "GROUPED", e != NULL);
@@ -243,7 +226,7 @@ void gpu_lower_dequant_matmul(struct gpu_call *c)
     struct packed p = packed_operand(c, 1, a->scheme, a->k);
     const struct gpu_product of = {.items = 1, .m = outputs / n, .n = n, .k = p.k};
     struct gpu_arg room = gpu_split_room(c, &of);
-    struct few few = few_of(of.m, n, p.k, 1, -1);
+    struct few few = few_of(&p, of.m, n, 1, -1);
     if (of.m <= FEW || p.k == 0)
         launch_rows(c, &p, &few, a->act);
     else
@@ -262,7 +245,7 @@ void gpu_lower_dequant_grouped_matmul(struct gpu_call *c)
     gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, e.rows, 0, (int64_t)experts);
     if (gpu_count(c->out) == 0)
         return;
-    struct few few = few_of(of.m, of.n, p.k, experts, 2);
+    struct few few = few_of(&p, of.m, of.n, experts, 2);
     if (p.k && gpu_experts_sortable(e.rows, experts, 4))
         launch_sorted(c, &p, x_in_f32(c, &p, a->act), &of, &e);
     else
@@ -278,7 +261,7 @@ void gpu_lower_dequant_moe_weights(struct gpu_call *c)
     uint64_t count = gpu_count(c->out) / 4;
 
     gpu_kernel(c, "dequant", "unpack");
-    packed_constants(c, &p);
+    packed_constants(c, &p, 4);
     gpu_bind(c, p.w);
     gpu_bind(c, gpu_out(c));
     gpu_u32(c, count);
@@ -298,7 +281,7 @@ void gpu_lower_dequant_gather(struct gpu_call *c)
         gpu_check_indices(c, gpu_in(c, 1), c->in[1].dtype, gpu_count(&c->in[1]), 0,
                           c->in[0].dim[0]);
     gpu_kernel(c, "dequant", "gather");
-    packed_constants(c, &p);
+    packed_constants(c, &p, 4);
     gpu_index_type(c, c->in[1].dtype);
     gpu_bind(c, p.w);
     gpu_bind(c, gpu_in(c, 1));

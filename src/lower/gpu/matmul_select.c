@@ -180,7 +180,8 @@ static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
     f.x_line = x_along ? p->of.k : 1;
     f.x_depth = x_along ? 1 : f.few;
     f.v = vector_width(c, f.w, p->dtype, f.along ? p->of.k : f.many, f.w_step, p->rank);
-    f.teams = gpu_teams_of(f.few, f.many, p->of.items, p->of.k / (uint64_t)f.v);
+    f.teams = gpu_teams_of(f.few, f.many, p->of.items, p->of.k / (uint64_t)f.v,
+                           (struct gpu_teams){.lines = 4, .teams = 8});
     f.groups = f.teams.groups;
     if (!f.along)
         f.groups = p->of.items * gpu_ceil(f.many, 32 * (uint64_t)f.v);

@@ -101,13 +101,14 @@ void gpu_tile_constants(struct gpu_call *c, uint32_t tile)
 
 /* Several lines per team share what is read of the few; fewer lines and larger teams make more
  * groups of few lines. */
-struct gpu_teams gpu_teams_of(uint64_t few, uint64_t many, uint64_t items, uint64_t steps)
+struct gpu_teams gpu_teams_of(uint64_t few, uint64_t many, uint64_t items, uint64_t steps,
+                              struct gpu_teams most)
 {
-    struct gpu_teams t = {.at_once = 1, .teams = 8};
+    struct gpu_teams t = {.at_once = 1, .lines = most.lines, .teams = most.teams};
 
     while (t.at_once < few && t.at_once < MOST_AT_ONCE)
         t.at_once *= 2;
-    for (t.lines = t.at_once >= 8 ? 1 : t.at_once == 4 ? 2 : 4;;) {
+    for (t.lines = least_of(t.lines, MOST_AT_ONCE / t.at_once);;) {
         t.groups = items * gpu_ceil(many, t.teams * t.lines);
         if (t.groups >= GPU_BUSY_GROUPS)
             break;

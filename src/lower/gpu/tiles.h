@@ -31,8 +31,10 @@ struct gpu_teams {
     uint64_t teams;   /* of a group */
     uint64_t groups;  /* for all of the many, and at_once of the few */
 };
-/* items: how often over. steps: how many of a team's members have something to do on a line. */
-struct gpu_teams gpu_teams_of(uint64_t few, uint64_t many, uint64_t items, uint64_t steps);
+/* items: how often over. steps: how many of a team's members have something to do on a line. most:
+ * lines and teams where there is enough to do for every processor. */
+struct gpu_teams gpu_teams_of(uint64_t few, uint64_t many, uint64_t items, uint64_t steps,
+                              struct gpu_teams most);
 /* MM, R and TEAMS. */
 void gpu_team_constants(struct gpu_call *c, const struct gpu_teams *t);
 
