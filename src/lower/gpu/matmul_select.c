@@ -24,15 +24,21 @@ static void size_words(struct gpu_call *c, const struct gpu_matmul *p, const uin
             gpu_u32(c, lists[l][i]);
 }
 
-/* Can four elements at a time be read, lines `stride` apart and items by `step`? */
+/* Can so many elements at a time be read, lines `stride` apart and items by `step`? */
+static bool in_vectors(const struct gpu_call *c, struct gpu_arg a, rlx_dtype t, uint64_t elements,
+                       uint64_t stride, const uint64_t *step, int32_t rank)
+{
+    bool whole = stride % elements == 0 && gpu_aligned(c, a, elements * rlx_dtype_size(t));
+
+    for (int32_t i = 0; i < rank; i++)
+        whole = whole && step[i] % elements == 0;
+    return whole;
+}
+
 static int64_t vector_width(const struct gpu_call *c, struct gpu_arg a, rlx_dtype t,
                             uint64_t stride, const uint64_t *step, int32_t rank)
 {
-    bool whole = stride % 4 == 0 && gpu_aligned(c, a, 4 * rlx_dtype_size(t));
-
-    for (int32_t i = 0; i < rank; i++)
-        whole = whole && step[i] % 4 == 0;
-    return whole ? 4 : 1;
+    return in_vectors(c, a, t, 4, stride, step, rank) ? 4 : 1;
 }
 
 /* ---- any dtype, one sum per invocation ---- */
@@ -146,6 +152,9 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
 /* ---- a few lines on one side ---- */
 
 #define FEW 8
+#define PROCESSORS 128 /* of a device, about */
+#define LINE 128       /* bytes that memory is read in at best */
+#define NARROWEST 64   /* bytes side by side that are still worth a group */
 
 /* x has the few lines, w the many. */
 struct few {
@@ -153,8 +162,9 @@ struct few {
     uint64_t few, many, x_line, x_depth;
     const uint64_t *x_step, *w_step;
     bool along; /* lines of w lie along the depth */
-    int64_t v;  /* elements of w that are read at once */
+    uint64_t v; /* elements of w that are read at once: 16 bytes, or one */
     struct gpu_teams teams;
+    uint64_t across; /* unless along: invocations side by side */
     uint64_t groups;
     struct gpu_split split;
 };
@@ -163,6 +173,21 @@ static bool fits_few(const struct gpu_call *c, const struct gpu_matmul *p)
 {
     (void)c;
     return p->sum == RLX_DTYPE_f32 && (p->of.m <= FEW || p->of.n <= FEW);
+}
+
+/* Wide groups read longer stretches of memory; narrow ones are more, and need no second launch that
+ * adds parts of the depth. Every invocation should have a whole turn of eight loads. */
+static uint64_t across_of(const struct gpu_matmul *p, const struct few *f)
+{
+    uint64_t across = 32, size = f->v * rlx_dtype_size(p->dtype);
+
+    while (across * size > NARROWEST && p->of.k >= 2 * 8 * GPU_GROUP / across) {
+        uint64_t groups = p->of.items * gpu_ceil(f->many, across * f->v);
+        if (groups >= (across * size > LINE ? 3 * PROCESSORS : PROCESSORS))
+            break;
+        across /= 2;
+    }
+    return across;
 }
 
 static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
@@ -176,16 +201,16 @@ static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
                     .w_step = rows ? p->b_step : p->a_step,
                     .along = rows ? p->bt : !p->at};
     bool x_along = rows ? !p->at : p->bt;
+    uint64_t most = 16 / rlx_dtype_size(p->dtype), line = f.along ? p->of.k : f.many;
 
     f.x_line = x_along ? p->of.k : 1;
     f.x_depth = x_along ? 1 : f.few;
-    f.v = vector_width(c, f.w, p->dtype, f.along ? p->of.k : f.many, f.w_step, p->rank);
-    f.teams = gpu_teams_of(f.few, f.many, p->of.items, p->of.k / (uint64_t)f.v,
+    f.v = in_vectors(c, f.w, p->dtype, most, line, f.w_step, p->rank) ? most : 1;
+    f.teams = gpu_teams_of(f.few, f.many, p->of.items, p->of.k / f.v,
                            (struct gpu_teams){.lines = 4, .teams = 8});
-    f.groups = f.teams.groups;
-    if (!f.along)
-        f.groups = p->of.items * gpu_ceil(f.many, 32 * (uint64_t)f.v);
-    f.split = gpu_split_depth(&p->of, f.groups, GPU_BUSY_GROUPS, 128);
+    f.across = across_of(p, &f);
+    f.groups = f.along ? f.teams.groups : p->of.items * gpu_ceil(f.many, f.across * f.v);
+    f.split = gpu_split_depth(&p->of, f.groups, f.along ? GPU_BUSY_GROUPS : PROCESSORS, 128);
     f.groups *= f.split.parts;
     return f;
 }
@@ -206,14 +231,16 @@ static void few_constants(struct gpu_call *c, const struct gpu_matmul *p, const 
     gpu_kernel(c, "matmul_few", f->along ? "along" : "across");
     gpu_type(c, "T", p->dtype);
     gpu_type(c, "Y", stored);
-    gpu_const(c, "V", f->v);
+    gpu_name(c, "W", f->v > 1 ? "u32x4" : gpu_dtype(p->dtype));
+    gpu_const(c, "V", (int64_t)f->v);
     if (f->along) {
-        bool whole = f->x_depth == 1 && f->v == 4;
+        bool alike = f->v > 1 && f->x_depth == 1 &&
+                     in_vectors(c, f->x, p->dtype, f->v, p->of.k, f->x_step, p->rank);
+        gpu_name(c, "X", alike ? "u32x4" : gpu_dtype(p->dtype));
         gpu_team_constants(c, &f->teams);
-        gpu_const(c, "VX",
-                  whole ? vector_width(c, f->x, p->dtype, p->of.k, f->x_step, p->rank) : 1);
     } else {
         gpu_const(c, "MM", (int64_t)f->teams.at_once);
+        gpu_const(c, "ACROSS", (int64_t)f->across);
     }
     gpu_const(c, "RANK", p->rank);
     gpu_epilogue_constants(c, end);
