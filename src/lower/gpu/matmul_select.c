@@ -231,12 +231,12 @@ static void few_constants(struct gpu_call *c, const struct gpu_matmul *p, const 
     gpu_kernel(c, "matmul_few", f->along ? "along" : "across");
     gpu_type(c, "T", p->dtype);
     gpu_type(c, "Y", stored);
-    gpu_name(c, "W", f->v > 1 ? "u32x4" : gpu_dtype(p->dtype));
+    gpu_name(c, "W", f->v > 1 ? "u32x4" : rlx_dtype_name(p->dtype));
     gpu_const(c, "V", (int64_t)f->v);
     if (f->along) {
         bool alike = f->v > 1 && f->x_depth == 1 &&
                      in_vectors(c, f->x, p->dtype, f->v, p->of.k, f->x_step, p->rank);
-        gpu_name(c, "X", alike ? "u32x4" : gpu_dtype(p->dtype));
+        gpu_name(c, "X", alike ? "u32x4" : rlx_dtype_name(p->dtype));
         gpu_team_constants(c, &f->teams);
     } else {
         gpu_const(c, "MM", (int64_t)f->teams.at_once);
