@@ -224,6 +224,9 @@ typedef struct rlx_load_desc {
     bool read_files; /* read files into memory instead of mapping them. A mapped file that another
                         process truncates kills the reader. */
     bool skip_checksums; /* of an artefact. All else in it is checked as ever. */
+    /* Files that the file names may be anywhere. Otherwise they are in its folder or below it, and
+     * a name that is absolute, holds ".." or leads through a symbolic link is refused. */
+    bool follow_external;
 } rlx_load_desc;
 /* A file in the text form (*.rlx), or an artefact (rlx/artefact.h). */
 RLX_API rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,

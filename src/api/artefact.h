@@ -14,8 +14,9 @@
 #include "api/objects.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "import/detect.h"
 
-#define ARTEFACT_MAGIC "RLXAOT\r\n"
+#define ARTEFACT_MAGIC DETECT_ARTEFACT_MAGIC
 #define ARTEFACT_FORMAT 1
 enum { ARTEFACT_HEADER = 64, ARTEFACT_ALIGN = 64, ARTEFACT_ROW = 32 };
 

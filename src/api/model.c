@@ -203,20 +203,46 @@ rlx_status rlx_model_parse(rlx_context *ctx, rlx_str text, rlx_model **out, rlx_
 
 struct beside {
     const char *path;
+    unsigned mode;
     const rlx_allocator *mem;
 };
 
-/* `npy "file"` in a text file: beside it, and no further away. */
+/* `npy "file"` in a text file: beside it, and no further away unless the caller follows. */
 static rlx_status load_npy(void *user, rlx_str name, struct arena *arena, struct ir_type *type,
                            const void **data, struct diag *d)
 {
     const struct beside *b = user;
     struct file f;
 
-    TRY(file_open_beside(&f, b->path, name, FILE_READ, b->mem, d));
+    TRY(file_open_beside(&f, b->path, name, b->mode, b->mem, d));
     rlx_status s = npy_read(f.data, f.size, arena, type, data, d);
     file_close(&f);
     return s;
+}
+
+static rlx_status load_text(rlx_context *ctx, const char *path, struct file *f,
+                            const rlx_load_desc *desc, rlx_model **out, struct diag *d)
+{
+    bool follow = desc && desc->follow_external;
+    struct beside b = {path, follow ? FILE_READ | FILE_FOLLOW : FILE_READ, &ctx->mem};
+    struct text_parse_options options = {load_npy, &b, &ctx->customs};
+
+    TRY(parse(ctx, (rlx_str){(const char *)f->data, f->size}, &options, out, d));
+    file_close(f);
+    return RLX_OK;
+}
+
+/* A reader that succeeds takes the file over; else it stays the caller's. */
+static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
+                            const rlx_load_desc *desc, rlx_model **out, struct diag *d)
+{
+    rlx_file_kind kind = detect_kind(f->data, f->size);
+
+    switch (kind) {
+    case RLX_FILE_text: return load_text(ctx, path, f, desc, out, d);
+    case RLX_FILE_artefact: return artefact_load_model(ctx, path, f, desc, out, d);
+    default: return detect_refuse(kind, rlx_cstr(path), "a model", d);
+    }
 }
 
 rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
@@ -230,18 +256,10 @@ rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_des
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "path");
         return diag_report(&d, err);
     }
-    struct beside b = {path, &ctx->mem};
-    struct text_parse_options options = {load_npy, &b, &ctx->customs};
     enum file_mode mode = desc && desc->read_files ? FILE_READ : FILE_MAP;
-    if (file_open(&f, path, mode, &ctx->mem, &d) == RLX_OK) {
-        if (artefact_has_magic(&f)) {
-            if (artefact_load_model(ctx, path, &f, desc, out, &d) != RLX_OK)
-                file_close(&f);
-            return diag_report(&d, err);
-        }
-        parse(ctx, (rlx_str){(const char *)f.data, f.size}, &options, out, &d);
+    if (file_open(&f, path, mode, &ctx->mem, &d) == RLX_OK &&
+        load_file(ctx, path, &f, desc, out, &d) != RLX_OK)
         file_close(&f);
-    }
     return diag_report(&d, err);
 }
 

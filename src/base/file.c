@@ -122,13 +122,13 @@ static rlx_status next_part(rlx_str name, size_t *at, char part[NAME_MAX + 1], s
     return RLX_OK;
 }
 
-static rlx_status check_name(rlx_str name, struct diag *d)
+static rlx_status check_name(rlx_str name, bool trusted, struct diag *d)
 {
     if (name.len == 0)
         return io_error(d, "cannot open", STR("a file"), "its name is empty");
     if (memchr(name.ptr, 0, name.len))
         return io_error(d, "cannot open", name, "the name holds a NUL byte");
-    if (name.ptr[0] == '/')
+    if (name.ptr[0] == '/' && !trusted)
         return io_error(d, "cannot open", name, "a file may not name another by an absolute path");
     if (name.ptr[name.len - 1] == '/')
         return io_error(d, "cannot open", name, "the name is that of a folder");
@@ -188,16 +188,34 @@ static rlx_status walk(int *fd, rlx_str name, struct diag *d)
     return RLX_OK;
 }
 
-rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name, enum file_mode mode,
+/* The name as the system understands it, from *fd on, wherever it leads. */
+static rlx_status follow(int *fd, rlx_str name, struct diag *d)
+{
+    char path[PATH_MAX];
+
+    if (name.len >= sizeof path)
+        return io_error_errno(d, "cannot open", name, ENAMETOOLONG);
+    memcpy(path, name.ptr, name.len);
+    path[name.len] = 0;
+    int next = openat(*fd, path, OPEN_FLAGS);
+    if (next < 0)
+        return io_error_errno(d, "cannot open", name, errno);
+    close(*fd);
+    *fd = next;
+    return RLX_OK;
+}
+
+rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name, unsigned mode,
                             const rlx_allocator *mem, struct diag *d)
 {
+    bool trusted = (mode & FILE_FOLLOW) != 0;
     int fd = -1;
 
-    TRY(check_name(name, d));
+    TRY(check_name(name, trusted, d));
     TRY(open_folder_of(beside, &fd, d));
-    rlx_status s = walk(&fd, name, d);
+    rlx_status s = trusted ? follow(&fd, name, d) : walk(&fd, name, d);
     if (s == RLX_OK)
-        s = take_bytes(f, fd, name, mode, mem, d);
+        s = take_bytes(f, fd, name, (enum file_mode)(mode & ~FILE_FOLLOW), mem, d);
     close(fd);
     return s;
 }

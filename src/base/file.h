@@ -15,14 +15,17 @@ struct file {
 /* MAP falls back to READ where the file system cannot map. A mapped file that another process
  * truncates kills the reader: READ is for files that may change. */
 enum file_mode { FILE_MAP, FILE_READ };
+/* Added to either, for file_open_beside: the caller trusts the names. */
+#define FILE_FOLLOW 2u
 
 /* Failures are RLX_ERROR_IO with the path and the system's words, or RLX_ERROR_MEMORY. *f is then
  * left alone. Only regular files are opened. */
 rlx_status file_open(struct file *f, const char *path, enum file_mode mode,
                      const rlx_allocator *mem, struct diag *d);
 /* A file named by a file: relative to the folder of `beside`, no "..", no symlinks. The name comes
- * from a stranger; the path of `beside` is the caller's own and may hold symlinks. */
-rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name, enum file_mode mode,
+ * from a stranger; the path of `beside` is the caller's own and may hold symlinks. With FILE_FOLLOW
+ * the name may be absolute, and lead through ".." and symlinks. */
+rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name, unsigned mode,
                             const rlx_allocator *mem, struct diag *d);
 void file_close(struct file *f); /* NULL data is fine */
 

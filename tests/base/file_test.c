@@ -228,6 +228,35 @@ TEST(file, beside_refuses_hostile_names)
     }
 }
 
+TEST(file, beside_follows_when_told)
+{
+    static const char *const taken[][2] = {
+        {"part", "part"},      {"../secret", "secret"}, {"out", "secret"},
+        {"side/deep", "deep"}, {"sub/../part", "part"},
+    };
+    static const char *const refused[] = {"", "sub", "sub/", "pipe", "missing", "dangling", "loop"};
+    const char *model = plant(t), *absolute = test_temp(t, "root/secret");
+    unsigned mode = FILE_MAP | FILE_FOLLOW;
+    struct file f;
+    require(t, model != NULL);
+
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        test_note(t, "\"%s\"", taken[i][0]);
+        require_ok(t,
+                   file_open_beside(&f, model, rlx_cstr(taken[i][0]), mode, mem_default(), NULL));
+        expect(t, str_eq((rlx_str){(const char *)f.data, f.size}, rlx_cstr(taken[i][1])));
+        file_close(&f);
+    }
+    require_ok(t, file_open_beside(&f, model, rlx_cstr(absolute), mode, mem_default(), NULL));
+    file_close(&f);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        test_note(t, "\"%s\"", refused[i]);
+        expect_status(t,
+                      file_open_beside(&f, model, rlx_cstr(refused[i]), mode, mem_default(), NULL),
+                      RLX_ERROR_IO);
+    }
+}
+
 TEST(file, beside_refuses_long_components)
 {
     static char name[70000];

@@ -1,0 +1,21 @@
+/* detect.h: what a file is, by what is in it. */
+#ifndef IMPORT_DETECT_H
+#define IMPORT_DETECT_H
+
+#include "base/diag.h"
+#include "rlx/weights.h"
+
+/* The first bytes of an artefact, which src/api reads and writes. */
+#define DETECT_ARTEFACT_MAGIC "RLXAOT\r\n"
+
+/* bytes: a whole file, though little of it is looked at. A damaged file is still of its kind where
+ * it can be told, so that its reader may say what is wrong. */
+rlx_file_kind detect_kind(const uint8_t *bytes, size_t size);
+/* What a file of that name would usually be; unknown: the name does not tell. For messages, and for
+ * files that are yet to be written. */
+rlx_file_kind detect_kind_by_name(rlx_str path);
+
+/* Fails with FORMAT: what the file is, that the caller cannot use. wanted: "a model". */
+rlx_status detect_refuse(rlx_file_kind is, rlx_str path, const char *wanted, struct diag *d);
+
+#endif
