@@ -1,0 +1,41 @@
+/* json_read.h: JSON, read piece by piece by one who knows what should come next.
+ *
+ *     TRY(json_read_open(&j, '{'));
+ *     for (bool first = true, more;; first = false) {
+ *         TRY(json_read_more(&j, '}', first, &more));
+ *         if (!more)
+ *             break;
+ *         TRY(json_read_key(&j, &key));
+ *         TRY(json_read_u64(&j, &value));
+ *     }
+ *
+ * What does not fit is FORMAT, with the byte where it stands. */
+#ifndef BASE_JSON_READ_H
+#define BASE_JSON_READ_H
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+struct json_in {
+    rlx_str text; /* UTF-8 that stays as it is */
+    size_t pos;
+    size_t offset; /* of the text in its file, for messages */
+    int depth, max_depth;
+    const char *what; /* whose JSON it is, for messages: "safetensors" */
+    struct arena *arena;
+    struct diag *d;
+};
+
+rlx_status json_read_open(struct json_in *j, char bracket); /* '{' or '[' */
+/* Is there another member or element, or was that the closing bracket? first: none was read yet. */
+rlx_status json_read_more(struct json_in *j, char closing, bool first, bool *more);
+rlx_status json_read_key(struct json_in *j, rlx_str *out); /* with its colon */
+/* A view of the text, or in the arena where it holds escapes. */
+rlx_status json_read_string(struct json_in *j, rlx_str *out);
+/* Digits alone: no sign, fraction, exponent or leading zero. */
+rlx_status json_read_u64(struct json_in *j, uint64_t *out);
+rlx_status json_read_skip(struct json_in *j); /* a value of any kind */
+/* For those who find something wrong with what they read: "safetensors: byte 12: ...". */
+rlx_status json_read_bad(struct json_in *j, const char *what);
+
+#endif
