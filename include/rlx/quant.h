@@ -25,6 +25,7 @@ RLX_API rlx_status rlx_quant_row_bytes(rlx_quant_scheme scheme, int64_t k, size_
  * q8_1 is only ever read: UNSUPPORTED. */
 RLX_API rlx_status rlx_quantize_rows(rlx_quant_scheme scheme, const float *x, int64_t rows,
                                      int64_t k, void *out, size_t out_bytes, rlx_error *err);
+RLX_API bool rlx_quant_has_encoder(rlx_quant_scheme scheme); /* can rlx_quantize_rows make it? */
 /* And back. Any bytes are numbers, though not always finite ones. */
 RLX_API rlx_status rlx_dequantize_rows(rlx_quant_scheme scheme, const void *packed,
                                        size_t packed_bytes, int64_t rows, int64_t k, float *out,

@@ -103,6 +103,9 @@ static void destroy(struct rlx_model *m)
     for (size_t i = 0; i < m->param_count; i++)
         if (!m->param[i].borrowed)
             mem_free(mem, m->param[i].data, (size_t)m->param[i].bytes);
+    for (size_t i = 0; i < m->weights.len; i++)
+        rlx_weights_close(m->weights.at[i]);
+    vec_free(mem, &m->weights);
     vec_free(mem, &m->store);
     ir_module_destroy(m->mod);
     artefact_destroy(m->artefact);

@@ -54,7 +54,7 @@ struct model_param {
     rlx_str name;
     uint64_t bytes;
     void *data;    /* set before the first session; NULL: not set */
-    bool borrowed; /* data is the artefact's */
+    bool borrowed; /* data is the artefact's, or a weights file's */
 };
 
 struct rlx_model {
@@ -71,11 +71,12 @@ struct rlx_model {
     bool has_session; /* it is fixed now */
     bool is_static;   /* no symbolic dim: sessions compile at once */
     struct arena arena;
-    bool *used;                /* by node: something that runs reads it */
-    bool *variance;            /* by node: something reads it as a variance */
-    struct artefact *artefact; /* programs compiled earlier; NULL: none */
-    uint64_t fingerprint;      /* 0: not asked for yet; under the lock */
-    struct rlx_model *origin;  /* whose constants it shares; NULL: none */
+    bool *used;                        /* by node: something that runs reads it */
+    bool *variance;                    /* by node: something reads it as a variance */
+    struct artefact *artefact;         /* programs compiled earlier; NULL: none */
+    uint64_t fingerprint;              /* 0: not asked for yet; under the lock */
+    struct rlx_model *origin;          /* whose constants it shares; NULL: none */
+    VEC(struct rlx_weights *) weights; /* files that params lie in */
 };
 
 /* The weights of a model on a device, shared by its sessions there. All under the model's lock. */

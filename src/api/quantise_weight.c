@@ -128,6 +128,11 @@ rlx_status rlx_quantize_rows(rlx_quant_scheme scheme, const float *x, int64_t ro
     return diag_report(&d, err);
 }
 
+bool rlx_quant_has_encoder(rlx_quant_scheme scheme)
+{
+    return quant_has_encoder((int32_t)scheme);
+}
+
 rlx_status rlx_dequantize_rows(rlx_quant_scheme scheme, const void *packed, size_t packed_bytes,
                                int64_t rows, int64_t k, float *out, rlx_error *err)
 {

@@ -216,46 +216,74 @@ static void to_row_major(const uint8_t *src, uint8_t *dst, const struct ir_type 
     }
 }
 
-rlx_status npy_read(const uint8_t *bytes, size_t size, struct arena *arena, struct ir_type *type,
-                    const void **data, struct diag *d)
+/* Where the header's text begins, and its length. */
+static rlx_status find_header(const uint8_t *bytes, size_t size, size_t *at, size_t *len,
+                              struct diag *d)
 {
-    struct npy n = {0};
-    size_t at, len;
-    uint64_t need;
-
     if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: not an npy file");
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: version %d.%d is unknown", bytes[6], bytes[7]);
-    at = bytes[6] == 1 ? 10 : 12;
-    if (size < at)
+    *at = bytes[6] == 1 ? 10 : 12;
+    if (size < *at)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: the file ends in its header");
-    len = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+    *len = (size_t)bytes[8] | (size_t)bytes[9] << 8;
     if (bytes[6] > 1)
-        len |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (len > MAX_HEADER || len > size - at)
-        return diag_fail(d, RLX_ERROR_FORMAT, "npy: a header of %zu bytes does not fit", len);
-    rlx_str header = arena_str(arena, (rlx_str){(const char *)bytes + at, len});
-    if (!header.ptr && len)
+        *len |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (*len > MAX_HEADER || *len > size - *at)
+        return diag_fail(d, RLX_ERROR_FORMAT, "npy: a header of %zu bytes does not fit", *len);
+    return RLX_OK;
+}
+
+rlx_status npy_parse(const uint8_t *bytes, size_t size, const rlx_allocator *mem,
+                     struct npy_layout *out, struct diag *d)
+{
+    struct npy n = {0};
+    size_t at = 0, len = 0;
+    uint64_t need;
+
+    TRY(find_header(bytes, size, &at, &len, d));
+    char *header = mem_alloc(mem, len);
+    if (!header && len)
         return diag_no_memory(d, len);
-    struct scanner s = {header.ptr, header.ptr + len, at, header.ptr, d};
-    TRY(scan_header(&s, &n));
+    if (len)
+        memcpy(header, bytes + at, len);
+    struct scanner s = {header, header ? header + len : NULL, at, header, d};
+    rlx_status status = scan_header(&s, &n);
+    mem_free(mem, header, len);
+    TRY(status);
     if (!type_bytes(&n.type, &need))
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: the shape overflows 64 bits");
-    if (need > size - at - len)
+    *out = (struct npy_layout){n.type, n.fortran && n.type.rank > 1, n.swap, at + len, need};
+    return RLX_OK;
+}
+
+void npy_arrange(const struct npy_layout *l, const uint8_t *data, uint8_t *out)
+{
+    size_t count = (size_t)(l->need / rlx_dtype_size(l->type.dtype));
+
+    if (l->columns)
+        to_row_major(data, out, &l->type, count);
+    else if (l->need)
+        memcpy(out, data, (size_t)l->need);
+    if (l->swap)
+        swap_bytes(out, count, l->type.dtype);
+}
+
+rlx_status npy_read(const uint8_t *bytes, size_t size, struct arena *arena, struct ir_type *type,
+                    const void **data, struct diag *d)
+{
+    struct npy_layout l;
+
+    TRY(npy_parse(bytes, size, arena->mem, &l, d));
+    if (l.need > size - l.data)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: %llu bytes of data needed, %zu there",
-                         (unsigned long long)need, size - at - len);
-    uint8_t *own = arena_alloc(arena, (size_t)need, 64);
+                         (unsigned long long)l.need, size - l.data);
+    uint8_t *own = arena_alloc(arena, (size_t)l.need, 64);
     if (!own)
-        return diag_no_memory(d, (size_t)need);
-    size_t count = (size_t)(need / rlx_dtype_size(n.type.dtype));
-    if (n.fortran && n.type.rank > 1)
-        to_row_major(bytes + at + len, own, &n.type, count);
-    else if (need)
-        memcpy(own, bytes + at + len, (size_t)need);
-    if (n.swap)
-        swap_bytes(own, count, n.type.dtype);
-    *type = n.type;
+        return diag_no_memory(d, (size_t)l.need);
+    npy_arrange(&l, bytes + l.data, own);
+    *type = l.type;
     *data = own;
     return RLX_OK;
 }
