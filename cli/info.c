@@ -1,9 +1,12 @@
 /* info.c: `rlx info`, what is in a file, and what it will be on a device. */
+#include <string.h>
+
 #include "bind.h"
+#include "info_weights.h"
 
 static struct {
     struct texts dims;
-    const char *device;
+    const char *device, *external;
     int64_t budget;
     bool json, dispatch, fusion, schedule, memory, bindings;
 } opt;
@@ -24,6 +27,8 @@ static const struct flag *flags(void)
          "with --memory: what there is; else what the device has"},
         {"--device", FLAG_TEXT, &opt.device, "D", "for all of these (auto)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim, for the last three"},
+        {"--external-data", FLAG_TEXT, &opt.external, "follow",
+         "files that the file names may be anywhere"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
@@ -124,9 +129,26 @@ static int check_flags(struct cli *c)
             c, "--device goes with --dispatch, --fusion, --schedule, --bindings or --memory");
     if (opt.budget < 0)
         return cli_misuse(c, "--budget must not be negative");
+    if (opt.external && strcmp(opt.external, "follow") != 0)
+        return cli_misuse(c, "--external-data takes \"follow\" alone");
     if (!opt.device)
         opt.device = "auto";
     return EXIT_DONE;
+}
+
+/* A file of tensors is shown here, and *code is what to return; of others, false. */
+static bool show_weights(struct cli *c, const char *path, int *code)
+{
+    rlx_file_kind kind = RLX_FILE_unknown;
+
+    if (strcmp(path, "-") == 0 || (*code = cli_context(c)) != EXIT_DONE ||
+        rlx_file_detect(c->ctx, path, &kind, NULL) != RLX_OK || !is_weights_file(kind))
+        return false;
+    if (opt.dispatch || opt.fusion || opt.schedule || opt.memory || opt.bindings)
+        *code = cli_misuse(c, "%s has tensors, but no graph", path);
+    else
+        *code = info_weights(c, path, opt.json, opt.external != NULL);
+    return true;
 }
 
 static int run(struct cli *c, int argc, char **argv)
@@ -141,6 +163,8 @@ static int run(struct cli *c, int argc, char **argv)
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
     if ((code = check_flags(c)) != EXIT_DONE)
+        return code;
+    if (show_weights(c, args.at[0], &code))
         return code;
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
@@ -162,10 +186,13 @@ static int run(struct cli *c, int argc, char **argv)
 
 const struct command cmd_info = {
     .name = "info",
-    .summary = "Show the inputs, params, outputs and ops of a file",
+    .summary = "Show what is in a model, or in a file of tensors",
     .usage = "rlx info FILE [--dispatch | --fusion | --schedule | --bindings | --memory]",
-    .details = "FILE is a graph in the text form (*.rlx), - for standard input, or what rlx "
-               "compile wrote.",
+    .details =
+        "FILE is a graph in the text form (*.rlx), - for standard input, or what rlx compile "
+        "wrote:\nits inputs, params, outputs and ops. Or a file of tensors (GGUF, "
+        "safetensors or its index,\nnpz, npy): its metadata, and the tensors with types, "
+        "shapes and sizes.",
     .run = run,
     .flags = flags,
 };

@@ -1,0 +1,42 @@
+/* copy_weights.h: what `rlx convert` and `rlx quantize` share: one file of tensors into another,
+ * with types of its own, a piece at a time. */
+#ifndef CLI_COPY_WEIGHTS_H
+#define CLI_COPY_WEIGHTS_H
+
+#include "cli.h"
+#include "rlx/weights.h"
+
+struct copy {
+    struct cli *c;
+    const char *from, *to; /* paths */
+    rlx_weights *in;
+    rlx_weights_info info;
+    rlx_file_kind kind; /* of the new file */
+    rlx_weight *tensor; /* what it will hold: by number as in the old one */
+    rlx_meta *meta;
+    size_t meta_count;
+    /* Memory of values that were made for it. */
+    struct made {
+        struct made *next;
+        rlx_str value; /* the text stands behind it */
+    } * made;
+};
+
+/* Opens the old file and takes over all it holds. EXIT_DONE, or what to return; close either way.
+ */
+int copy_open(struct copy *x, struct cli *c, const char *from, const char *to, bool follow);
+/* A copy of the text that lives as long as x, as a value of metadata; NULL: no memory. */
+rlx_str *copy_string(struct copy *x, const char *text);
+/* Another key, or another value for one that is there; false: no memory. value must live on. */
+bool copy_set_meta(struct copy *x, const rlx_meta *m);
+void copy_drop_meta(struct copy *x, const char *prefix);
+/* Writes the new file; progress says which tensor it is at. */
+int copy_write(struct copy *x);
+void copy_close(struct copy *x);
+uint64_t copy_bytes(const struct copy *x); /* of the new tensors */
+
+/* Elements of a tensor. */
+uint64_t weight_elements(const rlx_weight *t);
+const char *weight_type_text(rlx_weight_type t);
+
+#endif

@@ -1,0 +1,180 @@
+/* quantize.c: `rlx quantize`, weights in few bits. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "copy_weights.h"
+#include "rlx/quant.h"
+
+static struct {
+    struct texts keep;
+    const char *external;
+} opt;
+
+static const struct flag *flags(void)
+{
+    static const struct flag list[] = {
+        {"--keep", FLAG_LIST, &opt.keep, "TEXT",
+         "leave tensors alone whose name has this in it; may stand several times"},
+        {"--external-data", FLAG_TEXT, &opt.external, "follow",
+         "files that the file names may be anywhere"},
+        {0}};
+    return list;
+}
+
+/* What general.file_type says of a file whose weights are mostly of a type; -1: there is no number
+ * for it. */
+static int file_type(rlx_weight_type t)
+{
+    switch (t) {
+    case RLX_WEIGHT_F32: return 0;
+    case RLX_WEIGHT_F16: return 1;
+    case RLX_WEIGHT_Q4_0: return 2;
+    case RLX_WEIGHT_Q4_1: return 3;
+    case RLX_WEIGHT_Q8_0: return 7;
+    case RLX_WEIGHT_Q5_0: return 8;
+    case RLX_WEIGHT_Q5_1: return 9;
+    case RLX_WEIGHT_Q2_K: return 10;
+    case RLX_WEIGHT_Q3_K: return 11;
+    case RLX_WEIGHT_Q4_K: return 14;
+    case RLX_WEIGHT_Q5_K: return 16;
+    case RLX_WEIGHT_Q6_K: return 18;
+    case RLX_WEIGHT_IQ4_NL: return 25;
+    case RLX_WEIGHT_IQ4_XS: return 30;
+    case RLX_WEIGHT_BF16: return 32;
+    default: return -1;
+    }
+}
+
+static bool has_text(rlx_str name, const char *text)
+{
+    return memmem(name.ptr, name.len, text, strlen(text)) != NULL;
+}
+
+/* Matrices of numbers are; vectors (norms, biases), the choice of experts, and what --keep names
+ * are not. */
+static bool is_wanted(const rlx_weight *t)
+{
+    rlx_weight_type_info info = {.name = NULL};
+
+    rlx_weight_type_describe(t->type, &info);
+    bool numbers = info.use == RLX_WEIGHT_PACKED ||
+                   (info.use == RLX_WEIGHT_PLAIN && info.dtype <= RLX_DTYPE_f64);
+    if (!numbers || t->rank < 2 || has_text(t->name, "norm") || has_text(t->name, "ffn_gate_inp"))
+        return false;
+    for (size_t i = 0; i < opt.keep.count; i++)
+        if (has_text(t->name, opt.keep.at[i]))
+            return false;
+    return true;
+}
+
+/* The type for a row of k: the wanted one, else Q8_0 with its smaller blocks, else none. */
+static bool type_for(int64_t k, rlx_weight_type wanted, rlx_weight_type *out)
+{
+    rlx_weight_type_info info = {.block_elems = 1};
+
+    rlx_weight_type_describe(wanted, &info);
+    *out = wanted;
+    if (k % info.block_elems == 0)
+        return true;
+    *out = RLX_WEIGHT_Q8_0;
+    return k % 32 == 0;
+}
+
+static void choose_types(struct copy *x, rlx_weight_type wanted)
+{
+    size_t chosen = 0, other = 0, left = 0;
+
+    for (size_t i = 0; i < x->info.tensor_count; i++) {
+        rlx_weight *t = &x->tensor[i];
+        rlx_weight_type type;
+        if (!is_wanted(t))
+            continue;
+        if (!type_for(t->dim[t->rank - 1], wanted, &type)) {
+            left++;
+            continue;
+        }
+        t->type = type;
+        chosen += type == wanted;
+        other += type != wanted;
+    }
+    fprintf(stderr, "rlx quantize: %zu tensors become %s", chosen, weight_type_text(wanted));
+    if (other)
+        fprintf(stderr, ", %zu Q8_0 (their rows are no whole blocks of %s)", other,
+                weight_type_text(wanted));
+    if (left)
+        fprintf(stderr, ", %zu stay as they are (their rows are no multiple of 32)", left);
+    fputs("\n", stderr);
+}
+
+static int set_metadata(struct copy *x, rlx_weight_type wanted)
+{
+    static uint32_t type, version = 2; /* of the block formats */
+    int number = file_type(wanted);
+
+    copy_drop_meta(x, "split."); /* the parts are one file now */
+    if (number < 0)
+        copy_drop_meta(x, "general.file_type");
+    type = (uint32_t)number;
+    if ((number >= 0 && !copy_set_meta(x, &(rlx_meta){rlx_cstr("general.file_type"), RLX_META_u32,
+                                                      false, 1, &type})) ||
+        !copy_set_meta(x, &(rlx_meta){rlx_cstr("general.quantization_version"), RLX_META_u32, false,
+                                      1, &version}))
+        return EXIT_FAILED;
+    return EXIT_DONE;
+}
+
+static int check_type(struct cli *c, const char *name, rlx_weight_type *out)
+{
+    rlx_weight_type_info info = {.name = NULL};
+
+    if (!rlx_weight_type_find(rlx_cstr(name), out))
+        return cli_misuse(c, "there is no type \"%s\"", name);
+    rlx_weight_type_describe(*out, &info);
+    bool plain = *out == RLX_WEIGHT_F32 || *out == RLX_WEIGHT_F16 || *out == RLX_WEIGHT_BF16;
+    bool packed = info.use == RLX_WEIGHT_PACKED && rlx_quant_has_encoder(info.scheme);
+    return plain || packed ? EXIT_DONE : cli_misuse(c, "%s is only read, never written", info.name);
+}
+
+static int run(struct cli *c, int argc, char **argv)
+{
+    struct texts args;
+    struct copy x;
+    rlx_weight_type wanted;
+    char before[32], after[32];
+    int code;
+
+    if (!cli_parse(c, flags(), argc, argv, &args, &code))
+        return code;
+    if (args.count != 3)
+        return cli_misuse(c, "takes two files and a type");
+    if (opt.external && strcmp(opt.external, "follow") != 0)
+        return cli_misuse(c, "--external-data takes \"follow\" alone");
+    if ((code = check_type(c, args.at[2], &wanted)) != EXIT_DONE)
+        return code;
+    code = copy_open(&x, c, args.at[0], args.at[1], opt.external != NULL);
+    x.kind = RLX_FILE_gguf;
+    if (code == EXIT_DONE) {
+        choose_types(&x, wanted);
+        code = set_metadata(&x, wanted);
+    }
+    if (code == EXIT_DONE)
+        code = copy_write(&x);
+    if (code == EXIT_DONE)
+        printf("%s: %zu tensors, %s; it was %s\n", args.at[1], x.info.tensor_count,
+               cli_bytes(copy_bytes(&x), after), cli_bytes(x.info.bytes, before));
+    copy_close(&x);
+    return code;
+}
+
+const struct command cmd_quantize = {
+    .name = "quantize",
+    .summary = "Write a GGUF file with its weights in few bits",
+    .usage = "rlx quantize IN OUT.gguf TYPE [--keep TEXT]...",
+    .details =
+        "IN is GGUF, or any other file of tensors that rlx convert reads. TYPE is Q4_0, Q4_1,\n"
+        "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL or IQ4_XS; or F32, F16\n"
+        "or BF16, to unpack. Matrices are packed; vectors, norms and the choice of experts\n"
+        "keep their type. Rows that are no whole blocks of TYPE become Q8_0, or stay.",
+    .run = run,
+    .flags = flags,
+};
