@@ -23,7 +23,7 @@ struct stream {
     int data_type;
     unsigned long adler, reserved;
 };
-enum { RAW = -15, NO_FLUSH = 0, FINE = 0, AT_END = 1, NO_ROOM = -5 };
+enum { RAW = -15, NO_FLUSH = 0, FINE = 0, AT_END = 1, NO_MEMORY = -4, NO_ROOM = -5 };
 
 struct zlib {
     void *library;
@@ -126,6 +126,8 @@ static rlx_status inflate_into(const uint8_t *in, size_t in_size, uint8_t *out, 
     } else {
         *said = run(&z, &s, in_size, out_size, got);
         z.end(&s);
+        if (*said == NO_MEMORY)
+            status = diag_no_memory(d, 1 << 15);
     }
     dlclose(z.library);
     return status;

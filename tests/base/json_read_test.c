@@ -1,0 +1,58 @@
+/* json_read_test.c: JSON of any depth and kind, skipped or refused. What headers need of it is in
+ * tests/import/safetensors_test.c. */
+#include "base/json_read.h"
+
+#include <string.h>
+
+#include "../test.h"
+#include "base/str.h"
+
+/* Skips one value and wants nothing behind it. */
+static rlx_status skip_text(const char *text, int max_depth, struct diag *d)
+{
+    struct arena arena;
+
+    diag_init(d, "test");
+    arena_init(&arena, mem_default());
+    struct json_in j = {rlx_cstr(text), 0, 0, 0, max_depth, "json", &arena, d};
+    rlx_status s = json_read_skip(&j);
+    if (s == RLX_OK && j.pos != j.text.len)
+        s = json_read_bad(&j, "rest");
+    arena_free(&arena);
+    return s;
+}
+
+TEST(json_read, skips_values)
+{
+    static const char *const good[] = {
+        "null",        "true", "false", "0",         "-1.5e+3",
+        "\"a\\\"b\"",  "[]",   "{}",    "[1,2,[3]]", "{\"a\": {\"b\": [null, {}]}, \"c\" : \"d\"}",
+        " \t\r\n[ 1 ]"};
+    static const char *const bad[] = {"",      "nul",   "[1,]", "[,1]",    "{\"a\"}",
+                                      "{1:2}", "[1 2]", "[1",   "\"",      "{\"a\":}",
+                                      "--1",   "[1}",   "{]",   "\"\\u\"", "1e999"};
+    struct diag d;
+
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        test_note(t, "%s", good[i]);
+        expect_ok(t, skip_text(good[i], 64, &d));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        test_note(t, "%s", bad[i]);
+        expect_status(t, skip_text(bad[i], 64, &d), RLX_ERROR_FORMAT);
+    }
+}
+
+TEST(json_read, depth_is_bounded)
+{
+    char text[200];
+    struct diag d;
+
+    for (size_t depth = 63; depth <= 65; depth++) {
+        memset(text, '[', depth);
+        memset(text + depth, ']', depth);
+        text[2 * depth] = 0;
+        expect_status(t, skip_text(text, 64, &d), depth <= 64 ? RLX_OK : RLX_ERROR_FORMAT);
+    }
+    expect_error(t, RLX_ERROR_FORMAT, "too many brackets", &d.first);
+}
