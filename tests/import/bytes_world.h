@@ -2,6 +2,7 @@
 #ifndef TESTS_IMPORT_BYTES_WORLD_H
 #define TESTS_IMPORT_BYTES_WORLD_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,23 @@ static inline void check_refused(struct test *t, int line, const struct made *m,
     outcome_free(&o);
 }
 #define expect_refused(t, m, part) check_refused(t, __LINE__, m, RLX_ERROR_FORMAT, part)
+
+/* The file is a seed of the fuzzers: as it stands in fuzz/corpus/. $RLX_TEST_SEEDS=1 writes it
+ * there first, after a change here. */
+static inline void check_seed(struct test *t, const char *name, const struct made *m)
+{
+    const char *write = getenv("RLX_TEST_SEEDS");
+    char path[128];
+    size_t len = 0;
+
+    snprintf(path, sizeof path, "fuzz/corpus/%s", name);
+    const char *file = test_source(t, path);
+    if (write && strcmp(write, "1") == 0)
+        require(t, test_write(t, file, m->at, m->len));
+    const char *bytes = test_read(t, file, &len);
+    require(t, bytes != NULL);
+    expect(t, len == m->len && memcmp(bytes, m->at, len) == 0);
+}
 
 /* Reads every byte of every tensor, as far as they are handed out. */
 static inline rlx_status touch_all(struct outcome *o)

@@ -173,6 +173,26 @@ TEST(gguf, every_version_is_read)
     }
 }
 
+TEST(gguf, seeds_of_the_fuzzer)
+{
+    static const char *const names[] = {"gguf/values_v1.gguf", "gguf/values_v2.gguf",
+                                        "gguf/values_v3.gguf"};
+    static struct made m;
+    size_t header;
+
+    for (uint32_t version = 1; version <= 3; version++) {
+        good_file(&m, version, &header);
+        check_seed(t, names[version - 1], &m);
+    }
+    head(&m, 3, 2, 1);
+    key_number(&m, "general.alignment", RLX_META_u32, 8, 4);
+    tensor(&m, "t", 0, NULL, 0, 8);
+    tensor(&m, "k", 1, (uint64_t[]){256}, 23, 16); /* IQ4_XS */
+    align(&m, 8);
+    put_zeros(&m, 16 + 136);
+    check_seed(t, "gguf/aligned.gguf", &m);
+}
+
 TEST(gguf, cut_anywhere_it_is_refused)
 {
     for (uint32_t version = 1; version <= 3; version += 2) {

@@ -205,6 +205,16 @@ TEST(npz, a_comment_may_stand_behind)
     expect_refused(t, &m, "no directory");
 }
 
+TEST(npz, seeds_of_the_fuzzer)
+{
+    static struct made m;
+
+    archive(&m, good, GOOD);
+    check_seed(t, "npz/members.npz", &m);
+    archive(&m, good + 2, 1);
+    check_seed(t, "npz/deflated.npz", &m);
+}
+
 TEST(npz, cut_anywhere_it_is_refused)
 {
     static struct made m;

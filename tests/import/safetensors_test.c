@@ -45,6 +45,16 @@ TEST(safetensors, is_read)
     outcome_free(&o);
 }
 
+TEST(safetensors, seeds_of_the_fuzzer)
+{
+    struct made m;
+
+    file_of(&m, good, 35);
+    check_seed(t, "safetensors/types.safetensors", &m);
+    file_of(&m, "{}", 0);
+    check_seed(t, "safetensors/empty.safetensors", &m);
+}
+
 TEST(safetensors, cut_anywhere_it_is_refused)
 {
     struct made m;

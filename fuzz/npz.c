@@ -1,0 +1,9 @@
+/* npz.c: fuzzes the reader of NumPy's archives, which inflate members with zlib. */
+#include "weights.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_weights(data, size);
+}
