@@ -72,7 +72,7 @@ static int check_pairs(struct opened *o, const struct texts *pairs, rlx_io_kind 
         bool known = false;
         rlx_io_info info;
         if (!equals)
-            return misuse_pair(o->c, pairs->at[i], "NAME=FILE.npy");
+            return misuse_pair(o->c, pairs->at[i], "NAME=FILE");
         for (size_t k = 0; k < rlx_model_io_count(o->model, kind); k++) {
             rlx_model_io(o->model, kind, k, &info, NULL);
             known = known || (info.name.len == (size_t)(equals - pairs->at[i]) &&
@@ -103,11 +103,8 @@ static int make_value(struct opened *o, const rlx_io_info *info, size_t i, const
 
     *given = true;
     memset(out, 0, sizeof *out);
-    if (file) {
-        if (rlx_tensor_load(o->c->ctx, file, out, &err) != RLX_OK)
-            return cli_fail(o->c, &err, "cannot read", file);
-        return EXIT_DONE;
-    }
+    if (file)
+        return cli_load_array(o->c, file, info->name, out);
     *given = opt->random && shape_of(o, info, i, out);
     if (!*given)
         return EXIT_DONE;
@@ -121,7 +118,10 @@ static int make_value(struct opened *o, const rlx_io_info *info, size_t i, const
 static int set_params(struct opened *o, const struct open_options *opt)
 {
     size_t count = rlx_model_io_count(o->model, RLX_IO_PARAM);
+    int file = opt->params_file ? cli_load_params(o->c, o->model, opt->params_file) : EXIT_DONE;
 
+    if (file != EXIT_DONE)
+        return file;
     for (size_t i = 0; i < count; i++) {
         rlx_io_info info;
         rlx_tensor value;

@@ -17,7 +17,8 @@ struct opened {
 
 struct open_options {
     const char *path, *device;
-    struct texts *inputs, *params, *dims; /* NAME=FILE.npy, NAME=FILE.npy, NAME=N; may be NULL */
+    struct texts *inputs, *params, *dims; /* NAME=FILE, NAME=FILE, NAME=N; may be NULL */
+    const char *params_file;              /* of tensors: by name; may be NULL */
     bool random;                          /* values for what is not given */
     uint64_t seed;
     const rlx_session_desc *session;
@@ -35,5 +36,10 @@ int opened_open_session(struct opened *o, struct cli *c,
 int opened_make_outputs(struct opened *o); /* room for every output; after prepare */
 void opened_close(struct opened *o);
 rlx_run_desc opened_run(const struct opened *o);
+
+/* array.c. EXIT_DONE, or what to return. */
+/* From an npy file; or what is called so (or is alone) in a file of tensors. */
+int cli_load_array(struct cli *c, const char *file, rlx_str name, rlx_tensor *out);
+int cli_load_params(struct cli *c, rlx_model *m, const char *file); /* all that it has, by name */
 
 #endif

@@ -8,7 +8,7 @@
 
 static struct {
     struct texts inputs, params, dims;
-    const char *devices;
+    const char *devices, *params_file;
     int64_t seed;
     bool exact, verbose, json;
 } opt = {.devices = "cpu,cpu:baseline"};
@@ -18,8 +18,10 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"--devices", FLAG_TEXT, &opt.devices, "A,B,...",
          "A is what the others are compared with (cpu,cpu:baseline)"},
-        {"--input", FLAG_LIST, &opt.inputs, "NAME=X.npy", "a value for an input; else random"},
-        {"--param", FLAG_LIST, &opt.params, "NAME=X.npy", "a value for a param; else random"},
+        {"--input", FLAG_LIST, &opt.inputs, "NAME=FILE", "a value for an input; else random"},
+        {"--param", FLAG_LIST, &opt.params, "NAME=FILE", "a value for a param; else random"},
+        {"--params", FLAG_TEXT, &opt.params_file, "FILE",
+         "values for params by name: GGUF, safetensors, npz"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values"},
         {"--exact", FLAG_SWITCH, &opt.exact, NULL, "nothing may differ at all"},
@@ -174,6 +176,7 @@ static int run(struct cli *c, int argc, char **argv)
                          &(struct open_options){.path = args.at[0],
                                                 .inputs = &opt.inputs,
                                                 .params = &opt.params,
+                                                .params_file = opt.params_file,
                                                 .dims = &opt.dims,
                                                 .random = true,
                                                 .seed = (uint64_t)opt.seed});

@@ -7,7 +7,7 @@
 
 static struct {
     struct texts params, bind;
-    const char *output, *device;
+    const char *output, *device, *params_file;
     bool weights, beside, random;
 } opt = {.device = "auto"};
 
@@ -20,7 +20,9 @@ static const struct flag *flags(void)
          "a program for these sizes of symbolic dims; once per program"},
         {"--weights", FLAG_SWITCH, &opt.weights, NULL, "with the params' values"},
         {"--weights-beside", FLAG_SWITCH, &opt.beside, NULL, "the same, in OUT.weights"},
-        {"--param", FLAG_LIST, &opt.params, "NAME=X.npy", "a value for a param; once per param"},
+        {"--param", FLAG_LIST, &opt.params, "NAME=FILE", "a value for a param; once per param"},
+        {"--params", FLAG_TEXT, &opt.params_file, "FILE",
+         "values for params by name: GGUF, safetensors, npz"},
         {"--random", FLAG_SWITCH, &opt.random, NULL, "random values for params without one"},
         {0}};
     return list;
@@ -91,10 +93,12 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "takes one file");
     if (!opt.output)
         return cli_misuse(c, "needs -o OUT");
-    code = opened_open_session(
-        &o, c,
-        &(struct open_options){
-            .path = args.at[0], .device = opt.device, .params = &opt.params, .random = opt.random});
+    code = opened_open_session(&o, c,
+                               &(struct open_options){.path = args.at[0],
+                                                      .device = opt.device,
+                                                      .params = &opt.params,
+                                                      .params_file = opt.params_file,
+                                                      .random = opt.random});
     for (size_t i = 0; i < opt.bind.count && code == EXIT_DONE; i++)
         code = prepare(c, &o, opt.bind.at[i]);
     if (code == EXIT_DONE)

@@ -80,16 +80,16 @@ static bool as_string(struct copy *x, rlx_meta *m)
 }
 
 /* What the new format can keep of the metadata: GGUF all, safetensors single values as strings,
- * NumPy nothing. What goes is named. */
-static int fit_metadata(struct copy *x)
+ * NumPy nothing. */
+static int fit_metadata(struct copy *x, size_t *dropped)
 {
-    size_t kept = 0, dropped = 0;
+    size_t kept = 0;
 
     copy_drop_meta(x, "split."); /* the parts are one file now */
     for (size_t i = 0; i < x->meta_count && x->kind != RLX_FILE_gguf; i++) {
         rlx_meta m = x->meta[i];
         if (x->kind != RLX_FILE_safetensors || m.is_array) {
-            dropped++;
+            ++*dropped;
             continue;
         }
         if (m.type != RLX_META_string && !as_string(x, &m))
@@ -98,8 +98,6 @@ static int fit_metadata(struct copy *x)
     }
     if (x->kind != RLX_FILE_gguf)
         x->meta_count = kept;
-    if (dropped)
-        fprintf(stderr, "rlx convert: %zu keys of metadata have no place in %s\n", dropped, x->to);
     return EXIT_DONE;
 }
 
@@ -108,6 +106,7 @@ static int run(struct cli *c, int argc, char **argv)
     struct texts args;
     struct copy x;
     rlx_file_kind kind;
+    size_t dropped = 0;
     char text[32];
     int code;
 
@@ -124,12 +123,16 @@ static int run(struct cli *c, int argc, char **argv)
     if (code == EXIT_DONE)
         code = change_types(&x);
     if (code == EXIT_DONE)
-        code = fit_metadata(&x);
+        code = fit_metadata(&x, &dropped);
     if (code == EXIT_DONE)
         code = copy_write(&x);
-    if (code == EXIT_DONE)
-        printf("%s: %zu tensors, %s\n", args.at[1], x.info.tensor_count,
+    if (code == EXIT_DONE) {
+        printf("%s: %zu tensors, %s", args.at[1], x.info.tensor_count,
                cli_bytes(copy_bytes(&x), text));
+        if (dropped)
+            printf("; no place for %zu keys of metadata", dropped);
+        printf("\n");
+    }
     copy_close(&x);
     return code;
 }

@@ -80,9 +80,14 @@ static bool type_for(int64_t k, rlx_weight_type wanted, rlx_weight_type *out)
     return k % 32 == 0;
 }
 
-static void choose_types(struct copy *x, rlx_weight_type wanted)
+/* How many tensors became what. */
+struct choices {
+    size_t wanted, other, left;
+};
+
+static struct choices choose_types(struct copy *x, rlx_weight_type wanted)
 {
-    size_t chosen = 0, other = 0, left = 0;
+    struct choices n = {0};
 
     for (size_t i = 0; i < x->info.tensor_count; i++) {
         rlx_weight *t = &x->tensor[i];
@@ -90,20 +95,29 @@ static void choose_types(struct copy *x, rlx_weight_type wanted)
         if (!is_wanted(t))
             continue;
         if (!type_for(t->dim[t->rank - 1], wanted, &type)) {
-            left++;
+            n.left++;
             continue;
         }
         t->type = type;
-        chosen += type == wanted;
-        other += type != wanted;
+        n.wanted += type == wanted;
+        n.other += type != wanted;
     }
-    fprintf(stderr, "rlx quantize: %zu tensors become %s", chosen, weight_type_text(wanted));
-    if (other)
-        fprintf(stderr, ", %zu Q8_0 (their rows are no whole blocks of %s)", other,
-                weight_type_text(wanted));
-    if (left)
-        fprintf(stderr, ", %zu stay as they are (their rows are no multiple of 32)", left);
-    fputs("\n", stderr);
+    return n;
+}
+
+static void report(const struct copy *x, rlx_weight_type wanted, struct choices n)
+{
+    const char *name = weight_type_text(wanted);
+    char before[32], after[32];
+
+    printf("%s: %zu tensors, %s; it was %s\n", x->to, x->info.tensor_count,
+           cli_bytes(copy_bytes(x), after), cli_bytes(x->info.bytes, before));
+    printf("%zu are %s", n.wanted, name);
+    if (n.other)
+        printf(", %zu Q8_0 (their rows are no whole blocks of %s)", n.other, name);
+    if (n.left)
+        printf(", %zu as they were (their rows are no multiple of 32)", n.left);
+    printf("\n");
 }
 
 static int set_metadata(struct copy *x, rlx_weight_type wanted)
@@ -140,7 +154,7 @@ static int run(struct cli *c, int argc, char **argv)
     struct texts args;
     struct copy x;
     rlx_weight_type wanted;
-    char before[32], after[32];
+    struct choices chosen = {0};
     int code;
 
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
@@ -154,14 +168,13 @@ static int run(struct cli *c, int argc, char **argv)
     code = copy_open(&x, c, args.at[0], args.at[1], opt.external != NULL);
     x.kind = RLX_FILE_gguf;
     if (code == EXIT_DONE) {
-        choose_types(&x, wanted);
+        chosen = choose_types(&x, wanted);
         code = set_metadata(&x, wanted);
     }
     if (code == EXIT_DONE)
         code = copy_write(&x);
     if (code == EXIT_DONE)
-        printf("%s: %zu tensors, %s; it was %s\n", args.at[1], x.info.tensor_count,
-               cli_bytes(copy_bytes(&x), after), cli_bytes(x.info.bytes, before));
+        report(&x, wanted, chosen);
     copy_close(&x);
     return code;
 }

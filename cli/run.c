@@ -11,7 +11,7 @@
 
 static struct {
     struct texts inputs, params, dims;
-    const char *output, *device, *precision, *trace;
+    const char *output, *device, *precision, *trace, *params_file;
     bool random, profile, nans, fail_nans, stats, fused;
     int64_t seed, limit, flat;
 } opt = {.device = "auto", .limit = 40, .flat = -1};
@@ -19,8 +19,10 @@ static struct {
 static const struct flag *flags(void)
 {
     static const struct flag list[] = {
-        {"--input", FLAG_LIST, &opt.inputs, "NAME=X.npy", "a value for an input; once per input"},
-        {"--param", FLAG_LIST, &opt.params, "NAME=X.npy", "a value for a param; once per param"},
+        {"--input", FLAG_LIST, &opt.inputs, "NAME=FILE", "a value for an input; once per input"},
+        {"--param", FLAG_LIST, &opt.params, "NAME=FILE", "a value for a param; once per param"},
+        {"--params", FLAG_TEXT, &opt.params_file, "FILE",
+         "values for params by name: GGUF, safetensors, npz"},
         {"--output", FLAG_TEXT, &opt.output, "DIR", "write every output there as NAME.npy"},
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
@@ -202,6 +204,7 @@ static int run(struct cli *c, int argc, char **argv)
                                               .device = opt.device,
                                               .inputs = &opt.inputs,
                                               .params = &opt.params,
+                                              .params_file = opt.params_file,
                                               .dims = &opt.dims,
                                               .random = opt.random,
                                               .seed = (uint64_t)opt.seed,

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("RLX_BUILD_DIR", ROOT / "build" / "release"))
@@ -24,7 +25,7 @@ RLX = os.environ.get("RLX", str(BUILD / "rlx"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
 MLP = str(ROOT / "examples" / "mlp.rlx")
 COMMANDS = ["info", "print", "opt", "plan", "compile", "run", "bench", "selftest", "check",
-            "devices", "ops", "flags", "kernel"]
+            "devices", "ops", "flags", "kernel", "convert", "quantize"]
 TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [],
               "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": []}
 TELLS = {"--profile", "--stats", "--check-nans"}  # of run: what they show is no result
@@ -116,6 +117,21 @@ def near(what, got, want, tolerance=1e-5):
 def floats(seed, count):
     r = random.Random(seed)
     return [struct.unpack("<f", struct.pack("<f", r.uniform(-1, 1)))[0] for _ in range(count)]
+
+
+def read_npy_bytes(data):
+    """As read_npy, of bytes."""
+    with tempfile.TemporaryDirectory() as temp:
+        path = pathlib.Path(temp) / "x.npy"
+        path.write_bytes(data)
+        code, shape, numbers = read_npy(path)
+        return code, list(shape), tuple(numbers)
+
+
+def zip_members(path):
+    with zipfile.ZipFile(path) as archive:
+        need(archive.testzip() is None, f"{path}: a member is damaged")
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 class Folder:
@@ -341,6 +357,131 @@ def test_info(_):
     need(about["param_bytes"] >= 4 * (8 * 16 + 16 + 16 * 4 + 4), "mlp: bytes of its params")
     from_pipe = rlx("info", "-", "--json", stdin=pathlib.Path(MLP).read_bytes())
     need(from_pipe.json() == about, "info of standard input differs")
+
+
+# ---- files of tensors --------------------------------------------------------------------------
+
+
+def safetensors_bytes(tensors, metadata=None):
+    """{name: (dtype, shape, bytes)}, one after the other."""
+    header, data = {"__metadata__": metadata} if metadata else {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def f32_bytes(count, scale=1.0):
+    return struct.pack(f"<{count}f", *[scale * ((i * 37) % 101 - 50) / 50 for i in range(count)])
+
+
+def some_weights(t):
+    return t.write("w.safetensors", safetensors_bytes(
+        {"blk.0.attn_q.weight": ("F32", [4, 256], f32_bytes(1024)),
+         "blk.0.ffn_up.weight": ("F32", [3, 96], f32_bytes(288)),
+         "blk.0.odd.weight": ("F32", [2, 5], f32_bytes(10)),
+         "blk.0.attn_norm.weight": ("F32", [256], f32_bytes(256)),
+         "ids": ("I32", [2], struct.pack("<2i", 7, -7))}, {"format": "pt", "note": "a\nb"}))
+
+
+def tensors_of(path):
+    return {x["name"]: x for x in rlx("info", "--json", path).json()["tensors"]}
+
+
+def test_info_of_weights(t):
+    path = some_weights(t)
+    about, text = rlx("info", "--json", path).json(), rlx("info", path).out
+    need(about["kind"] == "safetensors" and len(about["tensors"]) == 5, f"{about}")
+    need(about["metadata"]["note"] == {"type": "string", "value": "a\nb"}, f"{about['metadata']}")
+    for tensor in about["tensors"]:
+        shape = ",".join(map(str, tensor["shape"]))
+        need(re.search(rf"^  {re.escape(tensor['name'])} +{tensor['type']} +\[{shape}\] +"
+                       rf"{tensor['bytes']}$", text, re.M), f"{tensor} is not in the table")
+    need(r"a\nb" in text, "a newline of the metadata is shown as one")
+    rlx("info", path, "--dispatch", code=MISUSED)
+    rlx("info", path, "--external-data=elsewhere", code=MISUSED)
+    for cut in (0, 7, 8, 9, 100, 4000):
+        refused(t, "cut.safetensors", pathlib.Path(path).read_bytes()[:cut])
+    refused(t, "x.npz", b"PK\5\6")
+    refused(t, "x.gguf", b"GGUF\3\0\0\0" + b"\xff" * 16)
+
+
+def test_convert(t):
+    path = some_weights(t)
+    data = {}
+    for kind in ("gguf", "npz", "safetensors"):
+        out = t.path / f"out.{kind}"
+        r = rlx("convert", path, out)
+        need(("no place for 2 keys" in r.out) == (kind == "npz"), f"{r.what}: {r.out!r}")
+        back = t.path / f"back.{kind}.npz"
+        rlx("convert", out, back)
+        data[kind] = {name: read_npy_bytes(content) for name, content in zip_members(back).items()}
+        need(set(tensors_of(out)) == set(tensors_of(path)), f"{out}: its names")
+    need(data["gguf"] == data["npz"] == data["safetensors"], "formats differ in their numbers")
+    need(data["gguf"]["ids.npy"] == ("<i4", [2], (7, -7)), f"{data['gguf']['ids.npy']}")
+    need(rlx("info", "--json", t.path / "out.gguf").json()["metadata"]["note"]["value"] == "a\nb",
+         "the metadata is lost")
+    rlx("convert", path, t.path / "half.safetensors", "--type", "bf16")
+    types = {x["type"] for x in tensors_of(t.path / "half.safetensors").values()}
+    need(types == {"BF16", "I32"}, f"--type: {types}")
+    for arguments in ([path], [path, t.path / "x.txt"], [path, t.path / "x.npz", "--type", "q4_0"],
+                      [path, t.path / "x.npz", "--external-data", "x"]):
+        rlx("convert", *arguments, code=MISUSED)
+    rlx("convert", path, t.path / "x.npy", code=FAILED)  # five arrays
+    rlx("convert", t.path / "half.safetensors", t.path / "x.npz", code=FAILED)  # NumPy has no bf16
+    rlx("convert", MLP, t.path / "x.npz", code=FAILED)
+    rlx("convert", t.path / "nowhere", t.path / "x.npz", code=FAILED)
+    need(not list(t.path.glob("x.*")) and not list(t.path.glob(".rlx*")), "something is left over")
+
+
+def test_quantize(t):
+    path, out = some_weights(t), t.path / "q.gguf"
+    for name in ("q4_k", "Q5_K", "q6_K", "q8_0", "Q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "f16"):
+        r = rlx("quantize", path, out, name)
+        about = tensors_of(out)
+        need(about["blk.0.attn_q.weight"]["type"] == name.upper(), f"{r.what}: {about}")
+        need(about["blk.0.attn_norm.weight"]["type"] == "F32" and about["ids"]["type"] == "I32",
+             f"{r.what}: a vector was packed")
+        if name.lower() in ("q4_k", "q5_k", "q6_k"):  # rows of 96 are no blocks of 256
+            need(about["blk.0.ffn_up.weight"]["type"] == "Q8_0", f"{r.what}: {about}")
+        rlx("convert", out, t.path / "back.npz", "--type", "f32")
+        _, shape, got = read_npy_bytes(zip_members(t.path / "back.npz")["blk.0.attn_q.weight.npy"])
+        want = struct.unpack("<1024f", f32_bytes(1024))
+        need(shape == [4, 256], f"{r.what}: shape {shape}")
+        error = math.sqrt(sum((a - b) ** 2 for a, b in zip(got, want)) / sum(b * b for b in want))
+        need(error < 0.12, f"{r.what}: off by {error}")
+    meta = rlx("info", "--json", out).json()["metadata"]
+    need(meta["general.file_type"]["value"] == 1, f"{meta}")
+    rlx("quantize", path, out, "q8_0", "--keep", "ffn_up")
+    need(tensors_of(out)["blk.0.ffn_up.weight"]["type"] == "F32", "--keep")
+    for arguments in ([path, out], [path, out, "q9_9"], [path, out, "q8_1"], [path, out, "iq2_xxs"]):
+        rlx("quantize", *arguments, code=MISUSED)
+    nan = safetensors_bytes({"w": ("F32", [1, 32], struct.pack("<32f", *[math.nan] * 32))})
+    r = rlx("quantize", t.write("nan.safetensors", nan), t.path / "x.gguf", "q8_0", code=FAILED)
+    need("NUMERIC" in r.err and '"w"' in r.err, f"{r.err!r}")
+    need(not (t.path / "x.gguf").exists(), "a broken file is left over")
+
+
+def test_params_from_files(t):
+    graph = t.write("g.rlx", "rlx 1\ngraph (input %x: f32[2], param %w: f32[2], param %b: f32[2]) "
+                    "{ %m = mul %x, %w\n%y = add %m, %b\nreturn %y }")
+    weights = t.write("w.safetensors", safetensors_bytes(
+        {"w": ("F32", [2], struct.pack("<2f", 2, 3)), "b": ("F16", [2], b"\0\x3c\0\x40"),
+         "x": ("F32", [2], struct.pack("<2f", 10, 100))}))
+    out = t.path / "out"
+    rlx("run", graph, "--params", weights, "--input", f"x={weights}", "--output", out)
+    near("params from a file", read_npy(out / "y.npy")[2], (21, 302), 0)
+    rlx("run", graph, "--params", weights, "--input", f"x={weights}", "--output", out, "--param",
+        f"b={t.array('b', [2], [0, 0])}")
+    near("a param besides", read_npy(out / "y.npy")[2], (20, 300), 0)
+    other = t.write("o.safetensors", safetensors_bytes({"w": ("F32", [3], f32_bytes(3)),
+                                                        "z": ("F32", [2], f32_bytes(2))}))
+    r = rlx("run", graph, "--params", other, "--random", code=FAILED)
+    need("f32[2]" in r.err and "F32[3]" in r.err, f"{r.err!r}")
+    r = rlx("run", graph, "--params", weights, "--input", f"x={other}", code=FAILED)
+    need('no "x"' in r.err, f"{r.err!r}")
 
 
 def test_info_dispatch(t):

@@ -1,0 +1,95 @@
+/* array.c: the value of an input or param from a file: an npy file, or the tensor of that name in a
+ * file of several. */
+#include <string.h>
+
+#include "bind.h"
+#include "info_weights.h"
+
+/* The tensor of that name, or the only one there is. */
+static bool find_array(const rlx_weights *w, rlx_str name, size_t *i)
+{
+    rlx_weights_info info;
+
+    if (rlx_weights_find(w, name, i))
+        return true;
+    rlx_weights_describe(w, &info);
+    *i = 0;
+    return info.tensor_count == 1;
+}
+
+static int copy_array(struct cli *c, rlx_weights *w, size_t i, const char *file, rlx_tensor *out)
+{
+    rlx_weight_type_info type = {.name = NULL};
+    rlx_weight t = {.rank = 0};
+    const void *data;
+    rlx_error err;
+
+    rlx_weights_at(w, i, &t);
+    rlx_weight_type_describe(t.type, &type);
+    if (type.use != RLX_WEIGHT_PLAIN || t.rank > RLX_MAX_RANK) {
+        fprintf(stderr, "rlx %s: %s: \"%.*s\" is %s of rank %d, which no value can be\n",
+                c->command->name, file, (int)t.name.len, t.name.ptr, type.name, t.rank);
+        return EXIT_FAILED;
+    }
+    *out = (rlx_tensor){.dtype = type.dtype, .rank = t.rank};
+    memcpy(out->dim, t.dim, sizeof out->dim);
+    if (rlx_weights_data(w, i, &data, &err) != RLX_OK ||
+        rlx_tensor_alloc(c->ctx, out, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot read", file);
+    if (out->bytes)
+        memcpy(out->data, data, out->bytes);
+    return EXIT_DONE;
+}
+
+static int load_named(struct cli *c, const char *file, rlx_str name, rlx_tensor *out)
+{
+    rlx_weights *w;
+    rlx_error err;
+    size_t i;
+    int code;
+
+    if (rlx_weights_open(c->ctx, file, NULL, &w, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot read", file);
+    if (find_array(w, name, &i)) {
+        code = copy_array(c, w, i, file, out);
+    } else {
+        fprintf(stderr, "rlx %s: %s has no \"%.*s\" (rlx info lists what it has)\n",
+                c->command->name, file, (int)name.len, name.ptr);
+        code = EXIT_FAILED;
+    }
+    rlx_weights_close(w);
+    return code;
+}
+
+int cli_load_array(struct cli *c, const char *file, rlx_str name, rlx_tensor *out)
+{
+    rlx_file_kind kind = RLX_FILE_npy;
+    rlx_error err;
+
+    if (rlx_file_detect(c->ctx, file, &kind, &err) == RLX_OK && kind != RLX_FILE_npy &&
+        is_weights_file(kind))
+        return load_named(c, file, name, out);
+    if (rlx_tensor_load(c->ctx, file, out, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot read", file);
+    return EXIT_DONE;
+}
+
+int cli_load_params(struct cli *c, rlx_model *m, const char *file)
+{
+    rlx_weights_use use = {.set = 0};
+    rlx_weights *w;
+    rlx_error err;
+
+    if (rlx_weights_open(c->ctx, file, NULL, &w, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot read", file);
+    rlx_status s = rlx_model_load_weights(m, w, &use, &err);
+    rlx_weights_close(w);
+    if (s != RLX_OK)
+        return cli_fail(c, &err, "cannot take params from", file);
+    if (use.set == 0 && use.missing) {
+        fprintf(stderr, "rlx %s: %s has none of the params, such as \"%s\"\n", c->command->name,
+                file, use.example);
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
