@@ -48,7 +48,7 @@ static int load_named(struct cli *c, const char *file, rlx_str name, rlx_tensor 
     size_t i;
     int code;
 
-    if (rlx_weights_open(c->ctx, file, NULL, &w, &err) != RLX_OK)
+    if (rlx_weights_open(c->ctx, file, &c->load, &w, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot read", file);
     if (find_array(w, name, &i)) {
         code = copy_array(c, w, i, file, out);
@@ -80,7 +80,7 @@ int cli_load_params(struct cli *c, rlx_model *m, const char *file)
     rlx_weights *w;
     rlx_error err;
 
-    if (rlx_weights_open(c->ctx, file, NULL, &w, &err) != RLX_OK)
+    if (rlx_weights_open(c->ctx, file, &c->load, &w, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot read", file);
     rlx_status s = rlx_model_load_weights(m, w, &use, &err);
     rlx_weights_close(w);

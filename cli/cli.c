@@ -19,7 +19,8 @@ void cli_help(const struct command *cmd, FILE *out)
                  f->value ? f->value : "");
         fprintf(out, "  %-24s %s\n", head, f->help);
     }
-    fputs("  --threads N              CPU workers; without it, one per core\n"
+    fputs("  --external-data follow   files that a file names may be anywhere, not just beside it\n"
+          "  --threads N              CPU workers; without it, one per core\n"
           "  --help                   this text\n",
           out);
 }
@@ -91,7 +92,10 @@ bool cli_parse(struct cli *c, const struct flag *flags, int argc, char **argv, s
                int *code)
 {
     int64_t threads = 0;
-    const struct flag common[] = {{"--threads", FLAG_NUMBER, &threads, "N", ""}, {0}};
+    const char *external = NULL;
+    const struct flag common[] = {{"--threads", FLAG_NUMBER, &threads, "N", ""},
+                                  {"--external-data", FLAG_TEXT, &external, "follow", ""},
+                                  {0}};
 
     args->count = 0;
     for (int i = 0; i < argc; i++) {
@@ -132,7 +136,12 @@ bool cli_parse(struct cli *c, const struct flag *flags, int argc, char **argv, s
         *code = cli_misuse(c, "--threads must be from 1 to 4096");
         return false;
     }
+    if (external && strcmp(external, "follow") != 0) {
+        *code = cli_misuse(c, "--external-data takes the word follow, not \"%s\"", external);
+        return false;
+    }
     c->threads = (int)threads;
+    c->load.follow_external = external != NULL;
     return true;
 }
 
@@ -209,7 +218,7 @@ int cli_load(struct cli *c, const char *path, rlx_model **out)
     if (code != EXIT_DONE)
         return code;
     if (strcmp(path, "-") != 0)
-        s = rlx_model_load(c->ctx, path, NULL, out, &err);
+        s = rlx_model_load(c->ctx, path, &c->load, out, &err);
     else if (read_all(stdin, &b))
         s = rlx_model_parse(c->ctx, (rlx_str){b.at ? b.at : "", b.len}, out, &err);
     else {

@@ -11,11 +11,12 @@ struct command;
 struct cli {
     rlx_context *ctx; /* made on first use by cli_context */
     const struct command *command;
-    int threads;       /* --threads, of every command */
-    bool color;        /* stderr is a terminal */
-    bool progress;     /* likewise */
-    int log_level;     /* lines up to this level are shown */
-    const char *trace; /* --trace of the command; NULL: none */
+    int threads;        /* --threads, of every command */
+    rlx_load_desc load; /* --external-data, likewise: how files are opened */
+    bool color;         /* stderr is a terminal */
+    bool progress;      /* likewise */
+    int log_level;      /* lines up to this level are shown */
+    const char *trace;  /* --trace of the command; NULL: none */
 };
 
 /* A flag of a command. A list ends with a zeroed row. */

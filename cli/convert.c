@@ -6,7 +6,7 @@
 #include "info_weights.h"
 
 static struct {
-    const char *type, *external;
+    const char *type;
 } opt;
 
 static const struct flag *flags(void)
@@ -14,8 +14,6 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"--type", FLAG_TEXT, &opt.type, "T",
          "floats and packed weights become this type: f32, f16, bf16, f64"},
-        {"--external-data", FLAG_TEXT, &opt.external, "follow",
-         "files that the file names may be anywhere"},
         {0}};
     return list;
 }
@@ -114,11 +112,9 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count != 2)
         return cli_misuse(c, "takes two files");
-    if (opt.external && strcmp(opt.external, "follow") != 0)
-        return cli_misuse(c, "--external-data takes \"follow\" alone");
     if (!kind_of(args.at[1], &kind))
         return cli_misuse(c, "%s should end in .gguf, .safetensors, .npz or .npy", args.at[1]);
-    code = copy_open(&x, c, args.at[0], args.at[1], opt.external != NULL);
+    code = copy_open(&x, c, args.at[0], args.at[1]);
     x.kind = kind;
     if (code == EXIT_DONE)
         code = change_types(&x);

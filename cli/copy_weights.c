@@ -30,16 +30,15 @@ static int no_memory(struct copy *x)
 
 /* ---- what is copied ---- */
 
-int copy_open(struct copy *x, struct cli *c, const char *from, const char *to, bool follow)
+int copy_open(struct copy *x, struct cli *c, const char *from, const char *to)
 {
-    const rlx_load_desc desc = {.follow_external = follow};
     rlx_error err;
 
     *x = (struct copy){.c = c, .from = from, .to = to};
     int code = cli_context(c);
     if (code != EXIT_DONE)
         return code;
-    if (rlx_weights_open(c->ctx, from, &desc, &x->in, &err) != RLX_OK)
+    if (rlx_weights_open(c->ctx, from, &c->load, &x->in, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot read", from);
     rlx_weights_describe(x->in, &x->info);
     x->tensor = calloc(x->info.tensor_count + 1, sizeof *x->tensor);

@@ -24,7 +24,7 @@ struct copy {
 
 /* Opens the old file and takes over all it holds. EXIT_DONE, or what to return; close either way.
  */
-int copy_open(struct copy *x, struct cli *c, const char *from, const char *to, bool follow);
+int copy_open(struct copy *x, struct cli *c, const char *from, const char *to);
 /* A copy of the text that lives as long as x, as a value of metadata; NULL: no memory. */
 rlx_str *copy_string(struct copy *x, const char *text);
 /* Another key, or another value for one that is there; false: no memory. value must live on. */

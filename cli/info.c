@@ -6,7 +6,7 @@
 
 static struct {
     struct texts dims;
-    const char *device, *external;
+    const char *device;
     int64_t budget;
     bool json, dispatch, fusion, schedule, memory, bindings;
 } opt;
@@ -27,8 +27,6 @@ static const struct flag *flags(void)
          "with --memory: what there is; else what the device has"},
         {"--device", FLAG_TEXT, &opt.device, "D", "for all of these (auto)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim, for the last three"},
-        {"--external-data", FLAG_TEXT, &opt.external, "follow",
-         "files that the file names may be anywhere"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
@@ -129,8 +127,6 @@ static int check_flags(struct cli *c)
             c, "--device goes with --dispatch, --fusion, --schedule, --bindings or --memory");
     if (opt.budget < 0)
         return cli_misuse(c, "--budget must not be negative");
-    if (opt.external && strcmp(opt.external, "follow") != 0)
-        return cli_misuse(c, "--external-data takes \"follow\" alone");
     if (!opt.device)
         opt.device = "auto";
     return EXIT_DONE;
@@ -147,7 +143,7 @@ static bool show_weights(struct cli *c, const char *path, int *code)
     if (opt.dispatch || opt.fusion || opt.schedule || opt.memory || opt.bindings)
         *code = cli_misuse(c, "%s has tensors, but no graph", path);
     else
-        *code = info_weights(c, path, opt.json, opt.external != NULL);
+        *code = info_weights(c, path, opt.json);
     return true;
 }
 

@@ -232,13 +232,12 @@ static void print_json(const rlx_weights *w)
     json_tensors(w);
 }
 
-int info_weights(struct cli *c, const char *path, bool json, bool follow)
+int info_weights(struct cli *c, const char *path, bool json)
 {
-    const rlx_load_desc desc = {.follow_external = follow};
     rlx_weights *w;
     rlx_error err;
 
-    if (rlx_weights_open(c->ctx, path, &desc, &w, &err) != RLX_OK)
+    if (rlx_weights_open(c->ctx, path, &c->load, &w, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot read", path);
     if (json)
         print_json(w);

@@ -37,7 +37,7 @@ static void overview(FILE *out)
     for (size_t i = 0; cli_command_at(i); i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("  help       show what a command does and its flags\n\n"
-          "flags of every command: --help, --threads N\n"
+          "flags of every command: --help, --threads N, --external-data follow\n"
           "rlx --version prints the version.\n",
           out);
 }

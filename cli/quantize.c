@@ -7,7 +7,6 @@
 
 static struct {
     struct texts keep;
-    const char *external;
 } opt;
 
 static const struct flag *flags(void)
@@ -15,8 +14,6 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"--keep", FLAG_LIST, &opt.keep, "TEXT",
          "leave tensors alone whose name has this in it; may stand several times"},
-        {"--external-data", FLAG_TEXT, &opt.external, "follow",
-         "files that the file names may be anywhere"},
         {0}};
     return list;
 }
@@ -161,11 +158,9 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count != 3)
         return cli_misuse(c, "takes two files and a type");
-    if (opt.external && strcmp(opt.external, "follow") != 0)
-        return cli_misuse(c, "--external-data takes \"follow\" alone");
     if ((code = check_type(c, args.at[2], &wanted)) != EXIT_DONE)
         return code;
-    code = copy_open(&x, c, args.at[0], args.at[1], opt.external != NULL);
+    code = copy_open(&x, c, args.at[0], args.at[1]);
     x.kind = RLX_FILE_gguf;
     if (code == EXIT_DONE) {
         chosen = choose_types(&x, wanted);

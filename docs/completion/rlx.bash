@@ -7,19 +7,19 @@ _rlx() {
         return
     fi
     case ${COMP_WORDS[1]} in
-    info) flags="--dispatch --fusion --schedule --bindings --memory --budget --device --dim --external-data --json --threads --help" ;;
-    print) flags="--types --full --after --device --svg --dot --diff --threads --help" ;;
-    opt) flags="--pass --device --precision --types --list --threads --help" ;;
-    plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --threads --help" ;;
-    compile) flags="-o --device --bind --weights --weights-beside --param --params --random --threads --help" ;;
-    run) flags="--input --param --params --output --device --dim --precision --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --threads --help" ;;
-    bench) flags="--op --device --dim --precision --repeat --ms --profile --trace --json --threads --help" ;;
-    selftest) flags="--device --op --seed --verbose --threads --help" ;;
-    check) flags="--devices --input --param --params --dim --seed --exact --verbose --json --threads --help" ;;
-    devices) flags="--json --threads --help" ;;
-    ops) flags="--json --missing --category --threads --help" ;;
-    flags) flags="--json --threads --help" ;;
-    kernel) flags="--emit --kernel -D --plain --out --threads --help" ;;
+    info) flags="--dispatch --fusion --schedule --bindings --memory --budget --device --dim --json --external-data --threads --help" ;;
+    print) flags="--types --full --after --device --svg --dot --diff --external-data --threads --help" ;;
+    opt) flags="--pass --device --precision --types --list --external-data --threads --help" ;;
+    plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --external-data --threads --help" ;;
+    compile) flags="-o --device --bind --weights --weights-beside --param --params --random --external-data --threads --help" ;;
+    run) flags="--input --param --params --output --device --dim --precision --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --external-data --threads --help" ;;
+    bench) flags="--op --device --dim --precision --repeat --ms --profile --trace --json --external-data --threads --help" ;;
+    selftest) flags="--device --op --seed --verbose --external-data --threads --help" ;;
+    check) flags="--devices --input --param --params --dim --seed --exact --verbose --json --external-data --threads --help" ;;
+    devices) flags="--json --external-data --threads --help" ;;
+    ops) flags="--json --missing --category --external-data --threads --help" ;;
+    flags) flags="--json --external-data --threads --help" ;;
+    kernel) flags="--emit --kernel -D --plain --out --external-data --threads --help" ;;
     convert) flags="--type --external-data --threads --help" ;;
     quantize) flags="--keep --external-data --threads --help" ;;
     esac

@@ -386,8 +386,8 @@ def some_weights(t):
          "ids": ("I32", [2], struct.pack("<2i", 7, -7))}, {"format": "pt", "note": "a\nb"}))
 
 
-def tensors_of(path):
-    return {x["name"]: x for x in rlx("info", "--json", path).json()["tensors"]}
+def tensors_of(path, *flags):
+    return {x["name"]: x for x in rlx("info", "--json", path, *flags).json()["tensors"]}
 
 
 def test_info_of_weights(t):
@@ -402,6 +402,11 @@ def test_info_of_weights(t):
     need(r"a\nb" in text, "a newline of the metadata is shown as one")
     rlx("info", path, "--dispatch", code=MISUSED)
     rlx("info", path, "--external-data=elsewhere", code=MISUSED)
+    (t.path / "below").mkdir()
+    index = t.write("below/index.json", '{"weight_map": {"ids": "link"}}')
+    (t.path / "below" / "link").symlink_to("../w.safetensors")
+    need("symbolic link" in rlx("info", index, code=FAILED).err, "a link is followed")
+    need("ids" in tensors_of(index, "--external-data=follow"), "a link is not followed")
     for cut in (0, 7, 8, 9, 100, 4000):
         refused(t, "cut.safetensors", pathlib.Path(path).read_bytes()[:cut])
     refused(t, "x.npz", b"PK\5\6")
