@@ -149,7 +149,7 @@ static void log_line(void *user, int level, const char *line)
 {
     const struct cli *c = user;
 
-    if (level <= 1 || level <= c->log_level)
+    if (!c->quiet && (level <= 1 || level <= c->log_level))
         fprintf(stderr, "rlx: %s\n", line);
 }
 

@@ -16,6 +16,7 @@ struct cli {
     bool color;         /* stderr is a terminal */
     bool progress;      /* likewise */
     int log_level;      /* lines up to this level are shown */
+    bool quiet;         /* not even warnings */
     const char *trace;  /* --trace of the command; NULL: none */
 };
 

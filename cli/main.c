@@ -6,12 +6,12 @@
 #include "cli.h"
 
 extern const struct command cmd_devices, cmd_ops, cmd_info, cmd_print, cmd_opt, cmd_plan,
-    cmd_compile, cmd_run, cmd_bench, cmd_selftest, cmd_flags, cmd_check, cmd_kernel, cmd_convert,
+    cmd_compile, cmd_run, cmd_bench, cmd_selftest, cmd_flags, cmd_check, cmd_conform, cmd_kernel, cmd_convert,
     cmd_quantize;
 
 static const struct command *const commands[] = {
     &cmd_info, &cmd_print, &cmd_opt,      &cmd_plan,    &cmd_compile,
-    &cmd_run,  &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_devices,
+    &cmd_run,  &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_conform, &cmd_devices,
     &cmd_ops,  &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize,
 };
 

@@ -227,8 +227,13 @@ typedef struct rlx_load_desc {
     /* Files that the file names may be anywhere. Otherwise they are in its folder or below it, and
      * a name that is absolute, holds ".." or leads through a symbolic link is refused. */
     bool follow_external;
+    /* Of an ONNX model: what its inputs will be, in their order, where that is known already (data
+     * NULL: it is not). Inputs that tell shapes or axes must be, as nothing can be compiled without;
+     * given at a run, such an input changes nothing any more. */
+    const struct rlx_tensor *known;
+    size_t known_count;
 } rlx_load_desc;
-/* A file in the text form (*.rlx), or an artefact (rlx/artefact.h). */
+/* A file in the text form (*.rlx), an artefact (rlx/artefact.h), or an ONNX model (docs/onnx.md). */
 RLX_API rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
                                   rlx_model **out, rlx_error *err);
 /* The text itself; files it names are refused. */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "import/npy.h"
+#include "import/onnx.h"
 #include "ir/text.h"
 #include "run/convert.h"
 
@@ -109,6 +110,8 @@ static void destroy(struct rlx_model *m)
     vec_free(mem, &m->store);
     ir_module_destroy(m->mod);
     artefact_destroy(m->artefact);
+    if (m->source)
+        m->close_source(m->source);
     arena_free(&m->arena);
     pthread_mutex_destroy(&m->lock);
     rlx_model *origin = m->origin;
@@ -241,9 +244,13 @@ static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
 {
     rlx_file_kind kind = detect_kind(f->data, f->size);
 
+    /* One whose parts come in another order than usual, or one that is broken. */
+    if (kind == RLX_FILE_unknown && str_ends(rlx_cstr(path), STR(".onnx")))
+        kind = RLX_FILE_onnx;
     switch (kind) {
     case RLX_FILE_text: return load_text(ctx, path, f, desc, out, d);
     case RLX_FILE_artefact: return artefact_load_model(ctx, path, f, desc, out, d);
+    case RLX_FILE_onnx: return model_load_onnx(ctx, path, f, desc, out, d);
     default: return detect_refuse(kind, rlx_cstr(path), "a model", d);
     }
 }

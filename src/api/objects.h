@@ -54,7 +54,7 @@ struct model_param {
     rlx_str name;
     uint64_t bytes;
     void *data;    /* set before the first session; NULL: not set */
-    bool borrowed; /* data is the artefact's, or a weights file's */
+    bool borrowed; /* data is the artefact's, the source's or a weights file's */
 };
 
 struct rlx_model {
@@ -77,6 +77,8 @@ struct rlx_model {
     uint64_t fingerprint;              /* 0: not asked for yet; under the lock */
     struct rlx_model *origin;          /* whose constants it shares; NULL: none */
     VEC(struct rlx_weights *) weights; /* files that params lie in */
+    void *source;                      /* files that params lie in; NULL: none */
+    void (*close_source)(void *source);
 };
 
 /* The weights of a model on a device, shared by its sessions there. All under the model's lock. */
@@ -216,6 +218,10 @@ rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct d
 /* mod becomes the model's when this succeeds. */
 rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
                              struct diag *d);
+/* model_onnx.c: f becomes the model's when this succeeds. */
+struct file;
+rlx_status model_load_onnx(rlx_context *ctx, const char *path, const struct file *f,
+                           const rlx_load_desc *desc, rlx_model **out, struct diag *d);
 /* A model of mod, made from m's; constants of m's are shared, so the new one keeps m alive. mod
  * becomes the new model's when this succeeds. */
 rlx_status model_from_copy(const rlx_model *m, struct ir_module *mod, rlx_model **out,

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "import/npy.h"
+#include "import/onnx_model.h"
 #include "rlx/tools.h"
 
 rlx_status rlx_tensor_alloc(rlx_context *ctx, rlx_tensor *t, rlx_error *err)
@@ -39,24 +40,36 @@ void rlx_tensor_free(rlx_context *ctx, rlx_tensor *t)
     t->bytes = 0;
 }
 
+/* A tensor of an ONNX test: one message, alone in its file. */
+static rlx_status onnx_read(const struct file *f, struct arena *arena, struct ir_type *type,
+                            const void **data, struct diag *d)
+{
+    struct onnx_tensor t;
+
+    TRY(onnx_read_tensor((rlx_str){(const char *)f->data, f->size}, &t, arena, d));
+    return onnx_tensor_data(&t, NULL, arena, type, data, d);
+}
+
 static rlx_status load(rlx_context *ctx, const char *path, rlx_tensor *out, struct arena *arena,
                        struct diag *d)
 {
     struct file f;
-    struct ir_type type;
+    struct ir_type type = {0};
     const void *data;
     rlx_error err;
 
     TRY(file_open(&f, path, FILE_MAP, &ctx->mem, d));
-    rlx_status s = npy_read(f.data, f.size, arena, &type, &data, d);
-    file_close(&f);
-    TRY(s);
+    rlx_status s = str_ends(rlx_cstr(path), STR(".pb"))
+                       ? onnx_read(&f, arena, &type, &data, d)
+                       : npy_read(f.data, f.size, arena, &type, &data, d);
     rlx_tensor t = {.dtype = type.dtype, .rank = type.rank};
     memcpy(t.dim, type.dim, sizeof t.dim);
-    if (rlx_tensor_alloc(ctx, &t, &err) != RLX_OK)
-        return diag_fail(d, err.status, "%s", err.message);
-    if (t.bytes)
+    if (s == RLX_OK && rlx_tensor_alloc(ctx, &t, &err) != RLX_OK)
+        s = diag_fail(d, err.status, "%s", err.message);
+    if (s == RLX_OK && t.bytes)
         memcpy(t.data, data, t.bytes);
+    file_close(&f);
+    TRY(s);
     *out = t;
     return RLX_OK;
 }

@@ -1,0 +1,11 @@
+/* compare.h: is a tensor what it should be, as ONNX's own test runner judges? */
+#ifndef CLI_COMPARE_H
+#define CLI_COMPARE_H
+
+#include "rlx/rlx.h"
+
+/* Types and shapes are the same; each element is within 1e-7 + 1e-3 |want|; NaN is NaN. false: why
+ * says what differs first. */
+bool compare_tensors(const rlx_tensor *have, const rlx_tensor *want, char *why, size_t size);
+
+#endif

@@ -1,0 +1,364 @@
+/* conform.c: `rlx conform`, the tests that ONNX keeps for its backends.
+ *
+ *     DIR/.../test_add/model.onnx
+ *                      test_data_set_0/input_0.pb, output_0.pb ... */
+#include <dirent.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+#include "compare.h"
+
+#define MAX_DEPTH 8 /* of folders below DIR */
+#define MAX_TENSORS 64
+
+static struct {
+    const char *device, *match;
+    bool json, verbose;
+} opt = {.device = "auto", .match = "*"};
+
+static const struct flag *flags(void)
+{
+    static const struct flag list[] = {
+        {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
+        {"--match", FLAG_TEXT, &opt.match, "GLOB", "only tests of such a name"},
+        {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "tests that pass, too"},
+        {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
+        {0}};
+    return list;
+}
+
+enum verdict { PASSED, FAILED, SKIPPED };
+static const char *const verdicts[] = {"passed", "failed", "skipped"};
+
+struct outcome {
+    enum verdict verdict;
+    char why[640];
+};
+
+struct suite {
+    struct cli *c;
+    rlx_device *device;
+    size_t count[3];
+};
+
+/* ---- one test ---- */
+
+static void fail(struct outcome *o, const rlx_error *e, const char *doing)
+{
+    o->verdict = e->status == RLX_ERROR_UNSUPPORTED ? SKIPPED : FAILED;
+    snprintf(o->why, sizeof o->why, "%s: %s", doing, e->message);
+}
+
+struct data_set {
+    rlx_binding in[MAX_TENSORS], out[MAX_TENSORS];
+    char in_name[MAX_TENSORS][256], out_name[MAX_TENSORS][256];
+    size_t inputs, outputs;
+};
+
+static void free_data(struct suite *s, struct data_set *d)
+{
+    for (size_t i = 0; i < d->inputs; i++)
+        rlx_tensor_free(s->c->ctx, &d->in[i].tensor);
+    for (size_t i = 0; i < d->outputs; i++)
+        rlx_tensor_free(s->c->ctx, &d->out[i].tensor);
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0;
+}
+
+/* Older sets keep bf16 as the bits it has. */
+static void as_bf16(rlx_tensor *t, rlx_dtype wanted)
+{
+    if (wanted == RLX_DTYPE_bf16 && t->dtype == RLX_DTYPE_u16)
+        t->dtype = RLX_DTYPE_bf16;
+}
+
+/* input_0.pb, input_1.pb .. for the model's inputs, in their order. */
+static bool load_inputs(struct suite *s, rlx_model *m, const char *dir, struct data_set *d,
+                        struct outcome *o)
+{
+    size_t count = rlx_model_io_count(m, RLX_IO_INPUT);
+
+    for (size_t i = 0; i < count; i++) {
+        char path[8192];
+        rlx_io_info info;
+        rlx_error err;
+        if (count > MAX_TENSORS) {
+            *o = (struct outcome){FAILED, "too many inputs"};
+            return false;
+        }
+        rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL);
+        snprintf(path, sizeof path, "%s/input_%zu.pb", dir, i);
+        if (!info.used)
+            continue; /* some sets have other shapes there than the model */
+        if (!exists(path))
+            break; /* what is left has a default, or is missed when it runs */
+        rlx_binding *b = &d->in[d->inputs];
+        if (rlx_tensor_load(s->c->ctx, path, &b->tensor, &err) != RLX_OK) {
+            fail(o, &err, "cannot read an input");
+            return false;
+        }
+        as_bf16(&b->tensor, info.dtype);
+        b->name = d->in_name[d->inputs];
+        snprintf(d->in_name[d->inputs++], sizeof d->in_name[0], "%.*s", (int)info.name.len,
+                 info.name.ptr);
+    }
+    return true;
+}
+
+static bool make_outputs(struct suite *s, rlx_model *m, rlx_session *session, struct data_set *d,
+                         struct outcome *o)
+{
+    size_t count = rlx_model_io_count(m, RLX_IO_OUTPUT);
+
+    for (size_t i = 0; i < count && i < MAX_TENSORS; i++) {
+        rlx_io_info info;
+        rlx_error err;
+        rlx_model_io(m, RLX_IO_OUTPUT, i, &info, NULL);
+        if (rlx_session_output_shape(session, i, &d->out[i].tensor, &err) != RLX_OK ||
+            rlx_tensor_alloc(s->c->ctx, &d->out[i].tensor, &err) != RLX_OK) {
+            fail(o, &err, "cannot make room for an output");
+            return false;
+        }
+        snprintf(d->out_name[i], sizeof d->out_name[i], "%.*s", (int)info.name.len, info.name.ptr);
+        d->out[i].name = d->out_name[i];
+        d->outputs++;
+    }
+    return true;
+}
+
+static bool compare_outputs(struct suite *s, const char *dir, const struct data_set *d,
+                            struct outcome *o)
+{
+    for (size_t i = 0; i < d->outputs; i++) {
+        char path[8192], why[256];
+        rlx_tensor want = {0};
+        rlx_error err;
+        snprintf(path, sizeof path, "%s/output_%zu.pb", dir, i);
+        if (!exists(path))
+            continue;
+        if (rlx_tensor_load(s->c->ctx, path, &want, &err) != RLX_OK) {
+            fail(o, &err, "cannot read an output");
+            return false;
+        }
+        as_bf16(&want, d->out[i].tensor.dtype);
+        bool same = compare_tensors(&d->out[i].tensor, &want, why, sizeof why);
+        rlx_tensor_free(s->c->ctx, &want);
+        if (!same) {
+            o->verdict = FAILED;
+            snprintf(o->why, sizeof o->why, "output \"%.100s\": %s", d->out[i].name, why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_set(struct suite *s, rlx_model *m, rlx_session *session, const char *dir,
+                    struct data_set *d, struct outcome *o)
+{
+    rlx_error err;
+
+    if (!load_inputs(s, m, dir, d, o))
+        return false;
+    rlx_run_desc run = {.inputs = d->in, .input_count = d->inputs};
+    if (rlx_session_prepare(session, &run, &err) != RLX_OK) {
+        fail(o, &err, "cannot compile");
+        return false;
+    }
+    if (!make_outputs(s, m, session, d, o))
+        return false;
+    run.outputs = d->out;
+    run.output_count = d->outputs;
+    if (rlx_session_run(session, &run, &err) != RLX_OK) {
+        fail(o, &err, "cannot run");
+        return false;
+    }
+    return compare_outputs(s, dir, d, o);
+}
+
+static void run_sets(struct suite *s, rlx_model *m, const char *path, struct outcome *o)
+{
+    rlx_session *session;
+    rlx_error err;
+    struct data_set *d = malloc(sizeof *d);
+    size_t sets = 0;
+
+    if (!d || rlx_session_create(m, s->device, NULL, &session, &err) != RLX_OK) {
+        if (d)
+            fail(o, &err, "cannot compile");
+        free(d);
+        return;
+    }
+    *o = (struct outcome){SKIPPED, "there is no data beside the model"};
+    for (bool ok = true; ok; sets++) {
+        char dir[4096 + 64];
+        snprintf(dir, sizeof dir, "%s/test_data_set_%zu", path, sets);
+        if (!exists(dir))
+            break;
+        memset(d, 0, sizeof *d);
+        o->verdict = PASSED;
+        ok = run_set(s, m, session, dir, d, o);
+        free_data(s, d);
+    }
+    rlx_session_destroy(session);
+    free(d);
+}
+
+/* Shapes, axes and the like come as inputs in many tests, where models have constants. Such inputs,
+ * of few elements, are made known when the model is loaded: whole numbers, or any. */
+static rlx_status load_knowing(struct suite *s, const char *path, const char *file, bool any,
+                               rlx_model **m, rlx_error *err)
+{
+    rlx_tensor known[MAX_TENSORS];
+    rlx_load_desc desc = {.known = known};
+    rlx_error ignored;
+
+    for (size_t i = 0; i < MAX_TENSORS; i++) {
+        char data[8192];
+        rlx_tensor *t = &known[i];
+        snprintf(data, sizeof data, "%s/test_data_set_0/input_%zu.pb", path, i);
+        if (!exists(data))
+            break;
+        memset(t, 0, sizeof *t);
+        desc.known_count++;
+        if (rlx_tensor_load(s->c->ctx, data, t, &ignored) != RLX_OK)
+            continue;
+        bool whole = t->dtype > RLX_DTYPE_f64 && t->dtype < RLX_DTYPE_c64;
+        if (t->rank > 1 || t->bytes > 512 || (!whole && !any))
+            rlx_tensor_free(s->c->ctx, t);
+    }
+    rlx_status status = rlx_model_load(s->c->ctx, file, &desc, m, err);
+    for (size_t i = 0; i < desc.known_count; i++)
+        rlx_tensor_free(s->c->ctx, &known[i]);
+    return status;
+}
+
+static struct outcome run_test(struct suite *s, const char *path)
+{
+    struct outcome o = {FAILED, "out of memory"};
+    char file[8192];
+    rlx_model *m;
+    rlx_error err, last;
+
+    snprintf(file, sizeof file, "%s/model.onnx", path);
+    rlx_status status = rlx_model_load(s->c->ctx, file, NULL, &m, &err);
+    for (int any = 0; status == RLX_ERROR_UNSUPPORTED && any < 2; any++) {
+        status = load_knowing(s, path, file, any, &m, &last);
+        if (status != RLX_ERROR_UNSUPPORTED)
+            err = last;
+    }
+    if (status != RLX_OK) {
+        fail(&o, &err, "cannot import");
+        return o;
+    }
+    run_sets(s, m, path, &o);
+    rlx_model_destroy(m);
+    return o;
+}
+
+/* ---- all of them ---- */
+
+static void report(struct suite *s, const char *name, const struct outcome *o)
+{
+    size_t before = s->count[0] + s->count[1] + s->count[2];
+
+    s->count[o->verdict]++;
+    if (opt.json) {
+        printf("%s\n  {\"name\": ", before ? "," : "");
+        cli_json_string(stdout, name, strlen(name));
+        printf(", \"verdict\": \"%s\"", verdicts[o->verdict]);
+        if (o->verdict != PASSED) {
+            printf(", \"why\": ");
+            cli_json_string(stdout, o->why, strlen(o->why));
+        }
+        printf("}");
+    } else if (o->verdict != PASSED)
+        printf("%-8s %s: %s\n", verdicts[o->verdict], name, o->why);
+    else if (opt.verbose)
+        printf("%-8s %s\n", verdicts[o->verdict], name);
+    fflush(stdout);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void walk(struct suite *s, const char *path, int depth)
+{
+    struct dirent **entry;
+    char file[8192];
+
+    snprintf(file, sizeof file, "%s/model.onnx", path);
+    if (exists(file)) {
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        if (fnmatch(opt.match, name, 0) != 0)
+            return;
+        struct outcome o = run_test(s, path);
+        report(s, name, &o);
+        return;
+    }
+    int n = depth < MAX_DEPTH ? scandir(path, &entry, NULL, by_name) : -1;
+    for (int i = 0; i < n; i++) {
+        struct stat st;
+        snprintf(file, sizeof file, "%s/%s", path, entry[i]->d_name);
+        if (entry[i]->d_name[0] != '.' && stat(file, &st) == 0 && S_ISDIR(st.st_mode))
+            walk(s, file, depth + 1);
+        free(entry[i]);
+    }
+    if (n >= 0)
+        free(entry);
+}
+
+static int run(struct cli *c, int argc, char **argv)
+{
+    struct suite s = {.c = c};
+    struct texts args;
+    rlx_error err;
+    int code;
+
+    if (!cli_parse(c, flags(), argc, argv, &args, &code))
+        return code;
+    if (args.count != 1)
+        return cli_misuse(c, "takes one folder");
+    if ((code = cli_context(c)) != EXIT_DONE)
+        return code;
+    if (!exists(args.at[0])) {
+        fprintf(stderr, "rlx conform: there is no folder %s\n", args.at[0]);
+        return EXIT_FAILED;
+    }
+    if (rlx_device_open(c->ctx, rlx_cstr(opt.device), &s.device, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot open device", opt.device);
+    c->quiet = true; /* every refusal is in the line of its test */
+    if (opt.json)
+        printf("{\"tests\": [");
+    walk(&s, args.at[0], 0);
+    if (opt.json)
+        printf("],\n \"passed\": %zu, \"failed\": %zu, \"skipped\": %zu}\n", s.count[PASSED],
+               s.count[FAILED], s.count[SKIPPED]);
+    else
+        printf("%zu passed, %zu failed, %zu skipped\n", s.count[PASSED], s.count[FAILED],
+               s.count[SKIPPED]);
+    rlx_device_close(s.device);
+    return s.count[FAILED] ? EXIT_FAILED : EXIT_DONE;
+}
+
+const struct command cmd_conform = {
+    .name = "conform",
+    .summary = "Run a folder of ONNX backend tests",
+    .usage = "rlx conform DIR [--device D] [--match GLOB]",
+    .details =
+        "Every folder below DIR with a model.onnx is a test; its test_data_set_* hold inputs\n"
+        "and the outputs they must give, within 1e-3 of each element and 1e-7. Prints what\n"
+        "fails, with the first element that differs, and what rlx cannot import. Exits with\n"
+        "1 if a test fails.",
+    .run = run,
+    .flags = flags,
+};

@@ -1,0 +1,40 @@
+/* onnx.h: an ONNX model as a module of ours. */
+#ifndef IMPORT_ONNX_H
+#define IMPORT_ONNX_H
+
+#include "base/str.h"
+#include "import/onnx_model.h"
+#include "ir/graph.h"
+
+/* Bytes of a weight: in the model's file, in one beside it, or in the arena. */
+struct onnx_weight {
+    rlx_str name; /* of a param of the module */
+    const void *data;
+};
+
+struct onnx_import_options {
+    const char *path;        /* of the model, for the files it names; NULL: it may name none */
+    enum file_mode mode;     /* of those */
+    const rlx_tensor *known; /* inputs that are known already, by number; data NULL: not this one */
+    size_t known_count;
+};
+
+/* All that a model needs once it is made. The bytes it was read from must live as long. */
+struct onnx_imported {
+    struct ir_module *mod; /* NULL once somebody took it */
+    rlx_str *output_name;  /* one per output of the entry graph */
+    VEC(struct onnx_weight) weight;
+    struct text report; /* a line for each node that cannot be imported */
+    struct onnx_files files;
+    struct arena arena; /* of names and decoded weights */
+};
+
+/* Whether a file looks like an ONNX model rather than text or another format. */
+bool onnx_looks_like_model(rlx_str bytes);
+/* UNSUPPORTED says how many nodes stand in the way; the report names every one of them. Free it in
+ * either case. */
+rlx_status onnx_import(rlx_str bytes, const struct onnx_import_options *options,
+                       const rlx_allocator *mem, struct onnx_imported *out, struct diag *d);
+void onnx_imported_free(struct onnx_imported *m);
+
+#endif

@@ -1,0 +1,334 @@
+/* onnx_call.c: see onnx_call.h. */
+#include "import/onnx_call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "import/onnx_scope.h"
+
+/* ---- inputs ---- */
+
+bool onnx_has(const struct onnx_call *c, size_t i)
+{
+    return i < c->in_count && c->in[i] && !c->in[i]->is_absent;
+}
+
+static bool need(struct onnx_call *c, size_t i)
+{
+    if (!onnx_has(c, i))
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "input %zu is left out", i);
+    else if (c->in[i]->is_sequence)
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "input %zu is a sequence, not a tensor", i);
+    return c->f.status == RLX_OK;
+}
+
+ir_value onnx_in(struct onnx_call *c, size_t i)
+{
+    return need(c, i) ? onnx_node_of(c->im, c->scope, &c->f, c->in[i]) : RLX_NO_VALUE;
+}
+
+const struct ir_type *onnx_type(struct onnx_call *c, size_t i)
+{
+    static const struct ir_type scalar = {.dtype = RLX_DTYPE_f32};
+
+    return need(c, i) ? &c->in[i]->type : &scalar;
+}
+
+bool onnx_is_known(const struct onnx_call *c, size_t i)
+{
+    return onnx_has(c, i) && c->in[i]->data;
+}
+
+/* Element k of bytes at any address, as a double or an integer. */
+static double real_at(rlx_dtype t, const void *data, size_t k)
+{
+    const char *at = (const char *)data + k * rlx_dtype_size(t);
+    union {
+        float f32;
+        double f64;
+        uint16_t u16;
+    } v;
+
+    memcpy(&v, at, t == RLX_DTYPE_f64 ? 8 : t == RLX_DTYPE_f32 ? 4 : 2);
+    return t == RLX_DTYPE_f64   ? v.f64
+           : t == RLX_DTYPE_f32 ? (double)v.f32
+           : t == RLX_DTYPE_f16 ? (double)f16_to_f32(v.u16)
+                                : (double)bf16_to_f32(v.u16);
+}
+
+static int64_t whole_at(rlx_dtype t, const void *data, size_t k)
+{
+    size_t size = rlx_dtype_size(t);
+    uint64_t bits = 0;
+
+    memcpy(&bits, (const char *)data + k * size, size);
+    if (dtype_is(t, CLASS_I) && size < 8 && bits >> (8 * size - 1))
+        bits |= ~(uint64_t)0 << (8 * size);
+    return (int64_t)bits;
+}
+
+const double *onnx_reals(struct onnx_call *c, size_t i, size_t *count)
+{
+    int64_t n;
+
+    *count = 0;
+    if (!onnx_is_known(c, i) || !type_count(&c->in[i]->type, &n) ||
+        !dtype_is(c->in[i]->type.dtype, CLASS_REAL | CLASS_B))
+        return NULL;
+    double *out = arena_array(onnx_arena(c), double, (size_t)n);
+    rlx_dtype t = c->in[i]->type.dtype;
+    if (!out) {
+        c->f.status = diag_no_memory(c->f.diag, (size_t)n * sizeof *out);
+        return NULL;
+    }
+    for (size_t k = 0; k < (size_t)n; k++)
+        out[k] = dtype_is(t, CLASS_F) ? real_at(t, c->in[i]->data, k)
+                 : t == RLX_DTYPE_u64 ? (double)(uint64_t)whole_at(t, c->in[i]->data, k)
+                                      : (double)whole_at(t, c->in[i]->data, k);
+    *count = (size_t)n;
+    return out;
+}
+
+const int64_t *onnx_i64s(struct onnx_call *c, size_t i, size_t *count)
+{
+    int64_t n;
+
+    *count = 0;
+    if (!onnx_is_known(c, i) || !type_count(&c->in[i]->type, &n) ||
+        !dtype_is(c->in[i]->type.dtype, CLASS_INT | CLASS_B))
+        return NULL;
+    int64_t *out = arena_array(onnx_arena(c), int64_t, (size_t)n);
+    if (!out) {
+        c->f.status = diag_no_memory(c->f.diag, (size_t)n * sizeof *out);
+        return NULL;
+    }
+    for (size_t k = 0; k < (size_t)n; k++)
+        out[k] = whole_at(c->in[i]->type.dtype, c->in[i]->data, k);
+    *count = (size_t)n;
+    return out;
+}
+
+bool onnx_sizes_in(struct onnx_call *c, size_t i, struct onnx_size *out, size_t room, size_t *count)
+{
+    int64_t n;
+
+    if (!need(c, i))
+        return false;
+    const struct onnx_value *v = c->in[i];
+    if ((!v->data && !v->size) || !dtype_is(v->type.dtype, CLASS_INT)) {
+        onnx_unsupported(c, "input %zu (\"%.*s\") must be integers known at load", i,
+                         STR_ARG(v->name));
+        return false;
+    }
+    if (!type_count(&v->type, &n) || (size_t)n > room) {
+        onnx_unsupported(c, "input %zu has more than %zu elements", i, room);
+        return false;
+    }
+    for (size_t k = 0; k < (size_t)n; k++) {
+        if (v->size)
+            out[k] = v->size[k];
+        else
+            out[k] = (struct onnx_size){.number = whole_at(v->type.dtype, v->data, k)};
+    }
+    *count = (size_t)n;
+    return true;
+}
+
+bool onnx_ints_in(struct onnx_call *c, size_t i, rlx_list *out)
+{
+    struct onnx_size size[RLX_MAX_RANK];
+    size_t count;
+
+    if (!onnx_sizes_in(c, i, size, RLX_MAX_RANK, &count))
+        return false;
+    out->count = (int32_t)count;
+    for (size_t k = 0; k < count; k++) {
+        if (size[k].is_dim) {
+            onnx_unsupported(c, "input %zu depends on a symbolic size", i);
+            return false;
+        }
+        out->at[k] = size[k].number;
+    }
+    return true;
+}
+
+bool onnx_number_in(struct onnx_call *c, size_t i, double *out)
+{
+    size_t count;
+
+    if (!need(c, i))
+        return false;
+    const double *at = onnx_reals(c, i, &count);
+    if (!at || count != 1) {
+        onnx_unsupported(c, "input %zu (\"%.*s\") must be one number known at load", i,
+                         STR_ARG(c->in[i]->name));
+        return false;
+    }
+    *out = at[0];
+    return true;
+}
+
+/* ---- attributes ---- */
+
+static const struct onnx_attr *attr_of(const struct onnx_node *n, rlx_str name)
+{
+    for (size_t i = 0; i < n->attr.count; i++)
+        if (str_eq(n->attr.at[i].name, name))
+            return &n->attr.at[i];
+    return NULL;
+}
+
+const struct onnx_attr *onnx_attr(const struct onnx_call *c, const char *name)
+{
+    const struct onnx_attr *a = attr_of(c->node, rlx_cstr(name));
+
+    /* In a function's body: what the caller gave; chains of them end, as scopes do. */
+    for (const struct onnx_call *f = c->scope->function; a && a->ref.len && f;
+         f = f->scope->function)
+        a = attr_of(f->node, a->ref);
+    return a && !a->ref.len ? a : NULL;
+}
+
+int64_t onnx_int(const struct onnx_call *c, const char *name, int64_t otherwise)
+{
+    const struct onnx_attr *a = onnx_attr(c, name);
+
+    return a ? a->i : otherwise;
+}
+
+double onnx_float(const struct onnx_call *c, const char *name, double otherwise)
+{
+    const struct onnx_attr *a = onnx_attr(c, name);
+
+    return a ? (double)a->f : otherwise;
+}
+
+rlx_str onnx_text(const struct onnx_call *c, const char *name, const char *otherwise)
+{
+    const struct onnx_attr *a = onnx_attr(c, name);
+
+    return a ? a->s : rlx_cstr(otherwise);
+}
+
+bool onnx_ints(struct onnx_call *c, const char *name, rlx_list *out)
+{
+    const struct onnx_attr *a = onnx_attr(c, name);
+
+    if (!a)
+        return false;
+    if (a->ints.count > RLX_MAX_RANK) {
+        onnx_unsupported(c, "%s has %zu entries, more than %d", name, a->ints.count, RLX_MAX_RANK);
+        return false;
+    }
+    *out = rlx_list_of((int32_t)a->ints.count, a->ints.at);
+    return true;
+}
+
+bool onnx_ints_or_in(struct onnx_call *c, const char *name, size_t i, rlx_list *out)
+{
+    if (onnx_has(c, i))
+        return onnx_ints_in(c, i, out);
+    return onnx_ints(c, name, out);
+}
+
+/* ---- results ---- */
+
+void onnx_give(struct onnx_call *c, size_t i, ir_value v)
+{
+    if (i >= c->out_count || c->f.status != RLX_OK)
+        return;
+    c->out[i].node = v;
+    c->out[i].type = *ir_type_of(c->f.g, v);
+    c->out[i].data = NULL;
+    for (size_t k = 0; k < c->in_count; k++) /* an input passed on stays as known as it was */
+        if (c->in[k] && c->in[k]->node == v)
+            c->out[i].data = c->in[k]->data;
+}
+
+void onnx_give_known(struct onnx_call *c, size_t i, const struct ir_type *type, const void *data)
+{
+    if (i >= c->out_count || c->f.status != RLX_OK)
+        return;
+    c->out[i].type = *type;
+    c->out[i].data = data;
+}
+
+void onnx_give_sizes(struct onnx_call *c, size_t i, int32_t rank, const struct onnx_size *size,
+                     size_t count)
+{
+    struct ir_type type = {.dtype = RLX_DTYPE_i64, .rank = rank, .dim = {(ir_dim)count}};
+    bool any = false;
+
+    for (size_t k = 0; k < count; k++)
+        any |= size[k].is_dim;
+    if (i >= c->out_count || c->f.status != RLX_OK)
+        return;
+    struct onnx_size *own = arena_array(onnx_arena(c), struct onnx_size, count);
+    int64_t *plain = arena_array(onnx_arena(c), int64_t, count);
+    if (!own || !plain) {
+        c->f.status = diag_no_memory(c->f.diag, count * sizeof *own);
+        return;
+    }
+    for (size_t k = 0; k < count; k++) {
+        own[k] = size[k];
+        plain[k] = size[k].number;
+    }
+    c->out[i].type = type;
+    c->out[i].size = any ? own : NULL;
+    c->out[i].data = any ? NULL : plain;
+}
+
+/* ---- odds and ends ---- */
+
+void onnx_unsupported(struct onnx_call *c, const char *format, ...)
+{
+    char text[200];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    formula_fail(&c->f, RLX_ERROR_UNSUPPORTED, "%s", text);
+}
+
+bool onnx_failed(const struct onnx_call *c)
+{
+    return c->f.status != RLX_OK;
+}
+
+struct arena *onnx_arena(const struct onnx_call *c)
+{
+    return c->im->arena;
+}
+
+struct dim_table *onnx_dims(const struct onnx_call *c)
+{
+    return c->im->mod->dims;
+}
+
+int32_t onnx_axis(struct onnx_call *c, int64_t axis, int32_t rank)
+{
+    if (axis >= -(int64_t)rank && axis < rank)
+        return (int32_t)(axis < 0 ? axis + rank : axis);
+    formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "axis %lld of a tensor of rank %d", (long long)axis,
+                 rank);
+    return 0;
+}
+
+rlx_list onnx_axes(struct onnx_call *c, rlx_list axes, int32_t rank)
+{
+    for (int32_t i = 0; i < axes.count; i++)
+        axes.at[i] = onnx_axis(c, axes.at[i], rank);
+    return axes;
+}
+
+rlx_list onnx_all_axes(int32_t rank)
+{
+    rlx_list l = {.count = rank};
+
+    for (int32_t i = 0; i < rank; i++)
+        l.at[i] = i;
+    return l;
+}

@@ -1,0 +1,58 @@
+/* onnx_scope.h: names and what they stand for, while a graph is gone through.
+ *
+ * A graph inside of a node sees the names around it. It has a scope of its own, whose nodes go to
+ * the same graph of ours (a branch that is known at load, a function) or to a sub-graph. */
+#ifndef IMPORT_ONNX_SCOPE_H
+#define IMPORT_ONNX_SCOPE_H
+
+#include "base/map.h"
+#include "import/onnx.h"
+#include "import/onnx_call.h"
+
+#define ONNX_MAX_DEPTH 64
+#define ONNX_MAX_NODES (1 << 20)  /* gone through in all, functions and branches included */
+#define ONNX_FOLD_LIMIT (1 << 16) /* elements of what is worked out at load */
+
+struct onnx_import {
+    const rlx_allocator *mem;
+    struct arena *arena;
+    struct onnx_imported *out;
+    const struct onnx_import_options *options;
+    struct onnx_model model;
+    struct ir_module *mod;
+    size_t nodes;
+    size_t failures;
+    rlx_status status; /* of the first failure that is no missing op */
+    rlx_error first;
+};
+
+struct onnx_scope {
+    struct onnx_scope *outer; /* NULL: the model's graph, or a function's body */
+    struct ir_graph *g;
+    const onnx_opsets *opset;
+    const struct onnx_call *function; /* whose body this is: attributes may refer to it */
+    struct map names;
+    VEC(struct onnx_value *) value;
+    int depth;
+};
+
+/* outer NULL: a function's body, in caller's graph. */
+rlx_status onnx_scope_begin(struct onnx_import *im, struct onnx_scope *s, struct onnx_scope *outer,
+                            struct ir_graph *g, struct diag *d);
+void onnx_scope_end(struct onnx_scope *s);
+/* NULL: there is no such name. What is known of a value outside of our graph is known here too. */
+struct onnx_value *onnx_find(struct onnx_import *im, struct onnx_scope *s, rlx_str name);
+/* A copy of v under that name. */
+rlx_status onnx_bind(struct onnx_import *im, struct onnx_scope *s, rlx_str name,
+                     const struct onnx_value *v, struct diag *d);
+/* Initializers, then nodes in order. Nodes that cannot be imported are noted, not returned. */
+rlx_status onnx_walk_graph(struct onnx_import *im, struct onnx_scope *s, const struct onnx_graph *g,
+                           struct diag *d);
+rlx_status onnx_walk(struct onnx_import *im, struct onnx_scope *s, const struct onnx_node *node,
+                     size_t count, struct diag *d);
+
+/* onnx_fold.c: nodes from `first` on, which need nothing but inputs whose bytes are known, become
+ * bytes themselves. Leaves them as they are where that is too much work. */
+rlx_status onnx_fold(struct onnx_call *c, size_t first, size_t checks);
+
+#endif

@@ -1,0 +1,192 @@
+/* onnx_tensor.c: the elements of a tensor in an ONNX file: raw bytes in the file, numbers in one of
+ * five fields, or bytes in a file beside it. */
+#include <string.h>
+
+#include "base/str.h"
+#include "import/onnx_model.h"
+
+#define MAX_DECODED ((uint64_t)4 << 30) /* ops-special 2: of a tensor that is converted */
+
+static const struct {
+    const char *name;
+    rlx_dtype dtype;
+} dtypes[] = {
+#define X(number, text, type, bits) [number] = {#text, RLX_DTYPE_##type},
+    ONNX_DTYPE_MAP(X)
+#undef X
+};
+#define DTYPE_COUNT ((int64_t)(sizeof dtypes / sizeof dtypes[0]))
+
+const char *onnx_dtype_name(int64_t data_type)
+{
+    return data_type > 0 && data_type < DTYPE_COUNT ? dtypes[data_type].name : "?";
+}
+
+bool onnx_dtype(int64_t data_type, rlx_dtype *out)
+{
+    if (data_type <= 0 || data_type >= DTYPE_COUNT || dtypes[data_type].dtype == RLX_DTYPE_count)
+        return false;
+    *out = dtypes[data_type].dtype;
+    return true;
+}
+
+int64_t onnx_dtype_number(rlx_dtype t)
+{
+    for (int64_t i = 1; i < DTYPE_COUNT; i++)
+        if (dtypes[i].dtype == t)
+            return i;
+    return 0;
+}
+
+void onnx_files_close(struct onnx_files *f)
+{
+    for (size_t i = 0; i < f->file.len; i++)
+        file_close(&f->file.at[i].file);
+    vec_free(f->mem, &f->file);
+}
+
+static rlx_status tensor_type(const struct onnx_tensor *t, struct ir_type *type, uint64_t *bytes,
+                              struct diag *d)
+{
+    if (!onnx_dtype(t->data_type, &type->dtype))
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "tensor \"%.*s\" has elements of type %s (%lld)",
+                         STR_ARG(t->name), onnx_dtype_name(t->data_type), (long long)t->data_type);
+    if (t->dims.count > RLX_MAX_RANK)
+        return diag_fail(d, RLX_ERROR_LIMIT, "tensor \"%.*s\" has %zu axes, more than %d",
+                         STR_ARG(t->name), t->dims.count, RLX_MAX_RANK);
+    type->rank = (int32_t)t->dims.count;
+    *bytes = rlx_dtype_size(type->dtype);
+    for (size_t i = 0; i < t->dims.count; i++) {
+        type->dim[i] = t->dims.at[i];
+        if (t->dims.at[i] < 0 || __builtin_mul_overflow(*bytes, (uint64_t)t->dims.at[i], bytes) ||
+            *bytes > INT64_MAX)
+            return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" has impossible dims",
+                             STR_ARG(t->name));
+    }
+    return RLX_OK;
+}
+
+/* ---- in another file ---- */
+
+static rlx_status open_external(struct onnx_files *files, rlx_str name, const struct file **out,
+                                struct diag *d)
+{
+    struct onnx_external *e;
+
+    for (size_t i = 0; i < files->file.len; i++)
+        if (str_eq(files->file.at[i].name, name)) {
+            *out = &files->file.at[i].file;
+            return RLX_OK;
+        }
+    if (!vec_room(files->mem, &files->file))
+        return diag_no_memory(d, sizeof *e);
+    e = &files->file.at[files->file.len];
+    TRY(file_open_beside(&e->file, files->model, name, files->mode, files->mem, d));
+    e->name = name;
+    files->file.len++;
+    *out = &e->file;
+    return RLX_OK;
+}
+
+static rlx_status external_number(const struct onnx_tensor *t, const struct onnx_entry *e,
+                                  uint64_t *out, struct diag *d)
+{
+    int64_t n;
+
+    if (!str_to_i64(e->value, &n) || n < 0)
+        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\": %.*s is no number: \"%.*s\"",
+                         STR_ARG(t->name), STR_ARG(e->key), STR_ARG(e->value));
+    *out = (uint64_t)n;
+    return RLX_OK;
+}
+
+static rlx_status external_data(const struct onnx_tensor *t, uint64_t bytes,
+                                struct onnx_files *files, const void **data, struct diag *d)
+{
+    rlx_str name = {NULL, 0};
+    uint64_t offset = 0, length = bytes;
+    const struct file *f;
+
+    for (size_t i = 0; i < t->external.count; i++) {
+        const struct onnx_entry *e = &t->external.at[i];
+        if (str_eq(e->key, STR("location")))
+            name = e->value;
+        else if (str_eq(e->key, STR("offset")))
+            TRY(external_number(t, e, &offset, d));
+        else if (str_eq(e->key, STR("length")))
+            TRY(external_number(t, e, &length, d));
+    }
+    if (!files || !files->model)
+        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" lies in another file",
+                         STR_ARG(t->name));
+    if (length != bytes)
+        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" takes %llu bytes, not %llu",
+                         STR_ARG(t->name), (unsigned long long)bytes, (unsigned long long)length);
+    TRY(open_external(files, name, &f, d));
+    if (offset > f->size || bytes > f->size - offset)
+        return diag_fail(d, RLX_ERROR_FORMAT,
+                         "tensor \"%.*s\": bytes %llu to %llu of \"%.*s\", which has %zu",
+                         STR_ARG(t->name), (unsigned long long)offset,
+                         (unsigned long long)(offset + bytes), STR_ARG(name), f->size);
+    *data = f->data + offset;
+    return RLX_OK;
+}
+
+/* ---- as numbers ---- */
+
+/* The low bytes of each: 16-bit floats are stored as their bits. */
+static void narrow_numbers(const wire_i64s *from, void *to, size_t size)
+{
+    for (size_t i = 0; i < from->count; i++)
+        memcpy((char *)to + i * size, &from->at[i], size);
+}
+
+static rlx_status typed_data(const struct onnx_tensor *t, rlx_dtype dtype, uint64_t bytes,
+                             struct arena *arena, const void **data, struct diag *d)
+{
+    const wire_i64s *numbers = dtype == RLX_DTYPE_i64                             ? &t->int64_data
+                               : dtype == RLX_DTYPE_u64 || dtype == RLX_DTYPE_u32 ? &t->uint64_data
+                                                                                  : &t->int32_data;
+    bool plain = dtype == RLX_DTYPE_f32 || dtype == RLX_DTYPE_c64;
+    size_t size = plain ? sizeof(float) : rlx_dtype_size(dtype);
+    size_t have = plain                    ? t->float_data.count
+                  : dtype == RLX_DTYPE_f64 ? t->double_data.count
+                                           : numbers->count;
+
+    if (bytes > MAX_DECODED || have * size != bytes)
+        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" takes %llu bytes, it holds %zu",
+                         STR_ARG(t->name), (unsigned long long)bytes, have * size);
+    if (plain)
+        *data = t->float_data.at;
+    else if (dtype == RLX_DTYPE_f64)
+        *data = t->double_data.at;
+    else {
+        void *own = arena_alloc(arena, (size_t)bytes, 16);
+        if (!own)
+            return diag_no_memory(d, (size_t)bytes);
+        narrow_numbers(numbers, own, size);
+        *data = own;
+    }
+    return RLX_OK;
+}
+
+rlx_status onnx_tensor_data(const struct onnx_tensor *t, struct onnx_files *files,
+                            struct arena *arena, struct ir_type *type, const void **data,
+                            struct diag *d)
+{
+    uint64_t bytes;
+
+    TRY(tensor_type(t, type, &bytes, d));
+    if (t->location == 1)
+        TRY(external_data(t, bytes, files, data, d));
+    else if (t->has_raw && t->raw.len != bytes)
+        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" takes %llu bytes, it holds %zu",
+                         STR_ARG(t->name), (unsigned long long)bytes, t->raw.len);
+    else if (t->has_raw)
+        *data = t->raw.ptr;
+    else
+        TRY(typed_data(t, type->dtype, bytes, arena, data, d));
+    if (!*data)
+        *data = ""; /* of an empty tensor */
+    return RLX_OK;
+}

@@ -1,0 +1,22 @@
+/* onnx_window.h: the attributes that convolutions and pools of ONNX share. */
+#ifndef IMPORT_ONNX_WINDOW_H
+#define IMPORT_ONNX_WINDOW_H
+
+#include "import/onnx_build.h"
+
+struct onnx_window {
+    int32_t n; /* spatial axes, behind batch and channel */
+    rlx_list kernel, stride, dilation;
+    rlx_list before, after; /* padding */
+    rlx_list extra;         /* further padding behind, that ceil_mode asks for */
+    bool even;              /* before is after, and there is no extra */
+};
+
+/* From the node's attributes and x's type; kernel: its sizes, where the weights tell them. */
+bool onnx_window_of(struct onnx_call *c, const struct ir_type *x, const rlx_list *kernel,
+                    struct onnx_window *out);
+/* Elements of that value around the spatial axes, `extra` included if asked for. */
+ir_value onnx_window_pad(struct onnx_call *c, const struct onnx_window *w, ir_value x, double value,
+                         bool with_extra);
+
+#endif
