@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define RELATIVE 1e-3
+#define RELATIVE_BF16 0x1p-6 /* two steps of its own */
 #define ABSOLUTE 1e-7
 
 /* sign, exponent, fraction of an IEEE number that is too narrow for C */
@@ -75,13 +76,13 @@ static bool same_type(const rlx_tensor *a, const rlx_tensor *b)
     return true;
 }
 
-static bool is_close(double have, double want)
+static bool is_close(double have, double want, double relative)
 {
     if (isnan(want) || isnan(have))
         return isnan(want) && isnan(have);
     if (isinf(want) || isinf(have))
         return have == want;
-    return fabs(have - want) <= ABSOLUTE + RELATIVE * fabs(want);
+    return fabs(have - want) <= ABSOLUTE + relative * fabs(want);
 }
 
 bool compare_tensors(const rlx_tensor *have, const rlx_tensor *want, char *why, size_t size)
@@ -97,13 +98,14 @@ bool compare_tensors(const rlx_tensor *have, const rlx_tensor *want, char *why, 
     }
     if (a.dtype == RLX_DTYPE_c64) /* pairs */
         a.dtype = b.dtype = RLX_DTYPE_f32;
+    double relative = a.dtype == RLX_DTYPE_bf16 ? RELATIVE_BF16 : RELATIVE;
     size_t count = b.bytes / rlx_dtype_size(b.dtype), apart = 0, first = 0;
     for (size_t i = 0; i < count; i++) {
         bool whole = a.dtype > RLX_DTYPE_f64 && a.dtype < RLX_DTYPE_c64;
         bool same = whole ? memcmp((const char *)a.data + i * rlx_dtype_size(a.dtype),
                                    (const char *)b.data + i * rlx_dtype_size(b.dtype),
                                    rlx_dtype_size(a.dtype)) == 0
-                          : is_close(element(&a, i), element(&b, i));
+                          : is_close(element(&a, i), element(&b, i), relative);
         if (!same && apart++ == 0)
             first = i;
     }

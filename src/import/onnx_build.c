@@ -1,6 +1,13 @@
 /* onnx_build.c: see onnx_build.h. */
 #include "import/onnx_build.h"
 
+ir_value onnx_table_of(struct onnx_call *c, const struct ir_type *t, const void *data)
+{
+    struct onnx_value v = {.type = *t, .node = RLX_NO_VALUE, .data = data};
+
+    return onnx_node_of(c->im, c->scope, &c->f, &v);
+}
+
 ir_value onnx_dim_value(struct formula *f, ir_dim d, rlx_dtype dtype)
 {
     if (dim_is_static(d))

@@ -6,6 +6,8 @@
 
 /* 0, 1, 2 ..: n of them; n may hold symbols. */
 ir_value onnx_iota(struct onnx_call *c, ir_dim n, rlx_dtype dtype);
+/* Numbers that a handler worked out. */
+ir_value onnx_table_of(struct onnx_call *c, const struct ir_type *t, const void *data);
 /* A size as a scalar of that type. */
 ir_value onnx_dim_value(struct formula *f, ir_dim d, rlx_dtype dtype);
 /* Indices into an axis of n, of which negative ones count from its end; input i. */

@@ -315,7 +315,7 @@ void onnx_pow(struct onnx_call *c)
     onnx_give(c, 0, formula_cast(f, y, to));
 }
 
-/* fmod=1: the dividend's sign, as ours. Else the divisor's. */
+/* fmod=1: the dividend's sign, as ours. Else the divisor's, of a zero too. */
 void onnx_mod(struct onnx_call *c)
 {
     struct formula *f = begin(c);
@@ -323,11 +323,13 @@ void onnx_mod(struct onnx_call *c)
     ir_value r = formula_2(f, RLX_OP_mod, a, b);
 
     if (onnx_int(c, "fmod", 0) == 0 && !dtype_is(f->dtype, CLASS_U)) {
-        ir_value apart = formula_2(f, RLX_OP_ne, formula_2(f, RLX_OP_lt, r, zero),
-                                   formula_2(f, RLX_OP_lt, b, zero));
-        ir_value some = formula_2(f, RLX_OP_ne, r, zero);
-        r = formula_where(f, formula_2(f, RLX_OP_bit_and, apart, some),
-                          formula_2(f, RLX_OP_add, r, b), r);
+        ir_value below = formula_2(f, RLX_OP_lt, b, zero);
+        ir_value apart = formula_2(f, RLX_OP_ne, formula_2(f, RLX_OP_lt, r, zero), below);
+        ir_value none = formula_2(f, RLX_OP_eq, r, zero);
+        if (dtype_is(f->dtype, CLASS_F))
+            zero = formula_where(f, below, formula_number(f, -0.0), zero);
+        r = formula_where(f, apart, formula_2(f, RLX_OP_add, r, b), r);
+        r = formula_where(f, none, zero, r);
     }
     onnx_give(c, 0, r);
 }

@@ -410,7 +410,8 @@ void onnx_space_to_depth(struct onnx_call *c)
     ir_dim high = dim_floor_div(onnx_dims(c), t.dim[2], b);
     ir_dim wide = dim_floor_div(onnx_dims(c), t.dim[3], b);
     ir_value x = formula_reshape(f, onnx_in(c, 0), RLX_LIST(t.dim[0], t.dim[1], high, b, wide, b));
-    x = formula_transpose(f, x, RLX_LIST(0, 3, 5, 1, 2, 4));
+    bool crd = str_eq(onnx_text(c, "mode", "DCR"), STR("CRD"));
+    x = formula_transpose(f, x, crd ? RLX_LIST(0, 1, 3, 5, 2, 4) : RLX_LIST(0, 3, 5, 1, 2, 4));
     onnx_give(c, 0, formula_reshape(f, x, RLX_LIST(t.dim[0], t.dim[1] * b * b, high, wide)));
 }
 

@@ -4,8 +4,9 @@
 #include "base/str.h"
 
 #define MAX_SPATIAL (RLX_MAX_RANK - 2)
-#define MAX_EXTENT ((int64_t)1 << 31) /* of kernels, strides, pads: products stay within 64 bits \
-                                       */
+#define MAX_EXTENT                                                                \
+    ((int64_t)1 << 31) /* of kernels, strides, pads: products stay within 64 bits \
+                        */
 
 static bool spatial(struct onnx_call *c, const char *name, int32_t n, int64_t otherwise,
                     rlx_list *out)

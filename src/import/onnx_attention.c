@@ -1,0 +1,292 @@
+/* onnx_attention.c: attention and rotary embedding of ONNX.
+ *
+ *     Y = softmax(softcap(scale Q K^T) + bias) V      with bias from a mask, causality, a window
+ * and how many keys are no padding
+ *
+ * Where nothing but Y is asked for it is our attention; else it is written out. */
+#include <math.h>
+
+#include "base/str.h"
+#include "import/onnx_build.h"
+
+struct heads {
+    ir_value q, k, v; /* [B, H, S, D] */
+    int64_t q_heads, kv_heads, head, value_head;
+    ir_dim batch, queries, keys, past;
+};
+
+/* [B, S, H D] to [B, H, S, D]; heads: how many. */
+static ir_value split_heads(struct onnx_call *c, ir_value x, int64_t heads)
+{
+    struct formula *f = &c->f;
+
+    if (onnx_failed(c))
+        return RLX_NO_VALUE;
+    const struct ir_type t = *formula_type(f, x);
+    if (t.rank == 4)
+        return x;
+    if (t.rank != 3 || heads < 1 || !dim_is_static(t.dim[2]) || t.dim[2] % heads) {
+        formula_fail(f, RLX_ERROR_SHAPE, "rows that are no multiple of %lld heads",
+                     (long long)heads);
+        return x;
+    }
+    x = formula_reshape(f, x, RLX_LIST(t.dim[0], t.dim[1], heads, t.dim[2] / heads));
+    return formula_transpose(f, x, RLX_LIST(0, 2, 1, 3));
+}
+
+static bool begin(struct onnx_call *c, struct heads *h)
+{
+    struct formula *f = &c->f;
+    int64_t q_heads = onnx_int(c, "q_num_heads", 0), kv_heads = onnx_int(c, "kv_num_heads", 0);
+
+    f->dtype = onnx_type(c, 0)->dtype;
+    *h = (struct heads){.q = split_heads(c, onnx_in(c, 0), q_heads),
+                        .k = split_heads(c, onnx_in(c, 1), kv_heads),
+                        .v = split_heads(c, onnx_in(c, 2), kv_heads)};
+    if (onnx_has(c, 4) && onnx_has(c, 5)) {
+        h->past = onnx_type(c, 4)->rank == 4 ? onnx_type(c, 4)->dim[2] : 0;
+        h->k = formula_concat(f, (const ir_value[]){onnx_in(c, 4), h->k}, 2, 2);
+        h->v = formula_concat(f, (const ir_value[]){onnx_in(c, 5), h->v}, 2, 2);
+    }
+    if (onnx_failed(c))
+        return false;
+    const struct ir_type q = *formula_type(f, h->q), k = *formula_type(f, h->k),
+                         v = *formula_type(f, h->v);
+    if (!dim_is_static(q.dim[1]) || !dim_is_static(k.dim[1]) || !dim_is_static(q.dim[3]) ||
+        !dim_is_static(v.dim[3]) || k.dim[1] < 1 || q.dim[1] % k.dim[1]) {
+        onnx_unsupported(c, "heads of symbolic number or size, or queries that do not share them");
+        return false;
+    }
+    h->q_heads = q.dim[1];
+    h->kv_heads = k.dim[1];
+    h->head = q.dim[3];
+    h->value_head = v.dim[3];
+    h->batch = q.dim[0];
+    h->queries = q.dim[2];
+    h->keys = k.dim[2];
+    return true;
+}
+
+/* ---- the bias ---- */
+
+/* 0 where it holds, else -Inf. */
+static ir_value allow(struct onnx_call *c, ir_value condition)
+{
+    struct formula *f = &c->f;
+
+    return formula_where(f, condition, formula_number(f, 0), formula_number(f, -INFINITY));
+}
+
+static ir_value join(struct onnx_call *c, ir_value a, ir_value b)
+{
+    return a == RLX_NO_VALUE ? b : formula_2(&c->f, RLX_OP_add, a, b);
+}
+
+/* The mask as [.., .., Sq, Sk] to add; what it lacks of the keys is not to be seen. */
+static ir_value mask_bias(struct onnx_call *c, const struct heads *h)
+{
+    struct formula *f = &c->f;
+    const struct ir_type t = *onnx_type(c, 3);
+    ir_value m = onnx_in(c, 3);
+    bool is_bool = t.dtype == RLX_DTYPE_bool;
+    rlx_list before = {.count = t.rank}, after = {.count = t.rank}, shape = {.count = 4};
+
+    if (t.rank < 1 || t.rank > 4) {
+        onnx_unsupported(c, "a mask of rank %d", t.rank);
+        return m;
+    }
+    ir_dim have = t.dim[t.rank - 1];
+    if (have != h->keys && dim_is_static(have) && dim_is_static(h->keys) && have < h->keys) {
+        after.at[t.rank - 1] = h->keys - have;
+        m = onnx_pad_of(f, m, before, after, is_bool ? 0 : -INFINITY);
+    }
+    if (onnx_failed(c))
+        return m;
+    for (int32_t i = 0; i < 4; i++)
+        shape.at[i] = i < 4 - t.rank ? 1 : formula_type(f, m)->dim[i - (4 - t.rank)];
+    m = formula_reshape(f, m, shape);
+    return is_bool ? allow(c, m) : formula_cast(f, m, f->dtype);
+}
+
+/* Position of each query less that of each key, [B or 1, 1, Sq, Sk]. */
+static ir_value distance(struct onnx_call *c, const struct heads *h)
+{
+    struct formula *f = &c->f;
+    rlx_dtype t = RLX_DTYPE_i64;
+    ir_value offset = onnx_dim_value(f, h->past, t);
+
+    if (onnx_has(c, 6)) { /* the last of the keys that are no padding */
+        ir_value len = formula_cast(f, onnx_in(c, 6), t);
+        offset = formula_2(f, RLX_OP_sub, len, onnx_dim_value(f, h->queries, t));
+        offset = formula_reshape(f, offset, RLX_LIST(RLX_DIM_INFER, 1, 1, 1));
+    }
+    ir_value i = formula_reshape(f, onnx_iota(c, h->queries, t), RLX_LIST(1, 1, h->queries, 1));
+    ir_value j = formula_reshape(f, onnx_iota(c, h->keys, t), RLX_LIST(1, 1, 1, h->keys));
+    return formula_2(f, RLX_OP_sub, formula_2(f, RLX_OP_add, i, offset), j);
+}
+
+static ir_value compare_distance(struct onnx_call *c, ir_value d, rlx_op op, int64_t n)
+{
+    return allow(c, formula_2(&c->f, op, d, formula_number_of(&c->f, RLX_DTYPE_i64, (double)n)));
+}
+
+/* RLX_NO_VALUE: there is none. causal: that is left to the op. */
+static ir_value bias_of(struct onnx_call *c, const struct heads *h, bool causal)
+{
+    struct formula *f = &c->f;
+    int64_t left = onnx_int(c, "left_window_size", -1);
+    int64_t right = onnx_int(c, "right_window_size", -1);
+    ir_value bias = RLX_NO_VALUE;
+
+    if (onnx_has(c, 3))
+        bias = mask_bias(c, h);
+    if (causal || left >= 0 || right >= 0) {
+        ir_value d = distance(c, h);
+        if (causal)
+            bias = join(c, bias, compare_distance(c, d, RLX_OP_ge, 0));
+        if (left >= 0)
+            bias = join(c, bias, compare_distance(c, d, RLX_OP_le, left));
+        if (right >= 0)
+            bias = join(c, bias, compare_distance(c, d, RLX_OP_ge, -right));
+    }
+    if (onnx_has(c, 6)) {
+        ir_value len = formula_reshape(f, formula_cast(f, onnx_in(c, 6), RLX_DTYPE_i64),
+                                       RLX_LIST(RLX_DIM_INFER, 1, 1, 1));
+        ir_value j =
+            formula_reshape(f, onnx_iota(c, h->keys, RLX_DTYPE_i64), RLX_LIST(1, 1, 1, h->keys));
+        bias = join(c, bias, allow(c, formula_2(f, RLX_OP_lt, j, len)));
+    }
+    return bias;
+}
+
+/* ---- the product ---- */
+
+static ir_value fused(struct onnx_call *c, const struct heads *h, double scale, double softcap,
+                      bool causal, ir_value bias)
+{
+    ir_value in[] = {h->q, h->k, h->v, bias};
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_attention, &attr);
+    attr.attention.num_heads = h->q_heads;
+    attr.attention.num_kv_heads = h->kv_heads;
+    attr.attention.head_dim = h->head;
+    attr.attention.score_scale = (float)scale;
+    if (softcap > 0)
+        attr.attention.logit_softcap = (float)softcap;
+    enum_from_word("attention_layout", STR("bhsd"), &attr.attention.layout);
+    enum_from_word("mask_kind",
+                   bias != RLX_NO_VALUE ? STR("bias")
+                   : causal             ? STR("causal")
+                                        : STR("none"),
+                   &attr.attention.mask_kind);
+    return formula_node(&c->f, RLX_OP_attention, in, bias == RLX_NO_VALUE ? 3 : 4, &attr);
+}
+
+/* Query heads in groups that share keys: [B, Hkv, G, S, D] and [B, Hkv, 1, S, D]. */
+static ir_value in_groups(struct onnx_call *c, ir_value x, int64_t groups, int64_t each)
+{
+    if (onnx_failed(c))
+        return RLX_NO_VALUE;
+    const struct ir_type t = *formula_type(&c->f, x);
+    return formula_reshape(&c->f, x, RLX_LIST(t.dim[0], groups, each, t.dim[2], t.dim[3]));
+}
+
+static ir_value written_out(struct onnx_call *c, const struct heads *h, double scale,
+                            double softcap, ir_value bias)
+{
+    struct formula *f = &c->f;
+    int64_t each = h->q_heads / h->kv_heads, mode = onnx_int(c, "qk_matmul_output_mode", 0);
+    int64_t precision = onnx_int(c, "softmax_precision", 0);
+    rlx_dtype in = f->dtype;
+    union ir_attr attr;
+
+    ir_value s = formula_matmul(f, in_groups(c, h->q, h->kv_heads, each),
+                                in_groups(c, h->k, h->kv_heads, 1), false, true);
+    s = formula_reshape(f, s, RLX_LIST(h->batch, h->q_heads, h->queries, h->keys));
+    s = onnx_times(f, s, scale);
+    if (softcap > 0)
+        s = onnx_times(f, formula_1(f, RLX_OP_tanh, onnx_times(f, s, 1 / softcap)), softcap);
+    ir_value shown = s;
+    if (bias != RLX_NO_VALUE)
+        s = formula_2(f, RLX_OP_add, s, bias);
+    if (mode == 2)
+        shown = s;
+    if (precision)
+        onnx_dtype(precision, &in);
+    attr_defaults(RLX_OP_softmax, &attr);
+    attr.softmax.axis = 3;
+    s = formula_cast(f, s, in);
+    s = formula_cast(f, formula_node(f, RLX_OP_softmax, &s, 1, &attr), f->dtype);
+    if (mode == 3)
+        shown = s;
+    onnx_give(c, 3, shown);
+    ir_value y = formula_matmul(f, in_groups(c, s, h->kv_heads, each),
+                                in_groups(c, h->v, h->kv_heads, 1), false, false);
+    return formula_reshape(f, y, RLX_LIST(h->batch, h->q_heads, h->queries, h->value_head));
+}
+
+void onnx_attention(struct onnx_call *c)
+{
+    struct formula *f = &c->f;
+    struct heads h;
+    double softcap = onnx_float(c, "softcap", 0);
+    bool causal = onnx_int(c, "is_causal", 0) != 0;
+
+    if (!begin(c, &h))
+        return;
+    double scale = onnx_float(c, "scale", 1 / sqrt((double)h.head));
+    bool shows = c->out_count > 3 && c->node->output.at[3].len;
+    bool windowed =
+        onnx_int(c, "left_window_size", -1) >= 0 || onnx_int(c, "right_window_size", -1) >= 0;
+    /* Ours lets the last query see the last key. */
+    bool aligned = onnx_has(c, 4) || h.queries == h.keys;
+    bool plain = causal && aligned && !onnx_has(c, 3) && !onnx_has(c, 6) && !windowed;
+    bool fits = !shows && h.head == h.value_head && !onnx_attr(c, "softmax_precision");
+    ir_value bias = bias_of(c, &h, causal && !(plain && fits));
+    ir_value y = fits ? fused(c, &h, scale, softcap, causal, bias)
+                      : written_out(c, &h, scale, softcap, bias);
+    if (onnx_type(c, 0)->rank == 3) {
+        y = formula_transpose(f, y, RLX_LIST(0, 2, 1, 3));
+        y = formula_reshape(f, y, RLX_LIST(h.batch, h.queries, h.q_heads * h.value_head));
+    }
+    onnx_give(c, 0, y);
+    onnx_give(c, 1, h.k);
+    onnx_give(c, 2, h.v);
+}
+
+/* ---- rotary embedding ---- */
+
+/* Tables [P, T] by position, [B, S]; or [B, S, T] already. */
+static ir_value table(struct onnx_call *c, size_t i, ir_value position)
+{
+    return position == RLX_NO_VALUE ? onnx_in(c, i)
+                                    : formula_2(&c->f, RLX_OP_gather, onnx_in(c, i), position);
+}
+
+static void rotate(struct onnx_call *c, size_t cos, size_t sin, ir_value position, int64_t heads)
+{
+    const struct ir_type t = *onnx_type(c, 0);
+    int64_t rotated = onnx_int(c, "rotary_embedding_dim", 0);
+    union ir_attr attr;
+
+    if (t.rank < 3 || t.rank > 4 || !dim_is_static(t.dim[t.rank - 1]) ||
+        (t.rank == 3 && (heads < 1 || t.dim[2] % heads))) {
+        onnx_unsupported(c, "a tensor of rank %d in %lld heads", t.rank, (long long)heads);
+        return;
+    }
+    attr_defaults(RLX_OP_rope, &attr);
+    attr.rope.head_dim = t.rank == 4 ? t.dim[3] : t.dim[2] / heads;
+    if (rotated)
+        attr.rope.n_rot = rotated;
+    attr.rope.seq_axis = t.rank - 2;
+    enum_from_word("rope_style", onnx_int(c, "interleaved", 0) ? STR("interleaved") : STR("half"),
+                   &attr.rope.style);
+    ir_value in[] = {onnx_in(c, 0), table(c, cos, position), table(c, sin, position)};
+    onnx_give(c, 0, formula_node(&c->f, RLX_OP_rope, in, 3, &attr));
+}
+
+void onnx_rotary_embedding(struct onnx_call *c)
+{
+    rotate(c, 1, 2, onnx_has(c, 3) ? onnx_in(c, 3) : RLX_NO_VALUE, onnx_int(c, "num_heads", 0));
+}
