@@ -2,10 +2,8 @@
 #include "base/str.h"
 #include "import/onnx_window.h"
 
-static bool kernel_of(struct onnx_call *c, rlx_list *out)
+static bool kernel_of(struct onnx_call *c, const struct ir_type *w, rlx_list *out)
 {
-    const struct ir_type *w = onnx_type(c, 1);
-
     out->count = w->rank - 2;
     for (int32_t i = 2; i < w->rank; i++) {
         if (!dim_is_static(w->dim[i])) {
@@ -19,38 +17,53 @@ static bool kernel_of(struct onnx_call *c, rlx_list *out)
     return !onnx_failed(c);
 }
 
-/* [C] added to [N, C, ..] */
+ir_value onnx_per_channel(struct formula *f, ir_value v, int32_t rank)
+{
+    rlx_list shape = {.count = rank};
+
+    for (int32_t i = 0; i < rank; i++)
+        shape.at[i] = i == 1 ? RLX_DIM_INFER : 1;
+    return rank < 2 ? v : formula_reshape(f, v, shape);
+}
+
 static ir_value add_bias(struct onnx_call *c, ir_value y)
 {
-    rlx_list shape = {0};
+    struct formula *f = &c->f;
 
     if (!onnx_has(c, 2) || onnx_failed(c))
         return y;
-    shape.count = formula_type(&c->f, y)->rank;
-    for (int32_t i = 0; i < shape.count; i++)
-        shape.at[i] = i == 1 ? RLX_DIM_INFER : 1;
-    return formula_2(&c->f, RLX_OP_add, y, formula_reshape(&c->f, onnx_in(c, 2), shape));
+    return formula_2(f, RLX_OP_add, y,
+                     onnx_per_channel(f, onnx_in(c, 2), formula_type(f, y)->rank));
+}
+
+ir_value onnx_convolve(struct onnx_call *c, ir_value x, ir_value w)
+{
+    struct formula *f = &c->f;
+    struct onnx_window win;
+    rlx_list kernel;
+    union ir_attr attr;
+
+    if (onnx_failed(c))
+        return RLX_NO_VALUE;
+    const struct ir_type t = *formula_type(f, x), tw = *formula_type(f, w);
+    if (!kernel_of(c, &tw, &kernel) || !onnx_window_of(c, &t, &kernel, &win))
+        return RLX_NO_VALUE;
+    ir_value in[] = {win.even ? x : onnx_window_pad(c, &win, x, 0, true), w};
+    attr_defaults(RLX_OP_conv, &attr);
+    attr.conv.kernel_size = win.kernel;
+    attr.conv.stride = win.stride;
+    attr.conv.dilation = win.dilation;
+    attr.conv.groups = onnx_int(c, "group", 1);
+    if (win.even)
+        attr.conv.padding = win.before;
+    return formula_node(f, RLX_OP_conv, in, 2, &attr);
 }
 
 void onnx_conv(struct onnx_call *c)
 {
-    const struct ir_type t = *onnx_type(c, 0);
-    struct onnx_window w;
-    rlx_list kernel;
-    union ir_attr attr;
+    ir_value x = onnx_in(c, 0), w = onnx_in(c, 1);
 
-    if (!kernel_of(c, &kernel) || !onnx_window_of(c, &t, &kernel, &w))
-        return;
-    ir_value x = w.even ? onnx_in(c, 0) : onnx_window_pad(c, &w, onnx_in(c, 0), 0, true);
-    ir_value in[] = {x, onnx_in(c, 1)};
-    attr_defaults(RLX_OP_conv, &attr);
-    attr.conv.kernel_size = w.kernel;
-    attr.conv.stride = w.stride;
-    attr.conv.dilation = w.dilation;
-    attr.conv.groups = onnx_int(c, "group", 1);
-    if (w.even)
-        attr.conv.padding = w.before;
-    onnx_give(c, 0, add_bias(c, formula_node(&c->f, RLX_OP_conv, in, 2, &attr)));
+    onnx_give(c, 0, add_bias(c, onnx_convolve(c, x, w)));
 }
 
 /* ---- ConvTranspose ---- */
@@ -131,7 +144,7 @@ void onnx_conv_transpose(struct onnx_call *c)
     struct onnx_window w;
     rlx_str mode = onnx_text(c, "auto_pad", "NOTSET");
 
-    if (!kernel_of(c, &kernel))
+    if (!kernel_of(c, onnx_type(c, 1), &kernel))
         return;
     if (str_starts(mode, STR("SAME_")) && !type_is_static(&t))
         onnx_unsupported(c, "auto_pad on a symbolic axis");

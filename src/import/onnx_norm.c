@@ -2,19 +2,7 @@
 #include <math.h>
 
 #include "base/str.h"
-#include "import/onnx_build.h"
-
-/* [n] as [1, n, 1, ..]: a value per channel of something of that rank. */
-static ir_value per_channel(struct onnx_call *c, ir_value v, int32_t rank)
-{
-    rlx_list shape = {.count = rank};
-
-    for (int32_t i = 0; i < rank; i++)
-        shape.at[i] = i == 1 ? RLX_DIM_INFER : 1;
-    if (rank < 2)
-        return v;
-    return formula_reshape(&c->f, v, shape);
-}
+#include "import/onnx_window.h"
 
 /* x - mean, and 1 / sqrt(variance + eps), over axes. */
 struct centred {
@@ -47,8 +35,8 @@ static void batch_norm_training(struct onnx_call *c, double eps)
             axes.at[axes.count++] = i;
     struct centred n = centre(c, onnx_in(c, 0), axes, eps);
     ir_value y = formula_2(f, RLX_OP_mul, formula_2(f, RLX_OP_mul, n.x, n.inverse),
-                           per_channel(c, onnx_in(c, 1), t.rank));
-    onnx_give(c, 0, formula_2(f, RLX_OP_add, y, per_channel(c, onnx_in(c, 2), t.rank)));
+                           onnx_per_channel(f, onnx_in(c, 1), t.rank));
+    onnx_give(c, 0, formula_2(f, RLX_OP_add, y, onnx_per_channel(f, onnx_in(c, 2), t.rank)));
     ir_value now[] = {n.mean, n.variance};
     for (size_t i = 0; i < 2; i++) {
         ir_value flat = formula_reshape(f, now[i], RLX_LIST(RLX_DIM_INFER));

@@ -19,4 +19,9 @@ bool onnx_window_of(struct onnx_call *c, const struct ir_type *x, const rlx_list
 ir_value onnx_window_pad(struct onnx_call *c, const struct onnx_window *w, ir_value x, double value,
                          bool with_extra);
 
+/* onnx_conv.c: x and the weights w under the node's attributes; no bias. */
+ir_value onnx_convolve(struct onnx_call *c, ir_value x, ir_value w);
+/* [n] as [1, n, 1, ..]: a value per channel of something of that rank. */
+ir_value onnx_per_channel(struct formula *f, ir_value v, int32_t rank);
+
 #endif
