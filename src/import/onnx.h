@@ -29,8 +29,6 @@ struct onnx_imported {
     struct arena arena; /* of names and decoded weights */
 };
 
-/* Whether a file looks like an ONNX model rather than text or another format. */
-bool onnx_looks_like_model(rlx_str bytes);
 /* UNSUPPORTED says how many nodes stand in the way; the report names every one of them. Free it in
  * either case. */
 rlx_status onnx_import(rlx_str bytes, const struct onnx_import_options *options,

@@ -455,8 +455,3 @@ void onnx_imported_free(struct onnx_imported *m)
 
 /* A message whose first field is the IR version (1) or the producer (2), which no text begins with.
  */
-bool onnx_looks_like_model(rlx_str bytes)
-{
-    return bytes.len >= 2 && bytes.ptr[0] == 0x08 && (uint8_t)bytes.ptr[1] >= 3 &&
-           (uint8_t)bytes.ptr[1] < 64;
-}
