@@ -174,8 +174,7 @@ void gpu_lower_attention(struct gpu_call *c)
         attend_in_teams(c, &a, &t, to);
     else
         attend(c, &a, &t, to,
-               t.parts == 1 && t.rows > FEW_ROWS && !c->columns &&
-                   gpu_coop_attention(c, &a, t.heads));
+               t.parts == 1 && t.rows > FEW_ROWS && gpu_coop_attention(c, &a, t.heads));
     if (t.parts > 1)
         combine(c, &a, &t, parts);
 }

@@ -15,8 +15,9 @@ static bool fits(const struct gpu_call *c, const struct gpu_attention *a)
 {
     const struct kc_features *f = c->features;
     bool dtype = a->dtype == RLX_DTYPE_f16 || (a->dtype == RLX_DTYPE_bf16 && f->coop_bf16);
+    uint64_t steps = a->q.batch | a->q.head | a->q.line | a->k.batch | a->k.head | a->k.line;
 
-    return dtype && f->coop && f->subgroups && f->max_group >= GPU_GROUP &&
+    return dtype && steps % 8 == 0 && f->coop && f->subgroups && f->max_group >= GPU_GROUP &&
            gpu_aligned(c, gpu_in(c, 0), 16) && gpu_aligned(c, gpu_in(c, 1), 16) &&
            gpu_aligned(c, gpu_in(c, 2), 16) && gpu_aligned(c, gpu_out(c), 16);
 }
@@ -73,6 +74,7 @@ static void by_group(struct gpu_call *c, const struct gpu_attention *a)
     bind(c, a, &t);
     gpu_u32(c, a->heads / a->kv_heads);
     gpu_attention_words(c, a);
+    gpu_attention_line_words(c, &a->y);
     gpu_groups(c, t.units);
 }
 
@@ -86,6 +88,7 @@ static void by_subgroups(struct gpu_call *c, const struct gpu_attention *a, uint
     gpu_u32(c, heads);
     gpu_u32(c, t.bundles / a->kv_heads);
     gpu_attention_words(c, a);
+    gpu_attention_line_words(c, &a->y);
     gpu_groups(c, t.units);
 }
 
@@ -117,6 +120,7 @@ static void by_rows(struct gpu_call *c, const struct gpu_attention *a)
     gpu_u32(c, a->keys);
     gpu_u32(c, a->heads / a->kv_heads);
     gpu_attention_words(c, a);
+    gpu_attention_line_words(c, &a->y);
     gpu_groups(c, units);
 }
 
