@@ -93,10 +93,14 @@ struct few {
     struct gpu_teams teams;
 };
 
-/* Where units are large (kernels/lib/packed), more rows of the weight share what is read of x. */
-static uint64_t rows_of_team(int32_t scheme)
+/* Of how many runs of 16 elements an invocation takes the codes at once: parts_of of
+ * kernels/lib/packed. */
+static uint64_t parts_of(int32_t scheme)
 {
     switch (scheme) {
+    case RLX_QUANT_SCHEME_q8_0:
+    case RLX_QUANT_SCHEME_q8_1:
+    case RLX_QUANT_SCHEME_q8_k: return 1;
     case RLX_QUANT_SCHEME_q2_k:
     case RLX_QUANT_SCHEME_q3_k:
     case RLX_QUANT_SCHEME_q6_k: return 4;
@@ -104,15 +108,15 @@ static uint64_t rows_of_team(int32_t scheme)
     }
 }
 
+/* Where an invocation takes much at once, more rows of the weight share what is read of x. */
 static struct few few_of(const struct packed *p, uint64_t m, uint64_t n, uint64_t experts,
                          int32_t id)
 {
     struct few f = {.m = m, .n = n, .experts = experts, .id = id};
-    uint64_t passes = id < 0 ? gpu_ceil(m, FEW) : m, units = p->k / 32;
+    uint64_t parts = parts_of(p->scheme), units = p->k / (16 * parts);
+    struct gpu_teams most = {.lines = parts == 4 ? 4 : 2, .teams = units < 64 ? 8 : 4};
 
-    f.teams = gpu_teams_of(
-        id < 0 ? m : 1, n, passes, units,
-        (struct gpu_teams){.lines = rows_of_team(p->scheme), .teams = units < 64 ? 8 : 4});
+    f.teams = gpu_teams_of(id < 0 ? m : 1, n, id < 0 ? gpu_ceil(m, FEW) : m, units, most);
     return f;
 }
 
