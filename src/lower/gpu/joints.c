@@ -25,21 +25,41 @@ void gpu_split_types(struct ir_type *in, int32_t in_count, struct ir_type *out)
     set_dims(out, 3, m, third);
 }
 
+/* Can a kernel see all of it? What has symbolic sizes is judged once they are known. */
+static bool is_seen(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
+{
+    const struct ir_type *t = ir_type_of(g, v);
+    uint64_t bytes;
+
+    return !type_is_static(t) || (type_bytes(t, &bytes) && bytes <= desc->max_binding);
+}
+
+/* A whole product can be made some rows at a time, its thirds cannot. */
+static bool can_split(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
+{
+    const struct ir_node *n = ir_node(g, v);
+
+    return is_seen(desc, g, v) && is_seen(desc, g, n->in[0]) && is_seen(desc, g, n->in[1]);
+}
+
 /* Cooperative matrices want q as densely as the result, and gain more than copies cost. */
 static bool pays_to_pack(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
 {
     const struct ir_node *n = ir_node(g, v);
-    ir_value from = ir_node(g, joint_renamed(g, n->in[0]))->in[0];
     rlx_dtype t = n->type.dtype;
-    uint64_t bytes;
 
     if (desc->features.coop && (t == RLX_DTYPE_f16 || t == RLX_DTYPE_bf16))
         return false;
-    return !type_is_static(ir_type_of(g, from)) ||
-           (type_bytes(ir_type_of(g, from), &bytes) && bytes <= desc->max_binding);
+    return is_seen(desc, g, ir_node(g, joint_renamed(g, n->in[0]))->in[0]);
 }
 
 bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *graph, ir_value v)
 {
-    return kind != JOINT_PACKED || pays_to_pack(gpu_device_desc(g), graph, v);
+    const struct gpu_device_desc *desc = gpu_device_desc(g);
+
+    switch (kind) {
+    case JOINT_SPLIT: return can_split(desc, graph, v);
+    case JOINT_PACKED: return pays_to_pack(desc, graph, v);
+    default: return true;
+    }
 }

@@ -136,6 +136,7 @@ static bool find_lines(const struct gpu_call *c, struct split *s)
     case FAMILY_argsort: return split_before(c, s, a->argsort.axis, 1);
     case FAMILY_topk: return split_before(c, s, a->topk.axis, 1);
     case FAMILY_arg_extreme: return split_before(c, s, a->arg_extreme.axis, 1);
+    case FAMILY_narrow: return split_before(c, s, a->narrow.axis, 1);
     case FAMILY_layer_norm: return split_before(c, s, a->layer_norm.axis, 1);
     case FAMILY_rms_norm: return split_before(c, s, a->rms_norm.axis, 1);
     case FAMILY_layer_norm_backward:

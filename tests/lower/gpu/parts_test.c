@@ -20,6 +20,11 @@ static const char *const graphs[] = {
     "graph (input %x: f32[64,40], param %g: f32[40]) { %y = rms_norm %x, %g return %y }",
     "graph (input %x: f32[64,40], input %r: f32[64,40], param %g: f32[40], param %b: f32[40])"
     " { %s = add %x, %r %y = layer_norm %s, %g, %b return %y }",
+    "graph (input %x: f32[64,40], input %r: f32[64,40], param %g: f32[40], param %b: f32[40])"
+    " { %s = add %x, %r %n = layer_norm %s, %g, %b %y = mul %n, %s return %y }",
+    "graph (input %x: f32[80,16], param %w: f32[36,16]) { %m = matmul %x, %w transpose_b=true"
+    " %a = narrow %m axis=1 start=0 len=12 %b = narrow %m axis=1 start=12 len=12"
+    " %c = narrow %m axis=1 start=24 len=12 %d = mul %a, %b %y = add %d, %c return %y }",
     "graph (input %x: f32[64,40]) { %y = fused_swiglu %x return %y }",
     "graph (input %x: f32[40,4,16]) { %y = transpose %x perm=[0,2,1] return %y }",
     "graph (input %x: f32[64,1,10]) { %y = expand %x shape=[64,4,10] return %y }",
