@@ -24,6 +24,7 @@ static gpu_lower_fn join(struct gpu_call *c, const struct gpu_work *w, struct gp
         gpu_split_types(in, w->in_count, out);
     for (int32_t i = 0; w->joint == JOINT_PACKED && i < 3; i++) {
         columns[i] = joint_columns(w->graph, ir_node(w->graph, w->read[i]));
+        columns[i].rows = gpu_count(&in[i]) / columns[i].width; /* at these sizes */
         arg[i].bytes = joint_extent(&columns[i]) * rlx_dtype_size(in[i].dtype);
         c->columns = columns;
     }
