@@ -48,6 +48,12 @@ struct gpu_recording {
 /* What a driver brings; the lock is held where nothing else is said. */
 struct gpu_queue {
     size_t recording_bytes;
+    /* Take the memory that a recording of the piece may want at any of its sizes. All recordings of
+     * a program have it from its first run on, so that later ones ask for none. NULL: they never
+     * do.
+     */
+    rlx_status (*reserve)(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
+                          struct diag *d);
     /* What was recorded before is done. It may be run any number of times, not at once. */
     rlx_status (*record)(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
                          struct diag *d);

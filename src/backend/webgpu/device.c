@@ -271,6 +271,7 @@ static void wg_close(struct backend *b)
     if (dev->device) {
         wg_await(dev, dev->tickets, &quiet);
         gpu_drop_programs(&dev->programs);
+        vec_free(dev->base.mem, &dev->words);
         gpu_device_destroy(dev->gpu);
         wg_close_readback(dev);
         wg_close_transfers(dev);

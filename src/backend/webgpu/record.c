@@ -36,6 +36,18 @@ static void count_needs(const struct gpu_piece *p, struct needs *n)
     }
 }
 
+/* At most, at any sizes: works have room for the largest. */
+static void count_most(const struct gpu_piece *p, struct needs *n)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const struct gpu_work *w = p->list[i].work;
+        uint64_t launches = w->launch_room > w->launches ? w->launch_room : w->launches;
+        uint64_t words = w->word_room > w->words ? w->word_room : w->words;
+        n->launches += launches;
+        n->words += words * sizeof *w->word + launches * 2 * PART_ALIGN;
+    }
+}
+
 static void forget(struct wg_device *dev, struct wg_recording *r)
 {
     for (size_t i = 0; i < r->launch.len; i++)
@@ -66,11 +78,31 @@ static rlx_status make_buffer(struct wg_device *dev, WGPUBufferUsage use, uint64
     return wg_make_buffer(dev, use, bytes, buf, d);
 }
 
+/* Of the host. */
+static rlx_status take_memory(struct wg_device *dev, struct wg_recording *r, const struct needs *n,
+                              struct diag *d)
+{
+    if (n->launches > r->launch.cap &&
+        !vec_room_for(dev->base.mem, &r->launch, n->launches - r->launch.len))
+        return diag_no_memory(d, n->launches * sizeof(struct wg_launch));
+    if (n->words > dev->words.cap && !vec_room_for(dev->base.mem, &dev->words, n->words))
+        return diag_no_memory(d, n->words);
+    return RLX_OK;
+}
+
+rlx_status wg_reserve(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
+                      struct diag *d)
+{
+    struct needs most = {0};
+
+    count_most(p, &most);
+    return take_memory(wg_device_of(b), wg_recording_of(r), &most, d);
+}
+
 static rlx_status make_room(struct wg_device *dev, struct wg_recording *r, const struct needs *n,
                             struct diag *d)
 {
-    if (!vec_room_for(dev->base.mem, &r->launch, n->launches))
-        return diag_no_memory(d, n->launches * sizeof(struct wg_launch));
+    TRY(take_memory(dev, r, n, d));
     TRY(make_buffer(dev, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst, n->words, &r->words,
                     d));
     r->base.faults = n->faults;
@@ -130,6 +162,7 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
     TRY(gpu_bind_apart(c->dev->gpu, cmd->work, l, cmd, fault, GPU_ALIGN, word, &bound, &kernel,
                        c->diag));
     const struct wg_pipeline *p = kernel->pipeline;
+    memset(c->words + c->words_at, 0, (size_t)word_room(l));
     memcpy(c->words + c->words_at, word, bound.words * sizeof *word);
     *out = (struct wg_launch){.pipeline = p->handle, .group = make_group(c, p, &bound)};
     memcpy(out->grid, l->grid, sizeof out->grid);
@@ -163,12 +196,8 @@ rlx_status wg_record(struct backend *b, struct gpu_recording *base, const struct
     forget(dev, r);
     count_needs(p, &needs);
     TRY(make_room(dev, r, &needs, d));
-    c.words = needs.words ? mem_alloc(dev->base.mem, (size_t)needs.words) : NULL;
-    if (needs.words && !c.words)
-        return diag_no_memory(d, (size_t)needs.words);
+    c.words = dev->words.at;
     rlx_status s = record_all(&c, p);
-    if (c.words)
-        mem_free(dev->base.mem, c.words, (size_t)needs.words);
     r->base.valid = s == RLX_OK;
     return s;
 }

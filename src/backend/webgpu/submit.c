@@ -73,6 +73,7 @@ static void settle(struct backend *b)
 /* Passes have no clock that every device knows. */
 const struct gpu_queue wg_programs_queue = {
     .recording_bytes = sizeof(struct wg_recording),
+    .reserve = wg_reserve,
     .record = wg_record,
     .run = wg_run,
     .read_fault = wg_read_fault,

@@ -88,6 +88,7 @@ struct wg_device {
     WGPUBuffer between;              /* copies within a buffer go by it */
     uint64_t between_bytes;
     struct gpu_programs programs;
+    VEC(uint8_t) words; /* of launches that are recorded, on their way to a buffer */
 };
 
 static inline struct wg_device *wg_device_of(struct backend *b)
@@ -172,6 +173,8 @@ static inline struct wg_recording *wg_recording_of(struct gpu_recording *r)
     return (struct wg_recording *)(void *)r;
 }
 /* As struct gpu_queue wants them. */
+rlx_status wg_reserve(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
+                      struct diag *d);
 rlx_status wg_record(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
                      struct diag *d);
 rlx_status wg_run(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,

@@ -86,6 +86,14 @@ static struct gpu_recording *choose(const struct gpu_programs *g, struct gpu_pro
     return oldest;
 }
 
+static rlx_status reserve(struct gpu_programs *g, struct gpu_program *p,
+                          const struct gpu_piece *piece, struct diag *d)
+{
+    for (size_t i = 0; g->queue->reserve && i < KEPT; i++)
+        TRY(g->queue->reserve(g->backend, recording(g, p, i), piece, d));
+    return RLX_OK;
+}
+
 rlx_status gpu_find_recording(struct gpu_programs *g, const struct command *of,
                               const struct gpu_piece *piece, bool timed, struct gpu_recording **out,
                               struct diag *d)
@@ -102,6 +110,7 @@ rlx_status gpu_find_recording(struct gpu_programs *g, const struct command *of,
         return RLX_OK;
     TRY(g->queue->await(g->backend, r->ticket, d));
     TRY(gpu_take_due(g, d));
+    TRY(reserve(g, p, piece, d));
     r->timed = timed;
     r->key = key;
     return g->queue->record(g->backend, r, piece, d);
@@ -115,6 +124,8 @@ rlx_status gpu_record_single(struct gpu_programs *g, const struct command *of,
 
     TRY(find_program(g, of, &(struct gpu_piece){.list = of}, &p, d));
     *out = recording(g, p, KEPT);
+    if (g->queue->reserve)
+        TRY(g->queue->reserve(g->backend, *out, piece, d));
     return g->queue->record(g->backend, *out, piece, d);
 }
 
