@@ -67,6 +67,9 @@ if(RLX_BUILD_TESTS)
     target_link_libraries(rlx-tests PRIVATE rlx_flags ${rlx_system_libraries})
     target_include_directories(rlx-tests PRIVATE
         ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    if(RLX_WEBGPU_HEADERS)
+        target_include_directories(rlx-tests SYSTEM PRIVATE ${RLX_WEBGPU_HEADERS})
+    endif()
     target_compile_definitions(rlx-tests PRIVATE
         RLX_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RLX_BUILD_DIR="${CMAKE_CURRENT_BINARY_DIR}")
     if(RLX_WEBGPU_HEADERS)

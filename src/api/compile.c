@@ -246,10 +246,14 @@ static rlx_status choose_probes(struct making *k)
     const struct rlx_session *s = k->s;
     size_t n = s->symbol_count, most = 130 * (n + 1);
     int64_t *size = arena_alloc_array(&k->scratch, most, n * sizeof *size, sizeof *size);
+    bool *varies = arena_array(&k->scratch, bool, n);
 
-    if (!size)
+    if (!size || !varies)
         return diag_no_memory(k->d, most * n * sizeof *size);
-    k->probes = (struct size_probes){.size = size, .symbol_count = n};
+    for (size_t i = 0; i < n; i++)
+        varies[i] = s->key[i] == SYMBOL_KEPT;
+    k->probes =
+        (struct size_probes){.size = size, .symbol_count = n, .upper = s->upper, .varies = varies};
     for (size_t alone = 0; alone <= n; alone++) {
         bool more = alone == n || s->key[alone] == SYMBOL_KEPT;
         for (int64_t v = 0; more; v = next_probe(v)) {

@@ -37,8 +37,8 @@ struct span {
 };
 static inline bool spans_overlap(struct span a, struct span b)
 {
-    return a.buffer == b.buffer && a.bytes && b.bytes && a.offset < b.offset + b.bytes &&
-           b.offset < a.offset + a.bytes;
+    return a.buffer && a.buffer == b.buffer && a.bytes && b.bytes &&
+           a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
 /* One unit of a schedule. Operands are in the order of the step's. */
@@ -103,6 +103,10 @@ struct backend_ops {
     bool (*joins)(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v);
     rlx_status (*load)(struct backend *b, struct command *c, struct diag *d);
     rlx_status (*pack)(struct backend *b, struct command *c, int32_t operand, struct diag *d);
+    /* Make what the command needs at the sizes that its node has now, so that a later load and run
+     * at these need not wait for it; it will be loaded before it is submitted. NULL: nothing is
+     * ever made then. */
+    rlx_status (*prepare)(struct backend *b, struct command *c, struct diag *d);
     /* These commands will not come again: what was kept for them can go. May be NULL. */
     void (*unload)(struct backend *b, const struct command *list);
 

@@ -85,6 +85,7 @@ struct gpu_work {
     struct gpu_control *control; /* of a node with sub-graphs (gpu/sub_program.h); else NULL */
     int32_t scratch_operand, table_operand; /* their places among the step's */
     bool check_indices;
+    uint32_t prepared; /* kernels made for it by gpu_prepare */
     uint8_t begins[GPU_PLACES]; /* operand i: 0 at the start of a slot, else 1 + log2 of what it is
                                    known to begin at a multiple of, in bytes */
 };
@@ -120,6 +121,8 @@ rlx_status gpu_select(struct gpu_device *g, struct select_call *c);
 rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d);
 /* For backend_ops.joins. */
 bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *graph, ir_value v);
+/* For .prepare: the kernels of its launches are made, up to a number of them. */
+rlx_status gpu_prepare(struct gpu_device *g, struct command *c, struct diag *d);
 /* For backend_ops.describe: what all that is lowered here has in common. */
 void gpu_describe(struct target *out);
 /* One launch's buffers where the command's operands lie, in bytes: offset is down to `align`, and

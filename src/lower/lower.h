@@ -22,6 +22,8 @@ struct select_options {
 struct size_probes {
     const int64_t *size; /* count rows of a size for each symbol */
     size_t count, symbol_count;
+    const int64_t *upper; /* by symbol: the largest */
+    const bool *varies;   /* by symbol: it may be smaller */
 };
 
 struct select_call {

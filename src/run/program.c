@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "plan/segments.h"
 #include "run/convert.h"
+#include "run/prepare.h"
 
 /* Where the leaves lie, for the lowering. */
 struct places {
@@ -305,7 +306,8 @@ static rlx_status build(const struct program_desc *desc, struct program *p,
     memcpy(p->outside, places.outside, g->node.len * sizeof *p->outside);
     TRY(find_packed(desc, p, d));
     TRY(make_commands(p, d));
-    return note_ends(p, inputs, input_count, d);
+    TRY(note_ends(p, inputs, input_count, d));
+    return program_prepare(p, desc->probes, d);
 }
 
 rlx_status program_create(const struct program_desc *desc, struct ir_module *mod,

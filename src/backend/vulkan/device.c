@@ -255,6 +255,11 @@ static rlx_status vk_load(struct backend *b, struct command *c, struct diag *d)
     return gpu_load(vk_device_of(b)->gpu, c, d);
 }
 
+static rlx_status vk_prepare(struct backend *b, struct command *c, struct diag *d)
+{
+    return gpu_prepare(vk_device_of(b)->gpu, c, d);
+}
+
 const struct backend_ops vulkan_backend = {
     .abi = BACKEND_ABI,
     .name = "vulkan",
@@ -270,6 +275,7 @@ const struct backend_ops vulkan_backend = {
     .select = vk_select,
     .joins = vk_joins,
     .load = vk_load,
+    .prepare = vk_prepare,
     .unload = vk_unload,
     .submit = vk_submit,
     .poll = vk_poll,

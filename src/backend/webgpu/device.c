@@ -372,6 +372,12 @@ static rlx_status wg_load_step(struct backend *b, struct command *c, struct diag
     return gpu_load(wg_device_of(b)->gpu, c, d);
 }
 
+static rlx_status wg_prepare(struct backend *b, struct command *c, struct diag *d)
+{
+    TRY(gpu_prepare(wg_device_of(b)->gpu, c, d));
+    return wg_prepare_launches(wg_device_of(b), c, d);
+}
+
 const struct backend_ops webgpu_backend = {
     .abi = BACKEND_ABI,
     .name = "webgpu",
@@ -388,6 +394,7 @@ const struct backend_ops webgpu_backend = {
     .select = wg_select,
     .joins = wg_joins,
     .load = wg_load_step,
+    .prepare = wg_prepare,
     .unload = wg_unload,
     .submit = wg_submit,
     .poll = wg_poll,

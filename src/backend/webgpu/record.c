@@ -171,6 +171,20 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
     return RLX_OK;
 }
 
+rlx_status wg_prepare_launches(struct wg_device *dev, const struct command *c, struct diag *d)
+{
+    const struct gpu_work *w = c->work;
+    const struct gpu_kernel *kernel;
+    uint32_t word[MOST_WORDS + GPU_BUFFERS];
+    struct gpu_bound bound;
+
+    for (uint32_t i = 0; i < w->launches; i++)
+        if (w->launch[i].kernel->words <= MOST_WORDS)
+            TRY(gpu_bind_apart(dev->gpu, w, &w->launch[i], c, (struct span){NULL, 0, FAULT_BYTES},
+                               GPU_ALIGN, word, &bound, &kernel, d));
+    return RLX_OK;
+}
+
 static rlx_status record_all(struct recorder *c, const struct gpu_piece *p)
 {
     for (size_t i = 0; i < p->count; i++) {

@@ -180,6 +180,8 @@ rlx_status wg_record(struct backend *b, struct gpu_recording *r, const struct gp
 rlx_status wg_run(struct backend *b, struct gpu_recording *r, const struct gpu_piece *p,
                   struct diag *d);
 void wg_drop_recording(struct backend *b, struct gpu_recording *r);
+/* The kernels that its launches take where buffers overlap. */
+rlx_status wg_prepare_launches(struct wg_device *dev, const struct command *c, struct diag *d);
 rlx_status wg_read_fault(struct backend *b, struct gpu_recording *r, uint32_t *word, uint32_t words,
                          struct diag *d);
 

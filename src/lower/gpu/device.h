@@ -7,6 +7,7 @@
 #include "lower/gpu.h"
 
 uint32_t gpu_device_max_groups(const struct gpu_device *g);
+size_t gpu_device_kernels(struct gpu_device *g); /* made so far */
 const struct gpu_device_desc *gpu_device_desc(const struct gpu_device *g);
 
 /* The kernel of that key, made if there is none yet; it lives as long as the device. source: of a

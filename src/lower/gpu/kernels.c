@@ -61,6 +61,14 @@ uint32_t gpu_device_max_groups(const struct gpu_device *g)
     return g->desc.max_groups;
 }
 
+size_t gpu_device_kernels(struct gpu_device *g)
+{
+    pthread_mutex_lock(&g->lock);
+    size_t count = g->kernel.len;
+    pthread_mutex_unlock(&g->lock);
+    return count;
+}
+
 const struct gpu_device_desc *gpu_device_desc(const struct gpu_device *g)
 {
     return &g->desc;

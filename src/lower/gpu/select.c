@@ -7,6 +7,7 @@
 #include "lower/gpu/sub_program.h"
 
 #define MOST_OPERANDS GPU_OPERANDS
+#define MOST_PREPARED 64 /* kernels of one step */
 
 /* ---- one lowering ---- */
 
@@ -256,6 +257,21 @@ rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step
         return diag_fail(
             d, RLX_ERROR_LIMIT, "%s needs %llu bytes of scratch for these sizes, %llu were planned",
             op_info(n->op)->name, (unsigned long long)scratch, (unsigned long long)w->scratch);
+    return RLX_OK;
+}
+
+/* A Fourier transform has a kernel for each length: too many to make beforehand. */
+rlx_status gpu_prepare(struct gpu_device *g, struct command *c, struct diag *d)
+{
+    struct gpu_work *w = c->work;
+    size_t before = gpu_device_kernels(g);
+
+    if (w->prepared >= MOST_PREPARED) {
+        w->launches = 0;
+        return RLX_OK;
+    }
+    TRY(gpu_lower_step(g, w, c->step, d));
+    w->prepared += (uint32_t)(gpu_device_kernels(g) - before);
     return RLX_OK;
 }
 
