@@ -31,14 +31,17 @@ struct run {
     uint64_t ticket; /* of what was handed over last */
 };
 
-/* For tests: a device that is lost after so many runs, and rounds of loops. */
+/* For tests: a device that is lost after so many runs, and rounds of loops. What it was at is done
+ * first: a device that is really lost stops. */
 static rlx_status count_run(struct run *r)
 {
     struct gpu_programs *g = r->g;
 
     pthread_mutex_lock(g->lock);
-    if (g->lose_after && g->runs >= g->lose_after)
+    if (g->lose_after && g->runs >= g->lose_after && !*g->lost) {
+        g->queue->settle(g->backend);
         *g->lost = true;
+    }
     g->runs++;
     rlx_status s = g->queue->check(g->backend, r->diag);
     pthread_mutex_unlock(g->lock);
