@@ -1,6 +1,7 @@
 /* loop_test.c: loops whose rounds the host counts: in one another, in branches and scans, their
- * limits, and what becomes of a run that is watched, or whose device is lost in a round. */
-#include <math.h>
+ * limits, what becomes of a run that is watched, or whose device is lost in a round, and of others
+ * meanwhile. */
+#include <pthread.h>
 
 #include "../../api/required.h"
 
@@ -329,4 +330,52 @@ TEST(gpu_loop, a_device_lost_in_a_round)
 TEST(gpu_loop, a_device_lost_in_a_round_on_webgpu)
 {
     check_lost(t, "webgpu");
+}
+
+/* ---- beside others ---- */
+
+struct looping {
+    rlx_session *session;
+    rlx_status status;
+    rlx_error err;
+};
+
+static void *run_endless(void *user)
+{
+    struct looping *l = user;
+    float x = 1;
+    rlx_binding in = {"x", {RLX_DTYPE_f32, 0, {0}, &x, 4}};
+
+    l->status = rlx_session_run(l->session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, &l->err);
+    return NULL;
+}
+
+/* A loop that would not end leaves the device to others, and stops at its limit. */
+TEST_DEVICES(gpu_loop, others_run_meanwhile)
+{
+    static const char endless[] =
+        "graph @main (input %x: f32[]) { %y = while %x cond_graph=@ever body_graph=@b return %y }"
+        " graph @ever (input %x: f32[]) { %k = const bool[] {true} return %k }"
+        " graph @b (input %x: f32[]) { %a = neg %x return %a }";
+    struct looping l = {0};
+    pthread_t thread;
+    struct place p;
+
+    if (!place_open(t, &p, test_device(t), NULL))
+        return;
+    if (expect_ok(t, place_build(&p, endless, &(rlx_session_desc){.loop_limit = 1000}))) {
+        rlx_model *model = p.model;
+        l.session = p.session;
+        p.model = NULL;
+        p.session = NULL;
+        require(t, pthread_create(&thread, NULL, run_endless, &l) == 0);
+        for (int i = 0; i < 5; i++)
+            expect_working(t, &p);
+        pthread_join(thread, NULL);
+        expect_status(t, l.status, RLX_ERROR_LIMIT);
+        expect_contains(t, l.err.message, "1000");
+        rlx_session_destroy(l.session);
+        rlx_model_destroy(model);
+    }
+    place_close(&p);
 }
