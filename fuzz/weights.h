@@ -1,11 +1,14 @@
 /* weights.h: what the fuzzers of files of tensors share: a file that is read has all that it says,
- * down to the last byte of the last tensor, and one that is refused has a sentence why. */
+ * down to the last byte of the last tensor, and comes back the same when it is written; one that is
+ * refused has a sentence why. */
 #ifndef FUZZ_WEIGHTS_H
 #define FUZZ_WEIGHTS_H
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "rlx/weights.h"
 
@@ -70,6 +73,98 @@ static inline uint32_t look_at_meta(const rlx_weights *w, size_t i)
     return sum;
 }
 
+/* ---- there and back ---- */
+
+struct all {
+    rlx_weights_info info;
+    rlx_weight *tensor;
+    rlx_meta *meta;
+};
+
+static inline void take_all(const rlx_weights *w, struct all *a)
+{
+    rlx_weights_describe(w, &a->info);
+    a->tensor = calloc(a->info.tensor_count + 1, sizeof *a->tensor);
+    a->meta = calloc(a->info.meta_count + 1, sizeof *a->meta);
+    need(a->tensor && a->meta);
+    for (size_t i = 0; i < a->info.tensor_count; i++)
+        need(rlx_weights_at(w, i, &a->tensor[i]));
+    for (size_t i = 0; i < a->info.meta_count; i++)
+        need(rlx_weights_meta_at(w, i, &a->meta[i]));
+}
+
+/* false: names that the writer rightly refuses, or members that do not inflate. */
+static inline bool write_again(rlx_context *ctx, rlx_weights *w, const struct all *a,
+                               const char *path)
+{
+    const rlx_weights_content content = {a->info.kind,         a->tensor,
+                                         a->info.tensor_count, a->meta,
+                                         a->info.meta_count,   (uint32_t)a->info.alignment};
+    rlx_weights_writer *out = NULL;
+    const void *data;
+    rlx_error err;
+    uint64_t left;
+    size_t i;
+
+    for (i = 0; i < a->info.tensor_count; i++)
+        if (rlx_weights_data(w, i, &data, &err) != RLX_OK)
+            return false;
+    if (rlx_weights_begin(ctx, path, &content, &out, &err) != RLX_OK) {
+        need(err.status == RLX_ERROR_NAME);
+        return false;
+    }
+    while (rlx_weights_next(out, &i, &left)) {
+        need(rlx_weights_data(w, i, &data, &err) == RLX_OK);
+        need(rlx_weights_write(out, data, (size_t)left, &err) == RLX_OK);
+    }
+    need(rlx_weights_finish(out, &err) == RLX_OK);
+    return true;
+}
+
+static inline void same_tensors(rlx_weights *a, rlx_weights *b, const struct all *all)
+{
+    for (size_t i = 0; i < all->info.tensor_count; i++) {
+        const rlx_weight *t = &all->tensor[i];
+        const void *x = NULL, *y = NULL;
+        rlx_weight other;
+        size_t at = 0;
+        need(rlx_weights_find(b, t->name, &at) && rlx_weights_at(b, at, &other));
+        need(other.type == t->type && other.rank == t->rank && other.bytes == t->bytes);
+        need(memcmp(other.dim, t->dim, sizeof t->dim) == 0);
+        need(rlx_weights_data(a, i, &x, NULL) == RLX_OK);
+        need(rlx_weights_data(b, at, &y, NULL) == RLX_OK);
+        need(t->bytes == 0 || memcmp(x, y, (size_t)t->bytes) == 0);
+    }
+}
+
+static inline void there_and_back(rlx_context *ctx, rlx_weights *w)
+{
+    struct all all;
+    rlx_weights *back = NULL;
+    rlx_weights_info info;
+    rlx_meta m;
+    char path[64];
+
+    if (access("/dev/shm", W_OK) != 0)
+        return;
+    snprintf(path, sizeof path, "/dev/shm/rlx-fuzz-%d", (int)getpid());
+    take_all(w, &all);
+    if (all.info.kind != RLX_FILE_npy && write_again(ctx, w, &all, path)) {
+        need(rlx_weights_open(ctx, path, NULL, &back, NULL) == RLX_OK);
+        rlx_weights_describe(back, &info);
+        need(info.tensor_count == all.info.tensor_count && info.kind == all.info.kind);
+        same_tensors(w, back, &all);
+        for (size_t i = 0; i < all.info.meta_count; i++)
+            need(rlx_weights_meta(back, all.meta[i].key, &m)
+                     ? m.type == all.meta[i].type && m.count == all.meta[i].count
+                     : memcmp(all.meta[i].key.ptr, "general.alignment", 17) == 0);
+        rlx_weights_close(back);
+        unlink(path);
+    }
+    free(all.tensor);
+    free(all.meta);
+}
+
 static inline int fuzz_weights(const uint8_t *data, size_t size)
 {
     const rlx_context_desc desc = {.threads = 1};
@@ -87,6 +182,7 @@ static inline int fuzz_weights(const uint8_t *data, size_t size)
             sum += look_at_tensor(w, i);
         for (size_t i = 0; i < info.meta_count; i++)
             sum += look_at_meta(w, i);
+        there_and_back(ctx, w);
         if (sum == UINT32_MAX) /* so that every byte was looked at */
             putchar(' ');
         rlx_weights_close(w);
