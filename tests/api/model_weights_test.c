@@ -131,6 +131,42 @@ TEST(model_weights, what_is_missing_stays)
     close_world(&o);
 }
 
+static rlx_status load_once(struct test *t, const rlx_allocator *mem, void *user)
+{
+    const rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    rlx_context *ctx;
+    rlx_model *m = NULL;
+    rlx_weights *w = NULL;
+    rlx_error err;
+    (void)t;
+
+    rlx_status s = rlx_context_create(RLX_VERSION, &desc, &ctx, &err);
+    if (s != RLX_OK)
+        return s;
+    s = rlx_model_parse(ctx, rlx_cstr(graph), &m, &err);
+    if (s == RLX_OK)
+        s = rlx_weights_open(ctx, user, NULL, &w, &err);
+    if (s == RLX_OK)
+        s = rlx_model_load_weights(m, w, NULL, &err);
+    rlx_weights_close(w);
+    rlx_model_destroy(m);
+    rlx_context_destroy(ctx);
+    return s;
+}
+
+TEST(model_weights, survive_no_memory)
+{
+    static const rlx_weight other[] = {T("w", Q8_0, 2, 2, 32), T("p", Q8_0, 2, 2, 32),
+                                       T("b", BF16, 1, 2)};
+    struct world o;
+    char path[4096];
+
+    require(t, open_world(t, &o, RLX_FILE_gguf, other, COUNT_OF(other)));
+    snprintf(path, sizeof path, "%s", test_temp(t, "weights"));
+    expect_survives_no_memory(t, load_once, path);
+    close_world(&o);
+}
+
 TEST(model_weights, refusals_name_both_sides)
 {
     static const struct {

@@ -256,6 +256,7 @@ TEST(weights, a_file_is_there_when_it_is_whole)
     expect_status(t, rlx_weights_write_f32(w, x, 31, &err), RLX_ERROR_SIZE);
     expect_status(t, rlx_weights_write_f32(w, x, 64, &err), RLX_ERROR_SIZE);
     expect_status(t, rlx_weights_write_f32(w, x + 32, 32, &err), RLX_ERROR_NUMERIC);
+    expect_error(t, RLX_ERROR_NUMERIC, "\"b\": element 8 is NaN", &err);
     require_ok(t, rlx_weights_write_f32(w, x, 32, &err));
     expect(t, !rlx_weights_next(w, &i, &left));
     expect_status(t, rlx_weights_write(w, x, 1, &err), RLX_ERROR_SIZE);
@@ -345,6 +346,30 @@ TEST(weights, numbers_of_every_type)
     expect_status(t, rlx_weights_read_f32(w, 0, UINT64_MAX, 2, y, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_weights_read_f32(w, 99, 0, 0, y, &err), RLX_ERROR_ARGUMENT);
     rlx_weights_close(w);
+    rlx_context_destroy(ctx);
+}
+
+TEST(weights, numbers_that_cannot_be_packed_are_named)
+{
+    enum { N = 300000 }; /* more than is packed at a time */
+    static const rlx_weight tensors[] = {T("t", Q4_0, 1, N)};
+    static float x[N];
+    rlx_context *ctx = new_context(t);
+    rlx_weights_content content = {RLX_FILE_gguf, tensors, 1, NULL, 0, 0};
+    rlx_weights_writer *w = NULL;
+    rlx_error err;
+
+    require_ok(t, rlx_weights_begin(ctx, test_temp(t, "a.gguf"), &content, &w, &err));
+    x[N - 3] = -INFINITY;
+    rlx_weights_write_f32(w, x, N, &err);
+    expect_error(t, RLX_ERROR_NUMERIC, "\"t\": element 299997 is -Inf", &err);
+    rlx_weights_abandon(w);
+    require_ok(t, rlx_weights_begin(ctx, test_temp(t, "a.gguf"), &content, &w, &err));
+    require_ok(t, rlx_weights_write_f32(w, x, 64, &err));
+    x[40] = 1e30f;
+    rlx_weights_write_f32(w, x, 64, &err);
+    expect_error(t, RLX_ERROR_LIMIT, "elements from 96 on are too large for Q4_0", &err);
+    rlx_weights_abandon(w);
     rlx_context_destroy(ctx);
 }
 
@@ -545,6 +570,35 @@ TEST(weights, split_files_are_one)
     rlx_context_destroy(ctx);
 }
 
+static rlx_status open_only(struct test *t, const rlx_allocator *mem, void *user)
+{
+    const rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    rlx_context *ctx;
+    rlx_weights *w = NULL;
+    rlx_error err;
+    (void)t;
+
+    rlx_status s = rlx_context_create(RLX_VERSION, &desc, &ctx, &err);
+    if (s != RLX_OK)
+        return s;
+    s = rlx_weights_open(ctx, user, NULL, &w, &err);
+    rlx_weights_close(w);
+    rlx_context_destroy(ctx);
+    return s;
+}
+
+TEST(weights, parts_survive_no_memory)
+{
+    rlx_context *ctx = new_context(t);
+    char first[4096];
+
+    for (unsigned no = 0; no < 3; no++)
+        require(t, write_part(t, ctx, no, no, 3, (const char *[]){"a", "b", "c"}[no], 3));
+    snprintf(first, sizeof first, "%s", test_temp(t, "m-00001-of-00003.gguf"));
+    expect_survives_no_memory(t, open_only, first);
+    rlx_context_destroy(ctx);
+}
+
 static bool write_shard(struct test *t, rlx_context *ctx, const char *file, const char *tensor)
 {
     rlx_weight one = T("", F32, 1, 4);
@@ -593,6 +647,7 @@ TEST(weights, an_index_names_its_files)
     rlx_weights_describe(w, &info);
     expect(t, info.kind == RLX_FILE_safetensors_index && info.files == 3 && info.tensor_count == 2);
     rlx_weights_close(w);
+    expect_survives_no_memory(t, open_only, (void *)path);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         test_note(t, "%s", rows[i].text);
         require(t, test_write(t, path, rows[i].text, strlen(rows[i].text)));
