@@ -10,9 +10,14 @@ rlx_status json_read_bad(struct json_in *j, const char *what)
     return diag_fail(j->d, RLX_ERROR_FORMAT, "%s: byte %zu: %s", j->what, j->offset + j->pos, what);
 }
 
+static bool is_one_of(char c, const char *set)
+{
+    return c && strchr(set, c);
+}
+
 static void skip_space(struct json_in *j)
 {
-    while (j->pos < j->text.len && memchr(" \t\n\r", j->text.ptr[j->pos], 4))
+    while (j->pos < j->text.len && is_one_of(j->text.ptr[j->pos], " \t\n\r"))
         j->pos++;
 }
 
@@ -180,7 +185,7 @@ rlx_status json_read_u64(struct json_in *j, uint64_t *out)
     for (; j->pos < j->text.len && (c = j->text.ptr[j->pos]) >= '0' && c <= '9'; j->pos++)
         if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(c - '0'), &v))
             return json_read_bad(j, "a number overflows 64 bits");
-    if (j->pos < j->text.len && memchr(".eE", j->text.ptr[j->pos], 3))
+    if (j->pos < j->text.len && is_one_of(j->text.ptr[j->pos], ".eE"))
         return json_read_bad(j, "a number is not written as a whole one");
     if (j->text.ptr[start] == '0' && j->pos - start > 1)
         return json_read_bad(j, "a number has a leading zero");
@@ -201,7 +206,7 @@ static rlx_status skip_word(struct json_in *j)
             return RLX_OK;
         }
     }
-    while (len < rest.len && memchr("+-.0123456789eE", rest.ptr[len], 15))
+    while (len < rest.len && is_one_of(rest.ptr[len], "+-.0123456789eE"))
         len++;
     if (!str_to_f64((rlx_str){rest.ptr, len}, &unused))
         return json_read_bad(j, "a value was expected");
@@ -228,4 +233,10 @@ rlx_status json_read_skip(struct json_in *j)
             TRY(json_read_key(j, &unused));
         TRY(json_read_skip(j));
     }
+}
+
+rlx_status json_read_end(struct json_in *j)
+{
+    skip_space(j);
+    return j->pos == j->text.len ? RLX_OK : json_read_bad(j, "there is something behind the end");
 }

@@ -35,6 +35,7 @@ rlx_status json_read_string(struct json_in *j, rlx_str *out);
 /* Digits alone: no sign, fraction, exponent or leading zero. */
 rlx_status json_read_u64(struct json_in *j, uint64_t *out);
 rlx_status json_read_skip(struct json_in *j); /* a value of any kind */
+rlx_status json_read_end(struct json_in *j);  /* nothing but spaces is left */
 /* For those who find something wrong with what they read: "safetensors: byte 12: ...". */
 rlx_status json_read_bad(struct json_in *j, const char *what);
 

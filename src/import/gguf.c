@@ -240,24 +240,21 @@ static int by_place(const void *a, const void *b)
 
 static rlx_status check_overlaps(struct gguf *g, const struct weight *first)
 {
-    size_t bytes = (size_t)g->tensors * sizeof(struct weight *);
-    const struct weight **sorted = mem_alloc(g->w->mem, bytes);
-    rlx_status s = RLX_OK;
+    size_t count = (size_t)g->tensors;
+    const struct weight **sorted = arena_array(&g->w->arena, const struct weight *, count);
 
-    if (!sorted && bytes)
-        return diag_no_memory(g->d, bytes);
-    for (size_t i = 0; i < g->tensors; i++)
+    if (!sorted)
+        return diag_no_memory(g->d, count * sizeof *sorted);
+    for (size_t i = 0; i < count; i++)
         sorted[i] = first + i;
-    if (g->tensors)
-        qsort(sorted, (size_t)g->tensors, sizeof *sorted, by_place);
-    for (size_t i = 1; i < g->tensors && s == RLX_OK; i++) {
+    qsort(sorted, count, sizeof *sorted, by_place);
+    for (size_t i = 1; i < count; i++) {
         const struct weight *a = sorted[i - 1], *b = sorted[i];
         if ((uint64_t)(b->at - a->at) < a->bytes)
-            s = diag_fail(g->d, RLX_ERROR_FORMAT, "gguf: tensors \"%.*s\" and \"%.*s\" overlap",
-                          STR_ARG(a->name), STR_ARG(b->name));
+            return diag_fail(g->d, RLX_ERROR_FORMAT, "gguf: tensors \"%.*s\" and \"%.*s\" overlap",
+                             STR_ARG(a->name), STR_ARG(b->name));
     }
-    mem_free(g->w->mem, sorted, bytes);
-    return s;
+    return RLX_OK;
 }
 
 static rlx_status place_tensors(struct gguf *g, const uint64_t *offset)
@@ -327,13 +324,9 @@ rlx_status gguf_read(struct weights *w, const uint8_t *bytes, size_t size, struc
     TRY(find_alignment(&g));
     if (g.tensors > bytes_left(&g.in)) /* again: the keys took their part */
         return bad(&g, "more tensors than the rest of the file can hold");
-    size_t room = (size_t)g.tensors * sizeof(uint64_t);
-    uint64_t *offset = mem_alloc(w->mem, room);
-    if (!offset && room)
-        return diag_no_memory(d, room);
-    rlx_status s = get_tensors(&g, offset);
-    if (s == RLX_OK)
-        s = place_tensors(&g, offset);
-    mem_free(w->mem, offset, room);
-    return s;
+    uint64_t *offset = arena_array(&w->arena, uint64_t, (size_t)g.tensors);
+    if (!offset)
+        return diag_no_memory(d, (size_t)g.tensors * sizeof *offset);
+    TRY(get_tensors(&g, offset));
+    return place_tensors(&g, offset);
 }

@@ -187,29 +187,26 @@ static int by_place(const void *a, const void *b)
 
 static rlx_status check_tiling(struct safetensors *s, size_t before)
 {
-    size_t count = s->w->tensor.len - before, bytes = count * sizeof(struct weight *);
-    const struct weight **sorted = mem_alloc(s->w->mem, bytes);
+    size_t count = s->w->tensor.len - before;
+    const struct weight **sorted = arena_array(&s->w->arena, const struct weight *, count);
     const uint8_t *end = s->data;
-    rlx_status status = RLX_OK;
 
-    if (!sorted && bytes)
-        return diag_no_memory(s->d, bytes);
+    if (!sorted)
+        return diag_no_memory(s->d, count * sizeof *sorted);
     for (size_t i = 0; i < count; i++)
         sorted[i] = &s->w->tensor.at[before + i];
-    if (count)
-        qsort(sorted, count, sizeof *sorted, by_place);
-    for (size_t i = 0; i < count && status == RLX_OK; i++) {
+    qsort(sorted, count, sizeof *sorted, by_place);
+    for (size_t i = 0; i < count; i++) {
         if (sorted[i]->at != end)
-            status = diag_fail(s->d, RLX_ERROR_FORMAT,
-                               "safetensors: tensor \"%.*s\" begins %s the one before it ends",
-                               STR_ARG(sorted[i]->name), sorted[i]->at < end ? "before" : "after");
+            return diag_fail(s->d, RLX_ERROR_FORMAT,
+                             "safetensors: tensor \"%.*s\" begins %s the one before it ends",
+                             STR_ARG(sorted[i]->name), sorted[i]->at < end ? "before" : "after");
         end = sorted[i]->at + sorted[i]->bytes;
     }
-    if (status == RLX_OK && end != s->data + s->size)
-        status = diag_fail(s->d, RLX_ERROR_FORMAT, "safetensors: %zu bytes belong to no tensor",
-                           (size_t)(s->data + s->size - end));
-    mem_free(s->w->mem, sorted, bytes);
-    return status;
+    if (end != s->data + s->size)
+        return diag_fail(s->d, RLX_ERROR_FORMAT, "safetensors: %zu bytes belong to no tensor",
+                         (size_t)(s->data + s->size - end));
+    return RLX_OK;
 }
 
 rlx_status safetensors_read(struct weights *w, const uint8_t *bytes, size_t size, struct diag *d)

@@ -216,9 +216,7 @@ static rlx_status get_index(struct index *x)
         found = true;
         TRY(get_weight_map(x));
     }
-    for (; x->json.pos < x->json.text.len; x->json.pos++)
-        if (!memchr(" \t\r\n", x->json.text.ptr[x->json.pos], 4))
-            return json_read_bad(&x->json, "there is something behind the index");
+    TRY(json_read_end(&x->json));
     return found ? RLX_OK : json_read_bad(&x->json, "the index has no weight_map");
 }
 

@@ -2,7 +2,7 @@
  * the params of a model. */
 #include "weights_world.h"
 
-#include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -450,11 +450,11 @@ static void large_safetensors(FILE *f)
     write_u64(f, 0, 8);
     fputs("{", f);
     for (uint64_t i = 0; i < LARGE_COUNT; i++)
-        fprintf(
-            f,
-            "%s\"tensor.%05u\":{\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[%llu,%llu]}",
-            i ? "," : "", (unsigned)i, LARGE_ROWS, LARGE_COLS,
-            (unsigned long long)(i * LARGE_BYTES), (unsigned long long)((i + 1) * LARGE_BYTES));
+        fprintf(f,
+                "%s\"tensor.%05u\":{\"dtype\":\"F32\",\"shape\":[%d,%d],"
+                "\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
+                i ? "," : "", (unsigned)i, LARGE_ROWS, LARGE_COLS, i * LARGE_BYTES,
+                (i + 1) * LARGE_BYTES);
     fputs("}", f);
     while (ftell(f) % 8)
         fputc(' ', f);
@@ -626,7 +626,7 @@ TEST(weights, an_index_names_its_files)
         {"{\"weight_map\": {\"a\": \"s1\", \"a\": \"s1\"}}", "two tensors", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {}, \"weight_map\": {}}", "stands twice", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": 1}}", "a string was expected", RLX_ERROR_FORMAT},
-        {"{\"weight_map\": {}} x", "behind the index", RLX_ERROR_FORMAT},
+        {"{\"weight_map\": {}} x", "behind the end", RLX_ERROR_FORMAT},
         {"{}", "no weight_map", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"none\"}}", "No such file", RLX_ERROR_IO},
         {"{\"weight_map\": {\"a\": \"link\"}}", "symbolic link", RLX_ERROR_IO},

@@ -63,8 +63,8 @@ static inline void expect_content(struct test *t, rlx_weights *w,
     for (size_t i = 0; i < content->tensor_count; i++) {
         const rlx_weight *want = &content->tensor[i];
         const void *data = NULL;
-        rlx_weight got;
-        size_t at;
+        rlx_weight got = {.rank = -1};
+        size_t at = 0;
         test_note(t, "tensor %zu", i);
         require(t, rlx_weights_find(w, want->name, &at) && rlx_weights_at(w, at, &got));
         expect(t, got.type == want->type && got.rank == want->rank);

@@ -16,8 +16,8 @@ static rlx_status skip_text(const char *text, int max_depth, struct diag *d)
     arena_init(&arena, mem_default());
     struct json_in j = {rlx_cstr(text), 0, 0, 0, max_depth, "json", &arena, d};
     rlx_status s = json_read_skip(&j);
-    if (s == RLX_OK && j.pos != j.text.len)
-        s = json_read_bad(&j, "rest");
+    if (s == RLX_OK)
+        s = json_read_end(&j);
     arena_free(&arena);
     return s;
 }
