@@ -95,21 +95,6 @@ static rlx_status check_bools(const struct pairing *p, const struct weight *t, c
     return RLX_OK;
 }
 
-/* Any element type from bytes that may lie unaligned. */
-static void convert_bytes(rlx_dtype to, uint8_t *out, rlx_dtype from, const uint8_t *data,
-                          uint64_t count)
-{
-    enum { PIECE = 512 };
-    uint64_t buffer[PIECE]; /* room for the widest elements */
-    size_t size = rlx_dtype_size(from), size_to = rlx_dtype_size(to);
-
-    for (uint64_t done = 0; done < count; done += PIECE) {
-        size_t n = (size_t)(count - done < PIECE ? count - done : PIECE);
-        memcpy(buffer, data + done * size, n * size);
-        convert(to, out + done * size_to, from, buffer, n);
-    }
-}
-
 static rlx_status unpack(const struct pairing *p, const struct weight *t, rlx_dtype to,
                          const uint8_t *data, uint8_t *out)
 {
@@ -150,8 +135,8 @@ static rlx_status take_tensor(const struct pairing *p, size_t i, const struct mo
     if (fit == FIT_UNPACKED)
         s = unpack(p, t, type->dtype, data, own);
     else
-        convert_bytes(type->dtype, own, weight_type(t->type)->dtype, data,
-                      param->bytes / rlx_dtype_size(type->dtype));
+        convert_unaligned(type->dtype, own, weight_type(t->type)->dtype, data,
+                          (size_t)param->bytes / rlx_dtype_size(type->dtype));
     if (s != RLX_OK) {
         mem_free(mem, own, (size_t)param->bytes);
         return s;

@@ -162,20 +162,6 @@ rlx_status rlx_weights_data(rlx_weights *w, size_t i, const void **out, rlx_erro
     return diag_report(&d, err);
 }
 
-/* Elements that may lie unaligned, through a small buffer that does not. */
-static void convert_unaligned(rlx_dtype from, const uint8_t *at, uint64_t count, float *out)
-{
-    enum { PIECE = 512 };
-    uint64_t buffer[PIECE]; /* room for the widest elements */
-    size_t size = rlx_dtype_size(from);
-
-    for (uint64_t done = 0; done < count; done += PIECE) {
-        size_t n = (size_t)(count - done < PIECE ? count - done : PIECE);
-        memcpy(buffer, at + done * size, n * size);
-        convert(RLX_DTYPE_f32, out + done, from, buffer, n);
-    }
-}
-
 rlx_status weights_to_f32(const struct weight *t, const uint8_t *data, uint64_t first,
                           uint64_t count, float *out, struct diag *d)
 {
@@ -192,7 +178,7 @@ rlx_status weights_to_f32(const struct weight *t, const uint8_t *data, uint64_t 
     if (type->use == RLX_WEIGHT_PACKED)
         quant_decode_row((int32_t)type->scheme, data, (int64_t)count, out);
     else
-        convert_unaligned(type->dtype, data, count, out);
+        convert_unaligned(RLX_DTYPE_f32, out, type->dtype, data, (size_t)count);
     return RLX_OK;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "import/weight_file.h"
 
 static const struct {
     const char *name, *extension, *text;
@@ -31,12 +32,11 @@ static bool begins(const uint8_t *bytes, size_t size, const char *magic, size_t 
 
 static bool is_safetensors(const uint8_t *bytes, size_t size)
 {
-    enum { MOST = 100000000 };
     uint64_t header = 0;
 
     for (size_t i = 0; i < 8 && size > 8; i++)
         header |= (uint64_t)bytes[i] << (8 * i);
-    return size > 8 && header <= MOST && bytes[8] == '{';
+    return size > 8 && header <= SAFETENSORS_MAX_HEADER && bytes[8] == '{';
 }
 
 static bool is_json_object(const uint8_t *bytes, size_t size)

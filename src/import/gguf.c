@@ -16,19 +16,8 @@
 
 #include "base/str.h"
 #include "import/bytes.h"
+#include "import/gguf.h"
 #include "import/weight_file.h"
-
-enum {
-    MAX_KEY = 65535,
-    MAX_NAME = 1023,
-    MAX_STRING = 1 << 30,
-    MAX_RANK = 4,
-    DEFAULT_ALIGN = 32,
-    MIN_ALIGN = 8,
-    MAX_ALIGN = 1 << 20,
-};
-#define MAX_DIM ((uint64_t)1 << 40)
-#define ARRAY 9
 
 struct gguf {
     struct bytes in;
@@ -89,13 +78,13 @@ static rlx_status get_name(struct gguf *g, uint64_t most, rlx_str *out)
 
 static rlx_status get_strings(struct gguf *g, rlx_meta *m)
 {
-    bool any_bytes = m->is_array && str_starts(m->key, STR("tokenizer."));
+    bool any_bytes = m->is_array && str_starts(m->key, STR(GGUF_TOKENIZER_KEYS));
     rlx_str *text = arena_array(&g->w->arena, rlx_str, m->count);
 
     if (!text)
         return diag_no_memory(g->d, m->count * sizeof *text);
     for (size_t i = 0; i < m->count; i++) {
-        TRY(get_string(g, MAX_STRING, &text[i]));
+        TRY(get_string(g, GGUF_MAX_STRING, &text[i]));
         if (!any_bytes && !str_is_utf8(text[i]))
             return bad(g, "a string is not UTF-8");
     }
@@ -125,12 +114,12 @@ static rlx_status get_value(struct gguf *g, rlx_meta *m)
     uint32_t type = 0;
 
     TRY(get_u32(g, &type));
-    m->is_array = type == ARRAY;
+    m->is_array = type == GGUF_ARRAY;
     if (m->is_array) {
         TRY(get_u32(g, &type));
         TRY(get_length(g, &count));
     }
-    if (type == ARRAY)
+    if (type == GGUF_ARRAY)
         return bad(g, "an array of arrays");
     m->type = (rlx_meta_type)type;
     size_t least = type == RLX_META_string ? g->length_bytes : meta_type_size(m->type);
@@ -146,7 +135,7 @@ static rlx_status get_keys(struct gguf *g)
 {
     for (uint64_t i = 0; i < g->keys; i++) {
         rlx_meta m = {.count = 0};
-        TRY(get_name(g, MAX_KEY, &m.key));
+        TRY(get_name(g, GGUF_MAX_KEY, &m.key));
         TRY(get_value(g, &m));
         TRY(weights_add_meta(g->w, &m, g->d));
     }
@@ -155,19 +144,19 @@ static rlx_status get_keys(struct gguf *g)
 
 static rlx_status find_alignment(struct gguf *g)
 {
-    const rlx_meta *m = weights_meta(g->w, STR("general.alignment"));
+    const rlx_meta *m = weights_meta(g->w, STR(GGUF_ALIGNMENT_KEY));
 
-    g->w->alignment = DEFAULT_ALIGN;
+    g->w->alignment = GGUF_DEFAULT_ALIGN;
     if (!m)
         return RLX_OK;
     if (m->is_array || m->type != RLX_META_u32)
         return diag_fail(g->d, RLX_ERROR_FORMAT, "gguf: general.alignment is %s%s, not u32",
                          m->is_array ? "an array of " : "", rlx_meta_type_name(m->type));
     uint32_t align = *(const uint32_t *)m->data;
-    if (align < MIN_ALIGN || align > MAX_ALIGN || (align & (align - 1)))
+    if (align < GGUF_MIN_ALIGN || align > GGUF_MAX_ALIGN || (align & (align - 1)))
         return diag_fail(g->d, RLX_ERROR_FORMAT,
                          "gguf: general.alignment is %" PRIu32 ", not a power of two from %d to %d",
-                         align, MIN_ALIGN, MAX_ALIGN);
+                         align, GGUF_MIN_ALIGN, GGUF_MAX_ALIGN);
     g->w->alignment = align;
     return RLX_OK;
 }
@@ -179,13 +168,13 @@ static rlx_status get_dims(struct gguf *g, struct weight *t)
     uint32_t rank = 0;
 
     TRY(get_u32(g, &rank));
-    if (rank > MAX_RANK)
+    if (rank > GGUF_MAX_RANK)
         return bad(g, "a tensor has more than 4 dims");
     t->rank = (int32_t)rank;
     for (uint32_t i = 0; i < rank; i++) {
         uint64_t dim = 0;
         TRY(get_length(g, &dim));
-        if (dim == 0 || dim > MAX_DIM)
+        if (dim == 0 || dim > (uint64_t)GGUF_MAX_DIM)
             return bad(g, "a dim is 0, or above 2^40");
         t->dim[rank - 1 - i] = (int64_t)dim; /* the file has the fastest first */
     }
@@ -198,7 +187,7 @@ static rlx_status get_tensor(struct gguf *g, struct weight *t, uint64_t *offset)
     uint64_t elements;
     uint32_t id = 0;
 
-    TRY(get_name(g, MAX_NAME, &t->name));
+    TRY(get_name(g, GGUF_MAX_NAME, &t->name));
     TRY(get_dims(g, t));
     TRY(get_u32(g, &id));
     if (!weight_type_of_gguf(id, &t->type))

@@ -2,13 +2,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "import/gguf.h"
 #include "import/weight_file.h"
 #include "import/weight_writer.h"
 
-enum { VERSION = 3, MAX_RANK = 4, MAX_KEY = 65535, MAX_NAME = 1023, MAX_STRING = 1 << 30 };
-enum { DEFAULT_ALIGN = 32, MIN_ALIGN = 8, MAX_ALIGN = 1 << 20, ARRAY = 9 };
-#define MAX_DIM ((int64_t)1 << 40)
-#define ALIGNMENT_KEY STR("general.alignment")
+enum { VERSION = 3 };
 
 static rlx_status check_tensor(struct weight_writer *w, const rlx_weight *t)
 {
@@ -16,12 +14,12 @@ static rlx_status check_tensor(struct weight_writer *w, const rlx_weight *t)
 
     if (type->gguf < 0)
         return writer_refuse(w, t, RLX_ERROR_DTYPE, "GGUF has no such type");
-    if (t->name.len > MAX_NAME)
+    if (t->name.len > GGUF_MAX_NAME)
         return writer_refuse(w, t, RLX_ERROR_NAME, "the name has more than 1023 bytes");
-    if (t->rank > MAX_RANK)
+    if (t->rank > GGUF_MAX_RANK)
         return writer_refuse(w, t, RLX_ERROR_SHAPE, "GGUF has 4 dims at most");
     for (int32_t i = 0; i < t->rank; i++)
-        if (t->dim[i] == 0 || t->dim[i] > MAX_DIM)
+        if (t->dim[i] == 0 || t->dim[i] > GGUF_MAX_DIM)
             return writer_refuse(w, t, RLX_ERROR_SHAPE, "GGUF has no dims of 0, or above 2^40");
     if ((t->rank ? t->dim[t->rank - 1] : 1) % type->elems)
         return writer_refuse(w, t, RLX_ERROR_SHAPE, "its rows are no whole number of blocks");
@@ -30,11 +28,11 @@ static rlx_status check_tensor(struct weight_writer *w, const rlx_weight *t)
 
 static rlx_status check_strings(struct weight_writer *w, const rlx_meta *m)
 {
-    bool any_bytes = m->is_array && str_starts(m->key, STR("tokenizer."));
+    bool any_bytes = m->is_array && str_starts(m->key, STR(GGUF_TOKENIZER_KEYS));
     const rlx_str *text = m->data;
 
     for (size_t i = 0; i < m->count; i++)
-        if (text[i].len > MAX_STRING || (!any_bytes && !str_is_utf8(text[i])))
+        if (text[i].len > GGUF_MAX_STRING || (!any_bytes && !str_is_utf8(text[i])))
             return diag_fail(w->d, RLX_ERROR_ARGUMENT,
                              "gguf: key \"%.*s\": string %zu is too long, or not UTF-8",
                              STR_ARG(m->key), i);
@@ -43,19 +41,20 @@ static rlx_status check_strings(struct weight_writer *w, const rlx_meta *m)
 
 static rlx_status check(struct weight_writer *w, const rlx_weights_content *content)
 {
-    uint32_t align = w->alignment ? w->alignment : DEFAULT_ALIGN;
+    uint32_t align = w->alignment ? w->alignment : GGUF_DEFAULT_ALIGN;
 
-    if (align < MIN_ALIGN || align > MAX_ALIGN || (align & (align - 1)))
+    if (align < GGUF_MIN_ALIGN || align > GGUF_MAX_ALIGN || (align & (align - 1)))
         return diag_fail(w->d, RLX_ERROR_ARGUMENT,
                          "gguf: an alignment of %" PRIu32 " is not a power of two from %d to %d",
-                         align, MIN_ALIGN, MAX_ALIGN);
+                         align, GGUF_MIN_ALIGN, GGUF_MAX_ALIGN);
     w->alignment = align;
     for (size_t i = 0; i < w->count; i++)
         TRY(check_tensor(w, &w->tensor[i]));
     for (size_t i = 0; i < content->meta_count; i++) {
         const rlx_meta *m = &content->meta[i];
-        if (m->key.len > MAX_KEY)
-            return diag_fail(w->d, RLX_ERROR_NAME, "gguf: a key has more than %d bytes", MAX_KEY);
+        if (m->key.len > GGUF_MAX_KEY)
+            return diag_fail(w->d, RLX_ERROR_NAME, "gguf: a key has more than %d bytes",
+                             GGUF_MAX_KEY);
         if (m->type == RLX_META_string)
             TRY(check_strings(w, m));
     }
@@ -74,7 +73,7 @@ static void put_meta(struct text *out, const rlx_meta *m)
 {
     put_string(out, m->key);
     if (m->is_array)
-        put_number(out, ARRAY, 4);
+        put_number(out, GGUF_ARRAY, 4);
     put_number(out, (uint64_t)m->type, 4);
     if (m->is_array)
         put_number(out, m->count, 8);
@@ -103,20 +102,20 @@ static void put_tensor(struct text *out, const rlx_weight *t, uint64_t offset)
 static void put_header(struct weight_writer *w, const rlx_weights_content *content,
                        struct text *out)
 {
-    bool own_key = w->alignment != DEFAULT_ALIGN;
+    bool own_key = w->alignment != GGUF_DEFAULT_ALIGN;
     uint64_t keys = own_key, offset = 0;
 
     for (size_t i = 0; i < content->meta_count; i++)
-        keys += !str_eq(content->meta[i].key, ALIGNMENT_KEY);
+        keys += !str_eq(content->meta[i].key, STR(GGUF_ALIGNMENT_KEY));
     text_add(out, STR("GGUF"));
     put_number(out, VERSION, 4);
     put_number(out, w->count, 8);
     put_number(out, keys, 8);
     for (size_t i = 0; i < content->meta_count; i++)
-        if (!str_eq(content->meta[i].key, ALIGNMENT_KEY))
+        if (!str_eq(content->meta[i].key, STR(GGUF_ALIGNMENT_KEY)))
             put_meta(out, &content->meta[i]);
     if (own_key)
-        put_meta(out, &(rlx_meta){ALIGNMENT_KEY, RLX_META_u32, false, 1, &w->alignment});
+        put_meta(out, &(rlx_meta){STR(GGUF_ALIGNMENT_KEY), RLX_META_u32, false, 1, &w->alignment});
     for (size_t i = 0; i < w->count; i++) {
         put_tensor(out, &w->tensor[i], offset);
         offset += round_up(w->tensor[i].bytes, w->alignment);

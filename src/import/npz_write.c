@@ -5,13 +5,9 @@
 #include "import/inflate.h"
 #include "import/npy.h"
 #include "import/weight_writer.h"
+#include "import/zip.h"
 
 enum {
-    LOCAL = 0x04034b50,
-    CENTRAL = 0x02014b50,
-    END = 0x06054b50,
-    END_64 = 0x06064b50,
-    LOCATOR_64 = 0x07064b50,
     VERSION = 20,
     VERSION_64 = 45,
     UTF8_NAMES = 1 << 11,
@@ -97,7 +93,7 @@ static void put_common(struct text *out, const struct zip_row *r, bool large)
 {
     put_number(out, large ? VERSION_64 : VERSION, 2);
     put_number(out, UTF8_NAMES, 2);
-    put_number(out, 0, 2); /* stored */
+    put_number(out, ZIP_STORED, 2);
     put_number(out, 0, 2); /* midnight */
     put_number(out, DAY, 2);
     put_number(out, r->crc, 4);
@@ -109,7 +105,7 @@ static void put_local(struct text *out, const rlx_weight *t, const struct zip_ro
 {
     bool large = is_large(r->size);
 
-    put_number(out, LOCAL, 4);
+    put_number(out, ZIP_LOCAL, 4);
     put_common(out, r, large);
     put_number(out, t->name.len + 4, 2);
     put_number(out, large ? 20 : 0, 2);
@@ -117,7 +113,7 @@ static void put_local(struct text *out, const rlx_weight *t, const struct zip_ro
     text_add(out, STR(".npy"));
     if (!large)
         return;
-    put_number(out, 1, 2);
+    put_number(out, ZIP_LARGE, 2);
     put_number(out, 16, 2);
     put_number(out, r->size, 8);
     put_number(out, r->size, 8);
@@ -167,7 +163,7 @@ static void put_central(struct text *out, const rlx_weight *t, const struct zip_
     bool size = is_large(r->size), begins = is_large(r->begins);
     uint64_t extra = (size ? 16u : 0u) + (begins ? 8u : 0u);
 
-    put_number(out, CENTRAL, 4);
+    put_number(out, ZIP_CENTRAL, 4);
     put_number(out, VERSION_64, 2);
     put_common(out, r, extra > 0);
     put_number(out, t->name.len + 4, 2);
@@ -179,7 +175,7 @@ static void put_central(struct text *out, const rlx_weight *t, const struct zip_
     text_add(out, STR(".npy"));
     if (!extra)
         return;
-    put_number(out, 1, 2);
+    put_number(out, ZIP_LARGE, 2);
     put_number(out, extra, 2);
     if (size) {
         put_number(out, r->size, 8);
@@ -194,7 +190,7 @@ static void put_end(struct text *out, uint64_t count, uint64_t directory, uint64
     bool large = count >= UINT16_MAX || is_large(directory) || is_large(size);
 
     if (large) {
-        put_number(out, END_64, 4);
+        put_number(out, ZIP_END_64, 4);
         put_number(out, 44, 8); /* bytes that follow */
         put_number(out, VERSION_64, 2);
         put_number(out, VERSION_64, 2);
@@ -203,12 +199,12 @@ static void put_end(struct text *out, uint64_t count, uint64_t directory, uint64
         put_number(out, count, 8);
         put_number(out, size, 8);
         put_number(out, directory, 8);
-        put_number(out, LOCATOR_64, 4);
+        put_number(out, ZIP_LOCATOR_64, 4);
         put_number(out, 0, 4);
         put_number(out, directory + size, 8);
         put_number(out, 1, 4);
     }
-    put_number(out, END, 4);
+    put_number(out, ZIP_END, 4);
     put_number(out, 0, 4); /* volumes */
     put_number(out, large ? UINT16_MAX : count, 2);
     put_number(out, large ? UINT16_MAX : count, 2);

@@ -14,7 +14,7 @@
 #include "import/bytes.h"
 #include "import/weight_file.h"
 
-enum { MAX_HEADER = 100000000, MAX_DEPTH = 8 };
+enum { MAX_DEPTH = 8 };
 #define MAX_DIM ((uint64_t)1 << 40)
 
 struct safetensors {
@@ -217,7 +217,7 @@ rlx_status safetensors_read(struct weights *w, const uint8_t *bytes, size_t size
 
     if (!bytes_number(&in, 8, &len))
         return diag_fail(d, RLX_ERROR_FORMAT, "safetensors: byte 0: the file ends in its length");
-    if (len < 2 || len > MAX_HEADER || len > bytes_left(&in))
+    if (len < 2 || len > SAFETENSORS_MAX_HEADER || len > bytes_left(&in))
         return diag_fail(d, RLX_ERROR_FORMAT,
                          "safetensors: byte 0: a header of %" PRIu64 " bytes does not fit", len);
     rlx_str text = arena_str(&w->arena, (rlx_str){(const char *)bytes + 8, (size_t)len});

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "import/weight_file.h"
 #include "import/weight_writer.h"
 
 static int before(const rlx_weight *a, const rlx_weight *b)
@@ -126,15 +127,14 @@ static rlx_status put_header(struct weight_writer *w, const rlx_weights_content 
 
 static rlx_status begin(struct weight_writer *w, const rlx_weights_content *content)
 {
-    enum { MAX_HEADER = 100000000 };
     struct text header, length;
 
     text_init(&header, w->mem);
     text_init(&length, w->mem);
     rlx_status s = put_header(w, content, &header);
-    if (s == RLX_OK && header.len > MAX_HEADER)
+    if (s == RLX_OK && header.len > SAFETENSORS_MAX_HEADER)
         s = diag_fail(w->d, RLX_ERROR_LIMIT, "safetensors: a header of %zu bytes; %d are the most",
-                      header.len, MAX_HEADER);
+                      header.len, SAFETENSORS_MAX_HEADER);
     put_number(&length, header.len, 8);
     if (s == RLX_OK)
         s = writer_add(w, &length);

@@ -83,6 +83,7 @@ rlx_status meta_get_str(const struct weights *w, rlx_str key, rlx_str *out, stru
 /* The readers of each format. */
 rlx_status gguf_read(struct weights *w, const uint8_t *bytes, size_t size, struct diag *d);
 rlx_status safetensors_read(struct weights *w, const uint8_t *bytes, size_t size, struct diag *d);
+#define SAFETENSORS_MAX_HEADER 100000000 /* bytes; longer ones are refused */
 rlx_status npz_read(struct weights *w, const uint8_t *bytes, size_t size, struct diag *d);
 
 #endif

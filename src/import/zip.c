@@ -16,11 +16,6 @@
 #include "import/bytes.h"
 
 enum {
-    LOCAL = 0x04034b50,
-    CENTRAL = 0x02014b50,
-    END = 0x06054b50,
-    END_64 = 0x06064b50,
-    LOCATOR_64 = 0x07064b50,
     LOCAL_BYTES = 30,
     CENTRAL_BYTES = 46,
     END_BYTES = 22,
@@ -29,8 +24,6 @@ enum {
     MOST_COMMENT = 65535,
     ENCRYPTED = 1, /* flags */
     SIZES_BEHIND = 8,
-    STORED = 0,
-    DEFLATED = 8,
 };
 
 struct zip {
@@ -63,7 +56,7 @@ static bool find_end(const struct zip *z, size_t *out)
         return false;
     size_t last = z->size - END_BYTES, first = last > MOST_COMMENT ? last - MOST_COMMENT : 0;
     for (size_t at = last + 1; at-- > first;) {
-        if (number(z->bytes + at, 0, 4) == END && number(z->bytes + at, 20, 2) == last - at) {
+        if (number(z->bytes + at, 0, 4) == ZIP_END && number(z->bytes + at, 20, 2) == last - at) {
             *out = at;
             return true;
         }
@@ -75,13 +68,13 @@ static bool find_end(const struct zip *z, size_t *out)
 static rlx_status find_end_64(struct zip *z, size_t end, uint64_t *before)
 {
     if (end < LOCATOR_BYTES + END_64_BYTES ||
-        number(z->bytes + end - LOCATOR_BYTES, 0, 4) != LOCATOR_64)
+        number(z->bytes + end - LOCATOR_BYTES, 0, 4) != ZIP_LOCATOR_64)
         return bad(z, end, "a large archive without its 64-bit directory");
     uint64_t at = number(z->bytes + end - LOCATOR_BYTES, 8, 8);
     if (at > end - LOCATOR_BYTES - END_64_BYTES)
         return bad(z, end, "the 64-bit directory lies outside of the file");
     const uint8_t *header = z->bytes + at;
-    if (number(header, 0, 4) != END_64 || number(header, 24, 8) != number(header, 32, 8))
+    if (number(header, 0, 4) != ZIP_END_64 || number(header, 24, 8) != number(header, 32, 8))
         return bad(z, at, "the 64-bit directory is damaged");
     z->count = number(header, 32, 8);
     z->directory_size = number(header, 40, 8);
@@ -137,7 +130,7 @@ static bool take_large(const uint8_t *extra, size_t len, uint64_t *value[], size
     while (wanted && bytes_u16(&in, &id) && bytes_u16(&in, &size)) {
         if (size > bytes_left(&in))
             return false;
-        if (id != 1) {
+        if (id != ZIP_LARGE) {
             in.pos += size;
             continue;
         }
@@ -162,7 +155,7 @@ static rlx_status get_central(const struct zip *z, struct bytes *in, struct aren
     size_t name = (size_t)number(header, 28, 2), extra = (size_t)number(header, 30, 2);
     size_t comment = (size_t)number(header, 32, 2);
     uint64_t flags = number(header, 8, 2), method = number(header, 10, 2);
-    if (number(header, 0, 4) != CENTRAL)
+    if (number(header, 0, 4) != ZIP_CENTRAL)
         return bad(z, at, "an entry of the directory is damaged");
     if (name + extra + comment > bytes_left(in) - CENTRAL_BYTES)
         return bad(z, at, "an entry is longer than the directory");
@@ -173,9 +166,9 @@ static rlx_status get_central(const struct zip *z, struct bytes *in, struct aren
         return bad(z, at, "a member's name is empty, absolute, not UTF-8, or holds \"..\"");
     if (flags & ENCRYPTED)
         return bad(z, at, "a member is encrypted");
-    if (method != STORED && method != DEFLATED)
+    if (method != ZIP_STORED && method != ZIP_DEFLATED)
         return bad(z, at, "a member is neither stored nor deflated");
-    m->deflated = method == DEFLATED;
+    m->deflated = method == ZIP_DEFLATED;
     m->crc = (uint32_t)number(header, 16, 4);
     m->packed = number(header, 20, 4);
     m->size = number(header, 24, 4);
@@ -196,13 +189,13 @@ static rlx_status check_local(const struct zip *z, struct zip_member *m, uint64_
     size_t name = (size_t)number(header, 26, 2), extra = (size_t)number(header, 28, 2);
     uint64_t crc = number(header, 14, 4), packed = number(header, 18, 4);
     uint64_t size = number(header, 22, 4), method = number(header, 8, 2);
-    if (number(header, 0, 4) != LOCAL || name + extra > room)
+    if (number(header, 0, 4) != ZIP_LOCAL || name + extra > room)
         return bad(z, at, "the header of a member is damaged");
     if (!take_large(header + LOCAL_BYTES + name, extra, (uint64_t *[]){&size, &packed}, 2))
         return bad(z, at, "the sizes of a large member are damaged");
     bool behind = (flags & SIZES_BEHIND) && !crc && !packed && !size;
     bool same = crc == m->crc && packed == m->packed && size == m->size;
-    if ((flags & ENCRYPTED) || (method == DEFLATED) != m->deflated ||
+    if ((flags & ENCRYPTED) || (method == ZIP_DEFLATED) != m->deflated ||
         !str_eq((rlx_str){(const char *)header + LOCAL_BYTES, name}, m->name) || (!same && !behind))
         return bad(z, at, "the header of a member differs from its entry in the directory");
     if (m->packed > room - name - extra)

@@ -5,6 +5,18 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
+/* How headers begin, and how members are packed. */
+enum {
+    ZIP_LOCAL = 0x04034b50,
+    ZIP_CENTRAL = 0x02014b50,
+    ZIP_END = 0x06054b50,
+    ZIP_END_64 = 0x06064b50,
+    ZIP_LOCATOR_64 = 0x07064b50,
+    ZIP_STORED = 0,
+    ZIP_DEFLATED = 8,
+    ZIP_LARGE = 1, /* id of the extra field with sizes of 64 bits */
+};
+
 struct zip_member {
     rlx_str name;      /* UTF-8, no "..", nothing absolute */
     const uint8_t *at; /* of its bytes, which lie in the archive */

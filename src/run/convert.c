@@ -195,3 +195,16 @@ void convert(rlx_dtype to, void *dst, rlx_dtype from, const void *src, size_t co
         store(to, out + i * to_size, &e);
     }
 }
+
+void convert_unaligned(rlx_dtype to, void *dst, rlx_dtype from, const void *src, size_t count)
+{
+    enum { PIECE = 512 };
+    uint64_t buffer[PIECE]; /* room for the widest elements */
+    size_t size = rlx_dtype_size(from), size_to = rlx_dtype_size(to);
+
+    for (size_t done = 0; done < count; done += PIECE) {
+        size_t n = count - done < PIECE ? count - done : PIECE;
+        memcpy(buffer, (const uint8_t *)src + done * size, n * size);
+        convert(to, (uint8_t *)dst + done * size_to, from, buffer, n);
+    }
+}

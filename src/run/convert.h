@@ -7,5 +7,7 @@
 bool convert_allowed(rlx_dtype to, rlx_dtype from); /* complex to real is not */
 /* count elements; to and from must not overlap. */
 void convert(rlx_dtype to, void *dst, rlx_dtype from, const void *src, size_t count);
+/* The same where src may begin anywhere, as in a file. */
+void convert_unaligned(rlx_dtype to, void *dst, rlx_dtype from, const void *src, size_t count);
 
 #endif
