@@ -158,6 +158,14 @@ static rlx_status check_given(struct onnx_call *c)
     return RLX_OK;
 }
 
+static bool has_body(const struct onnx_node *n)
+{
+    for (size_t i = 0; i < n->attr.count; i++)
+        if (n->attr.at[i].g)
+            return true;
+    return false;
+}
+
 static rlx_status run_call(struct onnx_call *c)
 {
     const struct onnx_function *f = find_function(c->im, c->node);
@@ -176,7 +184,8 @@ static rlx_status run_call(struct onnx_call *c)
     row->handler(c);
     TRY(c->f.status);
     TRY(check_given(c));
-    return onnx_fold(c, first, checks);
+    /* A body may have made nodes of values around it, which would be lost. */
+    return has_body(c->node) ? RLX_OK : onnx_fold(c, first, checks);
 }
 
 /* The node's outputs under their names. */

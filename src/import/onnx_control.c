@@ -1,0 +1,407 @@
+/* onnx_control.c: If, Loop and Scan of ONNX.
+ *
+ * A branch that is known at load is taken; of one that is not, both are computed and one is chosen.
+ * Loops whose length is known are written out. */
+#include <string.h>
+
+#include "base/str.h"
+#include "import/onnx_build.h"
+#include "import/onnx_scope.h"
+
+#define MAX_ROUNDS 4096
+
+/* The body's results for these inputs; names around it are seen. */
+static bool run_body(struct onnx_call *c, const struct onnx_graph *g, const struct onnx_value *in,
+                     size_t in_count, struct onnx_value *out, size_t out_count)
+{
+    struct onnx_import *im = c->im;
+    struct onnx_scope s;
+
+    if (!g || g->input.count != in_count || g->output.count < out_count) {
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "a body takes %zu values and gives %zu here",
+                     in_count, out_count);
+        return false;
+    }
+    rlx_status status = onnx_scope_begin(im, &s, c->scope, c->f.g, c->f.diag);
+    for (size_t i = 0; status == RLX_OK && i < in_count; i++)
+        status = onnx_bind(im, &s, g->input.at[i].name, &in[i], c->f.diag);
+    if (status == RLX_OK)
+        status = onnx_walk_graph(im, &s, g, c->f.diag);
+    for (size_t i = 0; status == RLX_OK && i < out_count; i++) {
+        const struct onnx_value *v = onnx_find(im, &s, g->output.at[i].name);
+        if (v)
+            out[i] = *v;
+        else
+            status = diag_fail(c->f.diag, RLX_ERROR_FORMAT, "the body gives no \"%.*s\"",
+                               STR_ARG(g->output.at[i].name));
+    }
+    onnx_scope_end(&s);
+    c->f.status = status;
+    return status == RLX_OK;
+}
+
+static const struct onnx_graph *graph_of(const struct onnx_call *c, const char *name)
+{
+    const struct onnx_attr *a = onnx_attr(c, name);
+
+    return a ? a->g : NULL;
+}
+
+static struct onnx_value *make_values(struct onnx_call *c, size_t count)
+{
+    struct onnx_value *v = arena_array(onnx_arena(c), struct onnx_value, count);
+
+    if (!v)
+        c->f.status = diag_no_memory(c->f.diag, count * sizeof *v);
+    for (size_t i = 0; v && i < count; i++)
+        v[i].node = RLX_NO_VALUE;
+    return v;
+}
+
+static ir_value node_of(struct onnx_call *c, struct onnx_value *v)
+{
+    return onnx_node_of(c->im, c->scope, &c->f, v);
+}
+
+/* ---- If ---- */
+
+static bool known_truth(const struct onnx_value *v, bool *out)
+{
+    int64_t count;
+
+    if (!v->data || v->type.dtype != RLX_DTYPE_bool || !type_count(&v->type, &count) || count != 1)
+        return false;
+    *out = *(const uint8_t *)v->data != 0;
+    return true;
+}
+
+/* One of two results of the same type, as the predicate says when it runs. */
+static void choose(struct onnx_call *c, size_t i, ir_value predicate, struct onnx_value *a,
+                   struct onnx_value *b)
+{
+    if (a->failed || b->failed) {
+        c->out[i].failed = true;
+        return;
+    }
+    if (a->is_sequence || b->is_sequence || a->is_absent || b->is_absent ||
+        !type_same(&a->type, &b->type)) {
+        onnx_unsupported(c, "branches whose output %zu differs in type or shape", i);
+        return;
+    }
+    onnx_give(c, i, formula_where(&c->f, predicate, node_of(c, a), node_of(c, b)));
+}
+
+void onnx_if(struct onnx_call *c)
+{
+    struct onnx_value *a, *b;
+    bool truth;
+
+    if (!onnx_has(c, 0))
+        onnx_in(c, 0);
+    if (onnx_failed(c))
+        return;
+    if (known_truth(c->in[0], &truth)) {
+        run_body(c, graph_of(c, truth ? "then_branch" : "else_branch"), NULL, 0, c->out,
+                 c->out_count);
+        return;
+    }
+    if (!(a = make_values(c, c->out_count)) || !(b = make_values(c, c->out_count)) ||
+        !run_body(c, graph_of(c, "then_branch"), NULL, 0, a, c->out_count) ||
+        !run_body(c, graph_of(c, "else_branch"), NULL, 0, b, c->out_count))
+        return;
+    ir_value predicate = formula_reshape(&c->f, onnx_in(c, 0), RLX_EMPTY);
+    for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++)
+        choose(c, i, predicate, &a[i], &b[i]);
+}
+
+/* ---- what a loop collects ---- */
+
+struct collected {
+    ir_value *part;
+    size_t count;
+};
+
+static bool collect(struct onnx_call *c, struct collected *l, struct onnx_value *v, int64_t axis)
+{
+    rlx_list shape = {0};
+
+    if (v->failed || v->is_sequence || v->is_absent || v->type.rank >= RLX_MAX_RANK) {
+        onnx_unsupported(c, "a body that collects no tensor");
+        return false;
+    }
+    int64_t at = axis < 0 ? axis + v->type.rank + 1 : axis;
+    if (at < 0 || at > v->type.rank) {
+        formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "axis %lld", (long long)axis);
+        return false;
+    }
+    for (int32_t i = 0; i <= v->type.rank; i++)
+        shape.at[shape.count++] = i == at ? 1 : v->type.dim[i < at ? i : i - 1];
+    l->part[l->count++] = formula_reshape(&c->f, node_of(c, v), shape);
+    return !onnx_failed(c);
+}
+
+static ir_value put_together(struct onnx_call *c, const struct collected *l, int64_t axis)
+{
+    if (l->count == 0) {
+        onnx_unsupported(c, "a loop of no rounds that collects results");
+        return RLX_NO_VALUE;
+    }
+    if (onnx_failed(c))
+        return RLX_NO_VALUE;
+    int32_t rank = formula_type(&c->f, l->part[0])->rank;
+    return formula_concat(&c->f, l->part, (int32_t)l->count, axis < 0 ? axis + rank : axis);
+}
+
+static struct collected *make_collected(struct onnx_call *c, size_t lists, size_t rounds)
+{
+    struct collected *l = arena_array(onnx_arena(c), struct collected, lists);
+
+    for (size_t i = 0; l && i < lists; i++)
+        if (!(l[i].part = arena_array(onnx_arena(c), ir_value, rounds)))
+            l = NULL;
+    if (!l)
+        c->f.status = diag_no_memory(c->f.diag, lists * sizeof *l);
+    return l;
+}
+
+/* ---- Loop ---- */
+
+struct loop {
+    const struct onnx_graph *body;
+    size_t carried, scans;
+    int64_t rounds;         /* at most */
+    struct onnx_value *in;  /* of the body: number, condition, carried */
+    struct onnx_value *out; /* condition, carried, collected */
+    struct collected *list;
+    ir_value active; /* RLX_NO_VALUE: all rounds so far ran for sure */
+};
+
+static bool begin_loop(struct onnx_call *c, struct loop *l)
+{
+    double rounds = MAX_ROUNDS + 1;
+
+    *l = (struct loop){.body = graph_of(c, "body"), .active = RLX_NO_VALUE};
+    l->carried = c->in_count > 2 ? c->in_count - 2 : 0;
+    if (!l->body || l->body->input.count != l->carried + 2 ||
+        l->body->output.count < l->carried + 1 || c->out_count > l->body->output.count - 1) {
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "the body does not fit the loop");
+        return false;
+    }
+    l->scans = l->body->output.count - 1 - l->carried;
+    if (onnx_has(c, 0) && !onnx_number_in(c, 0, &rounds))
+        return false;
+    l->rounds = rounds > MAX_ROUNDS ? MAX_ROUNDS + 1 : rounds < 0 ? 0 : (int64_t)rounds;
+    l->in = make_values(c, l->carried + 2);
+    l->out = make_values(c, l->body->output.count);
+    l->list = make_collected(c, l->scans, (size_t)l->rounds);
+    if (onnx_failed(c))
+        return false;
+    for (size_t i = 0; i < l->carried; i++)
+        if (c->in[i + 2])
+            l->in[i + 2] = *c->in[i + 2];
+    return true;
+}
+
+/* Does the next round run? unknown: that is decided when it runs. */
+static bool goes_on(struct onnx_call *c, struct onnx_value *condition, bool *unknown)
+{
+    bool truth = true;
+
+    *unknown = false;
+    if (!condition || condition->is_absent)
+        return true;
+    if (known_truth(condition, &truth))
+        return truth;
+    *unknown = !onnx_failed(c);
+    return true;
+}
+
+/* Where the condition is not known: a round that does not run leaves what is carried. */
+static void keep_unless_active(struct onnx_call *c, struct loop *l, struct onnx_value *condition)
+{
+    struct formula *f = &c->f;
+    ir_value now = formula_reshape(f, node_of(c, condition), RLX_EMPTY);
+
+    l->active = l->active == RLX_NO_VALUE ? now : formula_2(f, RLX_OP_bit_and, l->active, now);
+    if (l->scans)
+        onnx_unsupported(c, "a loop that collects an unknown number of results");
+}
+
+static bool run_round(struct onnx_call *c, struct loop *l, int64_t number)
+{
+    int64_t *i = arena_new(onnx_arena(c), int64_t);
+    uint8_t *yes = arena_new(onnx_arena(c), uint8_t);
+
+    if (!i || !yes) {
+        c->f.status = diag_no_memory(c->f.diag, sizeof *i);
+        return false;
+    }
+    *i = number;
+    *yes = 1;
+    l->in[0] =
+        (struct onnx_value){.type = {.dtype = RLX_DTYPE_i64}, .node = RLX_NO_VALUE, .data = i};
+    l->in[1] =
+        (struct onnx_value){.type = {.dtype = RLX_DTYPE_bool}, .node = RLX_NO_VALUE, .data = yes};
+    if (!run_body(c, l->body, l->in, l->carried + 2, l->out, l->body->output.count))
+        return false;
+    for (size_t k = 0; k < l->carried; k++) {
+        struct onnx_value *fresh = &l->out[k + 1], *old = &l->in[k + 2];
+        if (l->active != RLX_NO_VALUE) {
+            if (fresh->failed || !type_same(&fresh->type, &old->type)) {
+                onnx_unsupported(c, "a carried value that changes its shape");
+                return false;
+            }
+            ir_value v = formula_where(&c->f, l->active, node_of(c, fresh), node_of(c, old));
+            *old = (struct onnx_value){.type = fresh->type, .node = v};
+        } else
+            *old = *fresh;
+    }
+    for (size_t k = 0; k < l->scans; k++)
+        if (!collect(c, &l->list[k], &l->out[1 + l->carried + k], 0))
+            return false;
+    return true;
+}
+
+void onnx_loop(struct onnx_call *c)
+{
+    struct loop l;
+    bool unknown;
+
+    if (!begin_loop(c, &l))
+        return;
+    struct onnx_value *condition = onnx_has(c, 1) ? c->in[1] : NULL;
+    for (int64_t i = 0; i < l.rounds && goes_on(c, condition, &unknown); i++) {
+        if (i == MAX_ROUNDS) {
+            onnx_unsupported(c, "more than %d rounds, or no known end", MAX_ROUNDS);
+            return;
+        }
+        if (unknown)
+            keep_unless_active(c, &l, condition);
+        if (onnx_failed(c) || !run_round(c, &l, i))
+            return;
+        condition = &l.out[0];
+    }
+    for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++) {
+        if (i < l.carried)
+            c->out[i] = l.in[i + 2];
+        else
+            onnx_give(c, i, put_together(c, &l.list[i - l.carried], 0));
+    }
+}
+
+/* ---- Scan ---- */
+
+static int64_t entry(const struct onnx_call *c, const char *name, size_t i)
+{
+    const struct onnx_attr *a = onnx_attr(c, name);
+
+    return a && i < a->ints.count ? a->ints.at[i] : 0;
+}
+
+/* What round t reads of a sequence along an axis. */
+static struct onnx_value element(struct onnx_call *c, struct onnx_value *v, int32_t axis, int64_t t)
+{
+    struct onnx_value out = {.node = RLX_NO_VALUE};
+    rlx_list shape = {0};
+
+    for (int32_t i = 0; i < v->type.rank; i++)
+        if (i != axis)
+            shape.at[shape.count++] = v->type.dim[i];
+    out.node = formula_reshape(&c->f, formula_narrow(&c->f, node_of(c, v), axis, t, 1), shape);
+    if (!onnx_failed(c))
+        out.type = *formula_type(&c->f, out.node);
+    return out;
+}
+
+struct scan {
+    const struct onnx_graph *body;
+    size_t states, sequences, scans;
+    int64_t rounds;
+    struct onnx_value *source; /* the sequences */
+    struct onnx_value *in, *out;
+    struct collected *list;
+};
+
+static bool begin_scan(struct onnx_call *c, struct scan *s, struct onnx_value *input, size_t count)
+{
+    int64_t sequences = onnx_int(c, "num_scan_inputs", 0);
+
+    *s = (struct scan){.body = graph_of(c, "body"), .rounds = -1};
+    if (!s->body || sequences < 1 || (size_t)sequences > count || s->body->input.count != count ||
+        s->body->output.count < count - (size_t)sequences) {
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "the body does not fit the scan");
+        return false;
+    }
+    s->sequences = (size_t)sequences;
+    s->states = count - s->sequences;
+    s->scans = s->body->output.count - s->states;
+    s->source = &input[s->states];
+    for (size_t i = 0; i < s->sequences && !onnx_failed(c); i++) {
+        const struct ir_type *t = &s->source[i].type;
+        int32_t axis = onnx_axis(c, entry(c, "scan_input_axes", i), t->rank);
+        if (!onnx_failed(c) && (!dim_is_static(t->dim[axis]) || t->dim[axis] > MAX_ROUNDS ||
+                                (s->rounds >= 0 && s->rounds != t->dim[axis])))
+            onnx_unsupported(c, "sequences of symbolic, unequal or too large length");
+        if (!onnx_failed(c))
+            s->rounds = t->dim[axis];
+    }
+    if (onnx_failed(c))
+        return false;
+    s->in = make_values(c, count);
+    s->out = make_values(c, s->body->output.count);
+    s->list = make_collected(c, s->scans, (size_t)s->rounds);
+    for (size_t i = 0; !onnx_failed(c) && i < s->states; i++)
+        s->in[i] = input[i];
+    return !onnx_failed(c);
+}
+
+static bool run_scan(struct onnx_call *c, struct scan *s)
+{
+    for (int64_t t = 0; t < s->rounds; t++) {
+        for (size_t i = 0; i < s->sequences; i++) {
+            bool back = entry(c, "scan_input_directions", i) != 0;
+            int32_t axis = onnx_axis(c, entry(c, "scan_input_axes", i), s->source[i].type.rank);
+            s->in[s->states + i] = element(c, &s->source[i], axis, back ? s->rounds - 1 - t : t);
+        }
+        if (onnx_failed(c) ||
+            !run_body(c, s->body, s->in, s->states + s->sequences, s->out, s->body->output.count))
+            return false;
+        for (size_t i = 0; i < s->states; i++)
+            s->in[i] = s->out[i];
+        for (size_t i = 0; i < s->scans; i++)
+            if (!collect(c, &s->list[i], &s->out[s->states + i], entry(c, "scan_output_axes", i)))
+                return false;
+    }
+    for (size_t i = 0; i < s->scans; i++) { /* the last round in front, where asked for */
+        struct collected *l = &s->list[i];
+        for (size_t k = 0; entry(c, "scan_output_directions", i) && k < l->count / 2; k++) {
+            ir_value other = l->part[k];
+            l->part[k] = l->part[l->count - 1 - k];
+            l->part[l->count - 1 - k] = other;
+        }
+    }
+    return true;
+}
+
+void onnx_scan(struct onnx_call *c)
+{
+    struct onnx_value *input = make_values(c, c->in_count);
+    struct scan s;
+
+    for (size_t i = 0; input && i < c->in_count; i++) {
+        if (onnx_has(c, i))
+            input[i] = *c->in[i];
+        else
+            onnx_in(c, i);
+    }
+    if (!input || onnx_failed(c) || !begin_scan(c, &s, input, c->in_count) || !run_scan(c, &s))
+        return;
+    for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++) {
+        if (i < s.states)
+            c->out[i] = s.in[i];
+        else
+            onnx_give(
+                c, i,
+                put_together(c, &s.list[i - s.states], entry(c, "scan_output_axes", i - s.states)));
+    }
+}

@@ -1,0 +1,226 @@
+/* onnx_sequence.c: lists of tensors of ONNX. How many there are is known at load, so that a list is
+ * nothing but its tensors. */
+#include <string.h>
+
+#include "base/str.h"
+#include "import/onnx_build.h"
+#include "import/onnx_scope.h"
+
+#define MAX_ITEMS 4096
+
+static bool sequence_in(struct onnx_call *c, size_t i)
+{
+    if (!onnx_has(c, i) || !c->in[i]->is_sequence)
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "input %zu is no sequence", i);
+    return !onnx_failed(c);
+}
+
+/* A list for output 0, with room for so many. */
+static struct onnx_value *give_items(struct onnx_call *c, size_t count)
+{
+    struct onnx_value *item = arena_array(onnx_arena(c), struct onnx_value, count);
+
+    if (!item)
+        c->f.status = diag_no_memory(c->f.diag, count * sizeof *item);
+    if (item && c->out_count) {
+        c->out[0].is_sequence = true;
+        c->out[0].item = item;
+        c->out[0].item_count = count;
+    }
+    return item;
+}
+
+void onnx_sequence_construct(struct onnx_call *c)
+{
+    struct onnx_value *item = give_items(c, c->in_count);
+
+    for (size_t i = 0; item && i < c->in_count; i++) {
+        if (onnx_has(c, i))
+            item[i] = *c->in[i];
+        else
+            onnx_in(c, i);
+    }
+}
+
+void onnx_sequence_empty(struct onnx_call *c)
+{
+    give_items(c, 0);
+}
+
+/* A place in the list, from its end where negative; `end` is one of them if it is allowed. */
+static bool position(struct onnx_call *c, size_t input, size_t count, bool end, size_t *out)
+{
+    double at = (double)count;
+
+    if (onnx_has(c, input)) {
+        if (!onnx_number_in(c, input, &at))
+            return false;
+        at = at < 0 ? at + (double)count : at;
+    } else if (!end)
+        at = (double)count - 1;
+    if (!(at >= 0 && at < (double)count + (end ? 1 : 0))) {
+        formula_fail(&c->f, RLX_ERROR_INDEX, "there are %zu items", count);
+        return false;
+    }
+    *out = (size_t)at;
+    return true;
+}
+
+void onnx_sequence_insert(struct onnx_call *c)
+{
+    size_t at;
+
+    if (!sequence_in(c, 0) || !position(c, 2, c->in[0]->item_count, true, &at))
+        return;
+    size_t count = c->in[0]->item_count;
+    struct onnx_value *item = count < MAX_ITEMS ? give_items(c, count + 1) : NULL;
+    if (!item || !onnx_has(c, 1)) {
+        onnx_unsupported(c, "a sequence of more than %d tensors", MAX_ITEMS);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        item[i < at ? i : i + 1] = c->in[0]->item[i];
+    item[at] = *c->in[1];
+}
+
+void onnx_sequence_erase(struct onnx_call *c)
+{
+    size_t at;
+
+    if (!sequence_in(c, 0) || !position(c, 1, c->in[0]->item_count, false, &at))
+        return;
+    struct onnx_value *item = give_items(c, c->in[0]->item_count - 1);
+    for (size_t i = 0; item && i < c->in[0]->item_count; i++)
+        if (i != at)
+            item[i < at ? i : i - 1] = c->in[0]->item[i];
+}
+
+void onnx_sequence_at(struct onnx_call *c)
+{
+    size_t at;
+
+    if (sequence_in(c, 0) && position(c, 1, c->in[0]->item_count, false, &at) && c->out_count)
+        c->out[0] = c->in[0]->item[at];
+}
+
+void onnx_sequence_length(struct onnx_call *c)
+{
+    if (!sequence_in(c, 0))
+        return;
+    struct onnx_size n = {.number = (int64_t)c->in[0]->item_count};
+    onnx_give_sizes(c, 0, 0, &n, 1);
+}
+
+/* ---- from and to tensors ---- */
+
+static void take_part(struct onnx_call *c, struct onnx_value *item, int32_t axis, int64_t at,
+                      int64_t len, bool keep)
+{
+    struct formula *f = &c->f;
+    ir_value v = formula_narrow(f, onnx_in(c, 0), axis, at, len);
+    rlx_list shape = {0};
+
+    if (onnx_failed(c))
+        return;
+    const struct ir_type t = *formula_type(f, v);
+    for (int32_t i = 0; i < t.rank; i++)
+        if (keep || i != axis)
+            shape.at[shape.count++] = t.dim[i];
+    v = formula_reshape(f, v, shape);
+    *item = (struct onnx_value){.node = v};
+    if (!onnx_failed(c))
+        item->type = *formula_type(f, v);
+}
+
+void onnx_split_to_sequence(struct onnx_call *c)
+{
+    const struct ir_type t = *onnx_type(c, 0);
+    int32_t axis = onnx_axis(c, onnx_int(c, "axis", 0), t.rank);
+    size_t count = 0;
+    const int64_t *len = onnx_has(c, 1) ? onnx_i64s(c, 1, &count) : NULL;
+    bool keep = onnx_has(c, 1) || onnx_int(c, "keepdims", 1) != 0;
+
+    if (onnx_failed(c))
+        return;
+    if ((onnx_has(c, 1) && !len) || !dim_is_static(t.dim[axis])) {
+        onnx_unsupported(c, "sizes that are not known at load");
+        return;
+    }
+    int64_t each = !len ? 1 : onnx_type(c, 1)->rank == 0 ? len[0] : 0, n = t.dim[axis], at = 0;
+    if (len && onnx_type(c, 1)->rank == 0 && each < 1) {
+        formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "parts of %lld", (long long)each);
+        return;
+    }
+    if (each)
+        count = (size_t)((n + each - 1) / each);
+    struct onnx_value *item = count <= MAX_ITEMS ? give_items(c, count) : NULL;
+    if (!item)
+        onnx_unsupported(c, "a sequence of more than %d tensors", MAX_ITEMS);
+    for (size_t i = 0; i < count && !onnx_failed(c); i++) {
+        int64_t size = each ? (n - at < each ? n - at : each) : len[i];
+        if (size < 0)
+            formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "a part of %lld", (long long)size);
+        take_part(c, &item[i], axis, at, size, keep);
+        at += size;
+    }
+}
+
+void onnx_concat_from_sequence(struct onnx_call *c)
+{
+    struct formula *f = &c->f;
+    bool is_new = onnx_int(c, "new_axis", 0) != 0;
+    ir_value part[MAX_ITEMS];
+
+    if (!sequence_in(c, 0))
+        return;
+    size_t count = c->in[0]->item_count;
+    if (count < 1 || count > MAX_ITEMS) {
+        onnx_unsupported(c, "a sequence of %zu tensors", count);
+        return;
+    }
+    int32_t rank = c->in[0]->item[0].type.rank + (is_new ? 1 : 0), axis;
+    axis = onnx_axis(c, onnx_int(c, "axis", 0), rank);
+    for (size_t i = 0; i < count && !onnx_failed(c); i++) {
+        struct onnx_value *v = &c->in[0]->item[i];
+        rlx_list shape = {0};
+        part[i] = onnx_node_of(c->im, c->scope, f, v);
+        for (int32_t k = 0; k < rank && k < RLX_MAX_RANK; k++)
+            shape.at[shape.count++] = k == axis ? 1 : v->type.dim[k < axis ? k : k - 1];
+        if (is_new)
+            part[i] = formula_reshape(f, part[i], shape);
+    }
+    onnx_give(c, 0, formula_concat(f, part, (int32_t)count, axis));
+}
+
+/* ---- optionals: a value, or none, which is known at load ---- */
+
+void onnx_optional(struct onnx_call *c)
+{
+    if (!c->out_count)
+        return;
+    if (onnx_has(c, 0))
+        c->out[0] = *c->in[0];
+    else
+        c->out[0].is_absent = true;
+}
+
+void onnx_optional_has(struct onnx_call *c)
+{
+    struct ir_type type = {.dtype = RLX_DTYPE_bool};
+    uint8_t *has = arena_new(onnx_arena(c), uint8_t);
+
+    if (!has) {
+        c->f.status = diag_no_memory(c->f.diag, 1);
+        return;
+    }
+    *has = onnx_has(c, 0);
+    onnx_give_known(c, 0, &type, has);
+}
+
+void onnx_optional_get(struct onnx_call *c)
+{
+    if (!onnx_has(c, 0))
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "the optional has no value");
+    else if (c->out_count)
+        c->out[0] = *c->in[0];
+}
