@@ -91,6 +91,27 @@ static void choose(struct onnx_call *c, size_t i, ir_value predicate, struct onn
     onnx_give(c, i, formula_where(&c->f, predicate, node_of(c, a), node_of(c, b)));
 }
 
+/* Does the graph hold nothing but that op, and constants? */
+static bool is_only(const struct onnx_graph *g, rlx_str op)
+{
+    for (size_t i = 0; g && i < g->node.count; i++)
+        if (!str_eq(g->node.at[i].op, op) && !str_eq(g->node.at[i].op, STR("Constant")))
+            return false;
+    return g != NULL;
+}
+
+/* "Squeeze the axis if it has one element, else leave it", which exporters write for an axis whose
+ * size they do not know. What comes after counts on the axis being gone; that it may go is checked
+ * when sizes are known. */
+static bool is_maybe_squeeze(const struct onnx_call *c, const struct onnx_value *a,
+                             const struct onnx_value *b)
+{
+    return c->out_count == 1 && !a->failed && !b->failed && a->type.dtype == b->type.dtype &&
+           a->type.rank == b->type.rank - 1 &&
+           is_only(graph_of(c, "then_branch"), STR("Squeeze")) &&
+           is_only(graph_of(c, "else_branch"), STR("Identity"));
+}
+
 void onnx_if(struct onnx_call *c)
 {
     struct onnx_value *a, *b;
@@ -109,6 +130,10 @@ void onnx_if(struct onnx_call *c)
         !run_body(c, graph_of(c, "then_branch"), NULL, 0, a, c->out_count) ||
         !run_body(c, graph_of(c, "else_branch"), NULL, 0, b, c->out_count))
         return;
+    if (is_maybe_squeeze(c, &a[0], &b[0])) {
+        c->out[0] = a[0];
+        return;
+    }
     ir_value predicate = formula_reshape(&c->f, onnx_in(c, 0), RLX_EMPTY);
     for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++)
         choose(c, i, predicate, &a[i], &b[i]);

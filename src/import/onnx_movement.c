@@ -162,7 +162,7 @@ void onnx_split(struct onnx_call *c)
 
 /* ---- Slice ---- */
 
-#define FAR_AWAY INT32_MAX /* exporters write "to the end" as this, or as a larger number */
+#define FAR_AWAY (1 << 24) /* exporters write "to the end" as numbers from here on */
 
 /* Where on an axis of n a bound lies, as NumPy has it; for steps down -1 is before the start. */
 static int64_t bound(int64_t v, int64_t n, bool down)

@@ -1,9 +1,10 @@
-/* onnx_recurrent.c: RNN, GRU and LSTM of ONNX, one step after the other.
+/* onnx_recurrent.c: RNN, GRU and LSTM of ONNX.
  *
  *     X [T, B, I]   W [dirs, G H, I]   R [dirs, G H, H]   B [dirs, 2 G H]: of W, then of R
  *     Y [T, dirs, B, H]   Y_h, Y_c [dirs, B, H]          layout 1: batch first
  *
- * Steps are written out, so that any activation, peephole and clipping fits. */
+ * Where our layers fit it is one of them. Else steps are written out, one after the other, with
+ * whatever activation, peephole and clipping there is. */
 #include <math.h>
 
 #include "base/str.h"
@@ -14,8 +15,8 @@
 
 struct layer {
     int gates; /* 1: RNN, 3: GRU, 4: LSTM */
-    int64_t dirs, hidden, steps;
-    ir_dim batch;
+    int64_t dirs, hidden;
+    ir_dim batch, steps;
     bool batch_first;
     size_t lengths, h0, c0, peephole; /* numbers of inputs */
     ir_value x;                       /* [T, B, I] */
@@ -267,14 +268,9 @@ static bool begin_layer(struct onnx_call *c, int gates, struct layer *l)
                      r.rank);
         return false;
     }
-    ir_dim steps = x.dim[l->batch_first ? 1 : 0];
-    if (!dim_is_static(steps) || steps < 1 || steps > MAX_STEPS) {
-        onnx_unsupported(c, "sequences that are symbolic, empty or longer than %d", MAX_STEPS);
-        return false;
-    }
     l->dirs = r.dim[0];
     l->hidden = r.dim[2];
-    l->steps = steps;
+    l->steps = x.dim[l->batch_first ? 1 : 0];
     l->batch = x.dim[l->batch_first ? 0 : 1];
     l->x = onnx_in(c, 0);
     if (l->batch_first)
@@ -282,37 +278,164 @@ static bool begin_layer(struct onnx_call *c, int gates, struct layer *l)
     return true;
 }
 
+/* ---- as a layer of ours ---- */
+
+/* Our gates, as numbers of ONNX's: i f g o of i o f c; r z n of z r h. */
+static const int gate_order[][MAX_GATES] = {[1] = {0}, [3] = {1, 0, 2}, [4] = {0, 2, 3, 1}};
+
+static ir_value reorder(struct onnx_call *c, const struct layer *l, ir_value v)
+{
+    ir_value part[MAX_GATES];
+
+    if (l->gates == 1)
+        return v;
+    for (int g = 0; g < l->gates; g++)
+        part[g] = gate(c, l, v, 1, gate_order[l->gates][g]);
+    return formula_concat(&c->f, part, l->gates, 1);
+}
+
+static bool has_usual_activations(struct onnx_call *c, const struct layer *l, bool *relu)
+{
+    static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
+    const struct onnx_attr *a = onnx_attr(c, "activations");
+    size_t each = l->gates == 4 ? 3 : l->gates == 3 ? 2 : 1;
+
+    *relu = l->gates == 1 && a && a->strings.count && str_eq(a->strings.at[0], STR("Relu"));
+    for (size_t i = 0; a && i < a->strings.count; i++) {
+        rlx_str want = *relu ? STR("Relu") : rlx_cstr(usual[l->gates == 1 ? 1 : i % each]);
+        if (!str_eq(a->strings.at[i], want))
+            return false;
+    }
+    return true;
+}
+
+static bool is_layer(struct onnx_call *c, const struct layer *l, bool *relu)
+{
+    rlx_str way = onnx_text(c, "direction", "forward");
+    bool back = str_eq(way, STR("reverse"));
+
+    return has_usual_activations(c, l, relu) && !onnx_attr(c, "clip") &&
+           !(l->gates == 4 && onnx_has(c, l->peephole)) && !onnx_int(c, "input_forget", 0) &&
+           (l->gates != 3 || onnx_int(c, "linear_before_reset", 0)) &&
+           !(back && onnx_has(c, l->lengths));
+}
+
+/* Both states as [dirs, B, H]; zeros for the one that was left out. */
+static ir_value layer_state(struct onnx_call *c, const struct layer *l, size_t i)
+{
+    struct ir_type t = {.dtype = c->f.dtype, .rank = 3, .dim = {l->dirs, l->batch, l->hidden}};
+
+    if (!onnx_has(c, i))
+        return formula_fill(&c->f, &t, 0);
+    return l->batch_first ? formula_transpose(&c->f, onnx_in(c, i), RLX_LIST(1, 0, 2))
+                          : onnx_in(c, i);
+}
+
+static int32_t layer_operands(struct onnx_call *c, const struct layer *l, bool back, ir_value *in,
+                              struct attr_recurrent *attr)
+{
+    struct formula *f = &c->f;
+    int64_t all = l->gates * l->hidden;
+    struct ir_type none = {.dtype = f->dtype, .rank = 2, .dim = {l->dirs, all}};
+    int32_t count = 0;
+
+    ir_value x = formula_transpose(f, l->x, RLX_LIST(1, 0, 2));
+    in[count++] = back ? onnx_reverse_of(f, x, 1) : x;
+    in[count++] = reorder(c, l, onnx_in(c, 1));
+    in[count++] = reorder(c, l, onnx_in(c, 2));
+    for (int64_t k = 0; k < 2; k++)
+        in[count++] = onnx_has(c, 3)
+                          ? reorder(c, l, formula_narrow(f, onnx_in(c, 3), 1, k * all, all))
+                          : formula_fill(f, &none, 0);
+    attr->has_state = onnx_has(c, l->h0) || (l->gates == 4 && onnx_has(c, l->c0));
+    if (attr->has_state) {
+        in[count++] = layer_state(c, l, l->h0);
+        if (l->gates == 4)
+            in[count++] = layer_state(c, l, l->c0);
+    }
+    attr->has_lengths = onnx_has(c, l->lengths);
+    if (attr->has_lengths)
+        in[count++] = onnx_in(c, l->lengths);
+    return count;
+}
+
+static void give_states(struct onnx_call *c, const struct layer *l, ir_value y, ir_value h,
+                        ir_value cell)
+{
+    struct formula *f = &c->f;
+
+    if (l->batch_first) {
+        y = formula_transpose(f, y, RLX_LIST(2, 0, 1, 3));
+        h = formula_transpose(f, h, RLX_LIST(1, 0, 2));
+        cell = l->gates == 4 ? formula_transpose(f, cell, RLX_LIST(1, 0, 2)) : cell;
+    }
+    onnx_give(c, 0, y);
+    onnx_give(c, 1, h);
+    if (l->gates == 4)
+        onnx_give(c, 2, cell);
+}
+
+static void run_layer(struct onnx_call *c, const struct layer *l, bool relu)
+{
+    struct formula *f = &c->f;
+    rlx_op op = l->gates == 4 ? RLX_OP_lstm : l->gates == 3 ? RLX_OP_gru : RLX_OP_rnn;
+    bool back = str_eq(onnx_text(c, "direction", "forward"), STR("reverse"));
+    ir_value in[8], part[3] = {RLX_NO_VALUE, RLX_NO_VALUE, RLX_NO_VALUE};
+    static const char *const results[] = {"seq", "h", "c"};
+    union ir_attr attr;
+
+    attr_defaults(op, &attr);
+    attr.recurrent.hidden_size = l->hidden;
+    attr.recurrent.bidirectional = l->dirs == 2;
+    enum_from_word("rnn_activation", relu ? STR("relu") : STR("tanh"), &attr.recurrent.activation);
+    int32_t count = layer_operands(c, l, back, in, &attr.recurrent);
+    for (int k = 0; k < (l->gates == 4 ? 3 : 2); k++) {
+        enum_from_word("rnn_result", rlx_cstr(results[k]), &attr.recurrent.result);
+        part[k] = formula_node(f, op, in, count, &attr);
+    }
+    ir_value y = back ? onnx_reverse_of(f, part[0], 1) : part[0];
+    y = formula_reshape(f, y, RLX_LIST(l->batch, l->steps, l->dirs, l->hidden));
+    give_states(c, l, formula_transpose(f, y, RLX_LIST(1, 2, 0, 3)), part[1], part[2]);
+}
+
+/* ---- step by step ---- */
+
 static ir_value join(struct onnx_call *c, const struct layer *l, const ir_value *of, int64_t axis)
 {
     return l->dirs == 1 ? of[0] : formula_concat(&c->f, of, 2, axis);
 }
 
-static void recurrent(struct onnx_call *c, int gates)
+static void run_steps(struct onnx_call *c, const struct layer *l)
 {
     struct formula *f = &c->f;
-    struct layer l;
     ir_value y[2] = {0}, h[2], cell[2];
     bool reverse = str_eq(onnx_text(c, "direction", "forward"), STR("reverse"));
+    rlx_list state = RLX_LIST(1, l->batch, l->hidden);
+
+    if (!dim_is_static(l->steps) || l->steps < 1 || l->steps > MAX_STEPS) {
+        onnx_unsupported(c, "sequences that are symbolic, empty or longer than %d", MAX_STEPS);
+        return;
+    }
+    for (int64_t dir = 0; dir < l->dirs; dir++) {
+        struct direction d = run_direction(c, l, dir, reverse || dir == 1, &y[dir]);
+        h[dir] = formula_reshape(f, d.h, state);
+        cell[dir] = l->gates == 4 ? formula_reshape(f, d.c, state) : RLX_NO_VALUE;
+    }
+    give_states(c, l, join(c, l, y, 1), join(c, l, h, 0),
+                l->gates == 4 ? join(c, l, cell, 0) : RLX_NO_VALUE);
+}
+
+static void recurrent(struct onnx_call *c, int gates)
+{
+    struct layer l;
+    bool relu;
 
     if (!begin_layer(c, gates, &l))
         return;
-    rlx_list state = RLX_LIST(1, l.batch, l.hidden);
-    for (int64_t dir = 0; dir < l.dirs; dir++) {
-        struct direction d = run_direction(c, &l, dir, reverse || dir == 1, &y[dir]);
-        h[dir] = formula_reshape(f, d.h, state);
-        cell[dir] = gates == 4 ? formula_reshape(f, d.c, state) : RLX_NO_VALUE;
-    }
-    ir_value all = join(c, &l, y, 1), last = join(c, &l, h, 0);
-    ir_value kept = gates == 4 ? join(c, &l, cell, 0) : RLX_NO_VALUE;
-    if (l.batch_first) {
-        all = formula_transpose(f, all, RLX_LIST(2, 0, 1, 3));
-        last = formula_transpose(f, last, RLX_LIST(1, 0, 2));
-        kept = gates == 4 ? formula_transpose(f, kept, RLX_LIST(1, 0, 2)) : kept;
-    }
-    onnx_give(c, 0, all);
-    onnx_give(c, 1, last);
-    if (gates == 4)
-        onnx_give(c, 2, kept);
+    if (is_layer(c, &l, &relu))
+        run_layer(c, &l, relu);
+    else
+        run_steps(c, &l);
 }
 
 void onnx_rnn(struct onnx_call *c)
