@@ -230,10 +230,57 @@ int opened_open_model(struct opened *o, struct cli *c, rlx_model *model,
     return EXIT_DONE;
 }
 
+static void free_bindings(rlx_context *ctx, rlx_binding *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        rlx_tensor_free(ctx, &b[i].tensor);
+        free((char *)b[i].name);
+    }
+    free(b);
+}
+
+static int load_fixed(struct cli *c, const struct texts *fixed, rlx_binding *known, size_t *count)
+{
+    for (; *count < fixed->count; ++*count) {
+        const char *text = fixed->at[*count], *equals = strchr(text, '=');
+        rlx_error err;
+        if (!equals)
+            return misuse_pair(c, text, "NAME=FILE.npy");
+        if (rlx_tensor_load(c->ctx, equals + 1, &known[*count].tensor, &err) != RLX_OK)
+            return cli_fail(c, &err, "cannot read", equals + 1);
+        known[*count].name = strndup(text, (size_t)(equals - text));
+    }
+    return EXIT_DONE;
+}
+
+int load_knowing(struct cli *c, const char *path, const struct texts *fixed, rlx_model **out)
+{
+    rlx_binding *known;
+    rlx_load_desc desc = c->load;
+    rlx_error err;
+    size_t count = 0;
+
+    if (!fixed || !fixed->count)
+        return cli_load(c, path, out);
+    int code = cli_context(c);
+    if (code != EXIT_DONE)
+        return code;
+    known = calloc(fixed->count, sizeof *known);
+    if (!known)
+        return EXIT_FAILED;
+    code = load_fixed(c, fixed, known, &count);
+    desc.known = known;
+    desc.known_count = count;
+    if (code == EXIT_DONE && rlx_model_load(c->ctx, path, &desc, out, &err) != RLX_OK)
+        code = cli_fail(c, &err, "cannot read", path);
+    free_bindings(c->ctx, known, count);
+    return code;
+}
+
 int opened_open(struct opened *o, struct cli *c, const struct open_options *opt)
 {
     rlx_model *model;
-    int code = cli_load(c, opt->path, &model);
+    int code = load_knowing(c, opt->path, opt->fixed, &model);
 
     *o = (struct opened){0};
     return code == EXIT_DONE ? opened_open_model(o, c, model, opt) : code;
@@ -264,15 +311,6 @@ rlx_run_desc opened_run(const struct opened *o)
 {
     return (rlx_run_desc){o->input,        o->input_count, o->output,
                           o->output_count, o->dim,         o->dim_count};
-}
-
-static void free_bindings(rlx_context *ctx, rlx_binding *b, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        rlx_tensor_free(ctx, &b[i].tensor);
-        free((char *)b[i].name);
-    }
-    free(b);
 }
 
 void opened_close(struct opened *o)

@@ -19,6 +19,7 @@ struct open_options {
     const char *path, *device;
     struct texts *inputs, *params, *dims; /* NAME=FILE, NAME=FILE, NAME=N; may be NULL */
     const char *params_file;              /* of tensors: by name; may be NULL */
+    struct texts *fixed;                  /* NAME=FILE: inputs known when the model is loaded */
     bool random;                          /* values for what is not given */
     uint64_t seed;
     const rlx_session_desc *session;
@@ -33,6 +34,8 @@ int opened_values(struct opened *o, struct cli *c, rlx_model *model,
                   const struct open_options *options);
 int opened_open_session(struct opened *o, struct cli *c,
                         const struct open_options *options); /* no inputs, nothing prepared */
+/* cli_load, but inputs of an ONNX model that are given here are known from the start. */
+int load_knowing(struct cli *c, const char *path, const struct texts *fixed, rlx_model **out);
 int opened_make_outputs(struct opened *o); /* room for every output; after prepare */
 void opened_close(struct opened *o);
 rlx_run_desc opened_run(const struct opened *o);

@@ -7,7 +7,7 @@
 #define MAX_DEVICES 16
 
 static struct {
-    struct texts inputs, params, dims;
+    struct texts inputs, params, dims, fixed;
     const char *devices, *params_file;
     int64_t seed;
     bool exact, verbose, json;
@@ -22,6 +22,8 @@ static const struct flag *flags(void)
         {"--param", FLAG_LIST, &opt.params, "NAME=FILE", "a value for a param; else random"},
         {"--params", FLAG_TEXT, &opt.params_file, "FILE",
          "values for params by name: GGUF, safetensors, npz"},
+        {"--fix", FLAG_LIST, &opt.fixed, "NAME=FILE",
+         "an ONNX model's input that is known when it is loaded: a shape, a choice"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values"},
         {"--exact", FLAG_SWITCH, &opt.exact, NULL, "nothing may differ at all"},
@@ -170,7 +172,7 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
-    if ((code = cli_load(c, args.at[0], &model)) != EXIT_DONE)
+    if ((code = load_knowing(c, args.at[0], &opt.fixed, &model)) != EXIT_DONE)
         return code;
     code = opened_values(&o, c, model,
                          &(struct open_options){.path = args.at[0],
@@ -178,6 +180,7 @@ static int run(struct cli *c, int argc, char **argv)
                                                 .params = &opt.params,
                                                 .params_file = opt.params_file,
                                                 .dims = &opt.dims,
+                                                .fixed = &opt.fixed,
                                                 .random = true,
                                                 .seed = (uint64_t)opt.seed});
     if (code == EXIT_DONE)

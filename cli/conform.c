@@ -216,7 +216,8 @@ static void run_sets(struct suite *s, rlx_model *m, const char *path, struct out
 static rlx_status load_knowing(struct suite *s, const char *path, const char *file, bool any,
                                rlx_model **m, rlx_error *err)
 {
-    rlx_tensor loaded[MAX_TENSORS], known[MAX_TENSORS] = {{0}};
+    rlx_tensor loaded[MAX_TENSORS];
+    rlx_binding known[MAX_TENSORS] = {{0}};
     rlx_load_desc desc = {.known = known};
     rlx_error ignored;
     char none;
@@ -234,9 +235,9 @@ static rlx_status load_knowing(struct suite *s, const char *path, const char *fi
         bool whole = t->dtype > RLX_DTYPE_f64 && t->dtype < RLX_DTYPE_c64;
         if (t->rank > 1 || t->bytes > 512 || (!whole && !any))
             continue;
-        known[i] = *t;
+        known[i].tensor = *t;
         if (!t->bytes)
-            known[i].data = &none; /* an empty list is known, too */
+            known[i].tensor.data = &none; /* an empty list is known, too */
     }
     rlx_status status = rlx_model_load(s->c->ctx, file, &desc, m, err);
     for (size_t i = 0; i < desc.known_count; i++)

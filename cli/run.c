@@ -10,7 +10,7 @@
 #include "watch.h"
 
 static struct {
-    struct texts inputs, params, dims;
+    struct texts inputs, params, dims, fixed;
     const char *output, *device, *precision, *trace, *params_file;
     bool random, profile, nans, fail_nans, stats, fused;
     int64_t seed, limit, flat;
@@ -25,6 +25,8 @@ static const struct flag *flags(void)
          "values for params by name: GGUF, safetensors, npz"},
         {"--output", FLAG_TEXT, &opt.output, "DIR", "write every output there as NAME.npy"},
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
+        {"--fix", FLAG_LIST, &opt.fixed, "NAME=X.npy",
+         "an ONNX model's input that is known when it is loaded: a shape, a choice"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
          "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
@@ -206,6 +208,7 @@ static int run(struct cli *c, int argc, char **argv)
                                               .params = &opt.params,
                                               .params_file = opt.params_file,
                                               .dims = &opt.dims,
+                                              .fixed = &opt.fixed,
                                               .random = opt.random,
                                               .seed = (uint64_t)opt.seed,
                                               .session = &desc});

@@ -227,10 +227,11 @@ typedef struct rlx_load_desc {
     /* Files that the file names may be anywhere. Otherwise they are in its folder or below it, and
      * a name that is absolute, holds ".." or leads through a symbolic link is refused. */
     bool follow_external;
-    /* Of an ONNX model: what its inputs will be, in their order, where that is known already (data
-     * NULL: it is not). Inputs that tell shapes or axes must be, as nothing can be compiled without;
-     * given at a run, such an input changes nothing any more. */
-    const struct rlx_tensor *known;
+    /* Of an ONNX model: inputs whose values are known already, by name, or by number where the name
+     * is NULL (data NULL: not this one). An input that tells a shape or an axis must be known, as
+     * nothing can be compiled without; so may be one that chooses a branch. Given at a run, such an
+     * input changes nothing any more. */
+    const struct rlx_binding *known;
     size_t known_count;
 } rlx_load_desc;
 /* A file in the text form (*.rlx), an artefact (rlx/artefact.h), or an ONNX model (docs/onnx.md). */

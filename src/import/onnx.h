@@ -13,9 +13,9 @@ struct onnx_weight {
 };
 
 struct onnx_import_options {
-    const char *path;        /* of the model, for the files it names; NULL: it may name none */
-    enum file_mode mode;     /* of those */
-    const rlx_tensor *known; /* inputs that are known already, by number; data NULL: not this one */
+    const char *path;         /* of the model, for the files it names; NULL: it may name none */
+    enum file_mode mode;      /* of those */
+    const rlx_binding *known; /* as in rlx_load_desc */
     size_t known_count;
 };
 

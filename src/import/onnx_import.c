@@ -274,15 +274,25 @@ rlx_status onnx_walk_graph(struct onnx_import *im, struct onnx_scope *s, const s
     return onnx_walk(im, s, g->node.at, g->node.count, d);
 }
 
-/* A symbol's name: [A-Za-z_][A-Za-z0-9_]*, so other characters become underscores. */
-static rlx_str symbol_name(struct onnx_import *im, rlx_str from, int axis)
+static bool in_name(char ch, bool first)
 {
-    char *name = axis < 0 ? (char *)arena_printf(im->arena, "%.*s", STR_ARG(from))
-                          : (char *)arena_printf(im->arena, "%.*s_%d", STR_ARG(from), axis);
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' ||
+           (!first && ch >= '0' && ch <= '9');
+}
 
+/* A symbol's name is [A-Za-z_][A-Za-z0-9_]*: other characters become underscores. A dim without a
+ * name, or with none of these in it ("?"), is called after its input and axis. */
+static rlx_str symbol_name(struct onnx_import *im, const struct onnx_value_info *info, int axis)
+{
+    rlx_str given = info->type->tensor->shape->dim.at[axis].param;
+    bool named = false;
+
+    for (size_t i = 0; i < given.len; i++)
+        named |= given.ptr[i] != '_' && in_name(given.ptr[i], false);
+    char *name = named ? (char *)arena_printf(im->arena, "%.*s", STR_ARG(given))
+                       : (char *)arena_printf(im->arena, "%.*s_%d", STR_ARG(info->name), axis);
     for (char *p = name; p && *p; p++)
-        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_' ||
-              (*p >= '0' && *p <= '9' && p != name)))
+        if (!in_name(*p, p == name))
             *p = '_';
     return rlx_cstr(name);
 }
@@ -305,8 +315,7 @@ static rlx_status input_type(struct onnx_import *im, const struct onnx_value_inf
     out->rank = (int32_t)t->shape->dim.count;
     for (int32_t i = 0; i < out->rank; i++) {
         const struct onnx_dim *dim = &t->shape->dim.at[i];
-        rlx_str name =
-            dim->param.len ? symbol_name(im, dim->param, -1) : symbol_name(im, info->name, (int)i);
+        rlx_str name = symbol_name(im, info, (int)i);
         bool is_static = dim->has_value && dim->value >= 0;
         out->dim[i] = is_static ? dim->value : dim_symbol(im->mod->dims, name);
         if (out->dim[i] == RLX_DIM_FAILED)
@@ -314,6 +323,17 @@ static rlx_status input_type(struct onnx_import *im, const struct onnx_value_inf
                              STR_ARG(dim->param));
     }
     return RLX_OK;
+}
+
+/* What was given for input `number` of that name; NULL: nothing. */
+static const rlx_tensor *known_value(const struct onnx_import *im, size_t number, rlx_str name)
+{
+    for (size_t i = 0; i < im->options->known_count; i++) {
+        const rlx_binding *b = &im->options->known[i];
+        if (b->tensor.data && (b->name ? str_eq(rlx_cstr(b->name), name) : i == number))
+            return &b->tensor;
+    }
+    return NULL;
 }
 
 /* An input whose value was given: its bytes are known from here on. */
@@ -343,8 +363,7 @@ static rlx_status know_input(struct onnx_import *im, const rlx_tensor *t, struct
 static rlx_status bind_input(struct onnx_import *im, struct onnx_scope *s, size_t number,
                              const struct onnx_value_info *info, struct diag *d)
 {
-    const rlx_tensor *known =
-        number < im->options->known_count ? &im->options->known[number] : NULL;
+    const rlx_tensor *known = known_value(im, number, info->name);
     struct onnx_value v = {.node = RLX_NO_VALUE};
     struct ir_new_node n = {.op = RLX_OP_input};
     struct diag own;
@@ -358,7 +377,7 @@ static rlx_status bind_input(struct onnx_import *im, struct onnx_scope *s, size_
         n.attr.leaf.shape = rlx_list_of(v.type.rank, v.type.dim);
         status = ir_add(s->g, &n, &v.node, &own);
     }
-    if (status == RLX_OK && known && known->data)
+    if (status == RLX_OK && known)
         status = know_input(im, known, &v, &own);
     if (status == RLX_ERROR_MEMORY)
         return diag_again(d, &own.first, status);

@@ -167,6 +167,40 @@ static ir_value fill_outside(struct onnx_call *c, const struct resize *r, ir_val
     return formula_where(f, mask, y, formula_number(f, r->outside));
 }
 
+/* Is every element of the new axis the one that lies at a whole number of it? Then each is
+ * repeated, `times` times, whatever the length. */
+static bool repeats(const struct resize *r, int32_t axis, int64_t *times)
+{
+    double s = r->scale[axis];
+    int64_t n = 16;
+
+    *times = (int64_t)s;
+    if (s != floor(s) || s < 1 || s > 1024 || !str_eq(r->mode, STR("nearest")))
+        return false;
+    for (int64_t i = 0; i < n * *times; i++)
+        if (clamp((int64_t)round_nearest(r, source(r, axis, n, n * *times, i)), n) != i / *times)
+            return false;
+    return true;
+}
+
+static ir_value repeat(struct onnx_call *c, ir_value x, int32_t axis, int64_t times)
+{
+    struct formula *f = &c->f;
+    const struct ir_type t = *formula_type(f, x);
+    rlx_list apart = {.count = t.rank + 1}, whole = formula_shape(&t);
+
+    if (t.rank == RLX_MAX_RANK) {
+        onnx_unsupported(c, "a symbolic axis of a tensor of rank %d", t.rank);
+        return x;
+    }
+    for (int32_t i = 0; i <= t.rank; i++)
+        apart.at[i] = i <= axis ? t.dim[i] : i == axis + 1 ? 1 : t.dim[i - 1];
+    x = formula_reshape(f, x, apart);
+    apart.at[axis + 1] = times;
+    whole.at[axis] = dim_mul(onnx_dims(c), t.dim[axis], times);
+    return formula_reshape(f, formula_expand(f, x, apart), whole);
+}
+
 static void resize(struct onnx_call *c, const struct resize *r)
 {
     struct formula *f = &c->f;
@@ -181,7 +215,11 @@ static void resize(struct onnx_call *c, const struct resize *r)
     ir_value x = formula_cast(f, onnx_in(c, 0), in);
     for (int32_t i = 0; i < t.rank && !onnx_failed(c); i++) {
         ir_dim n = t.dim[i];
-        int64_t m = r->size[i];
+        int64_t m = r->size[i], times;
+        if (!dim_is_static(n) && m >= 0 && repeats(r, i, &times)) {
+            x = repeat(c, x, i, times);
+            continue;
+        }
         if (m < 0 || (!crops && dim_is_static(n) && m == n && r->scale[i] == 1))
             continue;
         if (!dim_is_static(n) || n < 1 || n > 1 << 30 || m > 1 << 30) {
