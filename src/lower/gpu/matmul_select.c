@@ -164,7 +164,7 @@ struct few {
     bool along; /* lines of w lie along the depth */
     uint64_t v; /* elements of w that are read at once: 16 bytes, or one */
     struct gpu_teams teams;
-    uint64_t across; /* unless along: invocations side by side */
+    uint64_t across, threads; /* unless along: invocations side by side, and of a group */
     uint64_t groups;
     struct gpu_split split;
 };
@@ -190,6 +190,19 @@ static uint64_t across_of(const struct gpu_matmul *p, const struct few *f)
     return across;
 }
 
+/* Where each processor gets one group, that should be a large one. */
+static uint64_t threads_of(const struct gpu_call *c, const struct gpu_matmul *p,
+                           const struct few *f)
+{
+    uint64_t large = 2 * GPU_GROUP;
+    bool deep = p->of.k >= 8 * large / f->across;
+
+    return f->groups < 2 * PROCESSORS && deep && c->features->max_group >= large &&
+                   c->features->shared_bytes >= large * f->v * sizeof(float)
+               ? large
+               : GPU_GROUP;
+}
+
 static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
 {
     bool rows = p->of.m <= p->of.n; /* the few are rows of a */
@@ -210,6 +223,7 @@ static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
                            (struct gpu_teams){.lines = 4, .teams = 8});
     f.across = across_of(p, &f);
     f.groups = f.along ? f.teams.groups : p->of.items * gpu_ceil(f.many, f.across * f.v);
+    f.threads = threads_of(c, p, &f);
     f.split = gpu_split_depth(&p->of, f.groups, f.along ? GPU_BUSY_GROUPS : PROCESSORS, 128);
     f.groups *= f.split.parts;
     return f;
@@ -241,6 +255,7 @@ static void few_constants(struct gpu_call *c, const struct gpu_matmul *p, const 
     } else {
         gpu_const(c, "MM", (int64_t)f->teams.at_once);
         gpu_const(c, "ACROSS", (int64_t)f->across);
+        gpu_const(c, "WG", (int64_t)f->threads);
     }
     gpu_const(c, "RANK", p->rank);
     gpu_epilogue_constants(c, end);
