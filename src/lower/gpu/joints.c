@@ -42,14 +42,10 @@ static bool can_split(const struct gpu_device_desc *desc, const struct ir_graph 
     return is_seen(desc, g, v) && is_seen(desc, g, n->in[0]) && is_seen(desc, g, n->in[1]);
 }
 
-/* Cooperative matrices want q as densely as the result, and gain more than copies cost. */
-static bool pays_to_pack(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
+static bool can_pack(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
 {
     const struct ir_node *n = ir_node(g, v);
-    rlx_dtype t = n->type.dtype;
 
-    if (desc->features.coop && (t == RLX_DTYPE_f16 || t == RLX_DTYPE_bf16))
-        return false;
     return is_seen(desc, g, ir_node(g, joint_renamed(g, n->in[0]))->in[0]);
 }
 
@@ -59,7 +55,7 @@ bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *gra
 
     switch (kind) {
     case JOINT_SPLIT: return can_split(desc, graph, v);
-    case JOINT_PACKED: return pays_to_pack(desc, graph, v);
+    case JOINT_PACKED: return can_pack(desc, graph, v);
     default: return true;
     }
 }
