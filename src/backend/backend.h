@@ -12,7 +12,7 @@
 #include "lower/joint.h"
 #include "plan/steps.h"
 
-#define BACKEND_ABI 5 /* raised when this struct changes */
+#define BACKEND_ABI 6 /* raised when this struct changes */
 
 struct backend_ops;
 struct backend { /* a device's own struct begins with this */
