@@ -127,11 +127,6 @@ TEST_DEVICES(gpu_loop, rounds)
     check_rows(t, test_device(t));
 }
 
-TEST(gpu_loop, rounds_on_webgpu)
-{
-    check_rows(t, "webgpu");
-}
-
 /* ---- the same bits everywhere ---- */
 
 /* Products until one is too large, counted; a weight, a state and sizes within a bound. */
@@ -209,11 +204,6 @@ TEST_DEVICES(gpu_loop, the_bits_of_the_cpu)
     check_bits(t, test_device(t));
 }
 
-TEST(gpu_loop, the_bits_of_the_cpu_on_webgpu)
-{
-    check_bits(t, "webgpu");
-}
-
 /* ---- watched, limited, lost ---- */
 
 static void hear_step(void *user, const rlx_profile_event *e)
@@ -251,11 +241,6 @@ TEST_DEVICES(gpu_loop, a_step_in_the_profile)
     check_profile(t, test_device(t));
 }
 
-TEST(gpu_loop, a_step_in_the_profile_on_webgpu)
-{
-    check_profile(t, "webgpu");
-}
-
 /* An index that is out of range in some round is told, and ends with its run. */
 static void check_index(struct test *t, const char *device)
 {
@@ -289,11 +274,6 @@ static void check_index(struct test *t, const char *device)
 TEST_DEVICES(gpu_loop, a_bad_index_in_a_round)
 {
     check_index(t, test_device(t));
-}
-
-TEST(gpu_loop, a_bad_index_in_a_round_on_webgpu)
-{
-    check_index(t, "webgpu");
 }
 
 /* Lost in the first round, in a later one, behind the loops: the run says so and all can be freed;
