@@ -15,15 +15,15 @@ extern "C" {
 /* ---- what a file is ---------------------------------------------------------------------- */
 
 /* X(name, extension, what it is). Content decides; an extension is only what files are called. */
-#define RLX_FILE_KIND_MAP(X)                                                   \
-    X(unknown, "", "nothing that rlx knows")                                   \
-    X(text, ".rlx", "a graph in the text form")                                \
-    X(artefact, ".rlxa", "a model with its compiled programs")                 \
-    X(onnx, ".onnx", "an ONNX model")                                          \
-    X(gguf, ".gguf", "tensors and metadata, packed weights among them")        \
-    X(safetensors, ".safetensors", "tensors behind a JSON header")             \
-    X(safetensors_index, ".json", "which safetensors file holds which tensor") \
-    X(npy, ".npy", "one NumPy array")                                          \
+#define RLX_FILE_KIND_MAP(X)                                                \
+    X(unknown, "", "nothing that rlx knows")                                \
+    X(text, ".rlx", "a graph in the text form")                             \
+    X(artefact, ".rlxa", "a model with its compiled programs")              \
+    X(onnx, ".onnx", "an ONNX model")                                       \
+    X(gguf, ".gguf", "tensors and metadata, packed weights among them")     \
+    X(safetensors, ".safetensors", "tensors behind a JSON header")          \
+    X(safetensors_index, ".json", "the index of several safetensors files") \
+    X(npy, ".npy", "one NumPy array")                                       \
     X(npz, ".npz", "NumPy arrays in a zip archive")
 
 #define X(name, extension, text) RLX_FILE_##name,

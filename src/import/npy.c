@@ -220,16 +220,19 @@ static void to_row_major(const uint8_t *src, uint8_t *dst, const struct ir_type 
 static rlx_status find_header(const uint8_t *bytes, size_t size, size_t *at, size_t *len,
                               struct diag *d)
 {
-    if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
+    uint8_t front[12] = {0}; /* a copy: a mapped file may change meanwhile */
+
+    memcpy(front, bytes, size < sizeof front ? size : sizeof front);
+    if (size < 10 || memcmp(front, "\x93NUMPY", 6) != 0)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: not an npy file");
-    if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
-        return diag_fail(d, RLX_ERROR_FORMAT, "npy: version %d.%d is unknown", bytes[6], bytes[7]);
-    *at = bytes[6] == 1 ? 10 : 12;
+    if (front[6] < 1 || front[6] > 3 || front[7] != 0)
+        return diag_fail(d, RLX_ERROR_FORMAT, "npy: version %d.%d is unknown", front[6], front[7]);
+    *at = front[6] == 1 ? 10 : 12;
     if (size < *at)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: the file ends in its header");
-    *len = (size_t)bytes[8] | (size_t)bytes[9] << 8;
-    if (bytes[6] > 1)
-        *len |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    *len = (size_t)front[8] | (size_t)front[9] << 8;
+    if (front[6] > 1)
+        *len |= (size_t)front[10] << 16 | (size_t)front[11] << 24;
     if (*len > MAX_HEADER || *len > size - *at)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: a header of %zu bytes does not fit", *len);
     return RLX_OK;
