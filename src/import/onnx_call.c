@@ -1,6 +1,7 @@
 /* onnx_call.c: see onnx_call.h. */
 #include "import/onnx_call.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +118,7 @@ bool onnx_sizes_in(struct onnx_call *c, size_t i, struct onnx_size *out, size_t 
     if (!need(c, i))
         return false;
     const struct onnx_value *v = c->in[i];
-    if ((!v->data && !v->size) || !dtype_is(v->type.dtype, CLASS_INT)) {
+    if ((!v->data && !v->size) || !dtype_is(v->type.dtype, CLASS_REAL)) {
         onnx_unsupported(c, "input %zu (\"%.*s\") must be integers known at load", i,
                          STR_ARG(v->name));
         return false;
@@ -126,11 +127,19 @@ bool onnx_sizes_in(struct onnx_call *c, size_t i, struct onnx_size *out, size_t 
         onnx_unsupported(c, "input %zu has more than %zu elements", i, room);
         return false;
     }
+    bool is_float = dtype_is(v->type.dtype, CLASS_F);
     for (size_t k = 0; k < (size_t)n; k++) {
+        double real = is_float && v->data ? real_at(v->type.dtype, v->data, k) : 0;
         if (v->size)
             out[k] = v->size[k];
-        else
+        else if (!is_float)
             out[k] = (struct onnx_size){.number = whole_at(v->type.dtype, v->data, k)};
+        else if (real == floor(real) && fabs(real) < 0x1p53)
+            out[k] = (struct onnx_size){.number = (int64_t)real};
+        else {
+            onnx_unsupported(c, "input %zu (\"%.*s\") must be whole numbers", i, STR_ARG(v->name));
+            return false;
+        }
     }
     *count = (size_t)n;
     return true;

@@ -107,8 +107,10 @@ static bool cut_of(struct onnx_call *c, const struct onnx_window *w, const struc
     return true;
 }
 
-/* Our op wants two spatial axes or three: one more of size 1 goes in front, and away again. */
-static ir_value transposed(struct onnx_call *c, const struct onnx_window *w)
+/* Our op wants two spatial axes or three: one more of size 1 goes in front, and away again. Padding
+ * and output padding only where they are asked for. */
+static ir_value transposed(struct onnx_call *c, const struct onnx_window *w,
+                           const rlx_list *padding, const rlx_list *extra)
 {
     struct formula *f = &c->f;
     ir_value in[] = {onnx_in(c, 0), onnx_in(c, 1)};
@@ -119,6 +121,8 @@ static ir_value transposed(struct onnx_call *c, const struct onnx_window *w)
     attr.conv_transpose.stride = w->stride;
     attr.conv_transpose.dilation = w->dilation;
     attr.conv_transpose.groups = onnx_int(c, "group", 1);
+    attr.conv_transpose.padding = *padding;
+    attr.conv_transpose.output_padding = *extra;
     if (w->n != 1)
         return formula_node(f, RLX_OP_conv_transpose, in, 2, &attr);
     for (int i = 0; !onnx_failed(c) && i < 2; i++) {
@@ -128,11 +132,26 @@ static ir_value transposed(struct onnx_call *c, const struct onnx_window *w)
     attr.conv_transpose.kernel_size = RLX_LIST(1, w->kernel.at[0]);
     attr.conv_transpose.stride = RLX_LIST(1, w->stride.at[0]);
     attr.conv_transpose.dilation = RLX_LIST(1, w->dilation.at[0]);
+    if (padding->count)
+        attr.conv_transpose.padding = RLX_LIST(0, padding->at[0]);
+    if (extra->count)
+        attr.conv_transpose.output_padding = RLX_LIST(0, extra->at[0]);
     ir_value y = formula_node(f, RLX_OP_conv_transpose, in, 2, &attr);
     if (onnx_failed(c))
         return y;
     const struct ir_type t = *formula_type(f, y);
     return formula_reshape(f, y, RLX_LIST(t.dim[0], t.dim[1], t.dim[3]));
+}
+
+/* Even padding, and output padding within a stride or a dilation. */
+static bool fits_ours(const struct onnx_window *w, const rlx_list *extra)
+{
+    for (int32_t i = 0; i < w->n; i++) {
+        int64_t more = i < extra->count ? extra->at[i] : 0;
+        if (more < 0 || (more >= w->stride.at[i] && more >= w->dilation.at[i]))
+            return false;
+    }
+    return w->even && (extra->count == 0 || extra->count == w->n) && w->n <= 3;
 }
 
 void onnx_conv_transpose(struct onnx_call *c)
@@ -152,7 +171,11 @@ void onnx_conv_transpose(struct onnx_call *c)
         return;
     onnx_ints(c, "output_padding", &extra);
     onnx_ints(c, "output_shape", &wanted);
-    ir_value y = transposed(c, &w);
+    if (!wanted.count && !str_starts(mode, STR("SAME_")) && fits_ours(&w, &extra)) {
+        onnx_give(c, 0, add_bias(c, transposed(c, &w, &w.before, &extra)));
+        return;
+    }
+    ir_value y = transposed(c, &w, &(rlx_list){0}, &(rlx_list){0});
     for (int32_t i = 0; i < w.n && !onnx_failed(c); i++) {
         struct cut cut;
         int32_t skip = wanted.count == w.n ? 0 : wanted.count - w.n;

@@ -22,6 +22,13 @@ static const struct op_row op_rows[] = {
 #include "import/onnx_ops.def"
 };
 
+static const struct {
+    const char *domain, *op, *why;
+} not_rows[] = {
+#define ONNX_NOT(domain, op, why) {domain, op, why},
+#include "import/onnx_ops.def"
+};
+
 static bool is_default_domain(rlx_str domain)
 {
     return domain.len == 0 || str_eq(domain, STR("ai.onnx"));
@@ -40,6 +47,15 @@ static const struct op_row *find_row(rlx_str domain, rlx_str op, int64_t opset)
             opset <= op_rows[i].last)
             return &op_rows[i];
     return NULL;
+}
+
+static rlx_status no_such_op(const struct onnx_node *n, struct diag *d)
+{
+    for (size_t i = 0; i < sizeof not_rows / sizeof not_rows[0]; i++)
+        if (str_eq(n->op, rlx_cstr(not_rows[i].op)) &&
+            same_domain(n->domain, rlx_cstr(not_rows[i].domain)))
+            return diag_fail(d, RLX_ERROR_UNSUPPORTED, "%s", not_rows[i].why);
+    return diag_fail(d, RLX_ERROR_UNSUPPORTED, "there is no such op here");
 }
 
 static const struct onnx_function *find_function(const struct onnx_import *im,
@@ -177,7 +193,7 @@ static rlx_status run_call(struct onnx_call *c)
         return check_given(c);
     }
     if (!row)
-        return diag_fail(c->f.diag, RLX_ERROR_UNSUPPORTED, "there is no such op here");
+        return no_such_op(c->node, c->f.diag);
     if (onnx_fold_sizes(c))
         return c->f.status;
     TRY(c->f.status);
@@ -218,7 +234,7 @@ static rlx_status import_node(struct onnx_import *im, struct onnx_scope *s,
     if (status == RLX_OK && !passed_over)
         status = run_call(&c);
     else if (status == RLX_OK && !find_row(n->domain, n->op, c.opset) && !find_function(im, n))
-        status = diag_fail(&own, RLX_ERROR_UNSUPPORTED, "there is no such op here");
+        status = no_such_op(n, &own);
     if (status == RLX_ERROR_MEMORY)
         return diag_again(d, &own.first, status);
     if (status != RLX_OK)

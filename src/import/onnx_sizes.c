@@ -12,7 +12,8 @@
 struct sizes {
     struct onnx_size at[MAX_SIZES];
     size_t count;
-    int32_t rank; /* 0 or more; the shape is known to be flat, or one element */
+    int32_t rank; /* 0 or 1 */
+    rlx_dtype dtype;
 };
 
 typedef bool (*fold_fn)(struct onnx_call *c, const struct sizes *in, struct sizes *out);
@@ -138,7 +139,7 @@ static bool fold_mul(struct onnx_call *c, const struct sizes *in, struct sizes *
 
 static bool fold_div(struct onnx_call *c, const struct sizes *in, struct sizes *out)
 {
-    return pairs(c, in, out, divide);
+    return !dtype_is(in[0].dtype, CLASS_F) && pairs(c, in, out, divide);
 }
 
 /* ---- moving them about ---- */
@@ -150,12 +151,13 @@ static bool fold_same(struct onnx_call *c, const struct sizes *in, struct sizes 
     return true;
 }
 
+/* A size is one in every type that can count it. */
 static bool fold_cast(struct onnx_call *c, const struct sizes *in, struct sizes *out)
 {
-    int64_t to = onnx_int(c, "to", 0);
-
     *out = in[0];
-    return to == onnx_dtype_number(RLX_DTYPE_i64) || to == onnx_dtype_number(RLX_DTYPE_i32);
+    return onnx_dtype(onnx_int(c, "to", 0), &out->dtype) &&
+           (out->dtype == RLX_DTYPE_i64 || out->dtype == RLX_DTYPE_i32 ||
+            out->dtype == RLX_DTYPE_f32 || out->dtype == RLX_DTYPE_f64);
 }
 
 static bool fold_gather(struct onnx_call *c, const struct sizes *in, struct sizes *out)
@@ -327,7 +329,8 @@ static bool take(struct onnx_call *c, size_t i, struct sizes *out)
     if (v->is_sequence || v->type.rank > 1 || (!v->data && !v->size))
         return false;
     out->rank = v->type.rank;
-    if (v->data) {
+    out->dtype = v->type.dtype;
+    if (v->data && !dtype_is(v->type.dtype, CLASS_F)) {
         const int64_t *at = onnx_i64s(c, i, &count);
         if (!at || count > MAX_SIZES)
             return false;
@@ -336,7 +339,18 @@ static bool take(struct onnx_call *c, size_t i, struct sizes *out)
         out->count = count;
         return true;
     }
-    return onnx_sizes_in(c, i, out->at, MAX_SIZES, &out->count);
+    rlx_status before = c->f.status;
+    bool good = onnx_sizes_in(c, i, out->at, MAX_SIZES, &out->count);
+    c->f.status = before; /* what is no whole number is no failure yet */
+    return good;
+}
+
+/* In the type it has; plain numbers of another type than i64 are not worth the trouble. */
+static void give(struct onnx_call *c, const struct sizes *s)
+{
+    onnx_give_sizes(c, 0, s->rank, s->at, s->count);
+    if (c->out[0].size)
+        c->out[0].type.dtype = s->dtype;
 }
 
 bool onnx_fold_sizes(struct onnx_call *c)
@@ -358,9 +372,12 @@ bool onnx_fold_sizes(struct onnx_call *c)
     for (size_t i = 0; i < c->in_count; i++)
         if (c->in[i] && !take(c, i, &in[i]))
             return false;
+    for (size_t i = 0; i < c->in_count; i++)
+        if (c->in[i] && c->in[i]->size)
+            out.dtype = c->in[i]->type.dtype;
     if (!fold(c, in, &out))
         return false;
     if (c->out_count && !c->out[0].data)
-        onnx_give_sizes(c, 0, out.rank, out.at, out.count);
+        give(c, &out);
     return true;
 }

@@ -1,0 +1,439 @@
+/* onnx_test.c: ONNX files that the tests write themselves: what becomes of them, what is refused,
+ * and what happens to files that somebody broke. */
+#include "import/onnx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test.h"
+#include "ir/text.h"
+
+/* ---- writing messages --------------------------------------------------------------------------
+ */
+
+struct bytes {
+    uint8_t at[8192];
+    size_t len;
+};
+
+static void put_varint(struct bytes *b, uint64_t v)
+{
+    for (; v > 0x7f; v >>= 7)
+        b->at[b->len++] = (uint8_t)(v | 0x80);
+    b->at[b->len++] = (uint8_t)v;
+}
+
+static void put_int(struct bytes *b, uint32_t number, uint64_t v)
+{
+    put_varint(b, number << 3);
+    put_varint(b, v);
+}
+
+static void put_data(struct bytes *b, uint32_t number, const void *data, size_t len)
+{
+    put_varint(b, number << 3 | 2);
+    put_varint(b, len);
+    if (len)
+        memcpy(b->at + b->len, data, len);
+    b->len += len;
+}
+
+static void put_text(struct bytes *b, uint32_t number, const char *text)
+{
+    put_data(b, number, text, strlen(text));
+}
+
+static void put_sub(struct bytes *b, uint32_t number, const struct bytes *sub)
+{
+    put_data(b, number, sub->at, sub->len);
+}
+
+/* "x y -> z": a node of the graph; attr: an INT attribute of that value, or NULL. */
+static void put_node(struct bytes *graph, const char *op, const char *const *in,
+                     const char *const *out, const char *attr, int64_t value)
+{
+    struct bytes n = {.len = 0}, a = {.len = 0};
+
+    for (; *in; in++)
+        put_text(&n, 1, *in);
+    for (; *out; out++)
+        put_text(&n, 2, *out);
+    put_text(&n, 4, op);
+    if (attr) {
+        put_text(&a, 1, attr);
+        put_int(&a, 3, (uint64_t)value);
+        put_int(&a, 20, ONNX_ATTR_INT);
+        put_sub(&n, 5, &a);
+    }
+    put_sub(graph, 1, &n);
+}
+#define NODE(g, op, in, out) \
+    put_node(g, op, (const char *const[]){in, NULL}, (const char *const[]){out, NULL}, NULL, 0)
+#define LIST(...) __VA_ARGS__
+
+/* dims: numbers, or names of symbols; number: 11 an input, 12 an output. */
+static void put_value(struct bytes *graph, uint32_t number, const char *name, int64_t elem,
+                      const char *const *dims)
+{
+    struct bytes v = {.len = 0}, type = {.len = 0}, tensor = {.len = 0}, shape = {.len = 0};
+
+    for (; dims && *dims; dims++) {
+        struct bytes d = {.len = 0};
+        if (**dims >= '0' && **dims <= '9')
+            put_int(&d, 1, (uint64_t)atoll(*dims));
+        else
+            put_text(&d, 2, *dims);
+        put_sub(&shape, 1, &d);
+    }
+    put_int(&tensor, 1, (uint64_t)elem);
+    put_sub(&tensor, 2, &shape);
+    put_sub(&type, 1, &tensor);
+    put_text(&v, 1, name);
+    put_sub(&v, 2, &type);
+    put_sub(graph, number, &v);
+}
+
+static void put_tensor(struct bytes *graph, const char *name, int64_t elem, const int64_t *dims,
+                       size_t rank, const void *raw, size_t len)
+{
+    struct bytes t = {.len = 0};
+
+    for (size_t i = 0; i < rank; i++)
+        put_int(&t, 1, (uint64_t)dims[i]);
+    put_int(&t, 2, (uint64_t)elem);
+    put_text(&t, 8, name);
+    put_data(&t, 9, raw, len);
+    put_sub(graph, 5, &t);
+}
+
+static struct bytes finish(const struct bytes *graph, int64_t opset)
+{
+    struct bytes m = {.len = 0}, o = {.len = 0};
+
+    put_text(&o, 1, "");
+    put_int(&o, 2, (uint64_t)opset);
+    put_int(&m, 1, 8);
+    put_sub(&m, 7, graph);
+    put_sub(&m, 8, &o);
+    return m;
+}
+
+/* ---- importing ---------------------------------------------------------------------------------
+ */
+
+struct result {
+    rlx_status status;
+    struct onnx_imported m; /* to be freed */
+    struct diag diag;
+};
+
+static struct result import(const void *data, size_t len)
+{
+    struct onnx_import_options options = {.mode = FILE_READ};
+    struct result r;
+
+    diag_init(&r.diag, "load");
+    r.status = onnx_import((rlx_str){data, len}, &options, mem_default(), &r.m, &r.diag);
+    return r;
+}
+
+/* The model as text: what was made of it. */
+static void expect_text(struct test *t, const struct bytes *model, const char *want)
+{
+    struct result r = import(model->at, model->len);
+    struct text text;
+
+    text_init(&text, mem_default());
+    if (expect_status(t, r.status, RLX_OK)) {
+        expect_ok(t, ir_print(r.m.mod, NULL, &text, &r.diag));
+        expect_str(t, text.at, want);
+    } else
+        test_note(t, "%s", r.diag.first.message);
+    text_free(&text);
+    onnx_imported_free(&r.m);
+}
+
+static void expect_refused(struct test *t, const struct bytes *model, rlx_status status,
+                           const char *part)
+{
+    struct result r = import(model->at, model->len);
+
+    expect_status(t, r.status, status);
+    expect_contains(t, r.diag.first.message, part);
+    onnx_imported_free(&r.m);
+}
+
+/* y = relu(x + w), w a weight of 32 elements */
+static struct bytes small_model(void)
+{
+    struct bytes g = {.len = 0};
+    float w[32];
+
+    for (int i = 0; i < 32; i++)
+        w[i] = (float)i;
+    put_tensor(&g, "w", 1, (const int64_t[]){4, 8}, 2, w, sizeof w);
+    NODE(&g, "Add", LIST("x", "w"), "s");
+    NODE(&g, "Relu", "s", "y");
+    put_value(&g, 11, "x", 1, (const char *const[]){"4", "8", NULL});
+    put_value(&g, 12, "y", 1, NULL);
+    return finish(&g, 13);
+}
+
+TEST(onnx, weights_are_params_and_stay_in_the_file)
+{
+    struct bytes m = small_model();
+    struct result r = import(m.at, m.len);
+
+    require_ok(t, r.status);
+    expect_eq(t, r.m.weight.len, 1);
+    const uint8_t *at = r.m.weight.at[0].data;
+    expect(t, at >= m.at && at + 128 <= m.at + m.len);
+    expect_eq(t, r.m.output_name[0].len, 1);
+    onnx_imported_free(&r.m);
+    expect_text(t, &m,
+                "rlx 1\n"
+                "graph @main (input %x: f32[4,8], param %w: f32[4,8]) {\n"
+                "    %s = add %x, %w\n"
+                "    %y = relu %s\n"
+                "    return %y\n"
+                "}\n");
+}
+
+/* Reshape(x, Concat(Shape(x)[0], -1)): the batch stays a symbol. */
+TEST(onnx, shape_arithmetic_keeps_symbols)
+{
+    struct bytes g = {.len = 0};
+    const int64_t zero = 0, rest = -1, one[] = {1};
+
+    put_tensor(&g, "zero", 7, NULL, 0, &zero, 8);
+    put_tensor(&g, "axes", 7, one, 1, &zero, 8);
+    put_tensor(&g, "rest", 7, one, 1, &rest, 8);
+    NODE(&g, "Shape", "x", "shape");
+    put_node(&g, "Gather", (const char *const[]){"shape", "zero", NULL},
+             (const char *const[]){"n", NULL}, "axis", 0);
+    NODE(&g, "Unsqueeze", LIST("n", "axes"), "n1");
+    put_node(&g, "Concat", (const char *const[]){"n1", "rest", NULL},
+             (const char *const[]){"to", NULL}, "axis", 0);
+    NODE(&g, "Reshape", LIST("x", "to"), "y");
+    put_value(&g, 11, "x", 1, (const char *const[]){"n", "3", "seq", NULL});
+    put_value(&g, 12, "y", 1, NULL);
+    struct bytes m = finish(&g, 13);
+    expect_text(t, &m,
+                "rlx 1\n"
+                "dim seq\n"
+                "dim n\n"
+                "graph @main (input %x: f32[n,3,seq]) {\n"
+                "    %y = reshape %x shape=[n,3*seq]\n"
+                "    return %y\n"
+                "}\n");
+}
+
+TEST(onnx, constants_are_worked_out_at_load)
+{
+    struct bytes g = {.len = 0};
+    const int64_t two[] = {2}, a[] = {3, 4}, b[] = {10, -20};
+
+    put_tensor(&g, "a", 7, two, 1, a, sizeof a);
+    put_tensor(&g, "b", 7, two, 1, b, sizeof b);
+    NODE(&g, "Mul", LIST("a", "b"), "y");
+    put_value(&g, 12, "y", 7, NULL);
+    struct bytes m = finish(&g, 13);
+    expect_text(t, &m,
+                "rlx 1\n"
+                "graph @main () {\n"
+                "    %v0 = const i64[2] {30 -80}\n"
+                "    return %v0\n"
+                "}\n");
+}
+
+TEST(onnx, all_that_is_missing_is_reported_at_once)
+{
+    struct bytes g = {.len = 0};
+
+    NODE(&g, "Frobnicate", "x", "a");
+    NODE(&g, "Relu", "a", "b");
+    NODE(&g, "Transmogrify", "b", "c");
+    NODE(&g, "Gather", LIST("x", "x"), "d");
+    put_value(&g, 11, "x", 1, (const char *const[]){"4", NULL});
+    put_value(&g, 12, "c", 1, NULL);
+    struct bytes m = finish(&g, 13);
+    struct result r = import(m.at, m.len);
+
+    expect_status(t, r.status, RLX_ERROR_UNSUPPORTED);
+    expect_contains(t, r.diag.first.message, "2 nodes cannot be imported");
+    expect_contains(t, r.m.report.at, "Frobnicate (opset 13) for \"a\"");
+    expect_contains(t, r.m.report.at, "Transmogrify (opset 13) for \"c\"");
+    expect(t, strstr(r.m.report.at, "Relu") == NULL);
+    onnx_imported_free(&r.m);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------------
+ */
+
+TEST(onnx, names_must_lead_somewhere)
+{
+    struct bytes g = {.len = 0};
+
+    NODE(&g, "Relu", "nowhere", "y");
+    put_value(&g, 12, "y", 1, NULL);
+    struct bytes m = finish(&g, 13);
+    expect_refused(t, &m, RLX_ERROR_FORMAT, "nothing before it gives \"nowhere\"");
+
+    struct bytes twice = {.len = 0};
+    put_value(&twice, 11, "x", 1, (const char *const[]){"4", NULL});
+    NODE(&twice, "Relu", "x", "y");
+    NODE(&twice, "Relu", "x", "y");
+    put_value(&twice, 12, "y", 1, NULL);
+    m = finish(&twice, 13);
+    expect_refused(t, &m, RLX_ERROR_FORMAT, "\"y\" is given twice");
+}
+
+TEST(onnx, tensors_hold_what_they_say)
+{
+    static const struct {
+        int64_t elem, dims[9];
+        size_t rank, len;
+        rlx_status status;
+        const char *part;
+    } cases[] = {
+        {1, {2, 2}, 2, 12, RLX_ERROR_FORMAT, "takes 16 bytes, it holds 12"},
+        {1, {-1}, 1, 4, RLX_ERROR_FORMAT, "impossible dims"},
+        {1, {INT64_MAX, 8}, 2, 4, RLX_ERROR_FORMAT, "impossible dims"},
+        {8, {1}, 1, 4, RLX_ERROR_UNSUPPORTED, "STRING"},
+        {99, {1}, 1, 4, RLX_ERROR_UNSUPPORTED, "type ? (99)"},
+        {1, {1, 1, 1, 1, 1, 1, 1, 1, 1}, 9, 4, RLX_ERROR_LIMIT, "9 axes"},
+    };
+    static const uint8_t zeros[16];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bytes g = {.len = 0};
+        put_tensor(&g, "w", cases[i].elem, cases[i].dims, cases[i].rank, zeros, cases[i].len);
+        NODE(&g, "Identity", "w", "y");
+        put_value(&g, 12, "y", 1, NULL);
+        struct bytes m = finish(&g, 13);
+        expect_refused(t, &m, cases[i].status, cases[i].part);
+    }
+}
+
+/* Files named by files: none without a path, and none outside of the model's folder. */
+TEST(onnx, external_data_stays_beside_the_model)
+{
+    static const char *const names[] = {"/etc/passwd", "../x", "a/../../x", ""};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct bytes g = {.len = 0}, w = {.len = 0}, e = {.len = 0};
+        put_text(&e, 1, "location");
+        put_text(&e, 2, names[i]);
+        put_int(&w, 1, 1);
+        put_int(&w, 2, 1);
+        put_text(&w, 8, "w");
+        put_sub(&w, 13, &e);
+        put_int(&w, 14, 1);
+        put_sub(&g, 5, &w);
+        NODE(&g, "Identity", "w", "y");
+        put_value(&g, 12, "y", 1, NULL);
+        struct bytes m = finish(&g, 13);
+        struct onnx_import_options options = {.path = test_temp(t, "model.onnx")};
+        struct onnx_imported out;
+        struct diag d;
+        diag_init(&d, "load");
+        rlx_status s =
+            onnx_import((rlx_str){(const char *)m.at, m.len}, &options, mem_default(), &out, &d);
+        expect(t, s != RLX_OK);
+        onnx_imported_free(&out);
+        expect_refused(t, &m, RLX_ERROR_FORMAT, "lies in another file");
+    }
+}
+
+/* A message inside a message, a hundred times. */
+TEST(onnx, nesting_ends)
+{
+    struct bytes a = {.len = 0}, b;
+
+    for (int i = 0; i < 101; i++) { /* attribute -> graph -> node -> attribute */
+        uint32_t number = i % 3 == 0 ? 5 : i % 3 == 1 ? 1 : 6;
+        b = (struct bytes){.len = 0};
+        put_sub(&b, number, &a);
+        a = b;
+    }
+    b = (struct bytes){.len = 0};
+    put_int(&b, 1, 8);
+    put_sub(&b, 7, &a);
+    struct result r = import(b.at, b.len);
+    expect_error(t, RLX_ERROR_LIMIT, "nest deeper than 64", &r.diag.first);
+    onnx_imported_free(&r.m);
+}
+
+TEST(onnx, a_file_cut_anywhere_is_refused_or_read)
+{
+    struct bytes m = small_model();
+
+    for (size_t len = 0; len < m.len; len++) {
+        uint8_t *exact = malloc(len ? len : 1); /* so that a read past its end shows */
+        require(t, exact);
+        memcpy(exact, m.at, len);
+        struct result r = import(exact, len);
+        expect(t, r.status == RLX_OK || r.diag.first.message[0]);
+        onnx_imported_free(&r.m);
+        free(exact);
+    }
+}
+
+TEST(onnx, a_flipped_bit_is_refused_or_read)
+{
+    struct bytes m = small_model();
+
+    for (size_t i = 0; i < m.len * 8; i++) {
+        m.at[i / 8] ^= (uint8_t)(1 << i % 8);
+        struct result r = import(m.at, m.len);
+        expect(t, r.status == RLX_OK || r.diag.first.message[0]);
+        onnx_imported_free(&r.m);
+        m.at[i / 8] ^= (uint8_t)(1 << i % 8);
+    }
+}
+
+static rlx_status import_with(struct test *t, const rlx_allocator *mem, void *ctx)
+{
+    const struct bytes *m = ctx;
+    struct onnx_import_options options = {.mode = FILE_READ};
+    struct onnx_imported out;
+    struct diag d;
+
+    (void)t;
+    diag_init(&d, "load");
+    rlx_status s = onnx_import((rlx_str){(const char *)m->at, m->len}, &options, mem, &out, &d);
+    onnx_imported_free(&out);
+    return s;
+}
+
+TEST(onnx, every_allocation_may_fail)
+{
+    struct bytes m = small_model();
+
+    expect_survives_no_memory(t, import_with, &m);
+}
+
+/* A function that calls itself ends at a depth, one that doubles at a number of nodes. */
+TEST(onnx, functions_that_call_themselves_end)
+{
+    struct bytes m, f = {.len = 0}, n = {.len = 0}, g = {.len = 0};
+
+    put_text(&n, 1, "x");
+    put_text(&n, 2, "h");
+    put_text(&n, 4, "F");
+    put_text(&n, 7, "own");
+    put_text(&f, 1, "F");
+    put_text(&f, 4, "x");
+    put_text(&f, 5, "h");
+    put_sub(&f, 7, &n);
+    put_text(&f, 10, "own");
+    put_value(&g, 11, "x", 1, (const char *const[]){"4", NULL});
+    put_sub(&g, 1, &n);
+    put_value(&g, 12, "h", 1, NULL);
+    m = finish(&g, 13);
+    put_sub(&m, 25, &f);
+    struct result r = import(m.at, m.len);
+    expect_status(t, r.status, RLX_ERROR_LIMIT);
+    onnx_imported_free(&r.m);
+}
