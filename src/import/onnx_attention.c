@@ -7,16 +7,9 @@
 #include <math.h>
 
 #include "base/str.h"
-#include "import/onnx_build.h"
+#include "import/onnx_attention.h"
 
-struct heads {
-    ir_value q, k, v; /* [B, H, S, D] */
-    int64_t q_heads, kv_heads, head, value_head;
-    ir_dim batch, queries, keys, past;
-};
-
-/* [B, S, H D] to [B, H, S, D]; heads: how many. */
-static ir_value split_heads(struct onnx_call *c, ir_value x, int64_t heads)
+ir_value onnx_split_heads(struct onnx_call *c, ir_value x, int64_t heads)
 {
     struct formula *f = &c->f;
 
@@ -34,20 +27,16 @@ static ir_value split_heads(struct onnx_call *c, ir_value x, int64_t heads)
     return formula_transpose(f, x, RLX_LIST(0, 2, 1, 3));
 }
 
-static bool begin(struct onnx_call *c, struct heads *h)
+ir_value onnx_join_heads(struct onnx_call *c, const struct onnx_heads *h, ir_value y)
+{
+    y = formula_transpose(&c->f, y, RLX_LIST(0, 2, 1, 3));
+    return formula_reshape(&c->f, y, RLX_LIST(h->batch, h->queries, h->q_heads * h->value_head));
+}
+
+bool onnx_measure_heads(struct onnx_call *c, struct onnx_heads *h)
 {
     struct formula *f = &c->f;
-    int64_t q_heads = onnx_int(c, "q_num_heads", 0), kv_heads = onnx_int(c, "kv_num_heads", 0);
 
-    f->dtype = onnx_type(c, 0)->dtype;
-    *h = (struct heads){.q = split_heads(c, onnx_in(c, 0), q_heads),
-                        .k = split_heads(c, onnx_in(c, 1), kv_heads),
-                        .v = split_heads(c, onnx_in(c, 2), kv_heads)};
-    if (onnx_has(c, 4) && onnx_has(c, 5)) {
-        h->past = onnx_type(c, 4)->rank == 4 ? onnx_type(c, 4)->dim[2] : 0;
-        h->k = formula_concat(f, (const ir_value[]){onnx_in(c, 4), h->k}, 2, 2);
-        h->v = formula_concat(f, (const ir_value[]){onnx_in(c, 5), h->v}, 2, 2);
-    }
     if (onnx_failed(c))
         return false;
     const struct ir_type q = *formula_type(f, h->q), k = *formula_type(f, h->k),
@@ -67,23 +56,39 @@ static bool begin(struct onnx_call *c, struct heads *h)
     return true;
 }
 
+static bool begin(struct onnx_call *c, struct onnx_heads *h)
+{
+    struct formula *f = &c->f;
+    int64_t q_heads = onnx_int(c, "q_num_heads", 0), kv_heads = onnx_int(c, "kv_num_heads", 0);
+
+    f->dtype = onnx_type(c, 0)->dtype;
+    *h = (struct onnx_heads){.q = onnx_split_heads(c, onnx_in(c, 0), q_heads),
+                             .k = onnx_split_heads(c, onnx_in(c, 1), kv_heads),
+                             .v = onnx_split_heads(c, onnx_in(c, 2), kv_heads)};
+    if (onnx_has(c, 4) && onnx_has(c, 5)) {
+        h->past = onnx_type(c, 4)->rank == 4 ? onnx_type(c, 4)->dim[2] : 0;
+        h->k = formula_concat(f, (const ir_value[]){onnx_in(c, 4), h->k}, 2, 2);
+        h->v = formula_concat(f, (const ir_value[]){onnx_in(c, 5), h->v}, 2, 2);
+    }
+    return onnx_measure_heads(c, h);
+}
+
 /* ---- the bias ---- */
 
-/* 0 where it holds, else -Inf. */
-static ir_value allow(struct onnx_call *c, ir_value condition)
+ir_value onnx_allow(struct onnx_call *c, ir_value condition)
 {
     struct formula *f = &c->f;
 
     return formula_where(f, condition, formula_number(f, 0), formula_number(f, -INFINITY));
 }
 
-static ir_value join(struct onnx_call *c, ir_value a, ir_value b)
+ir_value onnx_add_bias(struct onnx_call *c, ir_value a, ir_value b)
 {
     return a == RLX_NO_VALUE ? b : formula_2(&c->f, RLX_OP_add, a, b);
 }
 
 /* The mask as [.., .., Sq, Sk] to add; what it lacks of the keys is not to be seen. */
-static ir_value mask_bias(struct onnx_call *c, const struct heads *h)
+static ir_value mask_bias(struct onnx_call *c, const struct onnx_heads *h)
 {
     struct formula *f = &c->f;
     const struct ir_type t = *onnx_type(c, 3);
@@ -105,33 +110,41 @@ static ir_value mask_bias(struct onnx_call *c, const struct heads *h)
     for (int32_t i = 0; i < 4; i++)
         shape.at[i] = i < 4 - t.rank ? 1 : formula_type(f, m)->dim[i - (4 - t.rank)];
     m = formula_reshape(f, m, shape);
-    return is_bool ? allow(c, m) : formula_cast(f, m, f->dtype);
+    return is_bool ? onnx_allow(c, m) : formula_cast(f, m, f->dtype);
 }
 
-/* Position of each query less that of each key, [B or 1, 1, Sq, Sk]. */
-static ir_value distance(struct onnx_call *c, const struct heads *h)
+ir_value onnx_distance(struct onnx_call *c, const struct onnx_heads *h, ir_value offset)
 {
     struct formula *f = &c->f;
     rlx_dtype t = RLX_DTYPE_i64;
-    ir_value offset = onnx_dim_value(f, h->past, t);
-
-    if (onnx_has(c, 6)) { /* the last of the keys that are no padding */
-        ir_value len = formula_cast(f, onnx_in(c, 6), t);
-        offset = formula_2(f, RLX_OP_sub, len, onnx_dim_value(f, h->queries, t));
-        offset = formula_reshape(f, offset, RLX_LIST(RLX_DIM_INFER, 1, 1, 1));
-    }
     ir_value i = formula_reshape(f, onnx_iota(c, h->queries, t), RLX_LIST(1, 1, h->queries, 1));
     ir_value j = formula_reshape(f, onnx_iota(c, h->keys, t), RLX_LIST(1, 1, 1, h->keys));
+
     return formula_2(f, RLX_OP_sub, formula_2(f, RLX_OP_add, i, offset), j);
+}
+
+/* Where the first query stands: behind the past, or so that the last one meets the last key that is
+ * no padding. */
+static ir_value first_position(struct onnx_call *c, const struct onnx_heads *h)
+{
+    struct formula *f = &c->f;
+    rlx_dtype t = RLX_DTYPE_i64;
+
+    if (!onnx_has(c, 6))
+        return onnx_dim_value(f, h->past, t);
+    ir_value len = formula_cast(f, onnx_in(c, 6), t);
+    ir_value offset = formula_2(f, RLX_OP_sub, len, onnx_dim_value(f, h->queries, t));
+    return formula_reshape(f, offset, RLX_LIST(RLX_DIM_INFER, 1, 1, 1));
 }
 
 static ir_value compare_distance(struct onnx_call *c, ir_value d, rlx_op op, int64_t n)
 {
-    return allow(c, formula_2(&c->f, op, d, formula_number_of(&c->f, RLX_DTYPE_i64, (double)n)));
+    return onnx_allow(c,
+                      formula_2(&c->f, op, d, formula_number_of(&c->f, RLX_DTYPE_i64, (double)n)));
 }
 
 /* RLX_NO_VALUE: there is none. causal: that is left to the op. */
-static ir_value bias_of(struct onnx_call *c, const struct heads *h, bool causal)
+static ir_value bias_of(struct onnx_call *c, const struct onnx_heads *h, bool causal)
 {
     struct formula *f = &c->f;
     int64_t left = onnx_int(c, "left_window_size", -1);
@@ -141,28 +154,28 @@ static ir_value bias_of(struct onnx_call *c, const struct heads *h, bool causal)
     if (onnx_has(c, 3))
         bias = mask_bias(c, h);
     if (causal || left >= 0 || right >= 0) {
-        ir_value d = distance(c, h);
+        ir_value d = onnx_distance(c, h, first_position(c, h));
         if (causal)
-            bias = join(c, bias, compare_distance(c, d, RLX_OP_ge, 0));
+            bias = onnx_add_bias(c, bias, compare_distance(c, d, RLX_OP_ge, 0));
         if (left >= 0)
-            bias = join(c, bias, compare_distance(c, d, RLX_OP_le, left));
+            bias = onnx_add_bias(c, bias, compare_distance(c, d, RLX_OP_le, left));
         if (right >= 0)
-            bias = join(c, bias, compare_distance(c, d, RLX_OP_ge, -right));
+            bias = onnx_add_bias(c, bias, compare_distance(c, d, RLX_OP_ge, -right));
     }
     if (onnx_has(c, 6)) {
         ir_value len = formula_reshape(f, formula_cast(f, onnx_in(c, 6), RLX_DTYPE_i64),
                                        RLX_LIST(RLX_DIM_INFER, 1, 1, 1));
         ir_value j =
             formula_reshape(f, onnx_iota(c, h->keys, RLX_DTYPE_i64), RLX_LIST(1, 1, 1, h->keys));
-        bias = join(c, bias, allow(c, formula_2(f, RLX_OP_lt, j, len)));
+        bias = onnx_add_bias(c, bias, onnx_allow(c, formula_2(f, RLX_OP_lt, j, len)));
     }
     return bias;
 }
 
 /* ---- the product ---- */
 
-static ir_value fused(struct onnx_call *c, const struct heads *h, double scale, double softcap,
-                      bool causal, ir_value bias)
+ir_value onnx_attend(struct onnx_call *c, const struct onnx_heads *h, double scale, double softcap,
+                     bool causal, ir_value bias)
 {
     ir_value in[] = {h->q, h->k, h->v, bias};
     union ir_attr attr;
@@ -192,7 +205,7 @@ static ir_value in_groups(struct onnx_call *c, ir_value x, int64_t groups, int64
     return formula_reshape(&c->f, x, RLX_LIST(t.dim[0], groups, each, t.dim[2], t.dim[3]));
 }
 
-static ir_value written_out(struct onnx_call *c, const struct heads *h, double scale,
+static ir_value written_out(struct onnx_call *c, const struct onnx_heads *h, double scale,
                             double softcap, ir_value bias)
 {
     struct formula *f = &c->f;
@@ -228,8 +241,7 @@ static ir_value written_out(struct onnx_call *c, const struct heads *h, double s
 
 void onnx_attention(struct onnx_call *c)
 {
-    struct formula *f = &c->f;
-    struct heads h;
+    struct onnx_heads h;
     double softcap = onnx_float(c, "softcap", 0);
     bool causal = onnx_int(c, "is_causal", 0) != 0;
 
@@ -244,12 +256,10 @@ void onnx_attention(struct onnx_call *c)
     bool plain = causal && aligned && !onnx_has(c, 3) && !onnx_has(c, 6) && !windowed;
     bool fits = !shows && h.head == h.value_head && !onnx_attr(c, "softmax_precision");
     ir_value bias = bias_of(c, &h, causal && !(plain && fits));
-    ir_value y = fits ? fused(c, &h, scale, softcap, causal, bias)
+    ir_value y = fits ? onnx_attend(c, &h, scale, softcap, causal, bias)
                       : written_out(c, &h, scale, softcap, bias);
-    if (onnx_type(c, 0)->rank == 3) {
-        y = formula_transpose(f, y, RLX_LIST(0, 2, 1, 3));
-        y = formula_reshape(f, y, RLX_LIST(h.batch, h.queries, h.q_heads * h.value_head));
-    }
+    if (onnx_type(c, 0)->rank == 3)
+        y = onnx_join_heads(c, &h, y);
     onnx_give(c, 0, y);
     onnx_give(c, 1, h.k);
     onnx_give(c, 2, h.v);
@@ -289,4 +299,28 @@ static void rotate(struct onnx_call *c, size_t cos, size_t sin, ir_value positio
 void onnx_rotary_embedding(struct onnx_call *c)
 {
     rotate(c, 1, 2, onnx_has(c, 3) ? onnx_in(c, 3) : RLX_NO_VALUE, onnx_int(c, "num_heads", 0));
+}
+
+/* The same with positions in front; a single one is where all items begin. */
+void onnx_ms_rotary_embedding(struct onnx_call *c)
+{
+    struct formula *f = &c->f;
+    const struct ir_type t = *onnx_type(c, 0), p = *onnx_type(c, 1);
+    int64_t heads = onnx_int(c, "num_heads", 0), rotated = onnx_int(c, "rotary_embedding_dim", 0);
+    ir_value at = formula_cast(f, onnx_in(c, 1), RLX_DTYPE_i64);
+
+    if (t.rank < 3 || t.rank > 4 || onnx_failed(c)) {
+        onnx_unsupported(c, "a tensor of rank %d", t.rank);
+        return;
+    }
+    if (heads == 0 && t.rank == 3 && rotated == 0 && dim_is_static(t.dim[2])) {
+        ir_dim half = onnx_type(c, 2)->dim[1]; /* the tables tell the size of a head */
+        heads = half > 0 ? t.dim[2] / (2 * half) : 0;
+    }
+    if (p.rank == 1) {
+        ir_dim len = t.dim[t.rank - 2];
+        at = formula_2(f, RLX_OP_add, at, onnx_iota(c, len, RLX_DTYPE_i64));
+        at = formula_expand(f, formula_reshape(f, at, RLX_LIST(1, len)), RLX_LIST(t.dim[0], len));
+    }
+    rotate(c, 2, 3, at, heads);
 }
