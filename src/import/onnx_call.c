@@ -291,6 +291,19 @@ void onnx_give_sizes(struct onnx_call *c, size_t i, int32_t rank, const struct o
 
 /* ---- odds and ends ---- */
 
+int64_t onnx_type_number(struct onnx_call *c, size_t i)
+{
+    int64_t own = onnx_dtype_number(onnx_type(c, i)->dtype);
+
+    return onnx_has(c, i) && c->in[i]->narrow ? c->in[i]->narrow : own;
+}
+
+void onnx_give_type(struct onnx_call *c, size_t i, int64_t data_type)
+{
+    if (i < c->out_count)
+        c->out[i].narrow = onnx_dtype_bits(data_type) < 8 ? data_type : 0;
+}
+
 void onnx_unsupported(struct onnx_call *c, const char *format, ...)
 {
     char text[200];

@@ -34,6 +34,7 @@ struct onnx_value {
     bool is_sequence;    /* a list of tensors: item */
     bool is_absent;      /* an optional without a value */
     struct ir_type type; /* of a tensor */
+    int64_t narrow;      /* ONNX's type, where that has fewer bits than a byte; else 0 */
     ir_value node;       /* RLX_NO_VALUE: none yet */
     const void *data;    /* of that type, at any address; NULL: not known */
     const struct onnx_size *size; /* as many as it has elements; NULL: not known */
@@ -94,6 +95,11 @@ void onnx_give_sizes(struct onnx_call *c, size_t i, int32_t rank, const struct o
                      size_t count);
 
 /* ---- odds and ends ---- */
+
+/* ONNX's number of the type of input i. */
+int64_t onnx_type_number(struct onnx_call *c, size_t i);
+/* Output i has that type of ONNX, which may have fewer bits than ours. */
+void onnx_give_type(struct onnx_call *c, size_t i, int64_t data_type);
 
 /* A failure that says what the node asks for and rlx has not. */
 void onnx_unsupported(struct onnx_call *c, const char *format, ...)

@@ -262,6 +262,7 @@ static rlx_status bind_initializer(struct onnx_import *im, struct onnx_scope *s,
 
     diag_init(&own, "load");
     rlx_status status = onnx_tensor_data(t, &im->out->files, im->arena, &v.type, &v.data, &own);
+    v.narrow = onnx_dtype_bits(t->data_type) < 8 ? t->data_type : 0;
     if (status == RLX_OK && (t->name.len == 0 || !str_is_utf8(t->name)))
         return diag_fail(d, RLX_ERROR_FORMAT, "an initializer without a proper name");
     if (status == RLX_ERROR_UNSUPPORTED) {
@@ -392,6 +393,8 @@ static rlx_status bind_input(struct onnx_import *im, struct onnx_scope *s, size_
         n.attr.leaf.dtype = v.type.dtype;
         n.attr.leaf.shape = rlx_list_of(v.type.rank, v.type.dim);
         status = ir_add(s->g, &n, &v.node, &own);
+        int64_t type = info->type->tensor->elem_type;
+        v.narrow = onnx_dtype_bits(type) < 8 ? type : 0;
     }
     if (status == RLX_OK && known)
         status = know_input(im, known, &v, &own);

@@ -8,7 +8,8 @@
 #include "import/wire.h"
 #include "ir/type.h"
 
-/* TensorProto.DataType. X(number, name, dtype here, bits) ; RLX_DTYPE_count: there is none. */
+/* TensorProto.DataType: X(number, name, dtype here, bits). RLX_DTYPE_count: there is none. Integers
+ * of fewer bits than a byte are bytes here, one each. */
 #define ONNX_DTYPE_MAP(X)           \
     X(1, FLOAT, f32, 32)            \
     X(2, UINT8, u8, 8)              \
@@ -30,16 +31,19 @@
     X(18, FLOAT8E4M3FNUZ, count, 8) \
     X(19, FLOAT8E5M2, count, 8)     \
     X(20, FLOAT8E5M2FNUZ, count, 8) \
-    X(21, UINT4, count, 4)          \
-    X(22, INT4, count, 4)           \
+    X(21, UINT4, u8, 4)             \
+    X(22, INT4, i8, 4)              \
     X(23, FLOAT4E2M1, count, 4)     \
     X(24, FLOAT8E8M0, count, 8)     \
-    X(25, UINT2, count, 2)          \
-    X(26, INT2, count, 2)
+    X(25, UINT2, u8, 2)             \
+    X(26, INT2, i8, 2)
 
 const char *onnx_dtype_name(int64_t data_type);     /* "FLOAT16"; "?": there is none */
 bool onnx_dtype(int64_t data_type, rlx_dtype *out); /* false: rlx has no such type */
-int64_t onnx_dtype_number(rlx_dtype t);             /* the other way */
+int onnx_dtype_bits(int64_t data_type);             /* of an element in a file; 0: there is none */
+/* The least and greatest integer of that type; false: it is none of at most 16 bits. */
+bool onnx_dtype_range(int64_t data_type, double *least, double *greatest);
+int64_t onnx_dtype_number(rlx_dtype t); /* the other way */
 
 struct onnx_entry {
     rlx_str key, value;

@@ -6,32 +6,22 @@
 
 #define EXACT_F32 (1 << 24) /* whole numbers below it are exact in f32 */
 
-static bool range_of(rlx_dtype t, double *lo, double *hi)
-{
-    switch (t) {
-    case RLX_DTYPE_u8: *lo = 0, *hi = 255; return true;
-    case RLX_DTYPE_i8: *lo = -128, *hi = 127; return true;
-    case RLX_DTYPE_u16: *lo = 0, *hi = 65535; return true;
-    case RLX_DTYPE_i16: *lo = -32768, *hi = 32767; return true;
-    default: return false;
-    }
-}
-
 /* round(x) + zero, kept within the type. */
-static ir_value saturate(struct onnx_call *c, ir_value x, ir_value zero, rlx_dtype to)
+static ir_value saturate(struct onnx_call *c, ir_value x, ir_value zero, int64_t to)
 {
     struct formula *f = &c->f;
     union ir_attr attr;
+    rlx_dtype dtype;
 
     attr_defaults(RLX_OP_clamp, &attr);
-    if (!range_of(to, &attr.clamp.min, &attr.clamp.max)) {
-        onnx_unsupported(c, "quantised elements of type %s", rlx_dtype_name(to));
+    if (!onnx_dtype(to, &dtype) || !onnx_dtype_range(to, &attr.clamp.min, &attr.clamp.max)) {
+        onnx_unsupported(c, "quantised elements of type %s", onnx_dtype_name(to));
         return x;
     }
     x = formula_1(f, RLX_OP_round, x);
     if (zero != RLX_NO_VALUE)
         x = formula_2(f, RLX_OP_add, x, formula_cast(f, zero, f->dtype));
-    return formula_cast(f, formula_node(f, RLX_OP_clamp, &x, 1, &attr), to);
+    return formula_cast(f, formula_node(f, RLX_OP_clamp, &x, 1, &attr), dtype);
 }
 
 /* A scale or zero point as it goes with x: one for all, one per place on an axis, or one per block
@@ -70,13 +60,11 @@ void onnx_quantize_linear(struct onnx_call *c)
 {
     struct formula *f = &c->f;
     const struct ir_type t = *onnx_type(c, 0);
-    rlx_dtype to = RLX_DTYPE_u8;
     int64_t asked = onnx_int(c, "output_dtype", 0), precision = onnx_int(c, "precision", 0);
+    int64_t to = asked ? asked : onnx_dtype_number(RLX_DTYPE_u8);
 
     if (onnx_has(c, 2))
-        to = onnx_type(c, 2)->dtype;
-    else if (asked && !onnx_dtype(asked, &to))
-        onnx_unsupported(c, "elements of type %s", onnx_dtype_name(asked));
+        to = onnx_type_number(c, 2);
     f->dtype = t.dtype == RLX_DTYPE_f64 ? t.dtype : RLX_DTYPE_f32;
     rlx_dtype in = onnx_type(c, 1)->dtype; /* the quotient is taken in the scale's type */
     if (precision && !onnx_dtype(precision, &in))
@@ -87,6 +75,7 @@ void onnx_quantize_linear(struct onnx_call *c)
                            formula_cast(f, spread(c, 1, &t), in));
     ir_value zero = onnx_has(c, 2) ? spread(c, 2, &t) : RLX_NO_VALUE;
     onnx_give(c, 0, saturate(c, formula_cast(f, y, f->dtype), zero, to));
+    onnx_give_type(c, 0, to);
 }
 
 /* x - zero point, exactly: in i32, then a float. */
@@ -121,6 +110,7 @@ void onnx_dynamic_quantize(struct onnx_call *c)
 {
     struct formula *f = &c->f;
     rlx_list all = onnx_all_axes(onnx_type(c, 0)->rank);
+    int64_t u8 = onnx_dtype_number(RLX_DTYPE_u8);
     ir_value x = onnx_in(c, 0);
 
     f->dtype = RLX_DTYPE_f32;
@@ -132,8 +122,8 @@ void onnx_dynamic_quantize(struct onnx_call *c)
     ir_value scale =
         formula_2(f, RLX_OP_div, formula_2(f, RLX_OP_sub, hi, lo), formula_number(f, 255));
     ir_value from = formula_1(f, RLX_OP_neg, formula_2(f, RLX_OP_div, lo, scale));
-    ir_value zero = saturate(c, from, RLX_NO_VALUE, RLX_DTYPE_u8);
-    onnx_give(c, 0, saturate(c, formula_2(f, RLX_OP_div, x, scale), zero, RLX_DTYPE_u8));
+    ir_value zero = saturate(c, from, RLX_NO_VALUE, u8);
+    onnx_give(c, 0, saturate(c, formula_2(f, RLX_OP_div, x, scale), zero, u8));
     onnx_give(c, 1, scale);
     onnx_give(c, 2, zero);
 }
@@ -168,7 +158,7 @@ void onnx_matmul_integer(struct onnx_call *c)
 static void rescale(struct onnx_call *c, ir_value sum, ir_value left, ir_value right, size_t out)
 {
     struct formula *f = &c->f;
-    rlx_dtype to = onnx_type(c, out + 1)->dtype;
+    int64_t to = onnx_type_number(c, out + 1);
 
     f->dtype = RLX_DTYPE_f32;
     ir_value scale =

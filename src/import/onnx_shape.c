@@ -50,6 +50,7 @@ static void give_tensor(struct onnx_call *c, const struct onnx_tensor *t)
 
     c->f.status = onnx_tensor_data(t, &c->im->out->files, onnx_arena(c), &type, &data, c->f.diag);
     onnx_give_known(c, 0, &type, data);
+    onnx_give_type(c, 0, t->data_type);
     if (c->out_count && !onnx_failed(c))
         c->out[0].is_weight = true;
 }

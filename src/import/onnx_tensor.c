@@ -10,8 +10,9 @@
 static const struct {
     const char *name;
     rlx_dtype dtype;
+    int bits;
 } dtypes[] = {
-#define X(number, text, type, bits) [number] = {#text, RLX_DTYPE_##type},
+#define X(number, text, type, bits) [number] = {#text, RLX_DTYPE_##type, bits},
     ONNX_DTYPE_MAP(X)
 #undef X
 };
@@ -27,6 +28,23 @@ bool onnx_dtype(int64_t data_type, rlx_dtype *out)
     if (data_type <= 0 || data_type >= DTYPE_COUNT || dtypes[data_type].dtype == RLX_DTYPE_count)
         return false;
     *out = dtypes[data_type].dtype;
+    return true;
+}
+
+int onnx_dtype_bits(int64_t data_type)
+{
+    return data_type > 0 && data_type < DTYPE_COUNT ? dtypes[data_type].bits : 0;
+}
+
+bool onnx_dtype_range(int64_t data_type, double *least, double *greatest)
+{
+    rlx_dtype t;
+    int bits = onnx_dtype_bits(data_type);
+
+    if (!onnx_dtype(data_type, &t) || !dtype_is(t, CLASS_INT) || bits > 16)
+        return false;
+    *least = dtype_is(t, CLASS_I) ? -(double)(1 << (bits - 1)) : 0;
+    *greatest = *least + (double)(1 << bits) - 1;
     return true;
 }
 
@@ -170,6 +188,33 @@ static rlx_status typed_data(const struct onnx_tensor *t, rlx_dtype dtype, uint6
     return RLX_OK;
 }
 
+/* ---- packed: several to a byte, the first in the low bits ---- */
+
+static rlx_status packed_data(const struct onnx_tensor *t, rlx_dtype dtype, uint64_t count,
+                              struct arena *arena, const void **data, struct diag *d)
+{
+    unsigned bits = (unsigned)onnx_dtype_bits(t->data_type), each = 8 / bits;
+    uint64_t bytes = count / each + (count % each != 0);
+    uint64_t have = t->has_raw ? t->raw.len : t->int32_data.count;
+
+    if (t->location == 1 || have != bytes || count > MAX_DECODED)
+        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" takes %llu packed bytes, not %llu",
+                         STR_ARG(t->name), (unsigned long long)bytes, (unsigned long long)have);
+    uint8_t *own = arena_alloc(arena, (size_t)count, 16);
+    if (!own)
+        return diag_no_memory(d, (size_t)count);
+    for (uint64_t i = 0; i < count; i++) {
+        unsigned byte = t->has_raw ? (uint8_t)t->raw.ptr[i / each]
+                                   : (unsigned)t->int32_data.at[i / each] & 0xff;
+        unsigned v = byte >> (i % each * bits) & ((1u << bits) - 1);
+        if (dtype == RLX_DTYPE_i8 && v >> (bits - 1))
+            v |= 0xffu << bits;
+        own[i] = (uint8_t)v;
+    }
+    *data = own;
+    return RLX_OK;
+}
+
 rlx_status onnx_tensor_data(const struct onnx_tensor *t, struct onnx_files *files,
                             struct arena *arena, struct ir_type *type, const void **data,
                             struct diag *d)
@@ -177,6 +222,10 @@ rlx_status onnx_tensor_data(const struct onnx_tensor *t, struct onnx_files *file
     uint64_t bytes;
 
     TRY(tensor_type(t, type, &bytes, d));
+    if (onnx_dtype_bits(t->data_type) < 8) {
+        TRY(packed_data(t, type->dtype, bytes, arena, data, d));
+        return RLX_OK;
+    }
     if (t->location == 1)
         TRY(external_data(t, bytes, files, data, d));
     else if (t->has_raw && t->raw.len != bytes)
@@ -188,5 +237,9 @@ rlx_status onnx_tensor_data(const struct onnx_tensor *t, struct onnx_files *file
         TRY(typed_data(t, type->dtype, bytes, arena, data, d));
     if (!*data)
         *data = ""; /* of an empty tensor */
+    for (uint64_t i = 0; type->dtype == RLX_DTYPE_bool && i < bytes; i++)
+        if (((const uint8_t *)*data)[i] > 1)
+            return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" holds a bool of %d",
+                             STR_ARG(t->name), ((const uint8_t *)*data)[i]);
     return RLX_OK;
 }
