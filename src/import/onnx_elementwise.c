@@ -263,13 +263,23 @@ void onnx_gelu(struct onnx_call *c)
               formula_1(&c->f, approximate ? RLX_OP_gelu_approx : RLX_OP_gelu, onnx_in(c, 0)));
 }
 
-void onnx_swish(struct onnx_call *c)
+static ir_value swish(struct onnx_call *c)
 {
     struct formula *f = begin(c);
     ir_value x = onnx_in(c, 0);
     ir_value gate = formula_1(f, RLX_OP_sigmoid, onnx_times(f, x, onnx_float(c, "alpha", 1)));
 
-    onnx_give(c, 0, formula_2(f, RLX_OP_mul, x, gate));
+    return formula_2(f, RLX_OP_mul, x, gate);
+}
+
+void onnx_swish(struct onnx_call *c)
+{
+    onnx_give(c, 0, swish(c));
+}
+
+void onnx_swiglu(struct onnx_call *c)
+{
+    onnx_give(c, 0, formula_2(&c->f, RLX_OP_mul, swish(c), onnx_in(c, 1)));
 }
 
 void onnx_shrink(struct onnx_call *c)

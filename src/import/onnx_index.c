@@ -108,6 +108,38 @@ void onnx_scatter_nd(struct onnx_call *c)
     onnx_give(c, 0, formula_node(&c->f, RLX_OP_scatter_nd, in, 3, &attr));
 }
 
+/* Rows written into a cache along an axis, from where each item says; round and round if circular.
+ */
+void onnx_tensor_scatter(struct onnx_call *c)
+{
+    struct formula *f = &c->f;
+    const struct ir_type t = *onnx_type(c, 0), u = *onnx_type(c, 1);
+    int32_t axis = onnx_axis(c, onnx_int(c, "axis", -2), t.rank);
+    rlx_list line = {.count = t.rank}, batch = {.count = t.rank};
+    rlx_dtype i64 = RLX_DTYPE_i64;
+    union ir_attr attr;
+
+    if (onnx_failed(c) || u.rank != t.rank || axis == 0) {
+        onnx_unsupported(c, "an update of rank %d along axis %d", u.rank, axis);
+        return;
+    }
+    for (int32_t i = 0; i < t.rank; i++) {
+        line.at[i] = i == axis ? u.dim[i] : 1;
+        batch.at[i] = i == 0 ? t.dim[0] : 1;
+    }
+    ir_value at = formula_reshape(f, onnx_iota(c, u.dim[axis], i64), line);
+    if (onnx_has(c, 2)) {
+        ir_value from = formula_reshape(f, formula_cast(f, onnx_in(c, 2), i64), batch);
+        at = formula_2(f, RLX_OP_add, at, from);
+    }
+    if (str_eq(onnx_text(c, "mode", "linear"), STR("circular")))
+        at = formula_2(f, RLX_OP_mod, at, onnx_dim_value(f, t.dim[axis], i64));
+    attr_defaults(RLX_OP_scatter_elements, &attr);
+    attr.scatter_elements.axis = axis;
+    ir_value in[] = {onnx_in(c, 0), formula_expand(f, at, formula_shape(&u)), onnx_in(c, 1)};
+    onnx_give(c, 0, formula_node(f, RLX_OP_scatter_elements, in, 3, &attr));
+}
+
 /* ---- order ---- */
 
 /* select_last_index: looked for from the end. */

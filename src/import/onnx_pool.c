@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "import/onnx_window.h"
 
-#define MAX_WINDOW 1024 /* elements of a window that is taken apart */
+#define MAX_WINDOW 4096 /* elements of a window that is taken apart */
 
 static ir_value pool(struct onnx_call *c, const struct onnx_window *w, const char *kind, ir_value x,
                      bool padded)
