@@ -14,6 +14,7 @@
 
 struct options {
     const char *filters[16];
+    const char *without; /* NULL: all */
     int filter_count;
     bool list, fast, times;
 };
@@ -266,6 +267,8 @@ static bool wanted(const struct options *o, const struct test_case *c)
     if (o->fast && c->slow)
         return false;
     snprintf(full, sizeof full, "%s.%s", c->suite, c->name);
+    if (o->without && strstr(full, o->without))
+        return false;
     for (int i = 0; i < o->filter_count; i++)
         if (strstr(full, o->filters[i]))
             return true;
@@ -360,11 +363,12 @@ static int run_all(struct test_case **list, size_t count, const struct options *
 
 static int usage(FILE *to, int status)
 {
-    fputs("usage: rlx-tests [--list] [--fast] [--times] [--filter PART]...\n"
+    fputs("usage: rlx-tests [--list] [--fast] [--times] [--filter PART]... [--without PART]\n"
           "  --list         print the names and stop\n"
           "  --fast         leave the slow tests out\n"
           "  --times        print how long each test took\n"
           "  --filter PART  only tests with PART in suite.name; may be repeated\n"
+          "  --without PART  no tests with PART in suite.name\n"
           "RLX_TEST_DATA: folder of test data. RLX_TEST_FULL=1: long runs.\n"
           "RLX_TEST_TIMEOUT: seconds one test may take, 0 for any.\n",
           to);
@@ -383,6 +387,8 @@ static int parse(struct options *o, int argc, char **argv)
             o->fast = true;
         else if (strcmp(argv[i], "--times") == 0)
             o->times = true;
+        else if (strcmp(argv[i], "--without") == 0 && i + 1 < argc)
+            o->without = argv[++i];
         else if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc && o->filter_count < most)
             o->filters[o->filter_count++] = argv[++i];
         else if (strcmp(argv[i], "--help") == 0)

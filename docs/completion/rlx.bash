@@ -3,7 +3,7 @@
 _rlx() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags=
     if [[ $COMP_CWORD == 1 || (${COMP_WORDS[1]} == help && $COMP_CWORD == 2) ]]; then
-        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check devices ops flags kernel convert quantize help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check conform devices ops flags kernel convert quantize help --version" -- "$cur"))
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -12,10 +12,11 @@ _rlx() {
     opt) flags="--pass --device --precision --types --list --external-data --threads --help" ;;
     plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --external-data --threads --help" ;;
     compile) flags="-o --device --bind --weights --weights-beside --param --params --random --external-data --threads --help" ;;
-    run) flags="--input --param --params --output --device --dim --precision --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --external-data --threads --help" ;;
+    run) flags="--input --param --params --output --device --fix --dim --precision --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --external-data --threads --help" ;;
     bench) flags="--op --device --dim --precision --repeat --ms --profile --trace --json --external-data --threads --help" ;;
     selftest) flags="--device --op --seed --verbose --external-data --threads --help" ;;
-    check) flags="--devices --input --param --params --dim --seed --exact --verbose --json --external-data --threads --help" ;;
+    check) flags="--devices --input --param --params --fix --dim --seed --exact --verbose --json --external-data --threads --help" ;;
+    conform) flags="--device --match --verbose --json --external-data --threads --help" ;;
     devices) flags="--json --external-data --threads --help" ;;
     ops) flags="--json --missing --category --external-data --threads --help" ;;
     flags) flags="--json --external-data --threads --help" ;;
