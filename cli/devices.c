@@ -42,12 +42,12 @@ static void print_table(rlx_context *ctx)
         printf("%-10s %s\n", d.name, d.description);
         if (d.features[0])
             printf("%-10s features: %s\n", "", d.features);
+        if (d.memory || d.max_buffer)
+            printf("%-10s memory: ", "");
         if (d.memory)
-            printf("%-10s memory: %s", "", cli_bytes(d.memory, memory));
-        if (d.memory && d.max_buffer)
-            printf(", at most %s in one buffer", cli_bytes(d.max_buffer, memory));
-        if (d.memory)
-            printf("\n");
+            printf("%s%s", cli_bytes(d.memory, memory), d.max_buffer ? ", " : "\n");
+        if (d.max_buffer)
+            printf("at most %s in one buffer\n", cli_bytes(d.max_buffer, memory));
     }
 }
 

@@ -63,8 +63,8 @@ struct gpu_queue {
     /* The first words of its fault, after a run that is done. */
     rlx_status (*read_fault)(struct backend *b, struct gpu_recording *r, uint32_t *word,
                              uint32_t words, struct diag *d);
-    /* When command i began and ended on the device's clock, in ns; the lock may be held or not.
-     * NULL: it has none. */
+    /* When command i of a timed recording that is done began and ended on the device's clock, in
+     * ns; false: nobody knows. The lock is not held. */
     bool (*read_times)(struct backend *b, struct gpu_recording *r, size_t i, uint64_t out[2]);
     void (*drop)(struct backend *b, struct gpu_recording *r);
 

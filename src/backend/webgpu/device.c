@@ -6,15 +6,8 @@
 #include "backend/webgpu/webgpu.h"
 #include "base/str.h"
 
-/* What every WebGPU device has. */
-#define LEAST_BINDING (UINT64_C(128) << 20)
-#define LEAST_BUFFER (UINT64_C(256) << 20)
-#define LEAST_SHARED 16384
-#define MOST_GROUPS 65535
 #define TURN_NS 50000
 #define PRIMARY 0x2d /* WGPUInstanceBackend_Primary, which is no constant in C */
-
-extern const struct backend_ops webgpu_backend;
 
 /* ---- errors ---- */
 
@@ -130,6 +123,13 @@ static rlx_status open_instance(struct wg_device *dev, const struct flags *flags
     return RLX_OK;
 }
 
+static rlx_status no_adapter(struct diag *d)
+{
+    return diag_fail(d, RLX_ERROR_NO_DEVICE,
+                     "the WebGPU library finds no device: it needs a driver of Vulkan (Debian's "
+                     "mesa-vulkan-drivers has one for the CPU), Metal or D3D12");
+}
+
 static rlx_status choose_adapter(struct wg_device *dev, rlx_str variant, struct diag *d)
 {
     WGPUAdapter found[WG_MOST_ADAPTERS];
@@ -147,42 +147,10 @@ static rlx_status choose_adapter(struct wg_device *dev, rlx_str variant, struct 
     if (dev->adapter)
         return RLX_OK;
     if (count == 0)
-        return diag_fail(d, RLX_ERROR_NO_DEVICE,
-                         "the WebGPU library finds no device: it needs a driver of Vulkan "
-                         "(Debian's mesa-vulkan-drivers has one for the CPU), Metal or D3D12");
+        return no_adapter(d);
     return diag_fail(d, RLX_ERROR_NO_DEVICE,
                      "there are %u WebGPU devices, from webgpu:0 on, and no number %lld", count,
                      (long long)wanted);
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return b < a ? b : a;
-}
-
-/* As much as every device has, so that what works here works everywhere; more where
- * RLX_GPU_MAX_BINDING asks for it and the adapter has it. */
-static void choose_limits(struct wg_device *dev, WGPULimits *ask)
-{
-    WGPULimits has = WGPU_LIMITS_INIT;
-    uint64_t wanted = dev->options.max_binding;
-
-    dev->max_binding = LEAST_BINDING;
-    dev->max_buffer = LEAST_BUFFER;
-    if (wanted > LEAST_BINDING &&
-        dev->wg.AdapterGetLimits(dev->adapter, &has) == WGPUStatus_Success) {
-        dev->max_binding = least(wanted, has.maxStorageBufferBindingSize) / 256 * 256;
-        if (dev->max_binding > dev->max_buffer)
-            dev->max_buffer = least(dev->max_binding, has.maxBufferSize);
-        dev->max_binding = least(dev->max_binding, dev->max_buffer);
-    }
-    ask->maxStorageBufferBindingSize = dev->max_binding;
-    ask->maxBufferSize = dev->max_buffer;
-    if (wanted)
-        dev->max_binding = least(dev->max_binding, wanted);
-    dev->max_groups = MOST_GROUPS;
-    if (dev->options.max_groups)
-        dev->max_groups = (uint32_t)least(MOST_GROUPS, dev->options.max_groups);
 }
 
 struct answer {
@@ -202,14 +170,14 @@ static void hear_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUS
     a->came = true;
 }
 
-static rlx_status make_device(struct wg_device *dev, struct diag *d)
+static rlx_status make_device(struct wg_device *dev, const struct wg_wish *wish, struct diag *d)
 {
-    WGPULimits limits = WGPU_LIMITS_INIT;
     struct answer a = {0};
 
-    choose_limits(dev, &limits);
     const WGPUDeviceDescriptor desc = {
-        .requiredLimits = &limits,
+        .requiredFeatureCount = wish->features,
+        .requiredFeatures = wish->feature,
+        .requiredLimits = &wish->limits,
         .deviceLostCallbackInfo = {.mode = WGPUCallbackMode_AllowSpontaneous,
                                    .callback = hear_loss,
                                    .userdata1 = dev},
@@ -227,20 +195,18 @@ static rlx_status make_device(struct wg_device *dev, struct diag *d)
     return RLX_OK;
 }
 
-static void find_features(struct wg_device *dev)
-{
-    dev->features = (struct kc_features){
-        .fma = !dev->is_cpu, .max_group = GPU_GROUP, .shared_bytes = LEAST_SHARED};
-}
-
 static rlx_status open_all(struct wg_device *dev, const struct device_desc *desc, struct diag *d)
 {
+    struct wg_wish wish;
+
     TRY(open_instance(dev, desc->flags, d));
     TRY(choose_adapter(dev, desc->variant, d));
     wg_look_at(dev);
-    find_features(dev);
-    TRY(make_device(dev, d));
+    TRY(wg_choose(dev, desc->flags, &wish, d));
+    dev->programs.no_times = !dev->timestamps;
+    TRY(make_device(dev, &wish, d));
     TRY(wg_make_buffer(dev, WG_FOR_WORK, GPU_BUFFERS * GPU_ALIGN, &dev->nothing, d));
+    wg_try(dev);
     TRY(gpu_device_create(&(struct gpu_device_desc){.backend = &dev->base,
                                                     .driver = &wg_driver,
                                                     .features = dev->features,
@@ -305,7 +271,6 @@ static rlx_status wg_open(const struct device_desc *desc, struct backend **out, 
                                           .lock = &dev->lock,
                                           .lost = &dev->lost,
                                           .lose_after = dev->options.lose_after,
-                                          .no_times = true,
                                           .no_cache = dev->options.no_cache};
     rlx_status s = open_all(dev, desc, d);
     if (s != RLX_OK) {
@@ -316,35 +281,20 @@ static rlx_status wg_open(const struct device_desc *desc, struct backend **out, 
     return RLX_OK;
 }
 
-/* ---- what there is ---- */
-
-static void describe_device(const struct wg_device *dev, struct target *out)
+rlx_status wg_count_adapters(const struct device_desc *desc, uint32_t *count, struct diag *d)
 {
-    snprintf(out->description, sizeof out->description, "%s", dev->name);
-    snprintf(out->features, sizeof out->features, "group=%u shared=%u", dev->features.max_group,
-             dev->features.shared_bytes);
-    out->max_buffer = dev->max_buffer; /* kernels see less of it, in parts if need be */
-    out->alignment = GPU_ALIGN;
-    out->slow_uploads = true;
-    out->flushes_small = !dev->is_cpu;
-}
+    struct wg_device dev = {.base.mem = desc->mem};
+    WGPUAdapter found[WG_MOST_ADAPTERS];
 
-/* Adapters are looked for when one is opened: drivers that the library starts for that may write to
- * the terminal. */
-void wg_list(const struct device_desc *desc, device_row_fn each, void *user)
-{
-    struct target t = {.backend = "webgpu", .alignment = GPU_ALIGN};
-    struct wg_functions wg;
-    struct diag d;
-
-    diag_init(&d, "devices");
-    if (wg_load(&wg, desc->flags, &d) != RLX_OK) {
-        each(user, "", NULL, d.first.message);
-        return;
+    rlx_status s = open_instance(&dev, desc->flags, d);
+    if (s == RLX_OK) {
+        *count = wg_adapters(&dev, found);
+        for (uint32_t i = 0; i < *count; i++)
+            dev.wg.AdapterRelease(found[i]);
+        s = *count ? RLX_OK : no_adapter(d);
     }
-    snprintf(t.description, sizeof t.description,
-             "WebGPU through wgpu-native; opening it finds its adapters");
-    each(user, "", &t, NULL);
+    close_instance(&dev);
+    return s;
 }
 
 /* ---- the table ---- */
@@ -354,7 +304,7 @@ static void wg_describe(const struct backend *b, struct target *out)
     *out = (struct target){.backend = "webgpu", .alignment = GPU_ALIGN};
     gpu_describe(out);
     if (b)
-        describe_device((const struct wg_device *)b, out);
+        wg_describe_device((const struct wg_device *)b, out);
 }
 
 static rlx_status wg_select(struct backend *b, struct select_call *c)

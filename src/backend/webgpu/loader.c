@@ -56,6 +56,7 @@ rlx_status wg_load(struct wg_functions *wg, const struct flags *flags, struct di
 #include "backend/webgpu/functions.def"
     find(library, "wgpuDevicePoll", &wg->DevicePoll);
     find(library, "wgpuInstanceEnumerateAdapters", &wg->InstanceEnumerateAdapters);
+    find(library, "wgpuQueueGetTimestampPeriod", &wg->QueueGetTimestampPeriod);
     if (lacks)
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "the WebGPU library has no %s", lacks);
     return RLX_OK;

@@ -3,18 +3,20 @@
 #include "backend/webgpu/webgpu.h"
 #include "base/str.h"
 
-static void drop(struct backend *b, void *pipeline)
+void wg_drop_pipeline(struct wg_device *dev, struct wg_pipeline *p)
 {
-    struct wg_device *dev = wg_device_of(b);
-    struct wg_pipeline *p = pipeline;
-
-    if (!p)
-        return;
     if (p->handle)
         dev->wg.ComputePipelineRelease(p->handle);
     if (p->layout)
         dev->wg.BindGroupLayoutRelease(p->layout);
-    mem_free(b->mem, p, sizeof *p);
+}
+
+static void drop(struct backend *b, void *pipeline)
+{
+    if (!pipeline)
+        return;
+    wg_drop_pipeline(wg_device_of(b), pipeline);
+    mem_free(b->mem, pipeline, sizeof(struct wg_pipeline));
 }
 
 static void make_layout(struct wg_device *dev, struct wg_pipeline *p)
@@ -36,10 +38,10 @@ static void make_layout(struct wg_device *dev, struct wg_pipeline *p)
         dev->device, &(WGPUBindGroupLayoutDescriptor){.entryCount = count, .entries = entry});
 }
 
-static void make_pipeline(struct wg_device *dev, struct wg_pipeline *p, const struct text *source)
+static void make_pipeline(struct wg_device *dev, struct wg_pipeline *p, rlx_str source)
 {
     const WGPUShaderSourceWGSL wgsl = {.chain.sType = WGPUSType_ShaderSourceWGSL,
-                                       .code = wg_text(source->at, source->len)};
+                                       .code = wg_text(source.ptr, source.len)};
     const WGPUShaderModuleDescriptor module = {.nextInChain = (WGPUChainedStruct *)&wgsl};
     WGPUShaderModule shader = dev->wg.DeviceCreateShaderModule(dev->device, &module);
 
@@ -94,6 +96,14 @@ static rlx_status judge(struct wg_device *dev, const char *key, struct diag *d)
                      "kernel %s: %s", key, v.message);
 }
 
+rlx_status wg_make_pipeline(struct wg_device *dev, rlx_str source, const char *key,
+                            struct wg_pipeline *p, struct diag *d)
+{
+    dev->wg.DevicePushErrorScope(dev->device, WGPUErrorFilter_Validation);
+    make_pipeline(dev, p, source);
+    return judge(dev, key, d);
+}
+
 static rlx_status build(struct backend *b, const struct kir *k, const struct kc_emit *how,
                         const char *key, void **pipeline, struct diag *d)
 {
@@ -105,6 +115,7 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     if (!p)
         return diag_no_memory(d, sizeof *p);
     mine.read_write = true;
+    mine.plain_subgroups = dev->plain_subgroups;
     p->buffers = k->buffers;
     p->words = k->param_words + 1; /* a zero ends them */
     for (uint32_t i = 0; i < k->buffers; i++) {
@@ -116,11 +127,8 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     }
     text_init(&source, b->mem);
     rlx_status s = kc_emit_wgsl(k, &mine, &source, d);
-    if (s == RLX_OK) {
-        dev->wg.DevicePushErrorScope(dev->device, WGPUErrorFilter_Validation);
-        make_pipeline(dev, p, &source);
-        s = judge(dev, key, d);
-    }
+    if (s == RLX_OK)
+        s = wg_make_pipeline(dev, (rlx_str){source.at, source.len}, key, p, d);
     text_free(&source);
     if (s != RLX_OK) {
         drop(b, p);

@@ -66,6 +66,7 @@ void wg_drop_recording(struct backend *b, struct gpu_recording *base)
     vec_free(dev->base.mem, &r->launch);
     wg_drop_buffer(dev, &r->words);
     wg_drop_buffer(dev, &r->fault);
+    wg_close_times(dev, &r->times);
     *r = (struct wg_recording){0};
 }
 
@@ -147,7 +148,7 @@ static WGPUBindGroup make_group(struct recorder *c, const struct wg_pipeline *p,
         &(WGPUBindGroupDescriptor){.layout = p->layout, .entryCount = count, .entries = entry});
 }
 
-static rlx_status record_launch(struct recorder *c, const struct command *cmd,
+static rlx_status record_launch(struct recorder *c, const struct command *cmd, size_t command,
                                 const struct gpu_launch *l)
 {
     const struct gpu_kernel *kernel;
@@ -164,7 +165,8 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
     const struct wg_pipeline *p = kernel->pipeline;
     memset(c->words + c->words_at, 0, (size_t)word_room(l));
     memcpy(c->words + c->words_at, word, bound.words * sizeof *word);
-    *out = (struct wg_launch){.pipeline = p->handle, .group = make_group(c, p, &bound)};
+    *out = (struct wg_launch){
+        .pipeline = p->handle, .group = make_group(c, p, &bound), .command = (uint32_t)command};
     memcpy(out->grid, l->grid, sizeof out->grid);
     c->r->launch.len++;
     c->words_at += word_room(l);
@@ -191,7 +193,7 @@ static rlx_status record_all(struct recorder *c, const struct gpu_piece *p)
         const struct gpu_work *w = p->list[i].work;
         uint32_t k, end;
         for (gpu_piece_launches(p, i, &k, &end); k < end; k++)
-            TRY(record_launch(c, &p->list[i], &w->launch[k]));
+            TRY(record_launch(c, &p->list[i], i, &w->launch[k]));
     }
     if (c->words_at)
         c->dev->wg.QueueWriteBuffer(c->dev->queue, c->r->words.handle, 0, c->words,
@@ -210,6 +212,8 @@ rlx_status wg_record(struct backend *b, struct gpu_recording *base, const struct
     forget(dev, r);
     count_needs(p, &needs);
     TRY(make_room(dev, r, &needs, d));
+    if (r->base.timed)
+        TRY(wg_make_times(dev, &r->times, p->count, d));
     c.words = dev->words.at;
     rlx_status s = record_all(&c, p);
     r->base.valid = s == RLX_OK;
@@ -218,27 +222,37 @@ rlx_status wg_record(struct backend *b, struct gpu_recording *base, const struct
 
 /* ---- a run ---- */
 
+void wg_encode_launch(struct wg_device *dev, WGPUComputePassEncoder pass, const struct wg_launch *l)
+{
+    dev->wg.ComputePassEncoderSetPipeline(pass, l->pipeline);
+    dev->wg.ComputePassEncoderSetBindGroup(pass, 0, l->group, 0, NULL);
+    dev->wg.ComputePassEncoderDispatchWorkgroups(pass, l->grid[0], l->grid[1], l->grid[2]);
+}
+
+static void encode_all(struct wg_device *dev, const struct wg_recording *r, WGPUCommandEncoder e)
+{
+    WGPUComputePassEncoder pass = dev->wg.CommandEncoderBeginComputePass(e, NULL);
+
+    for (size_t i = 0; i < r->launch.len; i++)
+        wg_encode_launch(dev, pass, &r->launch.at[i]);
+    dev->wg.ComputePassEncoderEnd(pass);
+    dev->wg.ComputePassEncoderRelease(pass);
+}
+
 rlx_status wg_run(struct backend *b, struct gpu_recording *base, const struct gpu_piece *p,
                   struct diag *d)
 {
     struct wg_device *dev = wg_device_of(b);
-    const struct wg_recording *r = wg_recording_of(base);
-    struct wg_functions *wg = &dev->wg;
-    WGPUCommandEncoder e = wg->DeviceCreateCommandEncoder(dev->device, NULL);
+    struct wg_recording *r = wg_recording_of(base);
+    WGPUCommandEncoder e = dev->wg.DeviceCreateCommandEncoder(dev->device, NULL);
 
-    (void)p;
     wg_forget_fetched(dev);
     if (r->base.faults)
-        wg->CommandEncoderClearBuffer(e, r->fault.handle, 0, FAULT_BYTES);
-    WGPUComputePassEncoder pass = wg->CommandEncoderBeginComputePass(e, NULL);
-    for (size_t i = 0; i < r->launch.len; i++) {
-        const struct wg_launch *l = &r->launch.at[i];
-        wg->ComputePassEncoderSetPipeline(pass, l->pipeline);
-        wg->ComputePassEncoderSetBindGroup(pass, 0, l->group, 0, NULL);
-        wg->ComputePassEncoderDispatchWorkgroups(pass, l->grid[0], l->grid[1], l->grid[2]);
-    }
-    wg->ComputePassEncoderEnd(pass);
-    wg->ComputePassEncoderRelease(pass);
+        dev->wg.CommandEncoderClearBuffer(e, r->fault.handle, 0, FAULT_BYTES);
+    if (r->base.timed)
+        wg_encode_timed(dev, r, p->count, e);
+    else
+        encode_all(dev, r, e);
     TRY(wg_queue(dev, e, d));
     base->ticket = dev->tickets;
     return RLX_OK;

@@ -70,13 +70,13 @@ static void settle(struct backend *b)
     wg_await(wg_device_of(b), wg_device_of(b)->tickets, &quiet);
 }
 
-/* Passes have no clock that every device knows. */
 const struct gpu_queue wg_programs_queue = {
     .recording_bytes = sizeof(struct wg_recording),
     .reserve = wg_reserve,
     .record = wg_record,
     .run = wg_run,
     .read_fault = wg_read_fault,
+    .read_times = wg_read_times,
     .drop = wg_drop_recording,
     .check = check,
     .is_done = is_done,

@@ -1,10 +1,11 @@
 /* webgpu.h: the backend's own structs. Everything belongs to a device; nothing to the process.
  *
  *     library, adapters     loader.c
- *     device, limits        device.c
+ *     device, errors        device.c
+ *     limits, features      features.c
  *     buffers, transfers    memory.c, transfer.c, readback.c
  *     kernels               pipeline.c
- *     programs              record.c, submit.c: launches with their bind groups, tickets
+ *     programs              record.c, submit.c, times.c: launches with their bind groups, tickets
  *
  * WebGPU does its work in the order it is given, and keeps what that needs alive; so there are no
  * barriers here, and nothing is waited for before it is released. */
@@ -29,6 +30,7 @@ struct wg_functions {
     WGPUBool (*DevicePoll)(WGPUDevice device, WGPUBool wait, const uint64_t *submission);
     size_t (*InstanceEnumerateAdapters)(WGPUInstance instance, const void *options,
                                         WGPUAdapter *adapters);
+    float (*QueueGetTimestampPeriod)(WGPUQueue queue);
 };
 
 struct buffer {
@@ -69,8 +71,10 @@ struct wg_device {
     struct kc_features features;
     uint64_t max_binding, max_buffer;
     uint32_t max_groups;
-    char name[120]; /* of the adapter, and who drives it */
-    bool is_cpu;
+    char name[120];          /* of the adapter, and who drives it */
+    bool is_cpu, timestamps; /* timestamps: it can time its own work, in ticks of tick_ns */
+    double tick_ns;
+    bool plain_subgroups;       /* kernels use them without saying so */
     atomic_uint_least64_t held; /* bytes of its memory */
     struct gpu_device *gpu;
     struct buffer nothing; /* bound where a kernel is given no bytes */
@@ -116,9 +120,24 @@ uint32_t wg_adapters(struct wg_device *dev, WGPUAdapter out[WG_MOST_ADAPTERS]);
 void wg_look_at(struct wg_device *dev);
 
 /* device.c */
-void wg_list(const struct device_desc *desc, device_row_fn each, void *user);
+extern const struct backend_ops webgpu_backend;
 /* Let callbacks come; wait: until something is done. */
 void wg_turn(struct wg_device *dev, bool wait);
+/* How many adapters there are; NO_DEVICE: none, or no library. */
+rlx_status wg_count_adapters(const struct device_desc *desc, uint32_t *count, struct diag *d);
+
+/* features.c. What a device is opened with, and what is then known of it. */
+struct wg_wish {
+    WGPULimits limits;
+    WGPUFeatureName feature[4];
+    size_t features;
+};
+rlx_status wg_choose(struct wg_device *dev, const struct flags *flags, struct wg_wish *wish,
+                     struct diag *d);
+/* It is open: what had to be tried. */
+void wg_try(struct wg_device *dev);
+void wg_describe_device(const struct wg_device *dev, struct target *out);
+void wg_list(const struct device_desc *desc, device_row_fn each, void *user);
 
 /* memory.c */
 rlx_status wg_make_buffer(struct wg_device *dev, WGPUBufferUsage use, uint64_t bytes,
@@ -156,17 +175,30 @@ struct wg_pipeline {
     bool bound[GPU_BUFFERS]; /* else it is in the binding of another */
 };
 extern const struct gpu_driver wg_driver;
+/* The kernel of a source, called key in messages; buffers, bound and words are set. What was made
+ * before an error is dropped by the caller. */
+rlx_status wg_make_pipeline(struct wg_device *dev, rlx_str source, const char *key,
+                            struct wg_pipeline *p, struct diag *d);
+void wg_drop_pipeline(struct wg_device *dev, struct wg_pipeline *p);
 
 /* record.c: a program's launches, with all that they need but an encoder. */
 struct wg_launch {
     WGPUComputePipeline pipeline;
     WGPUBindGroup group;
     uint32_t grid[3];
+    uint32_t command; /* whose it is, by its place in the piece */
+};
+struct wg_times { /* of each command two: when it began, when it ended */
+    VEC(WGPUQuerySet) set;
+    struct buffer buffer;
+    VEC(uint64_t) tick; /* on the host */
+    bool known;         /* tick holds those of the last run */
 };
 struct wg_recording {
     struct gpu_recording base;
     VEC(struct wg_launch) launch;
     struct buffer words, fault;
+    struct wg_times times; /* where it is timed */
 };
 static inline struct wg_recording *wg_recording_of(struct gpu_recording *r)
 {
@@ -184,6 +216,16 @@ void wg_drop_recording(struct backend *b, struct gpu_recording *r);
 rlx_status wg_prepare_launches(struct wg_device *dev, const struct command *c, struct diag *d);
 rlx_status wg_read_fault(struct backend *b, struct gpu_recording *r, uint32_t *word, uint32_t words,
                          struct diag *d);
+void wg_encode_launch(struct wg_device *dev, WGPUComputePassEncoder pass,
+                      const struct wg_launch *l);
+
+/* times.c: room for the times of so many commands; all launches, a pass for each command; what was
+ * measured. */
+rlx_status wg_make_times(struct wg_device *dev, struct wg_times *t, size_t count, struct diag *d);
+void wg_encode_timed(struct wg_device *dev, struct wg_recording *r, size_t count,
+                     WGPUCommandEncoder e);
+bool wg_read_times(struct backend *b, struct gpu_recording *r, size_t i, uint64_t out[2]);
+void wg_close_times(struct wg_device *dev, struct wg_times *t);
 
 /* submit.c */
 rlx_status wg_submit(struct backend *b, const struct command *list, size_t count,
