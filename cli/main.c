@@ -64,12 +64,21 @@ static int help(int argc, char **argv)
     return EXIT_DONE;
 }
 
+/* No command opens a window. Drivers look for a display all the same when they are started, and
+ * libwayland complains of it where users have no runtime directory, as in containers. */
+static void do_without_display(void)
+{
+    if (!getenv("XDG_RUNTIME_DIR"))
+        setenv("WAYLAND_DISPLAY", "/nonexistent", 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *plain = getenv("NO_COLOR");
     bool terminal = isatty(STDERR_FILENO);
     struct cli c = {.color = terminal && !(plain && *plain), .progress = terminal};
 
+    do_without_display();
     if (argc < 2) {
         overview(stderr);
         return EXIT_MISUSED;

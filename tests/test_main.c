@@ -410,6 +410,8 @@ int main(int argc, char **argv)
     struct test_case **list = choose(&o, &count);
     if (!list)
         return 1;
+    if (!getenv("XDG_RUNTIME_DIR"))
+        setenv("WAYLAND_DISPLAY", "/nonexistent", 0); /* as in the command: cli/main.c */
     setenv("RLX_GPU_CACHE", "0", 0); /* tests leave nothing behind, unless they ask for it */
     if (!o.list)
         status = run_all(list, count, &o);
