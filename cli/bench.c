@@ -13,7 +13,7 @@ static struct {
     const char *op, *device, *precision, *trace;
     struct texts dims;
     int64_t repeat, milliseconds;
-    bool json, profile;
+    bool json, profile, f16_weights;
 } opt = {.device = "auto", .milliseconds = 1000};
 
 static const struct flag *flags(void)
@@ -24,6 +24,8 @@ static const struct flag *flags(void)
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
          "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
+        {"--f16-weights", FLAG_SWITCH, &opt.f16_weights, NULL,
+         "on GPUs, matmul and conv read f32 params as f16"},
         {"--repeat", FLAG_NUMBER, &opt.repeat, "N", "exactly so many runs"},
         {"--ms", FLAG_NUMBER, &opt.milliseconds, "N", "as many runs as fit in this time (1000)"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL,
@@ -261,6 +263,7 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "--repeat and --ms must not be negative");
     if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
         return cli_misuse(c, "--precision: %s", err.message);
+    desc.f16_weights = opt.f16_weights;
     c->trace = opt.trace;
     const char *what = opt.op ? opt.op : args.at[0];
     struct open_options options = {.path = what,

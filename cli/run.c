@@ -12,7 +12,7 @@
 static struct {
     struct texts inputs, params, dims, fixed;
     const char *output, *device, *precision, *trace, *params_file;
-    bool random, profile, nans, fail_nans, stats, fused;
+    bool random, profile, f16_weights, nans, fail_nans, stats, fused;
     int64_t seed, limit, flat;
 } opt = {.device = "auto", .limit = 40, .flat = -1};
 
@@ -30,6 +30,8 @@ static const struct flag *flags(void)
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
          "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
+        {"--f16-weights", FLAG_SWITCH, &opt.f16_weights, NULL,
+         "on GPUs, matmul and conv read f32 params as f16"},
         {"--random", FLAG_SWITCH, &opt.random, NULL, "random values for what is not given"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL,
@@ -192,6 +194,7 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "takes one file");
     if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
         return cli_misuse(c, "--precision: %s", err.message);
+    desc.f16_weights = opt.f16_weights;
     if (opt.limit < 0)
         return cli_misuse(c, "--limit must not be negative");
     if (opt.fused && !opt.stats && !opt.nans && !opt.fail_nans)

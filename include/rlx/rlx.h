@@ -234,7 +234,8 @@ typedef struct rlx_load_desc {
     const struct rlx_binding *known;
     size_t known_count;
 } rlx_load_desc;
-/* A file in the text form (*.rlx), an artefact (rlx/artefact.h), or an ONNX model (docs/onnx.md). */
+/* A file in the text form (*.rlx), an artefact (rlx/artefact.h), or an ONNX model (docs/onnx.md).
+ */
 RLX_API rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
                                   rlx_model **out, rlx_error *err);
 /* The text itself; files it names are refused. */
@@ -344,6 +345,9 @@ typedef struct rlx_session_desc {
     /* Nodes that would share a step stay apart: a product and the thirds of its columns, these and
      * the attention that reads them, a residual sum and the norm of it. */
     bool no_qkv_split, no_packed_qkv, no_norm_tee;
+    /* On GPUs, f32 params that are an operand of a matmul or a convolution are read as f16, from
+     * copies that are made when they are set; sums stay in f32. */
+    bool f16_weights;
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);

@@ -296,6 +296,7 @@ static rlx_status make_program(struct making *k)
                  .saved = k->reuse.plan},
         .select = {.check_indices = s->desc.check_indices,
                    .pack_weights = !s->desc.no_packed_weights,
+                   .f16_weights = s->desc.f16_weights,
                    .max_buffer = s->desc.max_buffer,
                    .loop_limit = s->desc.loop_limit,
                    .joint = k->joint},

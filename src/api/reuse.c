@@ -38,6 +38,7 @@ uint64_t reuse_desc_key(const rlx_session_desc *desc)
         desc->no_qkv_split,
         desc->no_packed_qkv,
         desc->no_norm_tee,
+        desc->f16_weights,
     };
     uint64_t h = 0;
 

@@ -84,8 +84,10 @@ struct gpu_work {
     size_t room_bytes;
     struct gpu_control *control; /* of a node with sub-graphs (gpu/sub_program.h); else NULL */
     int32_t scratch_operand, table_operand; /* their places among the step's */
+    int32_t half;       /* 1 + the operand of which the kernel reads a copy in f16; 0: none */
+    int32_t half_place; /* of that copy among the step's operands */
     bool check_indices;
-    uint32_t prepared; /* kernels made for it by gpu_prepare */
+    uint32_t prepared;          /* kernels made for it by gpu_prepare */
     uint8_t begins[GPU_PLACES]; /* operand i: 0 at the start of a slot, else 1 + log2 of what it is
                                    known to begin at a multiple of, in bytes */
 };
@@ -123,6 +125,8 @@ rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d);
 bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *graph, ir_value v);
 /* For .prepare: the kernels of its launches are made, up to a number of them. */
 rlx_status gpu_prepare(struct gpu_device *g, struct command *c, struct diag *d);
+/* For .pack. */
+rlx_status gpu_pack(struct gpu_device *g, struct command *c, int32_t operand, struct diag *d);
 /* For backend_ops.describe: what all that is lowered here has in common. */
 void gpu_describe(struct target *out);
 /* One launch's buffers where the command's operands lie, in bytes: offset is down to `align`, and
@@ -178,6 +182,7 @@ struct gpu_call {
     uint64_t max_binding;
     bool check_indices; /* tell of indices out of range; they are harmless anyway */
     int32_t step;       /* its number in the program */
+    int32_t half;       /* 1 + the operand that lies in f16, whatever its type says; 0: none */
 
     /* the builder's own */
     struct gpu_device *device;
@@ -199,6 +204,10 @@ static inline struct gpu_arg gpu_in(const struct gpu_call *c, int32_t i)
 static inline struct gpu_arg gpu_out(const struct gpu_call *c)
 {
     return c->arg_out;
+}
+static inline bool gpu_is_half(const struct gpu_call *c, int32_t i)
+{
+    return c->half == i + 1;
 }
 /* Does it begin at a multiple of so many bytes, whatever the sizes? Else it cannot be a buffer of
  * vectors. */

@@ -13,6 +13,7 @@ struct step_builder; /* lower/select.c */
 struct select_options {
     bool check_indices;
     bool pack_weights;   /* kernels may have copies of weights in their own layout */
+    bool f16_weights;    /* GPUs: matmul and conv read copies of f32 weights in f16 */
     uint64_t max_buffer; /* bytes of such a copy at most; 0: no limit */
     int64_t loop_limit;  /* iterations of a loop without a bound of its own; 0: no limit */
     struct joint_options joint;

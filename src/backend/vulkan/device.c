@@ -260,6 +260,11 @@ static rlx_status vk_prepare(struct backend *b, struct command *c, struct diag *
     return gpu_prepare(vk_device_of(b)->gpu, c, d);
 }
 
+static rlx_status vk_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d)
+{
+    return gpu_pack(vk_device_of(b)->gpu, c, operand, d);
+}
+
 const struct backend_ops vulkan_backend = {
     .abi = BACKEND_ABI,
     .name = "vulkan",
@@ -276,6 +281,7 @@ const struct backend_ops vulkan_backend = {
     .joins = vk_joins,
     .load = vk_load,
     .prepare = vk_prepare,
+    .pack = vk_pack,
     .unload = vk_unload,
     .submit = vk_submit,
     .poll = vk_poll,

@@ -328,6 +328,11 @@ static rlx_status wg_prepare(struct backend *b, struct command *c, struct diag *
     return wg_prepare_launches(wg_device_of(b), c, d);
 }
 
+static rlx_status wg_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d)
+{
+    return gpu_pack(wg_device_of(b)->gpu, c, operand, d);
+}
+
 const struct backend_ops webgpu_backend = {
     .abi = BACKEND_ABI,
     .name = "webgpu",
@@ -345,6 +350,7 @@ const struct backend_ops webgpu_backend = {
     .joins = wg_joins,
     .load = wg_load_step,
     .prepare = wg_prepare,
+    .pack = wg_pack,
     .unload = wg_unload,
     .submit = wg_submit,
     .poll = wg_poll,

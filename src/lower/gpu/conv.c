@@ -103,6 +103,7 @@ static void launch_direct(struct gpu_call *c, const struct gpu_conv *v)
 
     gpu_kernel(c, "conv", "direct");
     gpu_type(c, "T", v->dtype);
+    gpu_type(c, "Q", v->q_type);
     gpu_type(c, "Y", v->end.stored);
     gpu_type(c, "A", gpu_sum_type(v->dtype));
     gpu_const(c, "MODE", v->mode);
@@ -147,7 +148,7 @@ static void launch_weight(struct gpu_call *c, const struct gpu_conv *v)
 static bool whole_vectors(const struct gpu_call *c, const struct gpu_conv *v)
 {
     return v->mode == GPU_CONV_FORWARD && v->of.k % 4 == 0 &&
-           gpu_aligned(c, v->q, 4 * rlx_dtype_size(v->dtype));
+           gpu_aligned(c, v->q, 4 * rlx_dtype_size(v->q_type));
 }
 
 static void launch_tiles(struct gpu_call *c, const struct gpu_conv *v)
@@ -162,6 +163,7 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_conv *v)
 
     gpu_kernel(c, "conv", "tiled");
     gpu_type(c, "T", v->dtype);
+    gpu_type(c, "Q", v->q_type);
     gpu_type(c, "Y", split ? RLX_DTYPE_f32 : v->end.stored);
     gpu_const(c, "MODE", v->mode);
     gpu_tile_constants(c, t.tile);
@@ -207,6 +209,7 @@ static void launch_matmul(struct gpu_call *c, const struct gpu_conv *v)
                            .y = v->y,
                            .dtype = v->dtype,
                            .sum = gpu_sum_type(v->dtype),
+                           .a_half = v->q_type != v->dtype,
                            .at = v->mode == GPU_CONV_TO_X,
                            .of = {v->images * v->groups, v->of.m, places, v->of.k},
                            .rank = 2,
@@ -230,6 +233,7 @@ static void launch(struct gpu_call *c, struct gpu_conv *v, int32_t p, int32_t q)
         return;
     v->p = gpu_in(c, p);
     v->q = gpu_in(c, q);
+    v->q_type = gpu_is_half(c, q) ? RLX_DTYPE_f16 : v->dtype;
     v->y = gpu_epilogue_result(c, &v->end);
     if (is_matmul(v))
         launch_matmul(c, v);

@@ -11,7 +11,7 @@ enum gpu_conv_mode { GPU_CONV_FORWARD, GPU_CONV_TO_X, GPU_CONV_TO_W };
 struct gpu_conv {
     enum gpu_conv_mode mode;
     struct gpu_arg p, q, y;
-    rlx_dtype dtype;
+    rlx_dtype dtype, q_type;
     uint64_t images, groups, taps;
     uint64_t channels, across, others; /* of p; of p per group; of the result or, TO_W, of dy */
     uint64_t kernel[3], size[3], places[3], stride[3], padding[3], dilation[3];

@@ -44,6 +44,11 @@ uint32_t gpu_begin_loop(struct gpu_call *c, const struct gpu_loop *l);
 void gpu_begin_round(struct gpu_call *c, uint32_t loop);
 void gpu_end_loop(struct gpu_call *c, uint32_t loop);
 
+/* half_weights.c: 1 + the operand that the node wants in f16; 0: none. Its copy, the last operand
+ * of the step. */
+int32_t gpu_half_operand(const struct select_call *c);
+rlx_status gpu_select_half(struct select_call *c, const struct gpu_work *w);
+
 /* A text to write a kernel's source into, empty, and its end. Memory is kept for the next one, so
  * that sizes can change without asking for any. */
 void gpu_take_text(struct gpu_device *g, struct text *out);

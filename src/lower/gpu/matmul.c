@@ -70,6 +70,8 @@ static void lower(struct gpu_call *c, bool at, bool bt, struct gpu_epilogue end)
                            .y = gpu_epilogue_result(c, &end),
                            .dtype = out->dtype,
                            .sum = gpu_sum_type(out->dtype),
+                           .a_half = gpu_is_half(c, 0),
+                           .b_half = gpu_is_half(c, 1),
                            .at = at,
                            .bt = bt,
                            .of.m = (uint64_t)out->dim[out->rank - 2],

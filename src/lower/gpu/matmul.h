@@ -9,12 +9,22 @@ struct gpu_matmul {
     struct gpu_arg a, b, y;
     struct gpu_arg room; /* for sums of parts of the depth */
     rlx_dtype dtype, sum;
-    bool at, bt; /* stored as [k,m], as [n,k] */
+    bool a_half, b_half; /* f16, whatever the dtype */
+    bool at, bt;         /* stored as [k,m], as [n,k] */
     struct gpu_product of;
     int32_t rank; /* of the items, at least 1 */
     uint64_t size[RLX_MAX_RANK], a_step[RLX_MAX_RANK], b_step[RLX_MAX_RANK];
     struct gpu_epilogue end;
 };
+
+static inline rlx_dtype gpu_a_type(const struct gpu_matmul *p)
+{
+    return p->a_half ? RLX_DTYPE_f16 : p->dtype;
+}
+static inline rlx_dtype gpu_b_type(const struct gpu_matmul *p)
+{
+    return p->b_half ? RLX_DTYPE_f16 : p->dtype;
+}
 
 /* The kernel of the table that costs least. */
 void gpu_matmul_launch(struct gpu_call *c, const struct gpu_matmul *p);

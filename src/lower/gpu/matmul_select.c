@@ -63,6 +63,8 @@ static void launch_direct(struct gpu_call *c, const struct gpu_matmul *p, uint32
     (void)tile;
     gpu_kernel(c, "matmul", "direct");
     gpu_type(c, "T", p->dtype);
+    gpu_type(c, "TA", gpu_a_type(p));
+    gpu_type(c, "TB", gpu_b_type(p));
     gpu_type(c, "Y", p->end.stored);
     gpu_type(c, "A", p->sum);
     gpu_flag(c, "COMPLEX", p->dtype == RLX_DTYPE_c64);
@@ -120,15 +122,17 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
 
     gpu_kernel(c, "matmul", "tiled");
     gpu_type(c, "T", p->dtype);
+    gpu_type(c, "TA", gpu_a_type(p));
+    gpu_type(c, "TB", gpu_b_type(p));
     gpu_type(c, "Y", stored);
     gpu_type(c, "A", p->sum);
     tile_constants(c, p, tile);
     gpu_flag(c, "AT", p->at);
     gpu_flag(c, "BT", p->bt);
     gpu_const(c, "VA",
-              vector_width(c, p->a, p->dtype, p->at ? p->of.m : p->of.k, p->a_step, p->rank));
+              vector_width(c, p->a, gpu_a_type(p), p->at ? p->of.m : p->of.k, p->a_step, p->rank));
     gpu_const(c, "VB",
-              vector_width(c, p->b, p->dtype, p->bt ? p->of.k : p->of.n, p->b_step, p->rank));
+              vector_width(c, p->b, gpu_b_type(p), p->bt ? p->of.k : p->of.n, p->b_step, p->rank));
     gpu_const(c, "VY", vector_width(c, y, stored, p->of.n, NULL, 0));
     gpu_const(c, "RANK", p->rank);
     gpu_epilogue_constants(c, end);
@@ -159,6 +163,7 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
 /* x has the few lines, w the many. */
 struct few {
     struct gpu_arg x, w;
+    rlx_dtype x_type, w_type;
     uint64_t few, many, x_line, x_depth;
     const uint64_t *x_step, *w_step;
     bool along; /* lines of w lie along the depth */
@@ -179,7 +184,7 @@ static bool fits_few(const struct gpu_call *c, const struct gpu_matmul *p)
  * adds parts of the depth. Every invocation should have a whole turn of eight loads. */
 static uint64_t across_of(const struct gpu_matmul *p, const struct few *f)
 {
-    uint64_t across = 32, size = f->v * rlx_dtype_size(p->dtype);
+    uint64_t across = 32, size = f->v * rlx_dtype_size(f->w_type);
 
     while (across * size > NARROWEST && p->of.k >= 2 * 8 * GPU_GROUP / across) {
         uint64_t groups = p->of.items * gpu_ceil(f->many, across * f->v);
@@ -208,17 +213,19 @@ static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
     bool rows = p->of.m <= p->of.n; /* the few are rows of a */
     struct few f = {.x = rows ? p->a : p->b,
                     .w = rows ? p->b : p->a,
+                    .x_type = rows ? gpu_a_type(p) : gpu_b_type(p),
+                    .w_type = rows ? gpu_b_type(p) : gpu_a_type(p),
                     .few = rows ? p->of.m : p->of.n,
                     .many = rows ? p->of.n : p->of.m,
                     .x_step = rows ? p->a_step : p->b_step,
                     .w_step = rows ? p->b_step : p->a_step,
                     .along = rows ? p->bt : !p->at};
     bool x_along = rows ? !p->at : p->bt;
-    uint64_t most = 16 / rlx_dtype_size(p->dtype), line = f.along ? p->of.k : f.many;
+    uint64_t most = 16 / rlx_dtype_size(f.w_type), line = f.along ? p->of.k : f.many;
 
     f.x_line = x_along ? p->of.k : 1;
     f.x_depth = x_along ? 1 : f.few;
-    f.v = in_vectors(c, f.w, p->dtype, most, line, f.w_step, p->rank) ? most : 1;
+    f.v = in_vectors(c, f.w, f.w_type, most, line, f.w_step, p->rank) ? most : 1;
     f.teams = gpu_teams_of(f.few, f.many, p->of.items, p->of.k / f.v,
                            (struct gpu_teams){.lines = 4, .teams = 8});
     f.across = across_of(p, &f);
@@ -239,18 +246,30 @@ static double cost_few(const struct gpu_matmul *p, uint32_t tile)
     return 2 * products + 4096.0 * (double)(p->of.items * gpu_ceil(many, 32));
 }
 
+/* Elements of x that are read at once where v of w are: 16 bytes, or one. */
+static uint64_t x_vector(const struct gpu_call *c, const struct gpu_matmul *p, const struct few *f)
+{
+    uint64_t most = 16 / rlx_dtype_size(f->x_type);
+
+    return f->along && f->v % most == 0 && f->x_depth == 1 &&
+                   in_vectors(c, f->x, f->x_type, most, p->of.k, f->x_step, p->rank)
+               ? most
+               : 1;
+}
+
 static void few_constants(struct gpu_call *c, const struct gpu_matmul *p, const struct few *f,
                           rlx_dtype stored, const struct gpu_epilogue *end)
 {
+    uint64_t xv = x_vector(c, p, f);
+
     gpu_kernel(c, "matmul_few", f->along ? "along" : "across");
     gpu_type(c, "T", p->dtype);
     gpu_type(c, "Y", stored);
-    gpu_name(c, "W", f->v > 1 ? "u32x4" : rlx_dtype_name(p->dtype));
+    gpu_name(c, "X", xv > 1 ? "u32x4" : rlx_dtype_name(f->x_type));
+    gpu_name(c, "W", f->v > 1 ? "u32x4" : rlx_dtype_name(f->w_type));
     gpu_const(c, "V", (int64_t)f->v);
     if (f->along) {
-        bool alike = f->v > 1 && f->x_depth == 1 &&
-                     in_vectors(c, f->x, p->dtype, f->v, p->of.k, f->x_step, p->rank);
-        gpu_name(c, "X", alike ? "u32x4" : rlx_dtype_name(p->dtype));
+        gpu_const(c, "XV", (int64_t)xv);
         gpu_team_constants(c, &f->teams);
     } else {
         gpu_const(c, "MM", (int64_t)f->teams.at_once);

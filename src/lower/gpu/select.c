@@ -55,6 +55,7 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, struct ir
                          .max_binding = desc->max_binding,
                          .check_indices = w->check_indices,
                          .step = step,
+                         .half = w->half,
                          .device = g,
                          .work = w,
                          .diag = d};
@@ -62,6 +63,8 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, struct ir
     for (int32_t i = 0; i < w->in_count; i++) {
         arg[i] = (struct gpu_arg){.operand = i};
         type_bytes(&in[i], &arg[i].bytes);
+        if (w->half == i + 1)
+            arg[i] = (struct gpu_arg){.operand = w->half_place, .bytes = arg[i].bytes / 2};
     }
     c.arg_out.operand = n->op == RLX_OP_cache_append ? 0 : w->in_count;
     type_bytes(&out, &c.arg_out.bytes);
@@ -89,6 +92,8 @@ static rlx_status emit_step(struct select_call *c, struct gpu_work *w, uint32_t 
         TRY(select_node(c, w, in_place));
     if (w->scratch)
         TRY(select_scratch(c, w->scratch));
+    if (w->half)
+        TRY(gpu_select_half(c, w));
     return w->control && w->control->table ? select_table(c, w->control->table) : RLX_OK;
 }
 
@@ -126,6 +131,7 @@ static rlx_status try_sizes(struct gpu_device *g, struct select_call *c, struct 
         TRY(lower_node(g, w, in, &out, symbolic, 0, &need, c->diag));
         w->scratch = need > w->scratch ? need : w->scratch;
     }
+    w->half_place = w->scratch_operand + (w->scratch > 0);
     return RLX_OK;
 }
 
@@ -198,7 +204,8 @@ static rlx_status new_work(struct select_call *c, struct gpu_work **out)
     for (int32_t i = 0; i < w->in_count && i < GPU_PLACES; i++)
         w->begins[i] = begins_at(c, w->read[i]);
     w->scratch_operand = w->in_count + (n->op != RLX_OP_cache_append) + (w->joint == JOINT_TEE);
-    w->table_operand = w->scratch_operand + 1; /* until it is known whether there is scratch */
+    w->half = gpu_half_operand(c);
+    w->table_operand = w->half_place = w->scratch_operand + 1; /* until scratch is known */
     return RLX_OK;
 }
 
