@@ -12,8 +12,8 @@ _rlx() {
     opt) flags="--pass --device --precision --types --list --external-data --threads --help" ;;
     plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --external-data --threads --help" ;;
     compile) flags="-o --device --bind --weights --weights-beside --param --params --random --external-data --threads --help" ;;
-    run) flags="--input --param --params --output --device --fix --dim --precision --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --external-data --threads --help" ;;
-    bench) flags="--op --device --dim --precision --repeat --ms --profile --trace --json --external-data --threads --help" ;;
+    run) flags="--input --param --params --output --device --fix --dim --precision --f16-weights --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --external-data --threads --help" ;;
+    bench) flags="--op --device --dim --precision --f16-weights --repeat --ms --profile --trace --json --external-data --threads --help" ;;
     selftest) flags="--device --op --seed --verbose --external-data --threads --help" ;;
     check) flags="--devices --input --param --params --fix --dim --seed --exact --verbose --json --external-data --threads --help" ;;
     conform) flags="--device --match --verbose --json --external-data --threads --help" ;;
