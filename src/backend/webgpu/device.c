@@ -73,7 +73,9 @@ rlx_status wg_check(struct wg_device *dev, struct diag *d)
     return type ? tell(type, message, d) : RLX_OK;
 }
 
-/* Only wgpu-native can wait; with others the thread sleeps between two looks. */
+/* Nobody spins. wgpu-native blocks on the driver's fence until all that was submitted is done, and
+ * calls back from there; its InstanceWaitAny, the standard's way, is not there yet and would end
+ * the process. With another library the thread sleeps for a moment between two looks. */
 void wg_turn(struct wg_device *dev, bool wait)
 {
     if (dev->device && dev->wg.DevicePoll) {

@@ -89,7 +89,7 @@ static rlx_status judge(struct wg_device *dev, const char *key, struct diag *d)
                                                      .callback = hear,
                                                      .userdata1 = &v});
     while (!v.came && !dev->lost)
-        wg_turn(dev, false);
+        wg_turn(dev, true);
     if (v.type == WGPUErrorType_NoError)
         return wg_check(dev, d);
     return diag_fail(d, v.type == WGPUErrorType_OutOfMemory ? RLX_ERROR_MEMORY : RLX_ERROR_INTERNAL,
