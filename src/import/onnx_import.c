@@ -84,6 +84,7 @@ static void note_failure(struct onnx_import *im, const struct onnx_node *n, int6
                          const rlx_error *e)
 {
     struct text *t = &im->out->report;
+    size_t start = t->len;
 
     if (im->failures++ == 0)
         im->first = *e;
@@ -93,7 +94,12 @@ static void note_failure(struct onnx_import *im, const struct onnx_node *n, int6
         text_addf(t, " \"%.*s\"", STR_ARG(n->name));
     else if (n->output.count)
         text_addf(t, " for \"%.*s\"", STR_ARG(n->output.at[0]));
-    text_addf(t, ": %s\n", e->message);
+    text_addf(t, ": %s", e->message);
+    /* Names are a stranger's: a line break in one must not make two lines of this. */
+    for (size_t i = start; !t->failed && i < t->len; i++)
+        if ((unsigned char)t->at[i] < 0x20 || t->at[i] == 0x7f)
+            t->at[i] = '?';
+    text_addf(t, "\n");
 }
 
 /* ---- one node ---- */
@@ -413,6 +419,8 @@ static rlx_status add_outputs(struct onnx_import *im, struct onnx_scope *s,
 {
     struct formula f = {.g = s->g, .diag = d, .dtype = RLX_DTYPE_f32};
 
+    if (g->output.count == 0)
+        return diag_fail(d, RLX_ERROR_FORMAT, "onnx: the graph has no outputs");
     im->out->output_name = arena_array(im->arena, rlx_str, g->output.count);
     if (!im->out->output_name)
         return diag_no_memory(d, g->output.count * sizeof(rlx_str));

@@ -60,7 +60,8 @@ ir_value formula_where(struct formula *f, ir_value cond, ir_value a, ir_value b)
 
 static void one_element(rlx_dtype dtype, double value, uint8_t out[8])
 {
-    int64_t whole = (int64_t)value; /* little-endian: narrower integers are its first bytes */
+    /* Little-endian: narrower integers are its first bytes. Inf and NaN are for floats alone. */
+    int64_t whole = value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : 0;
 
     memset(out, 0, 8);
     switch (dtype) {

@@ -268,6 +268,23 @@ TEST(onnx, all_that_is_missing_is_reported_at_once)
     onnx_imported_free(&r.m);
 }
 
+/* A fuzzer's: the report had an empty line first, and the refusal no sentence. */
+TEST(onnx, names_cannot_break_the_report)
+{
+    struct bytes g = {.len = 0};
+
+    NODE(&g, "\nFrob\x1b[31m\nnicate", "x", "a\n");
+    put_value(&g, 11, "x", 1, (const char *const[]){"4", NULL});
+    put_value(&g, 12, "a\n", 1, NULL);
+    struct bytes m = finish(&g, 13);
+    struct result r = import(m.at, m.len);
+
+    expect_status(t, r.status, RLX_ERROR_UNSUPPORTED);
+    expect_contains(t, r.diag.first.message, "?Frob?[31m?nicate (opset 13) for \"a?\"");
+    expect(t, strchr(r.m.report.at, '\n') == r.m.report.at + r.m.report.len - 1);
+    onnx_imported_free(&r.m);
+}
+
 /* ---- refusals ----------------------------------------------------------------------------------
  */
 
