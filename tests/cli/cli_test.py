@@ -25,7 +25,7 @@ RLX = os.environ.get("RLX", str(BUILD / "rlx"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
 MLP = str(ROOT / "examples" / "mlp.rlx")
 COMMANDS = ["info", "print", "opt", "plan", "compile", "run", "bench", "selftest", "check",
-            "devices", "ops", "flags", "kernel", "convert", "quantize"]
+            "conform", "devices", "ops", "flags", "kernel", "convert", "quantize"]
 TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [],
               "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": []}
 TELLS = {"--profile", "--stats", "--check-nans"}  # of run: what they show is no result
@@ -1244,6 +1244,51 @@ def test_print_diff(t):
     need("\n-    %h = gelu %a1: f32[4,16]\n+    %h = relu %a1: f32[4,16]\n" in out, f"diff: {out!r}")
     need(rlx("print", MLP, "--diff", MLP).out == "", "diff with itself")
     rlx("print", MLP, "--diff", t.path / "nowhere.rlx", code=FAILED)
+
+
+# ---- ONNX ---------------------------------------------------------------------------------------
+
+
+def onnx_tensor(dims, floats):
+    """A TensorProto: dims (1), FLOAT (2), raw bytes (9)."""
+    raw = struct.pack(f"<{len(floats)}f", *floats)
+    return b"".join(bytes([0x08, d]) for d in dims) + b"\x10\x01\x4a" + bytes([len(raw)]) + raw
+
+
+def onnx_test(t, name, have, want):
+    """A backend test: y = x + 1, for x and y of 2 x 3."""
+    seed = (ROOT / "fuzz" / "corpus" / "onnx" / "add").read_bytes()
+    folder = t.path / name
+    (folder / "test_data_set_0").mkdir(parents=True)
+    (folder / "model.onnx").write_bytes(b"\x08\x08" + seed)
+    (folder / "test_data_set_0" / "input_0.pb").write_bytes(onnx_tensor((2, 3), have))
+    (folder / "test_data_set_0" / "output_0.pb").write_bytes(onnx_tensor((2, 3), want))
+    return folder
+
+
+def test_conform(t):
+    x = [0.0, 1.0, -2.0, 3.5, 4.0, 5.0]
+    right = onnx_test(t, "suite/test_right", x, [v + 1 for v in x])
+    report = rlx("conform", right.parent)
+    need(report.out.endswith("1 passed, 0 failed, 0 skipped\n"), report.out)
+    model = right / "model.onnx"
+    pb = right / "test_data_set_0" / "input_0.pb"
+    need("y" in rlx("info", model).out, "info names no output")
+    need(" 1 2 -1 4.5 5 6" in rlx("run", model, "--input", f"x={pb}").out, "x + 1 is wrong")
+
+    onnx_test(t, "suite/test_wrong", x, [v + 1 for v in x[:4]] + [9.0, 6.0])
+    report = call(["conform", right.parent])
+    need(report.code == FAILED, "a wrong result passes")
+    need("test_wrong: output \"y\": element 4 is 5, not 9; 1 of 6 differ" in report.out, report.out)
+    need(report.out.endswith("1 passed, 1 failed, 0 skipped\n"), report.out)
+    report = call(["conform", right.parent, "--json"]).json()
+    need([r["verdict"] for r in report["tests"]] == ["passed", "failed"], str(report))
+    need(rlx("conform", right.parent, "--match", "*right").out.startswith("1 passed"), "--match")
+
+    broken = right.parent / "test_wrong" / "model.onnx"
+    broken.write_bytes(b"\x08\x08\x3a\xff\x01")
+    report = call(["info", broken])
+    need(report.code == FAILED and "a model: byte" in report.err, report.err)
 
 
 def test_documents(_):
