@@ -69,6 +69,7 @@ rlx_status model_load_onnx(rlx_context *ctx, const char *path, const struct file
     s->mem = &ctx->mem;
     if (desc) {
         options.mode = desc->read_files ? FILE_READ : FILE_MAP;
+        options.mode |= desc->follow_external ? FILE_FOLLOW : 0;
         options.known = desc->known;
         options.known_count = desc->known ? desc->known_count : 0;
     }

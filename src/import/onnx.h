@@ -14,7 +14,7 @@ struct onnx_weight {
 
 struct onnx_import_options {
     const char *path;         /* of the model, for the files it names; NULL: it may name none */
-    enum file_mode mode;      /* of those */
+    unsigned mode;            /* of those: enum file_mode, and FILE_FOLLOW */
     const rlx_binding *known; /* as in rlx_load_desc */
     size_t known_count;
 };

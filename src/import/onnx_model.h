@@ -157,7 +157,7 @@ rlx_status onnx_read_tensor(rlx_str bytes, struct onnx_tensor *out, struct arena
 /* Files that tensors name, opened once each; they live as long as this. */
 struct onnx_files {
     const char *model; /* path of the model; NULL: none may be opened */
-    enum file_mode mode;
+    unsigned mode;     /* enum file_mode, and FILE_FOLLOW */
     const rlx_allocator *mem;
     VEC(struct onnx_external) file;
 };
