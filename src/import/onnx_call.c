@@ -181,7 +181,7 @@ bool onnx_number_in(struct onnx_call *c, size_t i, double *out)
 
 /* ---- attributes ---- */
 
-static const struct onnx_attr *attr_of(const struct onnx_node *n, rlx_str name)
+const struct onnx_attr *onnx_attr_of(const struct onnx_node *n, rlx_str name)
 {
     for (size_t i = 0; i < n->attr.count; i++)
         if (str_eq(n->attr.at[i].name, name))
@@ -191,12 +191,12 @@ static const struct onnx_attr *attr_of(const struct onnx_node *n, rlx_str name)
 
 const struct onnx_attr *onnx_attr(const struct onnx_call *c, const char *name)
 {
-    const struct onnx_attr *a = attr_of(c->node, rlx_cstr(name));
+    const struct onnx_attr *a = onnx_attr_of(c->node, rlx_cstr(name));
 
     /* In a function's body: what the caller gave; chains of them end, as scopes do. */
     for (const struct onnx_call *f = c->scope->function; a && a->ref.len && f;
          f = f->scope->function)
-        a = attr_of(f->node, a->ref);
+        a = onnx_attr_of(f->node, a->ref);
     return a && !a->ref.len ? a : NULL;
 }
 
@@ -218,7 +218,9 @@ rlx_str onnx_text(const struct onnx_call *c, const char *name, const char *other
 {
     const struct onnx_attr *a = onnx_attr(c, name);
 
-    return a ? a->s : rlx_cstr(otherwise);
+    if (!a)
+        return rlx_cstr(otherwise);
+    return a->s.ptr ? a->s : STR(""); /* the attribute may hold something else, or nothing */
 }
 
 bool onnx_ints(struct onnx_call *c, const char *name, rlx_list *out)

@@ -353,7 +353,7 @@ static bool begin_scan(struct onnx_call *c, struct scan *s, struct onnx_value *i
 
     *s = (struct scan){.body = graph_of(c, "body"), .rounds = -1};
     if (!s->body || sequences < 1 || (size_t)sequences > count || s->body->input.count != count ||
-        s->body->output.count < count - (size_t)sequences) {
+        s->body->output.count < count - (size_t)sequences || c->out_count > s->body->output.count) {
         formula_fail(&c->f, RLX_ERROR_FORMAT, "the body does not fit the scan");
         return false;
     }

@@ -180,11 +180,17 @@ static rlx_status check_given(struct onnx_call *c)
     return RLX_OK;
 }
 
-static bool has_body(const struct onnx_node *n)
+/* Of the node itself, or handed to the function around it. */
+static bool has_body(const struct onnx_call *c)
 {
-    for (size_t i = 0; i < n->attr.count; i++)
-        if (n->attr.at[i].g)
+    for (size_t i = 0; i < c->node->attr.count; i++) {
+        const struct onnx_attr *a = &c->node->attr.at[i];
+        for (const struct onnx_call *f = c->scope->function; a && a->ref.len && f;
+             f = f->scope->function)
+            a = onnx_attr_of(f->node, a->ref);
+        if (a && a->g)
             return true;
+    }
     return false;
 }
 
@@ -207,7 +213,7 @@ static rlx_status run_call(struct onnx_call *c)
     TRY(c->f.status);
     TRY(check_given(c));
     /* A body may have made nodes of values around it, which would be lost. */
-    return has_body(c->node) ? RLX_OK : onnx_fold(c, first, checks);
+    return has_body(c) ? RLX_OK : onnx_fold(c, first, checks);
 }
 
 /* The node's outputs under their names. */

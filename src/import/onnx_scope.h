@@ -51,6 +51,9 @@ rlx_status onnx_walk_graph(struct onnx_import *im, struct onnx_scope *s, const s
 rlx_status onnx_walk(struct onnx_import *im, struct onnx_scope *s, const struct onnx_node *node,
                      size_t count, struct diag *d);
 
+/* The node's own attribute of that name, which may refer to the function's around; NULL: none. */
+const struct onnx_attr *onnx_attr_of(const struct onnx_node *n, rlx_str name);
+
 /* onnx_fold.c: nodes from `first` on, which need nothing but inputs whose bytes are known, become
  * bytes themselves. Leaves them as they are where that is too much work. */
 rlx_status onnx_fold(struct onnx_call *c, size_t first, size_t checks);

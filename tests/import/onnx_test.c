@@ -285,6 +285,45 @@ TEST(onnx, names_cannot_break_the_report)
     onnx_imported_free(&r.m);
 }
 
+/* A fuzzer's: the attribute is there, the text is not. */
+TEST(onnx, an_attribute_without_a_value_is_empty)
+{
+    struct bytes g = {.len = 0};
+
+    put_node(&g, "Einsum", (const char *const[]){"x", NULL}, (const char *const[]){"y", NULL},
+             "equation", 3);
+    put_value(&g, 11, "x", 1, (const char *const[]){"4", NULL});
+    put_value(&g, 12, "y", 1, NULL);
+    struct bytes m = finish(&g, 13);
+    expect_refused(t, &m, RLX_ERROR_ATTRIBUTE, "the equation \"\" does not fit its operands");
+}
+
+/* A fuzzer's: a scan of two results around a body that gives one. */
+TEST(onnx, a_body_gives_all_that_is_asked_of_it)
+{
+    struct bytes g = {.len = 0}, body = {.len = 0}, n = {.len = 0}, a = {.len = 0};
+
+    NODE(&body, "Identity", "a", "b");
+    put_value(&body, 11, "a", 1, NULL);
+    put_value(&body, 12, "b", 1, NULL);
+    put_text(&n, 1, "x");
+    put_text(&n, 2, "y");
+    put_text(&n, 2, "z");
+    put_text(&n, 4, "Scan");
+    put_text(&a, 1, "body");
+    put_sub(&a, 6, &body);
+    put_sub(&n, 5, &a);
+    a.len = 0;
+    put_text(&a, 1, "num_scan_inputs");
+    put_int(&a, 3, 1);
+    put_sub(&n, 5, &a);
+    put_sub(&g, 1, &n);
+    put_value(&g, 11, "x", 1, (const char *const[]){"4", NULL});
+    put_value(&g, 12, "y", 1, NULL);
+    struct bytes m = finish(&g, 13);
+    expect_refused(t, &m, RLX_ERROR_FORMAT, "the body does not fit the scan");
+}
+
 /* ---- refusals ----------------------------------------------------------------------------------
  */
 
