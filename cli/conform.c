@@ -359,9 +359,10 @@ const struct command cmd_conform = {
     .usage = "rlx conform DIR [--device D] [--match GLOB]",
     .details =
         "Every folder below DIR with a model.onnx is a test; its test_data_set_* hold inputs\n"
-        "and the outputs they must give, within 1e-3 of each element and 1e-7. Prints what\n"
-        "fails, with the first element that differs, and what rlx cannot import. Exits with\n"
-        "1 if a test fails.",
+        "and the outputs they must give, within 1e-3 of each element and 1e-7. Inputs of few\n"
+        "elements are made known at load where a model cannot be imported without. Prints what\n"
+        "fails, with the first element that differs, and what rlx cannot import. Exits with 1\n"
+        "if a test fails.",
     .run = run,
     .flags = flags,
 };
