@@ -222,7 +222,8 @@ static rlx_status find_header(const uint8_t *bytes, size_t size, size_t *at, siz
 {
     uint8_t front[12] = {0}; /* a copy: a mapped file may change meanwhile */
 
-    memcpy(front, bytes, size < sizeof front ? size : sizeof front);
+    if (size > 0)
+        memcpy(front, bytes, size < sizeof front ? size : sizeof front);
     if (size < 10 || memcmp(front, "\x93NUMPY", 6) != 0)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: not an npy file");
     if (front[6] < 1 || front[6] > 3 || front[7] != 0)
