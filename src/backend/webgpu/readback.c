@@ -37,25 +37,36 @@ uint64_t wg_staging_add(uint64_t *total, uint64_t bytes)
     return start;
 }
 
+static uintptr_t state_of(const struct wg_staging *s)
+{
+    return atomic_load(&s->stage) % 4;
+}
+
 static void hear_mapped(WGPUMapAsyncStatus status, WGPUStringView message, void *staging,
                         void *number)
 {
     struct wg_staging *s = staging;
+    uintptr_t asked = (uintptr_t)number * 4 + WG_MAPPING;
+    bool good = status == WGPUMapAsyncStatus_Success;
 
-    if ((uintptr_t)number != s->number)
-        return; /* that one was given up */
-    s->state = status == WGPUMapAsyncStatus_Success ? WG_MAPPED : WG_MAP_FAILED;
-    wg_copy_text(s->message, sizeof s->message, message);
+    (void)message;
+    atomic_compare_exchange_strong(&s->stage, &asked,
+                                   (uintptr_t)number * 4 + (good ? WG_MAPPED : WG_MAP_FAILED));
 }
 
-/* The host is done with it, or does not want it any more. */
+/* The host is done with it, or does not want it any more. A mapping under way is waited for: given
+ * up while another thread polled, a buffer of wgpu-native was seen to stay mapped for ever. */
 static void unmap(struct wg_device *dev, struct wg_staging *s)
 {
-    if (s->state != WG_UNMAPPED)
-        dev->wg.BufferUnmap(s->handle);
-    s->state = WG_UNMAPPED;
+    uintptr_t number = atomic_load(&s->stage) / 4;
+
+    while (state_of(s) == WG_MAPPING && !dev->lost)
+        wg_turn(dev, true);
+    uintptr_t state = atomic_exchange(&s->stage, (number + 1) * 4 + WG_UNMAPPED) % 4;
+
     s->at = NULL;
-    s->number++;
+    if (state == WG_MAPPED)
+        dev->wg.BufferUnmap(s->handle);
 }
 
 static void drop(struct wg_device *dev, struct wg_staging *s)
@@ -99,14 +110,16 @@ static rlx_status take(struct wg_device *dev, struct wg_staging *s, uint64_t byt
 static rlx_status queue_and_map(struct wg_device *dev, struct wg_staging *s, uint64_t bytes,
                                 WGPUCommandEncoder e, struct diag *d)
 {
+    uintptr_t number = atomic_load(&s->stage) / 4;
+
     TRY(wg_queue(dev, e, d));
-    s->state = WG_MAPPING;
+    atomic_store(&s->stage, number * 4 + WG_MAPPING);
     s->mapped = whole_words(bytes);
     dev->wg.BufferMapAsync(s->handle, WGPUMapMode_Read, 0, (size_t)s->mapped,
                            (WGPUBufferMapCallbackInfo){.mode = WGPUCallbackMode_AllowProcessEvents,
                                                        .callback = hear_mapped,
                                                        .userdata1 = s,
-                                                       .userdata2 = (void *)(uintptr_t)s->number});
+                                                       .userdata2 = (void *)number});
     return RLX_OK;
 }
 
@@ -114,11 +127,11 @@ static rlx_status queue_and_map(struct wg_device *dev, struct wg_staging *s, uin
 static rlx_status take_bytes(struct wg_device *dev, struct wg_staging *s, uint64_t from, void *dst,
                              uint64_t bytes, struct diag *d)
 {
-    while (s->state == WG_MAPPING && !dev->lost)
+    while (state_of(s) == WG_MAPPING && !dev->lost)
         wg_turn(dev, true);
     TRY(wg_check(dev, d));
-    if (s->state != WG_MAPPED)
-        return diag_fail(d, RLX_ERROR_INTERNAL, "WebGPU cannot map what it read: %s", s->message);
+    if (state_of(s) != WG_MAPPED)
+        return diag_fail(d, RLX_ERROR_INTERNAL, "WebGPU cannot map what it read");
     if (!s->at)
         s->at = dev->wg.BufferGetConstMappedRange(s->handle, 0, (size_t)s->mapped);
     if (!s->at)

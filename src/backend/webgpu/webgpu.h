@@ -44,10 +44,12 @@ struct wg_staging {
     WGPUBuffer handle;
     uint64_t bytes, mapped; /* mapped: of them */
     const uint8_t *at;
-    enum { WG_UNMAPPED, WG_MAPPING, WG_MAPPED, WG_MAP_FAILED } state;
-    uintptr_t number; /* of the mapping: an answer to an earlier one is not heard */
-    char message[200];
+    /* Four times the number of the mapping, and what has become of it, together: the answer may
+     * come to a thread that waits for something else, and one to an earlier mapping is not heard.
+     */
+    atomic_uintptr_t stage;
 };
+enum { WG_UNMAPPED, WG_MAPPING, WG_MAPPED, WG_MAP_FAILED };
 
 struct wg_fetched {
     struct span span; /* begins with a word */
