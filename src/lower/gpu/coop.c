@@ -1,8 +1,7 @@
 /* coop.c: products with cooperative matrices: which tiles they are cut into. */
 #include "lower/gpu/coop.h"
 
-#define PROCESSORS 128 /* of a device, about */
-#define GAIN 10.0      /* over products one at a time */
+#define GAIN 10.0 /* over products one at a time */
 
 /* good: how near it comes to what the device can do. */
 static const struct shape {
@@ -44,15 +43,15 @@ static uint64_t tiles_of(const struct gpu_matmul *p, const struct shape *s)
 
 static struct gpu_split split_of(const struct gpu_matmul *p, const struct shape *s)
 {
-    return gpu_split_depth(&p->of, tiles_of(p, s), PROCESSORS, 2 * (uint64_t)s->step);
+    return gpu_split_depth(&p->of, tiles_of(p, s), GPU_PROCESSORS, 2 * (uint64_t)s->step);
 }
 
 double gpu_coop_cost(const struct gpu_matmul *p, uint32_t tile)
 {
     const struct shape *s = &shapes[tile];
     struct gpu_split split = split_of(p, s);
-    uint64_t waves = gpu_ceil(tiles_of(p, s) * split.parts, PROCESSORS);
-    double cost = (double)(waves * PROCESSORS * s->rows * s->columns) / s->good / GAIN *
+    uint64_t waves = gpu_ceil(tiles_of(p, s) * split.parts, GPU_PROCESSORS);
+    double cost = (double)(waves * GPU_PROCESSORS * s->rows * s->columns) / s->good / GAIN *
                   (double)(split.part + s->step);
 
     if (split.parts > 1)

@@ -156,9 +156,8 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
 /* ---- a few lines on one side ---- */
 
 #define FEW 8
-#define PROCESSORS 128 /* of a device, about */
-#define LINE 128       /* bytes that memory is read in at best */
-#define NARROWEST 64   /* bytes side by side that are still worth a group */
+#define LINE 128     /* bytes that memory is read in at best */
+#define NARROWEST 64 /* bytes side by side that are still worth a group */
 
 /* x has the few lines, w the many. */
 struct few {
@@ -188,7 +187,7 @@ static uint64_t across_of(const struct gpu_matmul *p, const struct few *f)
 
     while (across * size > NARROWEST && p->of.k >= 2 * 8 * GPU_GROUP / across) {
         uint64_t groups = p->of.items * gpu_ceil(f->many, across * f->v);
-        if (groups >= (across * size > LINE ? 3 * PROCESSORS : PROCESSORS))
+        if (groups >= (across * size > LINE ? 3 * GPU_PROCESSORS : GPU_PROCESSORS))
             break;
         across /= 2;
     }
@@ -202,7 +201,7 @@ static uint64_t threads_of(const struct gpu_call *c, const struct gpu_matmul *p,
     uint64_t large = 2 * GPU_GROUP;
     bool deep = p->of.k >= 8 * large / f->across;
 
-    return f->groups < 2 * PROCESSORS && deep && c->features->max_group >= large &&
+    return f->groups < 2 * GPU_PROCESSORS && deep && c->features->max_group >= large &&
                    c->features->shared_bytes >= large * f->v * sizeof(float)
                ? large
                : GPU_GROUP;
@@ -231,7 +230,7 @@ static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
     f.across = across_of(p, &f);
     f.groups = f.along ? f.teams.groups : p->of.items * gpu_ceil(f.many, f.across * f.v);
     f.threads = threads_of(c, p, &f);
-    f.split = gpu_split_depth(&p->of, f.groups, f.along ? GPU_BUSY_GROUPS : PROCESSORS, 128);
+    f.split = gpu_split_depth(&p->of, f.groups, f.along ? GPU_BUSY_GROUPS : GPU_PROCESSORS, 128);
     f.groups *= f.split.parts;
     return f;
 }

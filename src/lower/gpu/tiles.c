@@ -1,7 +1,6 @@
 /* tiles.c: how large tiles are, and parts of a depth that is split. */
 #include "lower/gpu/tiles.h"
 
-#define PROCESSORS 128 /* of a device, about */
 #define LEAST_PART 256 /* of a depth that is split */
 #define MOST_PARTS 32
 #define SPLIT_SUMS (UINT64_C(1) << 21) /* of all parts together */
@@ -67,9 +66,9 @@ struct gpu_tiling gpu_tiling_of(const struct gpu_product *p, uint32_t tile, bool
     double good = tile == 128 ? 1 : tile == 64 ? 0.75 : 0.4;
 
     if (may_split)
-        t.split = gpu_split_depth(p, tiles, PROCESSORS, 16);
+        t.split = gpu_split_depth(p, tiles, GPU_PROCESSORS, 16);
     t.groups = tiles * t.split.parts;
-    t.cost = (double)gpu_ceil(t.groups, PROCESSORS) * PROCESSORS * tile * tile / good *
+    t.cost = (double)gpu_ceil(t.groups, GPU_PROCESSORS) * GPU_PROCESSORS * tile * tile / good *
              (double)(t.split.part + 16);
     if (t.split.parts > 1)
         t.cost += 20.0 * (double)(outputs_of(p) * t.split.parts);

@@ -5,6 +5,7 @@
 
 #include "lower/gpu/epilogue.h"
 
+#define GPU_PROCESSORS 128  /* of a device, about */
 #define GPU_BUSY_GROUPS 512 /* that keep a device at work which waits for memory */
 
 /* items x [m,k] x [k,n] */
