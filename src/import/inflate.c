@@ -26,16 +26,16 @@ struct stream {
 enum { RAW = -15, NO_FLUSH = 0, FINE = 0, AT_END = 1, NO_MEMORY = -4, NO_ROOM = -5 };
 
 struct zlib {
-    void *library;
+    void *handle; /* of the shared object */
     int (*init)(struct stream *s, int window_bits, const char *version, int stream_size);
     int (*inflate)(struct stream *s, int flush);
     int (*end)(struct stream *s);
 };
 
 /* Function pointers come as void * from dlsym; ISO C has no conversion between the two. */
-static bool find(void *library, const char *name, void *function)
+static bool find(void *handle, const char *name, void *function)
 {
-    void *symbol = dlsym(library, name);
+    void *symbol = dlsym(handle, name);
 
     memcpy(function, &symbol, sizeof symbol);
     return symbol != NULL;
@@ -45,14 +45,14 @@ static rlx_status open_zlib(struct zlib *z, struct diag *d)
 {
     static const char *const names[] = {"libz.so.1", "libz.so", "libz.1.dylib"};
 
-    z->library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !z->library; i++)
-        z->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (z->library && find(z->library, "inflateInit2_", &z->init) &&
-        find(z->library, "inflate", &z->inflate) && find(z->library, "inflateEnd", &z->end))
+    z->handle = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !z->handle; i++)
+        z->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (z->handle && find(z->handle, "inflateInit2_", &z->init) &&
+        find(z->handle, "inflate", &z->inflate) && find(z->handle, "inflateEnd", &z->end))
         return RLX_OK;
-    if (z->library)
-        dlclose(z->library);
+    if (z->handle)
+        dlclose(z->handle);
     return diag_fail(d, RLX_ERROR_UNSUPPORTED,
                      "what is deflated needs zlib (%s): on Debian install zlib1g, or write the "
                      "archive without compression",
@@ -129,7 +129,7 @@ static rlx_status inflate_into(const uint8_t *in, size_t in_size, uint8_t *out, 
         if (*said == NO_MEMORY)
             status = diag_no_memory(d, 1 << 15);
     }
-    dlclose(z.library);
+    dlclose(z.handle);
     return status;
 }
 
