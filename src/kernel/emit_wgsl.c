@@ -183,6 +183,83 @@ static void bits(struct wgsl *w, const struct kir_instr *n)
     text_add(w->out, n->op == KIR_BITS_OF ? STR("), 0.0f))") : STR(").x)"));
 }
 
+static void dot(struct wgsl *w, const struct kir_instr *n)
+{
+    text_add(w->out, n->op == KIR_DOT4_I8 ? STR("dot4I8Packed") : STR("dot4U8Packed"));
+    list(w, (const kir_value[]){n->a, n->b}, 2);
+    text_add(w->out, STR(" + "));
+    wgsl_value(w, n->c);
+}
+
+/* ---- what the compiler must not see ----
+ *
+ * WGSL lets a compiler take NaN for impossible and reorder sums. `opaque` is zero, which it cannot
+ * know: a value whose bits passed it comes from nowhere. */
+
+static bool is_sum(const struct wgsl *w, kir_value v)
+{
+    enum kir_op op = (enum kir_op)w->k->instr[v].op;
+
+    return op == KIR_ADD || op == KIR_SUB;
+}
+
+/* Choosing what was compared is a minimum or a maximum to a compiler, and those lose NaN. */
+static bool is_compared(const struct wgsl *w, kir_value condition, kir_value v)
+{
+    const struct kir_instr *n = &w->k->instr[condition];
+
+    switch (n->op) {
+    case KIR_LT:
+    case KIR_LE:
+    case KIR_GT:
+    case KIR_GE: return n->a == v || n->b == v;
+    case KIR_LOGIC_OR: return is_compared(w, n->a, v) || is_compared(w, n->b, v);
+    default: return false;
+    }
+}
+
+/* Would it matter if the compiler saw where this operand comes from? */
+static bool is_hidden(const struct wgsl *w, const struct kir_instr *n, kir_value v)
+{
+    enum kir_op from = (enum kir_op)w->k->instr[v].op;
+
+    if (w->k->instr[v].type.scalar != KIR_F32 || from == KIR_CONST)
+        return false;
+    switch (n->op) {
+    case KIR_ADD: return from == KIR_SUB;
+    case KIR_SUB: return is_sum(w, v) || from == KIR_MUL || from == KIR_FMA || from == KIR_LOAD;
+    case KIR_DIV: return from == KIR_MUL; /* a b / c is not a (b / c), which may be too small */
+    case KIR_SELECT: return is_compared(w, n->a, v);
+    case KIR_BITCAST: return true; /* to ask whether it is NaN */
+    default: return false;
+    }
+}
+
+static void operand(struct wgsl *w, const struct kir_instr *n, kir_value v)
+{
+    unsigned lanes = w->k->instr[v].type.lanes;
+
+    if (!is_hidden(w, n, v)) {
+        wgsl_value(w, v);
+    } else if (lanes > 1) {
+        text_addf(w->out, "bitcast<vec%u<f32>>(bitcast<vec%u<u32>>(v%u) ^ vec%u<u32>(opaque))",
+                  lanes, lanes, v, lanes);
+    } else {
+        text_addf(w->out, "bitcast<f32>(bitcast<u32>(v%u) ^ opaque)", v);
+    }
+}
+
+static void choose(struct wgsl *w, const struct kir_instr *n)
+{
+    text_add(w->out, STR("select(")); /* what is false first */
+    operand(w, n, n->c);
+    text_add(w->out, STR(", "));
+    operand(w, n, n->b);
+    text_add(w->out, STR(", "));
+    wgsl_value(w, n->a);
+    text_add(w->out, STR(")"));
+}
+
 static void bitcast(struct wgsl *w, const struct kir_instr *n)
 {
     bool pair = n->type.scalar == KIR_I64 || n->type.scalar == KIR_U64 ||
@@ -194,51 +271,9 @@ static void bitcast(struct wgsl *w, const struct kir_instr *n)
         wgsl_type(w, n->type);
         text_add(w->out, STR(">("));
     }
-    wgsl_value(w, n->a);
+    operand(w, n, n->a);
     if (!pair)
         text_add(w->out, STR(")"));
-}
-
-static void dot(struct wgsl *w, const struct kir_instr *n)
-{
-    text_add(w->out, n->op == KIR_DOT4_I8 ? STR("dot4I8Packed") : STR("dot4U8Packed"));
-    list(w, (const kir_value[]){n->a, n->b}, 2);
-    text_add(w->out, STR(" + "));
-    wgsl_value(w, n->c);
-}
-
-static bool is_sum(const struct wgsl *w, kir_value v)
-{
-    enum kir_op op = (enum kir_op)w->k->instr[v].op;
-
-    return op == KIR_ADD || op == KIR_SUB;
-}
-
-/* Would it matter if the compiler saw where this operand comes from? */
-static bool is_hidden(const struct wgsl *w, const struct kir_instr *n, kir_value v)
-{
-    enum kir_op from = (enum kir_op)w->k->instr[v].op;
-
-    if (n->type.scalar != KIR_F32)
-        return false;
-    if (n->op == KIR_ADD)
-        return from == KIR_SUB;
-    return n->op == KIR_SUB &&
-           (is_sum(w, v) || from == KIR_MUL || from == KIR_FMA || from == KIR_LOAD);
-}
-
-static void operand(struct wgsl *w, const struct kir_instr *n, kir_value v)
-{
-    unsigned lanes = n->type.lanes;
-
-    if (!is_hidden(w, n, v)) {
-        wgsl_value(w, v);
-    } else if (lanes > 1) {
-        text_addf(w->out, "bitcast<vec%u<f32>>(bitcast<vec%u<u32>>(v%u) ^ vec%u<u32>(opaque))",
-                  lanes, lanes, v, lanes);
-    } else {
-        text_addf(w->out, "bitcast<f32>(bitcast<u32>(v%u) ^ opaque)", v);
-    }
 }
 
 static void by_spelling(struct wgsl *w, const struct kir_instr *n)
@@ -276,10 +311,7 @@ static void expression(struct wgsl *w, const struct kir_instr *n)
         text_add(w->out, STR(")"));
         break;
     case KIR_BUILTIN: builtin(w, (enum kir_builtin)n->imm); break;
-    case KIR_SELECT: /* what is false first */
-        text_add(w->out, STR("select"));
-        list(w, (const kir_value[]){n->c, n->b, n->a}, 3);
-        break;
+    case KIR_SELECT: choose(w, n); break;
     case KIR_CONVERT:
     case KIR_SPLAT:
     case KIR_VECTOR:

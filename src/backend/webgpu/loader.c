@@ -57,6 +57,7 @@ rlx_status wg_load(struct wg_functions *wg, const struct flags *flags, struct di
     find(library, "wgpuDevicePoll", &wg->DevicePoll);
     find(library, "wgpuInstanceEnumerateAdapters", &wg->InstanceEnumerateAdapters);
     find(library, "wgpuQueueGetTimestampPeriod", &wg->QueueGetTimestampPeriod);
+    find(library, "wgpuDeviceCreateShaderModuleTrusted", &wg->DeviceCreateShaderModuleTrusted);
     if (lacks)
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "the WebGPU library has no %s", lacks);
     return RLX_OK;

@@ -31,6 +31,9 @@ struct wg_functions {
     size_t (*InstanceEnumerateAdapters)(WGPUInstance instance, const void *options,
                                         WGPUAdapter *adapters);
     float (*QueueGetTimestampPeriod)(WGPUQueue queue);
+    WGPUShaderModule (*DeviceCreateShaderModuleTrusted)(WGPUDevice device,
+                                                        const WGPUShaderModuleDescriptor *module,
+                                                        uint64_t checks);
 };
 
 struct buffer {
