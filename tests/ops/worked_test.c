@@ -270,6 +270,10 @@ TEST_DEVICES(worked, gate)
         {"%s = const f32[2] {0 0} %y = group_limited_gate %s, %s n_group=1 topk_group=1 top_k=2 "
          "return %y",
          "0 1 0 0", 0},
+        /* shares of what adds up to more than an f32 holds */
+        {"%s = const f32[3] {3e38 3e38 1} %y = group_limited_gate %s, %s n_group=1 topk_group=1 "
+         "top_k=2 scaling=1 return %y",
+         "0 1 0.5 0.5", 1e-6},
     };
     RUN(list);
 }

@@ -79,11 +79,11 @@ static void weigh(const struct gate_job *j, const struct gate *g, const float *s
 
     for (int64_t i = 0; i < k; i++)
         sum += (double)sig[g->chosen[i] & UINT32_MAX];
-    float whole = k > 1 ? (float)sum + 1e-20f : 1;
+    double whole = k > 1 ? sum + 1e-20 : 1; /* of large numbers no f32 */
     for (int64_t i = 0; i < k; i++) {
         int64_t id = (int64_t)(g->chosen[i] & UINT32_MAX);
         out[i] = (float)id;
-        out[k + i] = sig[id] / whole * j->attr->scaling;
+        out[k + i] = (float)((double)sig[id] / whole * (double)j->attr->scaling);
     }
 }
 
