@@ -40,13 +40,14 @@ class Jobs:
         self.folder = tempfile.mkdtemp(prefix="rlx-gpu-")
         self.copy = None
 
-    def run(self, name, text, *flags):
+    def run(self, name, text, *flags, device=None, env=None):
         path = os.path.join(self.folder, f"{name}.rlx")
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
-        command = [self.rlx, "bench", path, "--device", self.device, "--json", "--ms",
+        command = [self.rlx, "bench", path, "--device", device or self.device, "--json", "--ms",
                    str(WARM_MS), *flags]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              env={**os.environ, **(env or {})})
         if done.returncode:
             raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
         return json.loads(done.stdout)
@@ -262,6 +263,19 @@ def cold(jobs):
     return times[0] * 1e6, None, f"{nodes} nodes; a second process {times[1]:.2f} s"
 
 
+def both_apis(jobs, precision):
+    """A transformer on Vulkan and on WebGPU. Only f16 has cooperative matrices, and only Vulkan."""
+    text, _ = network(2, 64, 32, 4) if jobs.small else network(6, 1024, 1024, 16)
+    plain = {"RLX_GPU_NO_COOP": "1"} if precision == "f32" else {}
+    times = {}
+    for device in ("vulkan", "webgpu"):
+        times[device] = jobs.run("transformer", text, "--precision", precision, device=device,
+                                 env=plain)["median_us"]
+    note = (f"{times['webgpu']:.1f} us on webgpu, {times['webgpu'] / times['vulkan']:.2f} times "
+            "vulkan's")
+    return times["vulkan"], None, note
+
+
 def table(jobs):
     big = not jobs.small
     sizes = (4096, 8192) if big else (256,)
@@ -281,6 +295,8 @@ def table(jobs):
     yield "attention f16 causal", lambda: attention(jobs)
     yield "tiny steps", lambda: tiny(jobs)
     yield "compile and first run", lambda: cold(jobs)
+    for precision in ("f32", "f16"):
+        yield f"transformer {precision}", lambda p=precision: both_apis(jobs, p)
 
 
 def main():
