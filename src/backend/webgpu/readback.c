@@ -214,10 +214,9 @@ rlx_status wg_read(struct backend *b, struct span src, void *dst, struct diag *d
 
 /* ---- fetching ---- */
 
+/* The buffer stays mapped until it is wanted again: unmapping might have to wait for a run. */
 void wg_forget_fetched(struct wg_device *dev)
 {
-    if (dev->fetched.len)
-        unmap(dev, &dev->staging);
     dev->fetched.len = 0;
 }
 
