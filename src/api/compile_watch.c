@@ -140,17 +140,6 @@ void compile_watch_passed(struct compile_watch *w, const struct ir_module *mod)
     text_free(&after);
 }
 
-static rlx_str node_name(void *user, int32_t node)
-{
-    const struct ir_graph *g = user;
-
-    if (node < 0 || (size_t)node >= g->node.len)
-        return STR("scratch");
-    const struct ir_node *n = ir_node(g, node);
-    rlx_str leaf = ir_leaf_name(n);
-    return n->label.len ? n->label : leaf.len ? leaf : rlx_cstr(op_info(n->op)->name);
-}
-
 /* "dir/" means a file in it, named after the graph; the graph's name comes from a stranger. */
 static void file_name(const struct compile_watch *w, const struct ir_graph *g, char *out,
                       size_t size)
@@ -181,7 +170,7 @@ static void write_dump(struct compile_watch *w, const struct program *p)
     text_addf(&w->dump, "\n==== schedule\n\n");
     schedule_print(p, &w->dump);
     text_addf(&w->dump, "\n==== plan\n\n");
-    plan_print(p->plan, node_name, ir_entry(p->mod), &w->dump);
+    plan_print(p->plan, plans_node_name, ir_entry(p->mod), &w->dump);
     if (w->dump.failed)
         return;
     diag_init(&d, "dump");

@@ -1,6 +1,7 @@
 /* plans.c: memory plans, of sessions and of bare problems, as text, JSON and pictures. */
 #include "rlx/tools.h"
 
+#include "api/compile_watch.h"
 #include "api/objects.h"
 #include "base/str.h"
 
@@ -44,7 +45,7 @@ static void summarise(const struct plan *p, rlx_plan_summary *out)
         };
 }
 
-static rlx_str node_name(void *user, int32_t node)
+rlx_str plans_node_name(void *user, int32_t node)
 {
     const struct ir_graph *g = user;
 
@@ -65,7 +66,7 @@ rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn
         diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
     else if (!s->current)
         diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else if (hand_out(s->current->plan, format, node_name, ir_entry(s->current->mod),
+    else if (hand_out(s->current->plan, format, plans_node_name, ir_entry(s->current->mod),
                       &s->model->ctx->mem, write, user, &d) == RLX_OK)
         summarise(s->current->plan, out);
     return diag_report(&d, err);

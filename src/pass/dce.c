@@ -32,11 +32,7 @@ static rlx_status sweep(struct pass_run *p, struct ir_graph *g, const bool *live
     for (size_t i = 0; s == RLX_OK && i < g->node.len; i++)
         if (live[i])
             s = rebuild_keep(&r, &g->node.at[i]);
-    if (s == RLX_OK)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK)
-        rebuild_drop(&r);
-    return s;
+    return rebuild_finish(&r, s);
 }
 
 static rlx_status run(struct pass_run *p, struct ir_module *m)

@@ -78,10 +78,7 @@ static rlx_status rewrite(struct pass_run *p, struct ir_graph *g)
         const struct ir_node *n = &g->node.at[i];
         s = node_fits(p, g, n) ? rebuild_keep(&r, n) : replace(p, &r, n);
     }
-    if (s == RLX_OK)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK)
-        rebuild_drop(&r);
+    s = rebuild_finish(&r, s);
     p->changes += wanted;
     return s;
 }

@@ -158,11 +158,10 @@ static rlx_status rewrite(struct pass_run *p, struct ir_graph *g)
             s = rebuild_keep(&r, n);
         }
     }
-    if (s == RLX_OK && dropped)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK || !dropped)
-        rebuild_drop(&r);
     p->changes += dropped;
+    if (dropped)
+        return rebuild_finish(&r, s);
+    rebuild_drop(&r);
     return s;
 }
 

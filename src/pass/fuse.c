@@ -155,11 +155,7 @@ static rlx_status rewrite(const struct fuse *f, const struct fuse_pattern *patte
             continue;
         s = find(f, pattern, n, &m) ? replace(&r, f, pattern, n, &m) : rebuild_keep(&r, n);
     }
-    if (s == RLX_OK)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK)
-        rebuild_drop(&r);
-    return s;
+    return rebuild_finish(&r, s);
 }
 
 static rlx_status fuse_in(struct pass_run *p, struct ir_graph *g,

@@ -169,11 +169,7 @@ static rlx_status rewrite(struct shared_rewrite *w, struct ir_graph *g, struct d
         else
             s = rebuild_keep(&w->r, n);
     }
-    if (s == RLX_OK)
-        s = rebuild_finish(&w->r);
-    if (s != RLX_OK)
-        rebuild_drop(&w->r);
-    return s;
+    return rebuild_finish(&w->r, s);
 }
 
 static rlx_status fuse_in(struct pass_run *p, struct ir_graph *g, struct arena *arena)

@@ -35,11 +35,7 @@ static rlx_status rewrite(struct pass_run *p, struct ir_graph *g)
         s = is_call ? replace(&r, n) : rebuild_keep(&r, n);
         p->changes += is_call;
     }
-    if (s == RLX_OK)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK)
-        rebuild_drop(&r);
-    return s;
+    return rebuild_finish(&r, s);
 }
 
 static bool has_custom_fn(const struct ir_graph *g)

@@ -144,11 +144,7 @@ static rlx_status rewrite(struct inserter *s)
         if (status == RLX_OK && s->of[i] >= 0)
             status = insert(s, n, &s->record[s->of[i]]);
     }
-    if (status == RLX_OK)
-        status = rebuild_finish(&s->r);
-    if (status != RLX_OK)
-        rebuild_drop(&s->r);
-    return status;
+    return rebuild_finish(&s->r, status);
 }
 
 rlx_status pass_insert_qdq(struct ir_module *m, const rlx_qdq_record *records, size_t count,

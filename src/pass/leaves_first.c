@@ -38,13 +38,7 @@ rlx_status pass_leaves_first(struct ir_module *m, struct diag *d)
         if (has_leaves_first(g))
             continue;
         TRY(rebuild_begin(&r, g, d));
-        rlx_status s = reorder(&r, g);
-        if (s == RLX_OK)
-            s = rebuild_finish(&r);
-        if (s != RLX_OK) {
-            rebuild_drop(&r);
-            return s;
-        }
+        TRY(rebuild_finish(&r, reorder(&r, g)));
     }
     return RLX_OK;
 }

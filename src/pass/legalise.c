@@ -285,11 +285,7 @@ static rlx_status rewrite_graph(struct pass_run *p, struct ir_graph *g)
         p->changes += rewrite;
         s = rewrite ? replace(&r, n) : rebuild_keep(&r, n);
     }
-    if (s == RLX_OK)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK)
-        rebuild_drop(&r);
-    return s;
+    return rebuild_finish(&r, s);
 }
 
 /* The largest depth of what still needs rewriting; 0: nothing does. */

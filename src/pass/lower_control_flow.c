@@ -256,11 +256,7 @@ static rlx_status lower_graph(const struct lowering *l, struct ir_graph *g)
         p->changes += lower != NULL;
         s = lower ? replace(&r, n, lower) : rebuild_keep(&r, n);
     }
-    if (s == RLX_OK)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK)
-        rebuild_drop(&r);
-    return s;
+    return rebuild_finish(&r, s);
 }
 
 /* The graphs that g names before g itself; the verifier bounds how deep they nest. */

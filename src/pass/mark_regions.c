@@ -203,11 +203,7 @@ static rlx_status rewrite(struct regions *r, struct ir_graph *g, struct diag *d)
             continue;
         s = r->members[i] >= 2 ? make_region(r, &b, (ir_value)i) : rebuild_keep(&b, &g->node.at[i]);
     }
-    if (s == RLX_OK)
-        s = rebuild_finish(&b);
-    if (s != RLX_OK)
-        rebuild_drop(&b);
-    return s;
+    return rebuild_finish(&b, s);
 }
 
 static rlx_status open_regions(struct regions *r, const struct fuse *f, struct arena *arena,

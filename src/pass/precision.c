@@ -406,10 +406,9 @@ static rlx_status rewrite_graph(struct precise *s, struct arena *scratch)
     rlx_status status = rebuild_begin(&s->r, s->g, s->p->diag);
     if (status == RLX_OK)
         status = rewrite(s);
-    if (status == RLX_OK && s->changes)
-        status = rebuild_finish(&s->r);
-    if (status != RLX_OK || !s->changes)
-        rebuild_drop(&s->r);
+    if (s->changes)
+        return rebuild_finish(&s->r, status);
+    rebuild_drop(&s->r);
     return status;
 }
 

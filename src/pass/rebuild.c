@@ -86,12 +86,16 @@ static void drop_old_checks(const struct rebuild *r)
     m->check.len = kept;
 }
 
-rlx_status rebuild_finish(struct rebuild *r)
+rlx_status rebuild_finish(struct rebuild *r, rlx_status so_far)
 {
     struct ir_graph *g = r->old;
 
-    for (size_t i = 0; i < g->output.len; i++)
-        TRY(ir_add_output(&r->made, r->map[g->output.at[i]], r->diag));
+    for (size_t i = 0; so_far == RLX_OK && i < g->output.len; i++)
+        so_far = ir_add_output(&r->made, r->map[g->output.at[i]], r->diag);
+    if (so_far != RLX_OK) {
+        rebuild_drop(r);
+        return so_far;
+    }
     drop_old_checks(r);
     mem_free(g->mod->mem, r->map, (g->node.len + 1) * sizeof *r->map);
     free_graph(g);

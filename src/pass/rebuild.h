@@ -3,10 +3,10 @@
  *
  *     rebuild_begin(&r, g, diag);
  *     for each node of g: rebuild_keep(&r, n), or rebuild_add(...) and rebuild_replace(&r, n, v)
- *     rebuild_finish(&r);                        the new nodes are the graph's now
+ *     return rebuild_finish(&r, status);         the new nodes are the graph's now
  *
  * Operands given to rebuild_add are values of the new graph; rebuild_map gives an old value's new
- * one. When a step fails, rebuild_drop leaves the graph as it was. */
+ * one. The graph stays as it was where a step failed, and after rebuild_drop. */
 #ifndef PASS_REBUILD_H
 #define PASS_REBUILD_H
 
@@ -23,7 +23,7 @@ struct rebuild {
 rlx_status rebuild_begin(struct rebuild *r, struct ir_graph *g, struct diag *d);
 rlx_status rebuild_keep(struct rebuild *r, const struct ir_node *n);
 void rebuild_replace(struct rebuild *r, const struct ir_node *n, ir_value by);
-rlx_status rebuild_finish(struct rebuild *r);
+rlx_status rebuild_finish(struct rebuild *r, rlx_status so_far);
 void rebuild_drop(struct rebuild *r);
 
 /* Nodes at the end of g, which stays as it is otherwise: only rebuild_add may be called between

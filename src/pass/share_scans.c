@@ -63,11 +63,7 @@ static rlx_status rewrite(struct pass_run *p, struct ir_graph *g)
             s = rebuild_keep(&r, n);
         p->changes += keeper != NULL;
     }
-    if (s == RLX_OK)
-        s = rebuild_finish(&r);
-    if (s != RLX_OK)
-        rebuild_drop(&r);
-    return s;
+    return rebuild_finish(&r, s);
 }
 
 static rlx_status run(struct pass_run *p, struct ir_module *m)

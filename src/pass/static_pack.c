@@ -368,11 +368,7 @@ static rlx_status rewrite(struct split *s)
         if (s->needed[i])
             status = s->is_pack[i] ? put_leaf(s, &r, n) : rebuild_keep(&r, n);
     }
-    if (status == RLX_OK)
-        status = rebuild_finish(&r);
-    if (status != RLX_OK)
-        rebuild_drop(&r);
-    return status;
+    return rebuild_finish(&r, status);
 }
 
 static rlx_status split(struct split *s, struct arena *scratch)
