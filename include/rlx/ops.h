@@ -67,6 +67,7 @@ typedef enum rlx_op {
     RLX_OP_log_sigmoid,
     RLX_OP_not,
     RLX_OP_cast,
+    RLX_OP_bitcast,
     RLX_OP_where,
     RLX_OP_clamp,
     RLX_OP_fma,
@@ -453,6 +454,8 @@ RLX_API rlx_value rlx_log_sigmoid(rlx_graph *g, rlx_value x);
 RLX_API rlx_value rlx_not(rlx_graph *g, rlx_value x);
 /* convert the element type */
 RLX_API rlx_value rlx_cast(rlx_graph *g, rlx_value x, rlx_dtype to);
+/* the same bits as another type of that size */
+RLX_API rlx_value rlx_bitcast(rlx_graph *g, rlx_value x, rlx_dtype to);
 /* a where cond holds, else b */
 RLX_API rlx_value rlx_where(rlx_graph *g, rlx_value cond, rlx_value a, rlx_value b);
 /* min(max(x, min), max) */

@@ -311,6 +311,15 @@ rlx_value rlx_cast(rlx_graph *g, rlx_value x, rlx_dtype to)
     return build_node(g, RLX_OP_cast, in, 1, 0u, NULL, 0, &attr);
 }
 
+rlx_value rlx_bitcast(rlx_graph *g, rlx_value x, rlx_dtype to)
+{
+    union ir_attr attr;
+    attr_defaults(RLX_OP_bitcast, &attr);
+    attr.bitcast.to = to;
+    const rlx_value in[] = {x};
+    return build_node(g, RLX_OP_bitcast, in, 1, 0u, NULL, 0, &attr);
+}
+
 rlx_value rlx_where(rlx_graph *g, rlx_value cond, rlx_value a, rlx_value b)
 {
     const rlx_value in[] = {cond, a, b};

@@ -278,6 +278,7 @@ static double flops(const struct counting *c)
     case FAMILY_scan: return scan(c);
     case FAMILY_custom_fn: return graph_flops(c, a->custom_fn.fwd_graph);
     case FAMILY_cast:
+    case FAMILY_bitcast:
     case FAMILY_stop_gradient:
     case FAMILY_conjugate:
     case FAMILY_complex_real:

@@ -35,6 +35,19 @@ rlx_status eval_cast(struct eval_call *c)
     return RLX_OK;
 }
 
+/* A signalling NaN comes out quiet, as cells hold no others. */
+rlx_status eval_bitcast(struct eval_call *c)
+{
+    size_t size = rlx_dtype_size(c->out->type.dtype);
+    void *bytes = arena_alloc_array(c->arena, (size_t)c->out->count, size, size);
+
+    if (!bytes)
+        return diag_no_memory(c->diag, (size_t)c->out->count * size);
+    eval_store(c->in[0], bytes);
+    eval_load(c->out, bytes);
+    return RLX_OK;
+}
+
 rlx_status eval_where(struct eval_call *c)
 {
     rlx_dtype cond = c->in[0]->type.dtype;

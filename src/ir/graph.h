@@ -93,6 +93,7 @@ static inline ir_value ir_id(const struct ir_graph *g, const struct ir_node *n)
 
 /* Does n give the bytes of its first operand, or a run of them? */
 bool ir_is_view(const struct ir_graph *g, const struct ir_node *n);
+bool family_is_view(enum op_family f);         /* the bytes of the operand, whatever that is */
 rlx_str ir_leaf_name(const struct ir_node *n); /* of an input, param or state; else none */
 bool ir_find_leaf(const struct ir_graph *g, rlx_str name, ir_value *out);
 /* The state leaf this node writes, or RLX_NO_VALUE. */

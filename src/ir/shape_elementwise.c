@@ -91,6 +91,21 @@ rlx_status shape_cast(struct shape_call *c)
     return shape_result(c, to, c->in[0]->rank, c->in[0]->dim);
 }
 
+/* Nothing becomes a bool: other bits than those of 0 and 1 are none. */
+rlx_status shape_bitcast(struct shape_call *c)
+{
+    rlx_dtype from = c->in[0]->dtype, to = c->attr->bitcast.to;
+
+    if (rlx_dtype_size(from) != rlx_dtype_size(to))
+        return SHAPE_FAIL(c, DTYPE, "%s: %s has %zu bytes, %s has %zu", c->name,
+                          rlx_dtype_name(from), rlx_dtype_size(from), rlx_dtype_name(to),
+                          rlx_dtype_size(to));
+    if (to == RLX_DTYPE_bool && from != to)
+        return SHAPE_FAIL(c, DTYPE, "%s: not all bits of %s are a bool", c->name,
+                          rlx_dtype_name(from));
+    return shape_result(c, to, c->in[0]->rank, c->in[0]->dim);
+}
+
 rlx_status shape_where(struct shape_call *c)
 {
     TRY(shape_need_class(c, 0, CLASS_REAL | CLASS_B));

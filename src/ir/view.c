@@ -24,6 +24,11 @@ static bool transpose_moves_only_ones(const struct ir_node *n, const struct ir_t
     return true;
 }
 
+bool family_is_view(enum op_family f)
+{
+    return f == FAMILY_reshape || f == FAMILY_bitcast || f == FAMILY_stop_gradient;
+}
+
 bool ir_is_view(const struct ir_graph *g, const struct ir_node *n)
 {
     const struct ir_type *x = n->in_count ? ir_type_of(g, n->in[0]) : NULL;
@@ -31,11 +36,9 @@ bool ir_is_view(const struct ir_graph *g, const struct ir_node *n)
     if (!x)
         return false;
     switch (n->op) {
-    case RLX_OP_reshape:
-    case RLX_OP_stop_gradient: return true;
     case RLX_OP_cast: return x->dtype == n->type.dtype;
     case RLX_OP_transpose: return transpose_moves_only_ones(n, x);
     case RLX_OP_narrow: return leading_dims_are_one(x, n->attr.narrow.axis);
-    default: return false;
+    default: return family_is_view(op_info(n->op)->family);
     }
 }

@@ -10,7 +10,7 @@
 static bool has_kernel(const struct target *t, const struct ir_node *n)
 {
     return !t || op_is(n->op, OP_LEAF) || t->native[op_info(n->op)->family] ||
-           n->op == RLX_OP_reshape || n->op == RLX_OP_stop_gradient; /* views */
+           family_is_view(op_info(n->op)->family);
 }
 
 static bool is_lowered(const struct ir_node *n)

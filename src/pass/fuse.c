@@ -6,6 +6,7 @@ static bool keeps_static(enum op_family f)
 {
     switch (f) {
     case FAMILY_cast:
+    case FAMILY_bitcast:
     case FAMILY_reshape:
     case FAMILY_transpose:
     case FAMILY_narrow:

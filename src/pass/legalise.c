@@ -134,16 +134,14 @@ bool pass_expands(enum op_family f)
 {
     const struct rewriter *w = rewriter_of(f);
 
-    return (w && !w->applies) || f == FAMILY_custom_fn || f == FAMILY_reshape ||
-           f == FAMILY_stop_gradient;
+    return (w && !w->applies) || f == FAMILY_custom_fn || family_is_view(f);
 }
 
 static bool covers(const struct target *t, enum op_family f, int level)
 {
     const struct rewriter *w = rewriter_of(f);
 
-    if (t->native[f] || f == FAMILY_leaf || f == FAMILY_const_ || f == FAMILY_reshape ||
-        f == FAMILY_stop_gradient)
+    if (t->native[f] || f == FAMILY_leaf || f == FAMILY_const_ || family_is_view(f))
         return true;
     if (f == FAMILY_if_)
         return t->native[FAMILY_where];

@@ -76,6 +76,7 @@ static enum precision_class class_of(rlx_op op)
     case FAMILY_rope_backward:
     case FAMILY_max_pool_backward: return MOVEMENT;
 
+    case FAMILY_bitcast:                           /* the bits are those of the type as it stands */
     case FAMILY_scan_backward: return AS_DECLARED; /* has sub-graphs */
     default: return of_category[op_info(op)->category];
     }

@@ -114,7 +114,8 @@ static bool join_with_operand(const struct ir_graph *g, struct ir_node *n)
     if (!inner || inner->op != n->op || value_is_written_state(g, inner->in[0]))
         return false;
     switch (n->op) {
-    case RLX_OP_reshape: break;
+    case RLX_OP_reshape:
+    case RLX_OP_bitcast: break;
     case RLX_OP_transpose:
         for (int32_t i = 0; i < n->attr.transpose.perm.count; i++)
             n->attr.transpose.perm.at[i] =
@@ -137,6 +138,7 @@ static bool does_nothing(const struct ir_node *n)
     switch (n->op) {
     case RLX_OP_reshape:
     case RLX_OP_cast:
+    case RLX_OP_bitcast:
     case RLX_OP_expand: return true; /* as the type is the same */
     case RLX_OP_transpose: return perm_is_identity(&n->attr.transpose.perm);
     case RLX_OP_narrow: return n->attr.narrow.start == 0;

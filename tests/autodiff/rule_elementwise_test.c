@@ -86,10 +86,12 @@ TEST(grad, ends_where_nothing_flows)
     struct central c = {0};
     ir_value wrt, dx;
 
-    require(t, run_open(t, &c.s.run,
-                        "rlx 1 graph (input %x: f32[3,2]) { %q = qr %x %s = stop_gradient %q"
-                        " %k = topk %q k=1 index_dtype=f32 %y = mul %s, %k return %y }",
-                        NULL));
+    require(t,
+            run_open(t, &c.s.run,
+                     "rlx 1 graph (input %x: f32[3,2]) { %q = qr %x %s = stop_gradient %q"
+                     " %k = topk %q k=1 index_dtype=f32 %m = mul %s, %k"
+                     " %u = bitcast %x to=i32 %b = bitcast %u to=f32 %y = add %m, %b return %y }",
+                     NULL));
     require(t, ir_find_leaf(ir_entry(c.s.run.mod), rlx_cstr("x"), &wrt));
     require_ok(t, central_seed(&c, &c.s.run.diag));
     expect_ok(t, grad_walk(ir_entry(c.s.run.mod), 0, c.out, c.dy, &wrt, 1, &dx, &c.s.run.diag));

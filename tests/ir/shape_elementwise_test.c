@@ -234,6 +234,32 @@ TEST(shape_elementwise, cast)
     build_close(&b);
 }
 
+/* As large as one another, and no bool of what may be none. */
+TEST(shape_elementwise, bitcast)
+{
+    struct build b;
+    require(t, build_open(t, &b));
+    union ir_attr a = defaults(RLX_OP_bitcast);
+    ir_value x[RLX_DTYPE_count];
+
+    for (int d = 0; d < RLX_DTYPE_count; d++)
+        x[d] = build_input(&b, (rlx_dtype)d, RLX_LIST(2, 0));
+    fails(&b, bitcast, &a, ATTRIBUTE, "to is no element type", x[0]);
+    for (int from = 0; from < RLX_DTYPE_count; from++)
+        for (int to = 0; to < RLX_DTYPE_count; to++) {
+            char want[32];
+            a.bitcast.to = (rlx_dtype)to;
+            snprintf(want, sizeof want, "%s[2,0]", rlx_dtype_name(a.bitcast.to));
+            if (rlx_dtype_size((rlx_dtype)from) != rlx_dtype_size((rlx_dtype)to))
+                fails(&b, bitcast, &a, DTYPE, " bytes, ", x[from]);
+            else if (to == RLX_DTYPE_bool && from != to)
+                fails(&b, bitcast, &a, DTYPE, "are a bool", x[from]);
+            else
+                gives(&b, bitcast, &a, want, x[from]);
+        }
+    build_close(&b);
+}
+
 TEST(shape_elementwise, clamp)
 {
     struct build b;

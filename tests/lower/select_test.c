@@ -49,6 +49,8 @@ TEST(select, identities_are_views)
     is_view("f16[2,3]", "stop_gradient %x", 0);
     is_view("f16[2,3]", "cast %x to=f16", 0);
     is_view("bool[3]", "cast %x to=bool", 0);
+    is_view("f16[2,3]", "bitcast %x to=u16", 0);
+    is_view("bool[3]", "bitcast %x to=u8", 0);
     no_view("f16[2,3]", "cast %x to=bf16"); /* as large, but not the same bits */
     no_view("i32[2,3]", "cast %x to=u32");
     no_view("bool[3]", "cast %x to=u8");

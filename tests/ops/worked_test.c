@@ -24,6 +24,13 @@ TEST_DEVICES(worked, casts_and_rounding)
         {"%x = const f32[4] {127.9 300 -1.9 nan} %y = cast %x to=i8 return %y", "127 127 -1 0", 0},
         {"%x = const f32[1] {-3} %y = cast %x to=u8 return %y", "0", 0},
         {"%x = const i32[1] {257} %y = cast %x to=u8 return %y", "1", 0},
+        {"%x = const f32[3] {1 -0 -inf} %y = bitcast %x to=i32 return %y",
+         "1065353216 -2147483648 -8388608", 0},
+        {"%x = const i64[2] {4611686018427387904 -4616189618054758400} %y = bitcast %x to=f64 "
+         "return %y",
+         "2 -1", 0},
+        {"%x = const bool[2] {true false} %y = bitcast %x to=i8 return %y", "1 0", 0},
+        {"%x = const u16[2] {15360 64512} %y = bitcast %x to=f16 return %y", "1 -inf", 0},
         {"%x = const f32[5] {-2.5 -0.5 0.5 1.5 2.5} %y = round %x return %y", "-2 0 0 2 2", 0},
     };
     RUN(list);
