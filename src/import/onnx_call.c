@@ -303,7 +303,7 @@ int64_t onnx_type_number(struct onnx_call *c, size_t i)
 void onnx_give_type(struct onnx_call *c, size_t i, int64_t data_type)
 {
     if (i < c->out_count)
-        c->out[i].narrow = onnx_dtype_bits(data_type) < 8 ? data_type : 0;
+        c->out[i].narrow = onnx_narrow_type(data_type);
 }
 
 void onnx_unsupported(struct onnx_call *c, const char *format, ...)

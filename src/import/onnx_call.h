@@ -34,7 +34,7 @@ struct onnx_value {
     bool is_sequence;    /* a list of tensors: item */
     bool is_absent;      /* an optional without a value */
     struct ir_type type; /* of a tensor */
-    int64_t narrow;      /* ONNX's type, where that has fewer bits than a byte; else 0 */
+    int64_t narrow;      /* ONNX's type, where ours does not tell it (onnx_narrow_type); else 0 */
     ir_value node;       /* RLX_NO_VALUE: none yet */
     const void *data;    /* of that type, at any address; NULL: not known */
     const struct onnx_size *size; /* as many as it has elements; NULL: not known */

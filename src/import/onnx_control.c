@@ -84,11 +84,12 @@ static void choose(struct onnx_call *c, size_t i, ir_value predicate, struct onn
         return;
     }
     if (a->is_sequence || b->is_sequence || a->is_absent || b->is_absent ||
-        !type_same(&a->type, &b->type)) {
+        !type_same(&a->type, &b->type) || a->narrow != b->narrow) {
         onnx_unsupported(c, "branches whose output %zu differs in type or shape", i);
         return;
     }
     onnx_give(c, i, formula_where(&c->f, predicate, node_of(c, a), node_of(c, b)));
+    onnx_give_type(c, i, a->narrow);
 }
 
 /* Does the graph hold nothing but that op, and constants? */
@@ -144,6 +145,7 @@ void onnx_if(struct onnx_call *c)
 struct collected {
     ir_value *part;
     size_t count;
+    int64_t narrow; /* of struct onnx_value */
 };
 
 static bool collect(struct onnx_call *c, struct collected *l, struct onnx_value *v, int64_t axis)
@@ -161,20 +163,21 @@ static bool collect(struct onnx_call *c, struct collected *l, struct onnx_value 
     }
     for (int32_t i = 0; i <= v->type.rank; i++)
         shape.at[shape.count++] = i == at ? 1 : v->type.dim[i < at ? i : i - 1];
+    l->narrow = v->narrow;
     l->part[l->count++] = formula_reshape(&c->f, node_of(c, v), shape);
     return !onnx_failed(c);
 }
 
-static ir_value put_together(struct onnx_call *c, const struct collected *l, int64_t axis)
+static void give_collected(struct onnx_call *c, size_t i, const struct collected *l, int64_t axis)
 {
-    if (l->count == 0) {
+    if (l->count == 0)
         onnx_unsupported(c, "a loop of no rounds that collects results");
-        return RLX_NO_VALUE;
-    }
     if (onnx_failed(c))
-        return RLX_NO_VALUE;
+        return;
     int32_t rank = formula_type(&c->f, l->part[0])->rank;
-    return formula_concat(&c->f, l->part, (int32_t)l->count, axis < 0 ? axis + rank : axis);
+    axis = axis < 0 ? axis + rank : axis;
+    onnx_give(c, i, formula_concat(&c->f, l->part, (int32_t)l->count, axis));
+    onnx_give_type(c, i, l->narrow);
 }
 
 static struct collected *make_collected(struct onnx_call *c, size_t lists, size_t rounds)
@@ -272,12 +275,13 @@ static bool run_round(struct onnx_call *c, struct loop *l, int64_t number)
     for (size_t k = 0; k < l->carried; k++) {
         struct onnx_value *fresh = &l->out[k + 1], *old = &l->in[k + 2];
         if (l->active != RLX_NO_VALUE) {
-            if (fresh->failed || !type_same(&fresh->type, &old->type)) {
+            if (fresh->failed || fresh->narrow != old->narrow ||
+                !type_same(&fresh->type, &old->type)) {
                 onnx_unsupported(c, "a carried value that changes its shape");
                 return false;
             }
             ir_value v = formula_where(&c->f, l->active, node_of(c, fresh), node_of(c, old));
-            *old = (struct onnx_value){.type = fresh->type, .node = v};
+            *old = (struct onnx_value){.type = fresh->type, .narrow = fresh->narrow, .node = v};
         } else
             *old = *fresh;
     }
@@ -310,7 +314,7 @@ void onnx_loop(struct onnx_call *c)
         if (i < l.carried)
             c->out[i] = l.in[i + 2];
         else
-            onnx_give(c, i, put_together(c, &l.list[i - l.carried], 0));
+            give_collected(c, i, &l.list[i - l.carried], 0);
     }
 }
 
@@ -326,7 +330,7 @@ static int64_t entry(const struct onnx_call *c, const char *name, size_t i)
 /* What round t reads of a sequence along an axis. */
 static struct onnx_value element(struct onnx_call *c, struct onnx_value *v, int32_t axis, int64_t t)
 {
-    struct onnx_value out = {.node = RLX_NO_VALUE};
+    struct onnx_value out = {.node = RLX_NO_VALUE, .narrow = v->narrow};
     rlx_list shape = {0};
 
     for (int32_t i = 0; i < v->type.rank; i++)
@@ -425,8 +429,6 @@ void onnx_scan(struct onnx_call *c)
         if (i < s.states)
             c->out[i] = s.in[i];
         else
-            onnx_give(
-                c, i,
-                put_together(c, &s.list[i - s.states], entry(c, "scan_output_axes", i - s.states)));
+            give_collected(c, i, &s.list[i - s.states], entry(c, "scan_output_axes", i - s.states));
     }
 }

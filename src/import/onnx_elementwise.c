@@ -383,37 +383,6 @@ void onnx_where(struct onnx_call *c)
     onnx_give(c, 0, formula_where(&c->f, onnx_in(c, 0), onnx_in(c, 1), onnx_in(c, 2)));
 }
 
-/* Integers of fewer bits keep the low ones of what a byte would be. */
-static void cast(struct onnx_call *c, int64_t to)
-{
-    struct formula *f = &c->f;
-    rlx_dtype dtype = RLX_DTYPE_f32;
-
-    if (!onnx_dtype(to, &dtype))
-        onnx_unsupported(c, "elements of type %s", onnx_dtype_name(to));
-    if (onnx_type(c, 0)->dtype == RLX_DTYPE_c64 && dtype != RLX_DTYPE_c64)
-        onnx_unsupported(c, "complex numbers cannot be cast to %s", rlx_dtype_name(dtype));
-    ir_value y = onnx_in(c, 0);
-    if (onnx_dtype_bits(to) < 8 && onnx_type_number(c, 0) != to) {
-        ir_value rest = formula_number_of(f, dtype, 8 - onnx_dtype_bits(to));
-        /* By way of i32, since floats saturate and these wrap. */
-        y = formula_cast(f, formula_cast(f, y, RLX_DTYPE_i32), dtype);
-        y = formula_2(f, RLX_OP_shr, formula_2(f, RLX_OP_shl, y, rest), rest);
-    }
-    onnx_give(c, 0, formula_cast(f, y, dtype));
-    onnx_give_type(c, 0, to);
-}
-
-void onnx_cast(struct onnx_call *c)
-{
-    cast(c, onnx_int(c, "to", 0));
-}
-
-void onnx_cast_like(struct onnx_call *c)
-{
-    cast(c, onnx_type_number(c, 1));
-}
-
 void onnx_identity(struct onnx_call *c)
 {
     if (c->out_count && onnx_has(c, 0))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "import/onnx_scope.h"
+#include "import/onnx_small_float.h"
 
 struct op_row {
     const char *domain, *op;
@@ -29,14 +30,14 @@ static const struct {
 #include "import/onnx_ops.def"
 };
 
-static bool is_default_domain(rlx_str domain)
+bool onnx_is_default_domain(rlx_str domain)
 {
     return domain.len == 0 || str_eq(domain, STR("ai.onnx"));
 }
 
 static bool same_domain(rlx_str a, rlx_str b)
 {
-    return str_eq(a, b) || (is_default_domain(a) && is_default_domain(b));
+    return str_eq(a, b) || (onnx_is_default_domain(a) && onnx_is_default_domain(b));
 }
 
 static const struct op_row *find_row(rlx_str domain, rlx_str op, int64_t opset)
@@ -200,16 +201,17 @@ static rlx_status run_call(struct onnx_call *c)
     const struct op_row *row = find_row(c->node->domain, c->node->op, c->opset);
     size_t first = c->f.g->node.len, checks = c->f.g->mod->check.len;
 
-    if (f && !(row && is_default_domain(c->node->domain))) {
+    if (f && !(row && onnx_is_default_domain(c->node->domain))) {
         TRY(inline_function(c, f));
         return check_given(c);
     }
     if (!row)
         return no_such_op(c->node, c->f.diag);
-    if (onnx_fold_sizes(c))
+    if (!onnx_takes_codes(c) || onnx_fold_sizes(c))
         return c->f.status;
     TRY(c->f.status);
     row->handler(c);
+    onnx_pass_type_on(c);
     TRY(c->f.status);
     TRY(check_given(c));
     /* A body may have made nodes of values around it, which would be lost. */
@@ -274,7 +276,7 @@ static rlx_status bind_initializer(struct onnx_import *im, struct onnx_scope *s,
 
     diag_init(&own, "load");
     rlx_status status = onnx_tensor_data(t, &im->out->files, im->arena, &v.type, &v.data, &own);
-    v.narrow = onnx_dtype_bits(t->data_type) < 8 ? t->data_type : 0;
+    v.narrow = onnx_narrow_type(t->data_type);
     if (status == RLX_OK && (t->name.len == 0 || !str_is_utf8(t->name)))
         return diag_fail(d, RLX_ERROR_FORMAT, "an initializer without a proper name");
     if (status == RLX_ERROR_UNSUPPORTED) {
@@ -333,7 +335,7 @@ static rlx_status input_type(struct onnx_import *im, const struct onnx_value_inf
 
     if (!t)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "it is no tensor");
-    if (!onnx_dtype(t->elem_type, &out->dtype))
+    if (!onnx_element_dtype(t->elem_type, &out->dtype))
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "its elements are of type %s",
                          onnx_dtype_name(t->elem_type));
     if (!t->shape)
@@ -405,8 +407,7 @@ static rlx_status bind_input(struct onnx_import *im, struct onnx_scope *s, size_
         n.attr.leaf.dtype = v.type.dtype;
         n.attr.leaf.shape = rlx_list_of(v.type.rank, v.type.dim);
         status = ir_add(s->g, &n, &v.node, &own);
-        int64_t type = info->type->tensor->elem_type;
-        v.narrow = onnx_dtype_bits(type) < 8 ? type : 0;
+        v.narrow = onnx_narrow_type(info->type->tensor->elem_type);
     }
     if (status == RLX_OK && known)
         status = know_input(im, known, &v, &own);

@@ -9,38 +9,51 @@
 #include "ir/type.h"
 
 /* TensorProto.DataType: X(number, name, dtype here, bits). RLX_DTYPE_count: there is none. Integers
- * of fewer bits than a byte are bytes here, one each. */
-#define ONNX_DTYPE_MAP(X)           \
-    X(1, FLOAT, f32, 32)            \
-    X(2, UINT8, u8, 8)              \
-    X(3, INT8, i8, 8)               \
-    X(4, UINT16, u16, 16)           \
-    X(5, INT16, i16, 16)            \
-    X(6, INT32, i32, 32)            \
-    X(7, INT64, i64, 64)            \
-    X(8, STRING, count, 0)          \
-    X(9, BOOL, bool, 8)             \
-    X(10, FLOAT16, f16, 16)         \
-    X(11, DOUBLE, f64, 64)          \
-    X(12, UINT32, u32, 32)          \
-    X(13, UINT64, u64, 64)          \
-    X(14, COMPLEX64, c64, 64)       \
-    X(15, COMPLEX128, count, 128)   \
-    X(16, BFLOAT16, bf16, 16)       \
-    X(17, FLOAT8E4M3FN, count, 8)   \
-    X(18, FLOAT8E4M3FNUZ, count, 8) \
-    X(19, FLOAT8E5M2, count, 8)     \
-    X(20, FLOAT8E5M2FNUZ, count, 8) \
-    X(21, UINT4, u8, 4)             \
-    X(22, INT4, i8, 4)              \
-    X(23, FLOAT4E2M1, count, 4)     \
-    X(24, FLOAT8E8M0, count, 8)     \
-    X(25, UINT2, u8, 2)             \
-    X(26, INT2, i8, 2)
+ * of fewer bits than a byte are bytes here, one each, and so are codes of small floats. */
+#define ONNX_DTYPE_MAP(X)         \
+    X(1, FLOAT, f32, 32)          \
+    X(2, UINT8, u8, 8)            \
+    X(3, INT8, i8, 8)             \
+    X(4, UINT16, u16, 16)         \
+    X(5, INT16, i16, 16)          \
+    X(6, INT32, i32, 32)          \
+    X(7, INT64, i64, 64)          \
+    X(8, STRING, count, 0)        \
+    X(9, BOOL, bool, 8)           \
+    X(10, FLOAT16, f16, 16)       \
+    X(11, DOUBLE, f64, 64)        \
+    X(12, UINT32, u32, 32)        \
+    X(13, UINT64, u64, 64)        \
+    X(14, COMPLEX64, c64, 64)     \
+    X(15, COMPLEX128, count, 128) \
+    X(16, BFLOAT16, bf16, 16)     \
+    X(17, FLOAT8E4M3FN, u8, 8)    \
+    X(18, FLOAT8E4M3FNUZ, u8, 8)  \
+    X(19, FLOAT8E5M2, u8, 8)      \
+    X(20, FLOAT8E5M2FNUZ, u8, 8)  \
+    X(21, UINT4, u8, 4)           \
+    X(22, INT4, i8, 4)            \
+    X(23, FLOAT4E2M1, u8, 4)      \
+    X(24, FLOAT8E8M0, u8, 8)      \
+    X(25, UINT2, u8, 2)           \
+    X(26, INT2, i8, 2)            \
+    X(27, FLOAT6E2M3, u8, 6)      \
+    X(28, FLOAT6E3M2, u8, 6)
+
+enum onnx_dtype {
+#define X(number, name, dtype, bits) ONNX_##name = number,
+    ONNX_DTYPE_MAP(X)
+#undef X
+};
 
 const char *onnx_dtype_name(int64_t data_type);     /* "FLOAT16"; "?": there is none */
-bool onnx_dtype(int64_t data_type, rlx_dtype *out); /* false: rlx has no such type */
-int onnx_dtype_bits(int64_t data_type);             /* of an element in a file; 0: there is none */
+bool onnx_dtype(int64_t data_type, rlx_dtype *out); /* false: rlx has no such numbers */
+bool onnx_is_small_float(int64_t data_type);        /* one that rlx has codes of, not numbers */
+/* The type that elements are kept as: numbers, or codes. false: there is none. */
+bool onnx_element_dtype(int64_t data_type, rlx_dtype *out);
+int onnx_dtype_bits(int64_t data_type); /* of an element in a file; 0: there is none */
+/* The type, if it has fewer bits than ours or other numbers; else 0. */
+int64_t onnx_narrow_type(int64_t data_type);
 /* The least and greatest integer of that type; false: it is none of at most 16 bits. */
 bool onnx_dtype_range(int64_t data_type, double *least, double *greatest);
 int64_t onnx_dtype_number(rlx_dtype t); /* the other way */

@@ -2,9 +2,18 @@
 #include <math.h>
 
 #include "base/str.h"
+#include "import/onnx_small_float.h"
 #include "import/onnx_window.h"
 
 #define EXACT_F32 (1 << 24) /* whole numbers below it are exact in f32 */
+
+/* Input i; numbers where it holds codes of them. */
+static ir_value numbers_in(struct onnx_call *c, size_t i)
+{
+    int64_t type = onnx_type_number(c, i);
+
+    return onnx_is_small_float(type) ? onnx_decode(c, onnx_in(c, i), type) : onnx_in(c, i);
+}
 
 /* round(x) + zero, kept within the type. */
 static ir_value saturate(struct onnx_call *c, ir_value x, ir_value zero, int64_t to)
@@ -13,6 +22,11 @@ static ir_value saturate(struct onnx_call *c, ir_value x, ir_value zero, int64_t
     union ir_attr attr;
     rlx_dtype dtype;
 
+    if (onnx_is_small_float(to)) {
+        if (zero != RLX_NO_VALUE)
+            x = formula_2(f, RLX_OP_add, x, formula_cast(f, zero, f->dtype));
+        return onnx_encode(c, x, to);
+    }
     attr_defaults(RLX_OP_clamp, &attr);
     if (!onnx_dtype(to, &dtype) || !onnx_dtype_range(to, &attr.clamp.min, &attr.clamp.max)) {
         onnx_unsupported(c, "quantised elements of type %s", onnx_dtype_name(to));
@@ -31,10 +45,10 @@ static ir_value spread(struct onnx_call *c, size_t i, const struct ir_type *x)
     struct formula *f = &c->f;
     const struct ir_type t = *onnx_type(c, i);
     int64_t block = onnx_int(c, "block_size", 0), axis_attr = onnx_int(c, "axis", 1);
-    ir_value v = onnx_in(c, i);
+    ir_value v = numbers_in(c, i);
     rlx_list shape = {.count = x->rank};
 
-    if (t.rank == 0 || (t.rank == 1 && t.dim[0] == 1 && x->rank != 1))
+    if (t.rank == 0 || (t.rank == 1 && t.dim[0] == 1))
         return formula_reshape(f, v, RLX_EMPTY);
     int32_t axis = onnx_axis(c, axis_attr, x->rank);
     if (block == 0 && t.rank == 1) {
@@ -78,15 +92,15 @@ void onnx_quantize_linear(struct onnx_call *c)
     onnx_give_type(c, 0, to);
 }
 
-/* x - zero point, exactly: in i32, then a float. */
+/* x - zero point, exactly: integers in i32. */
 static ir_value centred(struct onnx_call *c, size_t x, ir_value zero)
 {
     struct formula *f = &c->f;
-    ir_value v = formula_cast(f, onnx_in(c, x), RLX_DTYPE_i32);
+    bool codes = onnx_is_small_float(onnx_type_number(c, x));
+    rlx_dtype in = codes ? RLX_DTYPE_f32 : RLX_DTYPE_i32;
+    ir_value v = formula_cast(f, numbers_in(c, x), in);
 
-    if (zero == RLX_NO_VALUE)
-        return v;
-    return formula_2(f, RLX_OP_sub, v, formula_cast(f, zero, RLX_DTYPE_i32));
+    return zero == RLX_NO_VALUE ? v : formula_2(f, RLX_OP_sub, v, formula_cast(f, zero, in));
 }
 
 void onnx_dequantize_linear(struct onnx_call *c)
@@ -98,6 +112,9 @@ void onnx_dequantize_linear(struct onnx_call *c)
 
     if (asked && !onnx_dtype(asked, &to))
         onnx_unsupported(c, "elements of type %s", onnx_dtype_name(asked));
+    else if (!dtype_is(to, CLASS_F))
+        formula_fail(f, RLX_ERROR_FORMAT, "scales of type %s, and no output_dtype",
+                     onnx_dtype_name(onnx_type_number(c, 1)));
     f->dtype = RLX_DTYPE_f32;
     ir_value x = centred(c, 0, onnx_has(c, 2) ? spread(c, 2, &t) : RLX_NO_VALUE);
     ir_value y = formula_2(f, RLX_OP_mul, formula_cast(f, x, f->dtype),

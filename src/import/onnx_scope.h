@@ -51,6 +51,7 @@ rlx_status onnx_walk_graph(struct onnx_import *im, struct onnx_scope *s, const s
 rlx_status onnx_walk(struct onnx_import *im, struct onnx_scope *s, const struct onnx_node *node,
                      size_t count, struct diag *d);
 
+bool onnx_is_default_domain(rlx_str domain);
 /* The node's own attribute of that name, which may refer to the function's around; NULL: none. */
 const struct onnx_attr *onnx_attr_of(const struct onnx_node *n, rlx_str name);
 

@@ -101,6 +101,7 @@ void onnx_constant_of_shape(struct onnx_call *c)
     if (one.type.rank == 1) /* one element, in a list */
         v = formula_reshape(&c->f, v, RLX_EMPTY);
     onnx_give(c, 0, formula_expand(&c->f, v, shape));
+    onnx_give_type(c, 0, a && a->t ? a->t->data_type : ONNX_FLOAT);
 }
 
 /* ---- ranges ---- */

@@ -23,7 +23,19 @@ const char *onnx_dtype_name(int64_t data_type)
     return data_type > 0 && data_type < DTYPE_COUNT ? dtypes[data_type].name : "?";
 }
 
+bool onnx_is_small_float(int64_t data_type)
+{
+    return (data_type >= ONNX_FLOAT8E4M3FN && data_type <= ONNX_FLOAT8E5M2FNUZ) ||
+           data_type == ONNX_FLOAT4E2M1 || data_type == ONNX_FLOAT8E8M0 ||
+           data_type == ONNX_FLOAT6E2M3 || data_type == ONNX_FLOAT6E3M2;
+}
+
 bool onnx_dtype(int64_t data_type, rlx_dtype *out)
+{
+    return !onnx_is_small_float(data_type) && onnx_element_dtype(data_type, out);
+}
+
+bool onnx_element_dtype(int64_t data_type, rlx_dtype *out)
 {
     if (data_type <= 0 || data_type >= DTYPE_COUNT || dtypes[data_type].dtype == RLX_DTYPE_count)
         return false;
@@ -34,6 +46,11 @@ bool onnx_dtype(int64_t data_type, rlx_dtype *out)
 int onnx_dtype_bits(int64_t data_type)
 {
     return data_type > 0 && data_type < DTYPE_COUNT ? dtypes[data_type].bits : 0;
+}
+
+int64_t onnx_narrow_type(int64_t data_type)
+{
+    return onnx_dtype_bits(data_type) < 8 || onnx_is_small_float(data_type) ? data_type : 0;
 }
 
 bool onnx_dtype_range(int64_t data_type, double *least, double *greatest)
@@ -66,7 +83,7 @@ void onnx_files_close(struct onnx_files *f)
 static rlx_status tensor_type(const struct onnx_tensor *t, struct ir_type *type, uint64_t *bytes,
                               struct diag *d)
 {
-    if (!onnx_dtype(t->data_type, &type->dtype))
+    if (!onnx_element_dtype(t->data_type, &type->dtype))
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "tensor \"%.*s\" has elements of type %s (%lld)",
                          STR_ARG(t->name), onnx_dtype_name(t->data_type), (long long)t->data_type);
     if (t->dims.count > RLX_MAX_RANK)
@@ -188,25 +205,53 @@ static rlx_status typed_data(const struct onnx_tensor *t, rlx_dtype dtype, uint6
     return RLX_OK;
 }
 
-/* ---- packed: several to a byte, the first in the low bits ---- */
+/* ---- packed: a stream of bits, the first element in the lowest ---- */
+
+/* Where the bytes are; NULL: as many as each has room for are in the numbers of int32_data. */
+static rlx_status find_packed(const struct onnx_tensor *t, uint64_t count, unsigned bits,
+                              struct onnx_files *files, const void **out, struct diag *d)
+{
+    bool in_numbers = !t->has_raw && t->location != 1;
+    uint64_t each = in_numbers ? 8 / bits : 1, have = in_numbers ? t->int32_data.count : t->raw.len;
+    uint64_t want = in_numbers ? (count + each - 1) / each : (count * bits + 7) / 8;
+
+    *out = in_numbers ? NULL : t->raw.len ? t->raw.ptr : "";
+    if (t->location == 1)
+        return external_data(t, want, files, out, d);
+    if (have != want)
+        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" takes %llu packed bytes, not %llu",
+                         STR_ARG(t->name), (unsigned long long)want, (unsigned long long)have);
+    return RLX_OK;
+}
+
+/* Element i in the low bits. */
+static unsigned packed_at(const struct onnx_tensor *t, const uint8_t *bytes, unsigned bits,
+                          uint64_t i)
+{
+    unsigned each = 8 / bits, from = (unsigned)(i * bits % 8);
+
+    if (!bytes)
+        return (unsigned)t->int32_data.at[i / each] >> (i % each * bits);
+    bytes += i * bits / 8;
+    return (bytes[0] | (from + bits > 8 ? (unsigned)bytes[1] << 8 : 0)) >> from;
+}
 
 static rlx_status packed_data(const struct onnx_tensor *t, rlx_dtype dtype, uint64_t count,
-                              struct arena *arena, const void **data, struct diag *d)
+                              struct onnx_files *files, struct arena *arena, const void **data,
+                              struct diag *d)
 {
-    unsigned bits = (unsigned)onnx_dtype_bits(t->data_type), each = 8 / bits;
-    uint64_t bytes = count / each + (count % each != 0);
-    uint64_t have = t->has_raw ? t->raw.len : t->int32_data.count;
+    unsigned bits = (unsigned)onnx_dtype_bits(t->data_type);
+    const void *bytes;
 
-    if (t->location == 1 || have != bytes || count > MAX_DECODED)
-        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\" takes %llu packed bytes, not %llu",
-                         STR_ARG(t->name), (unsigned long long)bytes, (unsigned long long)have);
+    if (count > MAX_DECODED)
+        return diag_fail(d, RLX_ERROR_LIMIT, "tensor \"%.*s\" has %llu packed elements",
+                         STR_ARG(t->name), (unsigned long long)count);
+    TRY(find_packed(t, count, bits, files, &bytes, d));
     uint8_t *own = arena_alloc(arena, (size_t)count, 16);
     if (!own)
         return diag_no_memory(d, (size_t)count);
     for (uint64_t i = 0; i < count; i++) {
-        unsigned byte = t->has_raw ? (uint8_t)t->raw.ptr[i / each]
-                                   : (unsigned)t->int32_data.at[i / each] & 0xff;
-        unsigned v = byte >> (i % each * bits) & ((1u << bits) - 1);
+        unsigned v = packed_at(t, bytes, bits, i) & ((1u << bits) - 1);
         if (dtype == RLX_DTYPE_i8 && v >> (bits - 1))
             v |= 0xffu << bits;
         own[i] = (uint8_t)v;
@@ -222,10 +267,8 @@ rlx_status onnx_tensor_data(const struct onnx_tensor *t, struct onnx_files *file
     uint64_t bytes;
 
     TRY(tensor_type(t, type, &bytes, d));
-    if (onnx_dtype_bits(t->data_type) < 8) {
-        TRY(packed_data(t, type->dtype, bytes, arena, data, d));
-        return RLX_OK;
-    }
+    if (onnx_dtype_bits(t->data_type) < 8)
+        return packed_data(t, type->dtype, bytes, files, arena, data, d);
     if (t->location == 1)
         TRY(external_data(t, bytes, files, data, d));
     else if (t->has_raw && t->raw.len != bytes)
