@@ -19,21 +19,35 @@ static bool is_small(const struct ir_type *t)
     return type_count(t, &count) && count <= ONNX_FOLD_LIMIT;
 }
 
-/* Are all inputs bytes, and all new nodes of a kind that can be worked out, with small results? */
+static bool is_known(const struct onnx_value *v)
+{
+    return v->data && is_small(&v->type);
+}
+
+/* Does the new node look at the elements of an input that is not known? */
+static bool reads_unknown(const struct onnx_call *c, const struct ir_node *n)
+{
+    for (int32_t k = 0; k < n->in_count; k++)
+        for (size_t i = 0; i < c->in_count; i++)
+            if (c->in[i] && c->in[i]->node == n->in[k] && !is_known(c->in[i]))
+                return true;
+    return false;
+}
+
+/* Is what is read bytes, and are all new nodes of a kind that can be worked out, with small
+ * results? Inputs of which only the type matters, as the second one of CastLike, need not be known.
+ */
 static bool can_fold(const struct onnx_call *c, size_t first)
 {
     const struct ir_graph *g = c->f.g;
     bool any = false;
 
-    for (size_t i = 0; i < c->in_count; i++) {
-        if (c->in[i] && (!c->in[i]->data || !is_small(&c->in[i]->type)))
-            return false;
-        any |= c->in[i] != NULL;
-    }
-    for (size_t i = first; i < g->node.len; i++) {
+    for (size_t i = 0; i < c->in_count; i++)
+        any |= c->in[i] && is_known(c->in[i]);
+    for (size_t i = first; any && i < g->node.len; i++) {
         const struct ir_node *n = &g->node.at[i];
         if (op_is(n->op, OP_RANDOM | OP_WRITES) || op_info(n->op)->category == CATEGORY_CONTROL ||
-            op_info(n->op)->family == FAMILY_leaf || !is_small(&n->type))
+            op_info(n->op)->family == FAMILY_leaf || !is_small(&n->type) || reads_unknown(c, n))
             return false;
     }
     return any;
@@ -135,7 +149,7 @@ static rlx_status fold(struct folding *f)
     for (size_t i = f->first; i < c->f.g->node.len; i++)
         TRY(evaluate(f, i));
     for (size_t i = 0; i < c->out_count; i++)
-        if (c->out[i].node != RLX_NO_VALUE)
+        if (c->out[i].node != RLX_NO_VALUE && !c->out[i].data) /* else an input passed on */
             TRY(keep(f, &c->out[i]));
     return RLX_OK;
 }

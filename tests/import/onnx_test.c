@@ -85,6 +85,51 @@ TEST(onnx, constants_are_worked_out_at_load)
                 "}\n");
 }
 
+/* A node of its own already, passed on as it is: what came of it is not looked for among new nodes.
+ */
+TEST(onnx, constants_may_be_passed_on)
+{
+    struct bytes g = {.len = 0};
+
+    put_tensor(&g, "k", 1, NULL, 0, &(float){3}, 4);
+    put_value(&g, 11, "x", 1, (const char *const[]){"2", NULL});
+    NODE(&g, "Add", LIST("x", "k"), "a");
+    put_node(&g, "Cast", (const char *const[]){"k", NULL}, (const char *const[]){"c", NULL}, "to",
+             1);
+    NODE(&g, "Mul", LIST("a", "c"), "y");
+    put_value(&g, 12, "y", 1, NULL);
+    struct bytes m = finish(&g, 13);
+    expect_text(t, &m,
+                "rlx 1\n"
+                "graph @main (input %x: f32[2]) {\n"
+                "    %v1 = const f32[] {3}\n"
+                "    %a = add %x, %v1\n"
+                "    %v3 = const f32[] {3}\n"
+                "    %y = mul %a, %v3\n"
+                "    return %y\n"
+                "}\n");
+}
+
+/* CastLike looks at its second input's type alone, so that its result can be known without it. */
+TEST(onnx, inputs_of_which_the_type_matters_need_not_be_known)
+{
+    struct bytes g = {.len = 0};
+
+    put_tensor(&g, "k", 1, NULL, 0, &(float){3.5f}, 4);
+    put_tensor(&g, "p", 7, (const int64_t[]){2}, 1, (const int64_t[]){0, 1}, 16);
+    put_value(&g, 11, "x", 6, (const char *const[]){"2", NULL});
+    NODE(&g, "CastLike", LIST("k", "x"), "c");
+    NODE(&g, "Pad", LIST("x", "p", "c"), "y");
+    put_value(&g, 12, "y", 1, NULL);
+    struct bytes m = finish(&g, 18);
+    expect_text(t, &m,
+                "rlx 1\n"
+                "graph @main (input %x: i32[2]) {\n"
+                "    %y = pad %x before=[0] after=[1] value=3\n"
+                "    return %y\n"
+                "}\n");
+}
+
 TEST(onnx, all_that_is_missing_is_reported_at_once)
 {
     struct bytes g = {.len = 0};
