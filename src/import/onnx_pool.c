@@ -1,5 +1,5 @@
 /* onnx_pool.c: pools of ONNX. Ours have no dilation, no uneven padding and no indices; what lacks
- * is made of padding beforehand, or of one slice per element of the window. */
+ * is made of padding beforehand, or of slices, one for each element of a line of the window. */
 #include <math.h>
 
 #include "base/str.h"
@@ -51,38 +51,49 @@ static bool window_elements(struct onnx_call *c, const struct onnx_window *w, in
     return true;
 }
 
-/* Element k of every window, of an x that is padded already. */
+/* Element k of every window along spatial axis i, of an x that is padded already. */
+static ir_value axis_slice(struct onnx_call *c, const struct onnx_window *w, ir_value x, int32_t i,
+                           int64_t k)
+{
+    int64_t reach = w->dilation.at[i] * (w->kernel.at[i] - 1) + 1, step = w->stride.at[i];
+
+    if (onnx_failed(c))
+        return x;
+    ir_dim room = dim_sub(onnx_dims(c), formula_type(&c->f, x)->dim[2 + i], reach);
+    if (room == RLX_DIM_FAILED) {
+        formula_fail(&c->f, RLX_ERROR_SHAPE, "axis %d is shorter than the window", 2 + i);
+        return x;
+    }
+    ir_dim len = dim_add(onnx_dims(c), dim_floor_div(onnx_dims(c), room, step), 1);
+    return onnx_slice_of(&c->f, x, 2 + i, k * w->dilation.at[i], len, step);
+}
+
+/* Element k of every window, along all axes. */
 static ir_value window_slice(struct onnx_call *c, const struct onnx_window *w, ir_value x,
                              int64_t k)
 {
-    for (int32_t i = w->n - 1; i >= 0 && !onnx_failed(c); i--) {
-        int64_t at = k % w->kernel.at[i] * w->dilation.at[i], s = w->stride.at[i];
-        int64_t reach = w->dilation.at[i] * (w->kernel.at[i] - 1) + 1;
-        ir_dim room = dim_sub(onnx_dims(c), formula_type(&c->f, x)->dim[2 + i], reach);
-        if (room == RLX_DIM_FAILED) {
-            formula_fail(&c->f, RLX_ERROR_SHAPE, "axis %d is shorter than the window", 2 + i);
-            return x;
-        }
-        ir_dim len = dim_add(onnx_dims(c), dim_floor_div(onnx_dims(c), room, s), 1);
-        x = onnx_slice_of(&c->f, x, 2 + i, at, len, s);
+    for (int32_t i = w->n - 1; i >= 0; i--) {
+        x = axis_slice(c, w, x, i, k % w->kernel.at[i]);
         k /= w->kernel.at[i];
     }
     return x;
 }
 
+/* Sums and maxima of lines first, then of those. */
 static ir_value combine_slices(struct onnx_call *c, const struct onnx_window *w, rlx_op op,
                                ir_value x)
 {
-    int64_t count;
-    ir_value y = RLX_NO_VALUE;
-
-    if (!window_elements(c, w, &count))
-        return x;
-    for (int64_t k = 0; k < count; k++) {
-        ir_value part = window_slice(c, w, x, k);
-        y = k ? formula_2(&c->f, op, y, part) : part;
+    for (int32_t i = w->n - 1; i >= 0; i--) {
+        if (w->kernel.at[i] > MAX_WINDOW) {
+            onnx_unsupported(c, "a dilated window of more than %d elements", MAX_WINDOW);
+            return x;
+        }
+        ir_value y = axis_slice(c, w, x, i, 0);
+        for (int64_t k = 1; k < w->kernel.at[i] && !onnx_failed(c); k++)
+            y = formula_2(&c->f, op, y, axis_slice(c, w, x, i, k));
+        x = y;
     }
-    return y;
+    return x;
 }
 
 /* ---- MaxPool ---- */
