@@ -62,6 +62,39 @@ static ir_value transform(struct onnx_call *c, ir_value x, int64_t period, bool 
     return formula_concat(f, y, 2, line.count - 1);
 }
 
+/* Back to reals, which half of their spectrum tells: x [.., bins, 2] as [.., n, 1]. The other half
+ * mirrors it, so that all bins but the first, and the last of an even n, count twice. */
+static ir_value transform_back(struct onnx_call *c, ir_value x, int64_t n)
+{
+    struct formula *f = &c->f;
+
+    if (onnx_failed(c))
+        return RLX_NO_VALUE;
+    const struct ir_type t = *formula_type(f, x);
+    int64_t bins = t.dim[t.rank - 2];
+    struct ir_type type = {.dtype = RLX_DTYPE_f64, .rank = 2, .dim = {bins, 1}};
+    double *times = arena_array(onnx_arena(c), double, (size_t)bins);
+    rlx_list line = rlx_list_of(t.rank - 1, t.dim);
+    ir_value y[2];
+
+    if (!times) {
+        c->f.status = diag_no_memory(c->f.diag, (size_t)bins * sizeof *times);
+        return RLX_NO_VALUE;
+    }
+    for (int64_t k = 0; k < bins; k++)
+        times[k] = k == 0 || 2 * k == n ? 1 : 2;
+    ir_value weight = formula_cast(f, onnx_table_of(c, &type, times), f->dtype);
+    for (int i = 0; i < 2; i++) { /* of a single line, a matrix of one row */
+        ir_value part = formula_reshape(f, formula_narrow(f, x, t.rank - 1, i, 1),
+                                        t.rank == 2 ? RLX_LIST(1, bins) : line);
+        ir_value wave = waves(c, bins, n, n, i == 1, 1 / (double)n);
+        y[i] = formula_matmul(f, part, formula_2(f, RLX_OP_mul, wave, weight), false, false);
+    }
+    line.at[line.count - 1] = n;
+    line.at[line.count++] = 1;
+    return formula_reshape(f, formula_2(f, RLX_OP_sub, y[0], y[1]), line);
+}
+
 /* The axis as long as the transform: cut, or filled with zeros. */
 static ir_value fit(struct onnx_call *c, ir_value x, int32_t axis, int64_t want)
 {
@@ -90,21 +123,27 @@ void onnx_dft(struct onnx_call *c)
     int32_t at = onnx_axis(c, (int64_t)axis, t.rank);
     if (onnx_failed(c))
         return;
-    length = (double)t.dim[at];
+    bool to_reals = inverse && onesided;
+    length = to_reals ? 2 * ((double)t.dim[at] - 1) : (double)t.dim[at];
     if (onnx_has(c, 1))
         onnx_number_in(c, 1, &length);
     if (t.rank < 2 || at == t.rank - 1 || !dim_is_static(t.dim[at]) ||
-        !(length >= 1 && length <= MAX_LENGTH) || (onesided && inverse)) {
-        onnx_unsupported(c, "a transform that is symbolic, empty, longer than %d, or back to reals",
-                         MAX_LENGTH);
+        !(length >= 1 && length <= MAX_LENGTH)) {
+        onnx_unsupported(c, "a transform that is symbolic, empty, or longer than %d", MAX_LENGTH);
         return;
     }
+    if (to_reals && t.dim[t.rank - 1] != 2) {
+        formula_fail(f, RLX_ERROR_SHAPE, "a transform back to reals of what is not complex");
+        return;
+    }
+    int64_t n = (int64_t)length;
     rlx_list perm = onnx_all_axes(t.rank);
     perm.at[at] = t.rank - 2;
     perm.at[t.rank - 2] = at;
-    ir_value x = formula_transpose(f, fit(c, onnx_in(c, 0), at, (int64_t)length), perm);
-    onnx_give(c, 0,
-              formula_transpose(f, transform(c, x, (int64_t)length, inverse, onesided), perm));
+    ir_value x = fit(c, onnx_in(c, 0), at, to_reals ? n / 2 + 1 : n);
+    x = formula_transpose(f, x, perm);
+    ir_value y = to_reals ? transform_back(c, x, n) : transform(c, x, n, inverse, onesided);
+    onnx_give(c, 0, formula_transpose(f, y, perm));
 }
 
 /* Frames of a signal [B, L, 1], every step, times a window: [B, frames, bins, 2]. */

@@ -2,8 +2,7 @@
  * say when they are worked out with ldexp and a search; and what may not be done with them. */
 #include <math.h>
 
-#include "onnx_world.h"
-#include "rlx/rlx.h"
+#include "onnx_run.h"
 
 /* ---- the formats, as their definitions have them ---- */
 
@@ -94,38 +93,11 @@ static void put_op(struct bytes *g, const char *op, const char *const *in, const
 #define IN(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define ATTRS(...) ((const struct attr[]){__VA_ARGS__, {0}})
 
-/* The bytes of "y", of a model without inputs, as the test's device has them. */
 static bool output_of(struct test *t, struct bytes *g, void *out, size_t bytes)
 {
-    rlx_context *ctx = NULL;
-    rlx_device *dev = NULL;
-    rlx_model *m = NULL;
-    rlx_session *s = NULL;
-    rlx_error err = {0};
-    rlx_binding y = {.name = "y"};
-
     put_value(g, 12, "y", 1, NULL);
     struct bytes model = finish(g, 28);
-    const char *path = test_temp(t, "model.onnx");
-    if (!expect(t, test_write(t, path, model.at, model.len)) ||
-        !expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err)))
-        return false;
-    rlx_status status = rlx_device_open(ctx, rlx_cstr(test_device(t)), &dev, &err);
-    bool none = test_no_device(t, test_device(t), status, err.message);
-    bool ok = !none && rlx_model_load(ctx, path, NULL, &m, &err) == RLX_OK &&
-              rlx_session_create(m, dev, NULL, &s, &err) == RLX_OK &&
-              rlx_session_output_shape(s, 0, &y.tensor, &err) == RLX_OK;
-    if (ok && (ok = expect_eq(t, y.tensor.bytes, bytes))) {
-        y.tensor.data = out;
-        ok = rlx_session_run(s, &(rlx_run_desc){.outputs = &y, .output_count = 1}, &err) == RLX_OK;
-    }
-    if (!ok && !none)
-        fail(t, "%s", err.message);
-    rlx_session_destroy(s);
-    rlx_model_destroy(m);
-    rlx_device_close(dev);
-    rlx_context_destroy(ctx);
-    return ok;
+    return run_model(t, &model, out, bytes, NULL);
 }
 
 static void put_list(struct bytes *g, const char *name, int64_t elem, size_t count,
