@@ -1,9 +1,39 @@
-/* onnx_run.h: an ONNX model without inputs, run on the test's device. */
+/* onnx_run.h: ONNX models of weights and nodes, without inputs, run on the test's device. */
 #ifndef TESTS_IMPORT_ONNX_RUN_H
 #define TESTS_IMPORT_ONNX_RUN_H
 
 #include "onnx_world.h"
 #include "rlx/rlx.h"
+
+struct attr {
+    const char *name;
+    int64_t number;
+    const char *text; /* NULL: it is a number */
+};
+
+static inline void put_op(struct bytes *g, const char *op, const char *const *in, const char *out,
+                          const struct attr *attr)
+{
+    struct bytes n = {.len = 0};
+
+    for (; *in; in++)
+        put_text(&n, 1, *in);
+    put_text(&n, 2, out);
+    put_text(&n, 4, op);
+    for (; attr && attr->name; attr++) {
+        struct bytes a = {.len = 0};
+        put_text(&a, 1, attr->name);
+        if (attr->text)
+            put_text(&a, 4, attr->text);
+        else
+            put_int(&a, 3, (uint64_t)attr->number);
+        put_int(&a, 20, attr->text ? ONNX_ATTR_STRING : ONNX_ATTR_INT);
+        put_sub(&n, 5, &a);
+    }
+    put_sub(g, 1, &n);
+}
+#define IN(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define ATTRS(...) ((const struct attr[]){__VA_ARGS__, {0}})
 
 /* The bytes of its output "y", as many as are expected; shape: NULL, or to be filled. false: there
  * is no such device, or it failed, which is noted. */
@@ -39,6 +69,14 @@ static inline bool run_model(struct test *t, const struct bytes *model, void *ou
     rlx_device_close(dev);
     rlx_context_destroy(ctx);
     return ok;
+}
+
+/* The same of a graph whose only output is "y", which is yet to be told. */
+static inline bool output_of(struct test *t, struct bytes *g, void *out, size_t bytes)
+{
+    put_value(g, 12, "y", 1, NULL);
+    struct bytes model = finish(g, 28);
+    return run_model(t, &model, out, bytes, NULL);
 }
 
 #endif

@@ -61,45 +61,6 @@ static int nearest(const struct format *f, double x, bool saturate)
     return f->is_fnuz && best == 0 ? 0 : best | sign;
 }
 
-/* ---- models of weights and a node ---- */
-
-struct attr {
-    const char *name;
-    int64_t number;
-    const char *text; /* NULL: it is a number */
-};
-
-static void put_op(struct bytes *g, const char *op, const char *const *in, const char *out,
-                   const struct attr *attr)
-{
-    struct bytes n = {.len = 0};
-
-    for (; *in; in++)
-        put_text(&n, 1, *in);
-    put_text(&n, 2, out);
-    put_text(&n, 4, op);
-    for (; attr && attr->name; attr++) {
-        struct bytes a = {.len = 0};
-        put_text(&a, 1, attr->name);
-        if (attr->text)
-            put_text(&a, 4, attr->text);
-        else
-            put_int(&a, 3, (uint64_t)attr->number);
-        put_int(&a, 20, attr->text ? ONNX_ATTR_STRING : ONNX_ATTR_INT);
-        put_sub(&n, 5, &a);
-    }
-    put_sub(g, 1, &n);
-}
-#define IN(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define ATTRS(...) ((const struct attr[]){__VA_ARGS__, {0}})
-
-static bool output_of(struct test *t, struct bytes *g, void *out, size_t bytes)
-{
-    put_value(g, 12, "y", 1, NULL);
-    struct bytes model = finish(g, 28);
-    return run_model(t, &model, out, bytes, NULL);
-}
-
 static void put_list(struct bytes *g, const char *name, int64_t elem, size_t count,
                      const void *data, size_t bytes)
 {
@@ -456,6 +417,68 @@ TEST(small_float, moving_codes_leaves_them_codes)
     stays_coded(t, "BitCast", 1, ATTRS({"to", ONNX_FLOAT8E5M2, NULL}));
 }
 
+/* An attribute that holds a graph. */
+static void put_body(struct bytes *node, const char *name, const struct bytes *body)
+{
+    struct bytes a = {.len = 0};
+
+    put_text(&a, 1, name);
+    put_sub(&a, 6, body);
+    put_int(&a, 20, ONNX_ATTR_GRAPH);
+    put_sub(node, 5, &a);
+}
+
+static void expect_coded(struct test *t, struct bytes *g, const struct bytes *node)
+{
+    put_value(g, 11, "x", ONNX_FLOAT8E5M2, (const char *const[]){"4", NULL});
+    put_sub(g, 1, node);
+    put_op(g, "Add", IN("m", "m"), "y", NULL);
+    put_value(g, 12, "y", 1, NULL);
+    struct bytes m = finish(g, 28);
+    expect_refused(t, &m, RLX_ERROR_UNSUPPORTED, "Add (opset 28) for \"y\": it computes with");
+}
+
+TEST(small_float, branches_give_codes)
+{
+    struct bytes g = {.len = 0}, node = {.len = 0}, body = {.len = 0};
+
+    put_op(&body, "Identity", IN("x"), "b", NULL);
+    put_value(&body, 12, "b", ONNX_FLOAT8E5M2, NULL);
+    put_text(&node, 1, "which");
+    put_text(&node, 2, "m");
+    put_text(&node, 4, "If");
+    put_body(&node, "then_branch", &body);
+    put_body(&node, "else_branch", &body);
+    put_value(&g, 11, "which", ONNX_BOOL, NULL);
+    expect_coded(t, &g, &node);
+}
+
+/* A loop of two rounds collects what a third input carries. */
+TEST(small_float, loops_collect_codes)
+{
+    struct bytes g = {.len = 0}, node = {.len = 0}, body = {.len = 0};
+    static const int64_t rounds = 2;
+
+    put_op(&body, "Identity", IN("go"), "on", NULL);
+    put_op(&body, "Identity", IN("old"), "new", NULL);
+    put_op(&body, "Identity", IN("old"), "each", NULL);
+    put_value(&body, 11, "i", ONNX_INT64, NULL);
+    put_value(&body, 11, "go", ONNX_BOOL, NULL);
+    put_value(&body, 11, "old", ONNX_FLOAT8E5M2, NULL);
+    put_value(&body, 12, "on", ONNX_BOOL, NULL);
+    put_value(&body, 12, "new", ONNX_FLOAT8E5M2, NULL);
+    put_value(&body, 12, "each", ONNX_FLOAT8E5M2, NULL);
+    put_tensor(&g, "n", ONNX_INT64, NULL, 0, &rounds, sizeof rounds);
+    put_text(&node, 1, "n");
+    put_text(&node, 1, "");
+    put_text(&node, 1, "x");
+    put_text(&node, 2, "last");
+    put_text(&node, 2, "m");
+    put_text(&node, 4, "Loop");
+    put_body(&node, "body", &body);
+    expect_coded(t, &g, &node);
+}
+
 TEST(small_float, types_do_not_mix)
 {
     struct bytes g = {.len = 0};
@@ -482,89 +505,6 @@ TEST(small_float, reshaped_zero_points_tell_the_range)
     put_op(&g, "QuantizeLinear", IN("x", "s", "z"), "y", NULL);
     require(t, output_of(t, &g, got, 2));
     expect_bytes(t, got, "\x07\xf8", 2);
-}
-
-/* ---- tensors of packed elements ---- */
-
-static void expect_unpacked(struct test *t, struct bytes *tensor, size_t count, const void *want)
-{
-    struct bytes g = {.len = 0};
-    uint8_t got[16];
-
-    put_text(tensor, 8, "x");
-    put_sub(&g, 5, tensor);
-    put_op(&g, "Identity", IN("x"), "y", NULL);
-    if (output_of(t, &g, got, count))
-        expect_bytes(t, got, want, count);
-}
-
-static struct bytes tensor_of(int64_t elem, uint64_t count)
-{
-    struct bytes w = {.len = 0};
-
-    put_int(&w, 1, count);
-    put_int(&w, 2, (uint64_t)elem);
-    return w;
-}
-
-TEST(small_float, packed_elements_are_a_stream_of_bits)
-{
-    static const struct {
-        int64_t elem;
-        const char *raw; /* of 5 elements */
-        size_t len;
-        const char *want;
-    } rows[] = {{ONNX_FLOAT4E2M1, "\x21\x43\x0f", 3, "\x01\x02\x03\x04\x0f"},
-                {ONNX_UINT2, "\xe4\x03", 2, "\x00\x01\x02\x03\x03"},
-                /* 6 bits: 0x3f 0x01 0x20 0x15, 0x2a */
-                {ONNX_FLOAT6E3M2, "\x7f\x00\x56\x2a", 4, "\x3f\x01\x20\x15\x2a"}};
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct bytes good = tensor_of(rows[i].elem, 5), bad = good, g = {.len = 0};
-        put_data(&good, 9, rows[i].raw, rows[i].len);
-        expect_unpacked(t, &good, 5, rows[i].want);
-        put_data(&bad, 9, rows[i].raw, rows[i].len - 1);
-        put_text(&bad, 8, "x");
-        put_sub(&g, 5, &bad);
-        put_op(&g, "Identity", IN("x"), "y", NULL);
-        put_value(&g, 12, "y", 1, NULL);
-        struct bytes m = finish(&g, 28);
-        expect_refused(t, &m, RLX_ERROR_FORMAT, "packed bytes, not");
-    }
-}
-
-TEST(small_float, numbers_hold_whole_elements)
-{
-    struct bytes four = tensor_of(ONNX_FLOAT4E2M1, 3), six = tensor_of(ONNX_FLOAT6E2M3, 3),
-                 eight = tensor_of(ONNX_FLOAT8E5M2FNUZ, 3);
-
-    put_int(&four, 5, 0x21);
-    put_int(&four, 5, 0x03);
-    expect_unpacked(t, &four, 3, "\x01\x02\x03");
-    for (uint64_t i = 0; i < 3; i++) {
-        put_int(&six, 5, 0x3f - i);
-        put_int(&eight, 5, 0xff - i);
-    }
-    expect_unpacked(t, &six, 3, "\x3f\x3e\x3d");
-    expect_unpacked(t, &eight, 3, "\xff\xfe\xfd");
-}
-
-TEST(small_float, packed_elements_may_lie_in_another_file)
-{
-    struct bytes g = {.len = 0}, w = tensor_of(ONNX_INT4, 3), e = {.len = 0};
-    const char *path = test_temp(t, "packed.bin");
-
-    require(t, test_write(t, path, "\x21\x0f", 2));
-    put_text(&e, 1, "location");
-    put_text(&e, 2, strrchr(path, '/') + 1);
-    put_text(&w, 8, "x");
-    put_sub(&w, 13, &e);
-    put_int(&w, 14, 1);
-    put_sub(&g, 5, &w);
-    put_op(&g, "Identity", IN("x"), "y", NULL);
-    uint8_t got[3];
-    if (output_of(t, &g, got, 3))
-        expect_bytes(t, got, "\x01\x02\xff", 3);
 }
 
 /* ---- shapes ---- */

@@ -9,21 +9,7 @@
 
 static void put_dft(struct bytes *graph, const char *length)
 {
-    static const char *const ones[] = {"inverse", "onesided"};
-    struct bytes node = {.len = 0};
-
-    put_text(&node, 1, "x");
-    put_text(&node, 1, length);
-    put_text(&node, 2, "y");
-    put_text(&node, 4, "DFT");
-    for (int i = 0; i < 2; i++) {
-        struct bytes a = {.len = 0};
-        put_text(&a, 1, ones[i]);
-        put_int(&a, 3, 1);
-        put_int(&a, 20, ONNX_ATTR_INT);
-        put_sub(&node, 5, &a);
-    }
-    put_sub(graph, 1, &node);
+    put_op(graph, "DFT", IN("x", length), "y", ATTRS({"inverse", 1, NULL}, {"onesided", 1, NULL}));
 }
 
 /* x [2, bins, 2] from the model of one DFT along axis 1, back to n reals; n 0: as long as it tells
