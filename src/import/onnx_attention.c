@@ -196,8 +196,7 @@ ir_value onnx_attend(struct onnx_call *c, const struct onnx_heads *h, double sca
     return formula_node(&c->f, RLX_OP_attention, in, bias == RLX_NO_VALUE ? 3 : 4, &attr);
 }
 
-/* Query heads in groups that share keys: [B, Hkv, G, S, D] and [B, Hkv, 1, S, D]. */
-static ir_value in_groups(struct onnx_call *c, ir_value x, int64_t groups, int64_t each)
+ir_value onnx_in_groups(struct onnx_call *c, ir_value x, int64_t groups, int64_t each)
 {
     if (onnx_failed(c))
         return RLX_NO_VALUE;
@@ -214,8 +213,8 @@ static ir_value written_out(struct onnx_call *c, const struct onnx_heads *h, dou
     rlx_dtype in = f->dtype;
     union ir_attr attr;
 
-    ir_value s = formula_matmul(f, in_groups(c, h->q, h->kv_heads, each),
-                                in_groups(c, h->k, h->kv_heads, 1), false, true);
+    ir_value s = formula_matmul(f, onnx_in_groups(c, h->q, h->kv_heads, each),
+                                onnx_in_groups(c, h->k, h->kv_heads, 1), false, true);
     s = formula_reshape(f, s, RLX_LIST(h->batch, h->q_heads, h->queries, h->keys));
     s = onnx_times(f, s, scale);
     if (softcap > 0)
@@ -234,8 +233,8 @@ static ir_value written_out(struct onnx_call *c, const struct onnx_heads *h, dou
     if (mode == 3)
         shown = s;
     onnx_give(c, 3, shown);
-    ir_value y = formula_matmul(f, in_groups(c, s, h->kv_heads, each),
-                                in_groups(c, h->v, h->kv_heads, 1), false, false);
+    ir_value y = formula_matmul(f, onnx_in_groups(c, s, h->kv_heads, each),
+                                onnx_in_groups(c, h->v, h->kv_heads, 1), false, false);
     return formula_reshape(f, y, RLX_LIST(h->batch, h->q_heads, h->queries, h->value_head));
 }
 

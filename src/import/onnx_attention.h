@@ -23,6 +23,8 @@ ir_value onnx_add_bias(struct onnx_call *c, ir_value a, ir_value b);
 /* Position of each query less that of each key, [B or 1, 1, Sq, Sk]; offset: of the first query, a
  * scalar of i64 or [B, 1, 1, 1]. */
 ir_value onnx_distance(struct onnx_call *c, const struct onnx_heads *h, ir_value offset);
+/* Query heads in groups that share keys: [B, Hkv, G, S, D], and [B, Hkv, 1, S, D] of the keys. */
+ir_value onnx_in_groups(struct onnx_call *c, ir_value x, int64_t groups, int64_t each);
 /* softmax(softcap(scale q k^T) + bias) v. bias RLX_NO_VALUE: none; causal counts only then. */
 ir_value onnx_attend(struct onnx_call *c, const struct onnx_heads *h, double scale, double softcap,
                      bool causal, ir_value bias);

@@ -10,9 +10,8 @@
 
 #define MAX_ROUNDS 4096
 
-/* The body's results for these inputs; names around it are seen. */
-static bool run_body(struct onnx_call *c, const struct onnx_graph *g, const struct onnx_value *in,
-                     size_t in_count, struct onnx_value *out, size_t out_count)
+bool onnx_run_body(struct onnx_call *c, const struct onnx_graph *g, const struct onnx_value *in,
+                   size_t in_count, struct onnx_value *out, size_t out_count)
 {
     struct onnx_import *im = c->im;
     struct onnx_scope s;
@@ -123,13 +122,13 @@ void onnx_if(struct onnx_call *c)
     if (onnx_failed(c))
         return;
     if (known_truth(c->in[0], &truth)) {
-        run_body(c, graph_of(c, truth ? "then_branch" : "else_branch"), NULL, 0, c->out,
-                 c->out_count);
+        onnx_run_body(c, graph_of(c, truth ? "then_branch" : "else_branch"), NULL, 0, c->out,
+                      c->out_count);
         return;
     }
     if (!(a = make_values(c, c->out_count)) || !(b = make_values(c, c->out_count)) ||
-        !run_body(c, graph_of(c, "then_branch"), NULL, 0, a, c->out_count) ||
-        !run_body(c, graph_of(c, "else_branch"), NULL, 0, b, c->out_count))
+        !onnx_run_body(c, graph_of(c, "then_branch"), NULL, 0, a, c->out_count) ||
+        !onnx_run_body(c, graph_of(c, "else_branch"), NULL, 0, b, c->out_count))
         return;
     if (is_maybe_squeeze(c, &a[0], &b[0])) {
         c->out[0] = a[0];
@@ -270,7 +269,7 @@ static bool run_round(struct onnx_call *c, struct loop *l, int64_t number)
         (struct onnx_value){.type = {.dtype = RLX_DTYPE_i64}, .node = RLX_NO_VALUE, .data = i};
     l->in[1] =
         (struct onnx_value){.type = {.dtype = RLX_DTYPE_bool}, .node = RLX_NO_VALUE, .data = yes};
-    if (!run_body(c, l->body, l->in, l->carried + 2, l->out, l->body->output.count))
+    if (!onnx_run_body(c, l->body, l->in, l->carried + 2, l->out, l->body->output.count))
         return false;
     for (size_t k = 0; k < l->carried; k++) {
         struct onnx_value *fresh = &l->out[k + 1], *old = &l->in[k + 2];
@@ -392,8 +391,8 @@ static bool run_scan(struct onnx_call *c, struct scan *s)
             int32_t axis = onnx_axis(c, entry(c, "scan_input_axes", i), s->source[i].type.rank);
             s->in[s->states + i] = element(c, &s->source[i], axis, back ? s->rounds - 1 - t : t);
         }
-        if (onnx_failed(c) ||
-            !run_body(c, s->body, s->in, s->states + s->sequences, s->out, s->body->output.count))
+        if (onnx_failed(c) || !onnx_run_body(c, s->body, s->in, s->states + s->sequences, s->out,
+                                             s->body->output.count))
             return false;
         for (size_t i = 0; i < s->states; i++)
             s->in[i] = s->out[i];

@@ -52,6 +52,11 @@ rlx_status onnx_walk(struct onnx_import *im, struct onnx_scope *s, const struct 
                      size_t count, struct diag *d);
 
 bool onnx_is_default_domain(rlx_str domain);
+/* onnx_control.c: a body's results for these inputs; names around it are seen. false: the call has
+ * failed. */
+bool onnx_run_body(struct onnx_call *c, const struct onnx_graph *g, const struct onnx_value *in,
+                   size_t in_count, struct onnx_value *out, size_t out_count);
+
 /* The node's own attribute of that name, which may refer to the function's around; NULL: none. */
 const struct onnx_attr *onnx_attr_of(const struct onnx_node *n, rlx_str name);
 
