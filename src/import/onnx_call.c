@@ -70,26 +70,32 @@ static int64_t whole_at(rlx_dtype t, const void *data, size_t k)
     return (int64_t)bits;
 }
 
-const double *onnx_reals(struct onnx_call *c, size_t i, size_t *count)
+/* Bytes of that type as doubles in the arena; NULL: they are no numbers. */
+static double *as_reals(struct onnx_call *c, const struct ir_type *type, const void *data,
+                        size_t *count)
 {
+    rlx_dtype t = type->dtype;
     int64_t n;
 
-    *count = 0;
-    if (!onnx_is_known(c, i) || !type_count(&c->in[i]->type, &n) ||
-        !dtype_is(c->in[i]->type.dtype, CLASS_REAL | CLASS_B))
+    if (!type_count(type, &n) || !dtype_is(t, CLASS_REAL | CLASS_B))
         return NULL;
     double *out = arena_array(onnx_arena(c), double, (size_t)n);
-    rlx_dtype t = c->in[i]->type.dtype;
     if (!out) {
         c->f.status = diag_no_memory(c->f.diag, (size_t)n * sizeof *out);
         return NULL;
     }
     for (size_t k = 0; k < (size_t)n; k++)
-        out[k] = dtype_is(t, CLASS_F) ? real_at(t, c->in[i]->data, k)
-                 : t == RLX_DTYPE_u64 ? (double)(uint64_t)whole_at(t, c->in[i]->data, k)
-                                      : (double)whole_at(t, c->in[i]->data, k);
+        out[k] = dtype_is(t, CLASS_F) ? real_at(t, data, k)
+                 : t == RLX_DTYPE_u64 ? (double)(uint64_t)whole_at(t, data, k)
+                                      : (double)whole_at(t, data, k);
     *count = (size_t)n;
     return out;
+}
+
+const double *onnx_reals(struct onnx_call *c, size_t i, size_t *count)
+{
+    *count = 0;
+    return onnx_is_known(c, i) ? as_reals(c, &c->in[i]->type, c->in[i]->data, count) : NULL;
 }
 
 const int64_t *onnx_i64s(struct onnx_call *c, size_t i, size_t *count)
@@ -235,6 +241,26 @@ bool onnx_ints(struct onnx_call *c, const char *name, rlx_list *out)
     }
     *out = rlx_list_of((int32_t)a->ints.count, a->ints.at);
     return true;
+}
+
+const double *onnx_numbers(struct onnx_call *c, const char *name, size_t *count)
+{
+    const struct onnx_attr *a = onnx_attr(c, name);
+    struct ir_type t = {.rank = 1};
+    const void *data;
+
+    *count = 0;
+    if (!a || onnx_failed(c))
+        return NULL;
+    if (a->t) {
+        c->f.status =
+            onnx_tensor_data(a->t, &c->im->out->files, onnx_arena(c), &t, &data, c->f.diag);
+        return onnx_failed(c) ? NULL : as_reals(c, &t, data, count);
+    }
+    t.dtype = a->floats.count ? RLX_DTYPE_f32 : RLX_DTYPE_i64;
+    t.dim[0] = (ir_dim)(a->floats.count ? a->floats.count : a->ints.count);
+    data = a->floats.count ? (const void *)a->floats.at : a->ints.at;
+    return t.dim[0] ? as_reals(c, &t, data, count) : NULL;
 }
 
 bool onnx_ints_or_in(struct onnx_call *c, const char *name, size_t i, rlx_list *out)

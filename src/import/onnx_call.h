@@ -82,6 +82,8 @@ double onnx_float(const struct onnx_call *c, const char *name, double otherwise)
 rlx_str onnx_text(const struct onnx_call *c, const char *name, const char *otherwise);
 /* A list of at most RLX_MAX_RANK integers; false: there is none. Longer ones fail the call. */
 bool onnx_ints(struct onnx_call *c, const char *name, rlx_list *out);
+/* The numbers of an attribute, in the arena: of a list, or of a tensor. NULL: there are none. */
+const double *onnx_numbers(struct onnx_call *c, const char *name, size_t *count);
 /* Integers that were an attribute before they became input i. */
 bool onnx_ints_or_in(struct onnx_call *c, const char *name, size_t i, rlx_list *out);
 

@@ -231,3 +231,73 @@ void onnx_blackman_window(struct onnx_call *c)
 {
     window(c, 0.42, 0.5, 0.08);
 }
+
+/* ---- MelWeightMatrix ---- */
+
+#define MAX_MEL (1 << 24) /* elements of the matrix */
+
+static double to_mel(double hertz)
+{
+    return 2595 * log10(1 + hertz / 700);
+}
+
+static double to_hertz(double mel)
+{
+    return 700 * (pow(10, mel / 2595) - 1);
+}
+
+/* The bin of the spectrum that edge i of the bands falls into; edges are apart by equal mels. */
+static int64_t band_edge(const double *in, int64_t i)
+{
+    double low = to_mel(in[3]), step = (to_mel(in[4]) - low) / (in[0] + 2);
+
+    return (int64_t)floor((in[1] + 1) * to_hertz(low + (double)i * step) / in[2]);
+}
+
+/* Triangles over the bins: up to 1 in the middle of each band, and down to the end of it. */
+static void draw_bands(float *m, const double *in, int64_t bins)
+{
+    int64_t bands = (int64_t)in[0];
+
+    for (int64_t b = 0; b < bands; b++) {
+        int64_t from = band_edge(in, b), peak = band_edge(in, b + 1), to = band_edge(in, b + 2);
+        for (int64_t i = from < 0 ? 0 : from; i < to && i < bins; i++)
+            m[i * bands + b] = i < peak ? (float)(i - from) / (float)(peak - from)
+                                        : (float)(to - i) / (float)(to - peak);
+        if (peak >= 0 && peak < bins) /* of however narrow a band */
+            m[peak * bands + b] = 1;
+    }
+}
+
+void onnx_mel_weight_matrix(struct onnx_call *c)
+{
+    double in[5]; /* bands, length of the transform, sample rate, lower and upper edge */
+    int64_t to = onnx_int(c, "output_datatype", 1);
+    struct ir_type t = {.dtype = RLX_DTYPE_f32, .rank = 2};
+    rlx_dtype dtype;
+
+    for (size_t i = 0; i < 5; i++)
+        if (!onnx_number_in(c, i, &in[i]))
+            return;
+    if (!onnx_dtype(to, &dtype) || !dtype_is(dtype, CLASS_REAL)) {
+        onnx_unsupported(c, "elements of type %s", onnx_dtype_name(to));
+        return;
+    }
+    if (!(in[0] >= 1 && in[1] >= 1 && in[0] * (in[1] / 2 + 1) <= MAX_MEL && in[2] >= 1 &&
+          in[3] >= 0 && in[4] > in[3] && in[4] < 1e9)) {
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "%g bands from %g to %g Hz of a transform of %g",
+                     in[0], in[3], in[4], in[1]);
+        return;
+    }
+    t.dim[0] = (int64_t)in[1] / 2 + 1;
+    t.dim[1] = (int64_t)in[0];
+    size_t count = (size_t)(t.dim[0] * t.dim[1]);
+    float *m = arena_array(onnx_arena(c), float, count);
+    if (!m) {
+        c->f.status = diag_no_memory(c->f.diag, count * sizeof *m);
+        return;
+    }
+    memset(m, 0, count * sizeof *m);
+    draw_bands(m, in, t.dim[0]);
+    onnx_give(c, 0, formula_cast(&c->f, onnx_table_of(c, &t, m), dtype));
+}

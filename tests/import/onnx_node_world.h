@@ -159,6 +159,33 @@ static inline void one_floats(struct one *o, const char *name, const float *v, s
     one_floats(o, name, (const float[]){__VA_ARGS__}, \
                sizeof((const float[]){__VA_ARGS__}) / sizeof(float))
 
+/* Words apart by a space each. */
+static inline void one_words(struct one *o, const char *name, const char *words)
+{
+    struct bytes a = {.len = 0};
+
+    while (*words) {
+        size_t len = strcspn(words, " ");
+        put_data(&a, 9, words, len);
+        words += len + (words[len] == ' ');
+    }
+    one_attr(o, name, &a, ONNX_ATTR_STRINGS);
+}
+
+/* A list of numbers as a tensor. */
+static inline void one_tensor(struct one *o, const char *name, rlx_dtype t, int64_t count,
+                              const void *data)
+{
+    struct bytes a = {.len = 0}, v = {.len = 0};
+    rlx_list shape = RLX_LIST(count);
+
+    put_int(&v, 1, (uint64_t)count);
+    put_int(&v, 2, (uint64_t)one_elem(t));
+    put_data(&v, 9, data, one_bytes(t, &shape));
+    put_sub(&a, 5, &v);
+    one_attr(o, name, &a, ONNX_ATTR_TENSOR);
+}
+
 /* ---- the model ---- */
 
 static inline struct bytes one_model(const struct one *o)
