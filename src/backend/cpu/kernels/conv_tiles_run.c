@@ -114,9 +114,9 @@ static void find_columns(const struct job *job, int64_t j, struct columns *c)
 
 static void add_run(struct columns *c, int64_t at, int64_t count, int64_t to)
 {
-    struct run *before = &c->run[c->runs - 1];
+    struct run *before = c->runs > 0 ? &c->run[c->runs - 1] : NULL;
 
-    if (c->runs > 0 && before->at + before->count == at && before->to + before->count == to)
+    if (before && before->at + before->count == at && before->to + before->count == to)
         before->count += (int32_t)count; /* rows without gaps are one run */
     else
         c->run[c->runs++] = (struct run){(int32_t)at, (int32_t)count, to};
