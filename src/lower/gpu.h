@@ -226,6 +226,7 @@ void gpu_kernel(struct gpu_call *c, const char *file, const char *kernel);
 /* The same with source that was made for this node; it must live until the launch ends. Kernels are
  * kept by their source, so equal ones are made once. */
 void gpu_generated(struct gpu_call *c, rlx_str source, const char *kernel);
+void gpu_need_type(struct gpu_call *c, rlx_dtype t); /* refuses what the device has not got */
 void gpu_type(struct gpu_call *c, const char *name, rlx_dtype t);
 void gpu_const(struct gpu_call *c, const char *name, int64_t value);
 void gpu_flag(struct gpu_call *c, const char *name, bool value);

@@ -104,11 +104,16 @@ void gpu_name(struct gpu_call *c, const char *name, const char *value)
     add_key(c, " %s=%s", name, value);
 }
 
-void gpu_type(struct gpu_call *c, const char *name, rlx_dtype t)
+void gpu_need_type(struct gpu_call *c, rlx_dtype t)
 {
     if (t == RLX_DTYPE_f64 && !c->features->f64)
         gpu_refuse(c, RLX_ERROR_UNSUPPORTED, "%s of f64: this device has no 64-bit floats",
                    op_info(c->op)->name);
+}
+
+void gpu_type(struct gpu_call *c, const char *name, rlx_dtype t)
+{
+    gpu_need_type(c, t);
     gpu_name(c, name, rlx_dtype_name(t));
 }
 

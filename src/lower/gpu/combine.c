@@ -78,9 +78,7 @@ struct gpu_acc gpu_accumulator(struct gpu_call *c, rlx_op op, rlx_dtype t)
         a.element = a.type = a.shared = gpu_word(a.bytes);
         return a;
     }
-    if (t == RLX_DTYPE_f64 && !c->features->f64)
-        gpu_refuse(c, RLX_ERROR_UNSUPPORTED, "%s of f64: this device has no 64-bit floats",
-                   op_info(c->op)->name);
+    gpu_need_type(c, t);
     a.wide = eight && t != RLX_DTYPE_c64;
     a.bytes = eight ? 8 : 4;
     a.type = eight                  ? a.element

@@ -40,6 +40,7 @@ struct ew_value ew_input_steps(struct ew *e, struct gpu_arg a, rlx_dtype t, cons
     struct ew_value v = {.dtype = t};
     int32_t i = 0;
 
+    gpu_need_type(e->c, t);
     for (int32_t d = 0; d < e->rank; d++)
         in.step[d] = e->size[d] == 1 ? 0 : step[d];
     while (i < e->ins && !same_input(e, &e->in[i], &in))
@@ -85,6 +86,7 @@ void ew_store(struct ew *e, struct gpu_arg a, rlx_dtype t, const char *name)
 {
     struct ew_out *o = &e->out[e->outs++];
 
+    gpu_need_type(e->c, t);
     *o = (struct ew_out){.arg = a, .dtype = t};
     snprintf(o->name, sizeof o->name, "%s", name);
 }
@@ -534,25 +536,11 @@ static void launch(struct maker *m, rlx_str source)
         launch_rows(m, source, first, all - first < most ? all - first : most);
 }
 
-static void need_f64(const struct ew *e)
-{
-    bool wide = false;
-
-    for (int32_t i = 0; i < e->ins; i++)
-        wide |= e->in[i].dtype == RLX_DTYPE_f64;
-    for (int32_t i = 0; i < e->outs; i++)
-        wide |= e->out[i].dtype == RLX_DTYPE_f64;
-    if (wide && !e->c->features->f64)
-        gpu_refuse(e->c, RLX_ERROR_UNSUPPORTED, "%s of f64: this device has no 64-bit floats",
-                   op_info(e->c->op)->name);
-}
-
 void ew_end(struct ew *e)
 {
     struct maker m = {.e = e}, body = {.e = e};
     uint64_t count = elements(e);
 
-    need_f64(e);
     if (count == 0 || e->c->status != RLX_OK) {
         gpu_give_text(e->c->device, &e->lines);
         return;
