@@ -5,6 +5,7 @@
 #   make check      the fast tests; SAN=1 with address and undefined sanitizers, SAN=thread
 #   make test       all tests, sanitizers, checks of the tree, short fuzzing
 #   make test-full  that and the long runs
+#   make fuzz       every fuzz target, FUZZ_SECONDS=1200 long
 #   make bench lint format coverage install clean
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -34,6 +35,13 @@ test-full:
 	@tools/setup test
 	@tools/test-all full
 
+FUZZ_SECONDS ?= 1200
+fuzz:
+	@tools/setup test
+	@tools/build fuzz
+	@tools/fuzz-kit build/fuzzkit
+	@build/fuzzkit/run.sh $(FUZZ_SECONDS)
+
 # A peer that cannot be installed is a line of the table that says so.
 bench: all
 	@tools/setup bench || true
@@ -59,4 +67,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo check test test-full bench lint format coverage install clean
+.PHONY: all demo check test test-full fuzz bench lint format coverage install clean

@@ -92,11 +92,6 @@ foreach(level IN LISTS levels)
     if(NOT RLX_SANITIZE AND NOT RLX_COVERAGE)
         target_compile_options(rlx_kernels_${level} PRIVATE $<$<CONFIG:Release>:-O3>)
     endif()
-    # Fuzzing is after what reads files. clang takes minutes over unrolled kernels with its checks;
-    # the asan preset has them.
-    if(RLX_SANITIZE MATCHES "fuzzer")
-        target_compile_options(rlx_kernels_${level} PRIVATE -fno-sanitize=all)
-    endif()
     list(APPEND rlx_objects $<TARGET_OBJECTS:rlx_kernels_${level}>)
 endforeach()
 

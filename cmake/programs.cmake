@@ -1,14 +1,14 @@
-# programs.cmake: the rlx command, the tests, and one executable per file of examples/, bench/ and
-# fuzz/. All but the tests see include/ only. What the programs of bench/ share is in bench/support/.
+# programs.cmake: the rlx command, the tests, and one executable per file of examples/ and bench/,
+# and the fuzzers. All but the tests see include/ only. What the programs of
+# bench/ share is in bench/support/.
 
 # rlx_programs(FOLDER): every FOLDER/*.c becomes a program in the build's FOLDER.
 function(rlx_programs folder)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
-    list(FILTER sources EXCLUDE REGEX "/fuzz/driver\\.c$")
     foreach(source IN LISTS sources)
         get_filename_component(name ${source} NAME_WE)
         set(target ${folder}-${name})
-        add_executable(${target} ${source} ${ARGN})
+        add_executable(${target} ${source})
         target_link_libraries(${target} PRIVATE rlx_flags rlx_static)
         set_target_properties(${target} PROPERTIES
             OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${folder})
@@ -40,15 +40,20 @@ if(RLX_BUILD_BENCH)
 endif()
 
 if(RLX_BUILD_FUZZ)
-    # libFuzzer where the compiler has it and the library is instrumented for it; else our driver.
+    # One program for all targets: each would be as large. It is libFuzzer's where the compiler has
+    # that and the library is instrumented for it, with libstdc++ inside, so that it runs on other
+    # machines too; else our own driver's.
+    file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.c)
+    set(libfuzzer OFF)
     if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND RLX_SANITIZE MATCHES "fuzzer-no-link")
-        rlx_programs(fuzz)
-        get_property(fuzz_targets GLOBAL PROPERTY rlx_targets_of_fuzz)
-        foreach(target IN LISTS fuzz_targets)
-            target_link_options(${target} PRIVATE -fsanitize=fuzzer)
-        endforeach()
-    else()
-        rlx_programs(fuzz ${PROJECT_SOURCE_DIR}/fuzz/driver.c)
+        set(libfuzzer ON)
+        list(FILTER fuzz_sources EXCLUDE REGEX "/fuzz/driver\\.c$")
+    endif()
+    add_executable(rlx-fuzz ${fuzz_sources})
+    target_link_libraries(rlx-fuzz PRIVATE rlx_flags rlx_static)
+    if(libfuzzer)
+        target_link_options(rlx-fuzz PRIVATE -fsanitize=fuzzer -nostdlib++ -static-libgcc)
+        target_link_libraries(rlx-fuzz PRIVATE -l:libstdc++.a)
     endif()
 endif()
 

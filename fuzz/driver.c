@@ -1,7 +1,7 @@
 /* driver.c: a main for fuzz targets, where the compiler brings none of its own.
  *
- * Each target defines LLVMFuzzerTestOneInput. This driver first runs every file it is given (a
- * folder means the files in it), then mutates them at random until its time is over. Its options
+ * targets.c defines LLVMFuzzerTestOneInput. This driver first runs every file it is given (a folder
+ * means the files in it), then mutates them at random until its time is over. Its options
  * are spelled like libFuzzer's, so that one command line serves both. An input that crashes the
  * target is saved to <artifact_prefix>crash before the process ends. */
 #include <dirent.h>

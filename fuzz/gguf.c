@@ -1,9 +1,8 @@
 /* gguf.c: fuzzes the reader of GGUF files. */
+#include "targets.h"
 #include "weights.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_gguf(const uint8_t *data, size_t size)
 {
-    return fuzz_weights(data, size);
+    fuzz_weights(data, size);
 }

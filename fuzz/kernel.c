@@ -5,15 +5,14 @@
 #include <string.h>
 
 #include "rlx/kernel.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "targets.h"
 
 static void ignore(void *user, const char *text, size_t len)
 {
     (void)user, (void)text, (void)len;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_kernel(const uint8_t *data, size_t size)
 {
     static rlx_context *ctx;
     const char *const define[] = {"T=f16", "N=4"};
@@ -24,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     char *text = malloc(size + 1);
     if (!text)
-        return 0;
+        return;
     memcpy(text, data, size);
     text[size] = 0;
     desc.source = text;
@@ -37,5 +36,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 abort();
         }
     free(text);
-    return 0;
 }
