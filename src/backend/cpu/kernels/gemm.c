@@ -191,8 +191,9 @@ static const char *ready_at(const struct job *job, const struct gemm_block *at, 
 static void sum_block(const struct job *job, const struct gemm_block *to, int64_t k, int64_t k_end,
                       int worker)
 {
+    static const char nothing[1]; /* where there is no k: not NULL, as panels are stepped through */
     const struct gemm_blocks *bl = &job->b;
-    const char *a = NULL, *b = NULL;
+    const char *a = nothing, *b = nothing;
     bool add = false;
 
     do { /* once even if there is no k: that makes zeros */
