@@ -195,7 +195,7 @@ TEST(gguf, seeds_of_the_fuzzer)
 
 TEST(gguf, cut_anywhere_it_is_refused)
 {
-    for (uint32_t version = 1; version <= 3; version += 2) {
+    for (uint32_t version = 1; version <= 3; version++) {
         struct made m;
         size_t header;
         good_file(&m, version, &header);
@@ -205,11 +205,12 @@ TEST(gguf, cut_anywhere_it_is_refused)
 
 TEST(gguf, turned_bits_do_no_harm)
 {
-    struct made m;
-    size_t header;
-
-    good_file(&m, 3, &header);
-    check_flips(t, &m, header);
+    for (uint32_t version = 1; version <= 3; version++) {
+        struct made m;
+        size_t header;
+        good_file(&m, version, &header);
+        check_flips(t, &m, header);
+    }
 }
 
 TEST(gguf, survives_no_memory)

@@ -332,6 +332,31 @@ TEST(npy, every_truncation_is_refused)
     expect_status(t, r.status, RLX_ERROR_FORMAT);
 }
 
+/* With any one bit of it turned a file is refused with a sentence, or has all that it says. */
+TEST(npy, every_turned_bit_is_survived)
+{
+    size_t refused = 0;
+
+    for (uint8_t major = 1; major <= 3; major++) {
+        struct file_text f = make_file(major, PLAIN, sizeof PLAIN - 1, zeros, 8);
+        for (size_t bit = 0; bit < f.len * 8; bit++) {
+            f.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            struct result r = read_file(&f);
+            uint64_t bytes = 0;
+            test_note(t, "version %d, bit %zu", major, bit);
+            if (r.status == RLX_OK)
+                expect(t, type_bytes(&r.type, &bytes) && bytes <= f.len && r.data);
+            else
+                expect(t, r.diag.first.message[0] && !r.data);
+            refused += r.status != RLX_OK;
+            arena_free(&r.arena);
+            f.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        free(f.at);
+    }
+    expect(t, refused > sizeof PLAIN * 8);
+}
+
 TEST(npy, bytes_behind_the_data_are_allowed)
 {
     const float data[5] = {1, 2, 3, 4, 5};

@@ -255,36 +255,6 @@ TEST(onnx, tensors_hold_what_they_say)
     }
 }
 
-/* Files named by files: none without a path, and none outside of the model's folder. */
-TEST(onnx, external_data_stays_beside_the_model)
-{
-    static const char *const names[] = {"/etc/passwd", "../x", "a/../../x", ""};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct bytes g = {.len = 0}, w = {.len = 0}, e = {.len = 0};
-        put_text(&e, 1, "location");
-        put_text(&e, 2, names[i]);
-        put_int(&w, 1, 1);
-        put_int(&w, 2, 1);
-        put_text(&w, 8, "w");
-        put_sub(&w, 13, &e);
-        put_int(&w, 14, 1);
-        put_sub(&g, 5, &w);
-        NODE(&g, "Identity", "w", "y");
-        put_value(&g, 12, "y", 1, NULL);
-        struct bytes m = finish(&g, 13);
-        struct onnx_import_options options = {.path = test_temp(t, "model.onnx")};
-        struct onnx_imported out;
-        struct diag d;
-        diag_init(&d, "load");
-        rlx_status s =
-            onnx_import((rlx_str){(const char *)m.at, m.len}, &options, mem_default(), &out, &d);
-        expect(t, s != RLX_OK);
-        onnx_imported_free(&out);
-        expect_refused(t, &m, RLX_ERROR_FORMAT, "lies in another file");
-    }
-}
-
 /* A message inside a message, a hundred times. */
 TEST(onnx, nesting_ends)
 {
