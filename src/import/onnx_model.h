@@ -167,6 +167,11 @@ rlx_status onnx_read_model(rlx_str bytes, struct onnx_model *out, struct arena *
 rlx_status onnx_read_tensor(rlx_str bytes, struct onnx_tensor *out, struct arena *arena,
                             struct diag *d);
 
+/* The other way: bytes of the file (UINT64_MAX: graphs nest too deep), and the file itself. */
+struct wire_sink;
+uint64_t onnx_model_size(const struct onnx_model *m);
+rlx_status onnx_put_model(const struct onnx_model *m, const struct wire_sink *sink, struct diag *d);
+
 /* Files that tensors name, opened once each; they live as long as this. */
 struct onnx_files {
     const char *model; /* path of the model; NULL: none may be opened */

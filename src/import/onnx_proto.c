@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "import/onnx_model.h"
+#include "import/wire_write.h"
 
 #define ROW(T, number, kind, field)                          \
     {                                                        \
@@ -152,4 +153,14 @@ rlx_status onnx_read_tensor(rlx_str bytes, struct onnx_tensor *out, struct arena
                             struct diag *d)
 {
     return wire_read(&onnx_tensor_message, bytes, out, arena, d);
+}
+
+uint64_t onnx_model_size(const struct onnx_model *m)
+{
+    return wire_size(&onnx_model_message, m);
+}
+
+rlx_status onnx_put_model(const struct onnx_model *m, const struct wire_sink *sink, struct diag *d)
+{
+    return wire_write(&onnx_model_message, m, sink, d);
 }
