@@ -159,6 +159,33 @@ const struct dim_poly *dim_poly_of(const struct dim_table *t, ir_dim d)
     return &t->poly.at[DIM_FIRST_HANDLE - d];
 }
 
+_Static_assert((int)DIM_MAX_ATOMS >= (int)DIM_MAX_DEGREE, "a term fits");
+
+size_t dim_term_count(const struct dim_table *t, ir_dim d)
+{
+    const struct dim_poly *p = dim_poly_of(t, d);
+
+    return p ? p->count : 0;
+}
+
+int64_t dim_term_at(const struct dim_table *t, ir_dim d, size_t i,
+                    struct dim_atom atom[DIM_MAX_ATOMS], size_t *atoms)
+{
+    const struct dim_term *term = &dim_poly_of(t, d)->term[i];
+
+    *atoms = term->degree;
+    for (uint32_t k = 0; k < term->degree; k++) {
+        uint32_t a = term->atom[k];
+        if (!(a & ATOM_QUOTIENT)) {
+            atom[k] = (struct dim_atom){.is_symbol = true, .symbol = a};
+            continue;
+        }
+        const struct dim_quotient *q = &t->quotient.at[a & ~ATOM_QUOTIENT];
+        atom[k] = (struct dim_atom){.of = DIM_FIRST_HANDLE - (ir_dim)q->poly, .by = q->by};
+    }
+    return term->coef;
+}
+
 static int poly_order(const struct dim_table *t, uint32_t a, uint32_t b)
 {
     const struct dim_poly *p = &t->poly.at[a], *q = &t->poly.at[b];

@@ -71,6 +71,21 @@ ir_dim dim_substitute(struct dim_table *t, ir_dim d, const int64_t *size, size_t
 /* Does it never fall when a symbol grows? Then its value at the symbols' bounds is its largest. */
 bool dim_grows(const struct dim_table *t, ir_dim d);
 
+/* What an expression is made of, for writing it in another language: terms that are added up, each
+ * a number times atoms. An atom is a symbol, or `of` divided by `by` and rounded down, where `of`
+ * is never below 0. */
+#define DIM_MAX_ATOMS 16
+struct dim_atom {
+    bool is_symbol;
+    size_t symbol;
+    ir_dim of;
+    int64_t by;
+};
+size_t dim_term_count(const struct dim_table *t, ir_dim d); /* 0: a plain size, or no expression */
+/* The number in front of term i, and its atoms. */
+int64_t dim_term_at(const struct dim_table *t, ir_dim d, size_t i,
+                    struct dim_atom atom[DIM_MAX_ATOMS], size_t *atoms);
+
 /* Canonical text: terms by degree, then by symbol; `?` for unknown, `-1` for infer. */
 void dim_print(const struct dim_table *t, ir_dim d, struct text *out);
 /* The same expression in another table (symbols by name). */

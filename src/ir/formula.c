@@ -58,7 +58,7 @@ ir_value formula_where(struct formula *f, ir_value cond, ir_value a, ir_value b)
 
 /* ---- constants ---- */
 
-static void one_element(rlx_dtype dtype, double value, uint8_t out[8])
+void ir_number_bytes(rlx_dtype dtype, double value, uint8_t out[8])
 {
     /* Little-endian: narrower integers are its first bytes. Inf and NaN are for floats alone. */
     int64_t whole = value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : 0;
@@ -90,7 +90,7 @@ rlx_status ir_add_number(struct ir_graph *g, rlx_dtype dtype, const rlx_list *sh
     uint8_t *data = arena_alloc_array(&g->mod->arena, (size_t)count, size, 16);
     if (!data)
         return diag_no_memory(d, (size_t)count);
-    one_element(dtype, value, one);
+    ir_number_bytes(dtype, value, one);
     for (size_t i = 0; i < (size_t)count; i++)
         memcpy(data + i * size, one, size);
     attr_defaults(RLX_OP_const, &n.attr);
