@@ -81,8 +81,8 @@ static int64_t opset_of(const struct onnx_scope *s, rlx_str domain)
 
 /* ---- failures ---- */
 
-static void note_failure(struct onnx_import *im, const struct onnx_node *n, int64_t opset,
-                         const rlx_error *e)
+void onnx_note_failure(struct onnx_import *im, const struct onnx_node *n, int64_t opset,
+                       const rlx_error *e)
 {
     struct text *t = &im->out->report;
     size_t start = t->len;
@@ -252,7 +252,7 @@ static rlx_status import_node(struct onnx_import *im, struct onnx_scope *s,
     if (status == RLX_ERROR_MEMORY)
         return diag_again(d, &own.first, status);
     if (status != RLX_OK)
-        note_failure(im, n, c.opset, &own.first);
+        onnx_note_failure(im, n, c.opset, &own.first);
     for (size_t i = 0; (status != RLX_OK || passed_over) && i < c.out_count; i++)
         c.out[i] = (struct onnx_value){.node = RLX_NO_VALUE, .failed = true};
     return bind_outputs(&c, d);
@@ -281,7 +281,7 @@ static rlx_status bind_initializer(struct onnx_import *im, struct onnx_scope *s,
         return diag_fail(d, RLX_ERROR_FORMAT, "an initializer without a proper name");
     if (status == RLX_ERROR_UNSUPPORTED) {
         struct onnx_node as_node = {.op = STR("initializer"), .name = t->name};
-        note_failure(im, &as_node, 0, &own.first);
+        onnx_note_failure(im, &as_node, 0, &own.first);
         v.failed = true;
     } else if (status != RLX_OK)
         return diag_again(d, &own.first, status);
@@ -303,151 +303,6 @@ rlx_status onnx_walk_graph(struct onnx_import *im, struct onnx_scope *s, const s
 {
     TRY(bind_initializers(im, s, g, d));
     return onnx_walk(im, s, g->node.at, g->node.count, d);
-}
-
-static bool in_name(char ch, bool first)
-{
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' ||
-           (!first && ch >= '0' && ch <= '9');
-}
-
-/* A symbol's name is [A-Za-z_][A-Za-z0-9_]*: other characters become underscores. A dim without a
- * name, or with none of these in it ("?"), is called after its input and axis. */
-static rlx_str symbol_name(struct onnx_import *im, const struct onnx_value_info *info, int axis)
-{
-    rlx_str given = info->type->tensor->shape->dim.at[axis].param;
-    bool named = false;
-
-    for (size_t i = 0; i < given.len; i++)
-        named |= given.ptr[i] != '_' && in_name(given.ptr[i], false);
-    char *name = named ? (char *)arena_printf(im->arena, "%.*s", STR_ARG(given))
-                       : (char *)arena_printf(im->arena, "%.*s_%d", STR_ARG(info->name), axis);
-    for (char *p = name; p && *p; p++)
-        if (!in_name(*p, p == name))
-            *p = '_';
-    return rlx_cstr(name);
-}
-
-static rlx_status input_type(struct onnx_import *im, const struct onnx_value_info *info,
-                             struct ir_type *out, struct diag *d)
-{
-    const struct onnx_tensor_type *t = info->type ? info->type->tensor : NULL;
-
-    if (!t)
-        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "it is no tensor");
-    if (!onnx_element_dtype(t->elem_type, &out->dtype))
-        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "its elements are of type %s",
-                         onnx_dtype_name(t->elem_type));
-    if (!t->shape)
-        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "its rank is not told");
-    if (t->shape->dim.count > RLX_MAX_RANK)
-        return diag_fail(d, RLX_ERROR_LIMIT, "it has %zu axes, more than %d", t->shape->dim.count,
-                         RLX_MAX_RANK);
-    out->rank = (int32_t)t->shape->dim.count;
-    for (int32_t i = 0; i < out->rank; i++) {
-        const struct onnx_dim *dim = &t->shape->dim.at[i];
-        rlx_str name = symbol_name(im, info, (int)i);
-        bool is_static = dim->has_value && dim->value >= 0;
-        out->dim[i] = is_static ? dim->value : dim_symbol(im->mod->dims, name);
-        if (out->dim[i] == RLX_DIM_FAILED)
-            return diag_fail(d, RLX_ERROR_FORMAT, "axis %d has no proper name: \"%.*s\"", i,
-                             STR_ARG(dim->param));
-    }
-    return RLX_OK;
-}
-
-/* What was given for input `number` of that name; NULL: nothing. */
-static const rlx_tensor *known_value(const struct onnx_import *im, size_t number, rlx_str name)
-{
-    for (size_t i = 0; i < im->options->known_count; i++) {
-        const rlx_binding *b = &im->options->known[i];
-        if (b->tensor.data && (b->name ? str_eq(rlx_cstr(b->name), name) : i == number))
-            return &b->tensor;
-    }
-    return NULL;
-}
-
-/* An input whose value was given: its bytes are known from here on. */
-static rlx_status know_input(struct onnx_import *im, const rlx_tensor *t, struct onnx_value *v,
-                             struct diag *d)
-{
-    bool fits = t->dtype == v->type.dtype && t->rank == v->type.rank;
-    uint64_t bytes;
-
-    for (int32_t i = 0; fits && i < t->rank; i++)
-        fits = !dim_is_static(v->type.dim[i]) || v->type.dim[i] == t->dim[i];
-    if (!fits)
-        return diag_fail(d, RLX_ERROR_SHAPE, "the value given for it is of another type or shape");
-    memcpy(v->type.dim, t->dim, sizeof t->dim);
-    if (!type_bytes(&v->type, &bytes) || bytes != t->bytes)
-        return diag_fail(d, RLX_ERROR_SIZE, "the value given for it has %zu bytes", t->bytes);
-    void *own = arena_alloc(im->arena, t->bytes, 16);
-    if (!own)
-        return diag_no_memory(d, t->bytes);
-    if (t->bytes)
-        memcpy(own, t->data, t->bytes);
-    v->data = own;
-    v->node = RLX_NO_VALUE;
-    return RLX_OK;
-}
-
-static rlx_status bind_input(struct onnx_import *im, struct onnx_scope *s, size_t number,
-                             const struct onnx_value_info *info, struct diag *d)
-{
-    const rlx_tensor *known = known_value(im, number, info->name);
-    struct onnx_value v = {.node = RLX_NO_VALUE};
-    struct ir_new_node n = {.op = RLX_OP_input};
-    struct diag own;
-
-    diag_init(&own, "load");
-    rlx_status status = input_type(im, info, &v.type, &own);
-    if (status == RLX_OK) {
-        attr_defaults(RLX_OP_input, &n.attr);
-        n.attr.leaf.name = (struct ir_blob){info->name.ptr, info->name.len};
-        n.attr.leaf.dtype = v.type.dtype;
-        n.attr.leaf.shape = rlx_list_of(v.type.rank, v.type.dim);
-        status = ir_add(s->g, &n, &v.node, &own);
-        v.narrow = onnx_narrow_type(info->type->tensor->elem_type);
-    }
-    if (status == RLX_OK && known)
-        status = know_input(im, known, &v, &own);
-    if (status == RLX_ERROR_MEMORY)
-        return diag_again(d, &own.first, status);
-    if (status != RLX_OK) {
-        struct onnx_node as_node = {.op = STR("input"), .name = info->name};
-        note_failure(im, &as_node, 0, &own.first);
-        v.failed = true;
-    }
-    return onnx_bind(im, s, info->name, &v, d);
-}
-
-static rlx_status add_outputs(struct onnx_import *im, struct onnx_scope *s,
-                              const struct onnx_graph *g, struct diag *d)
-{
-    struct formula f = {.g = s->g, .diag = d, .dtype = RLX_DTYPE_f32};
-
-    if (g->output.count == 0)
-        return diag_fail(d, RLX_ERROR_FORMAT, "onnx: the graph has no outputs");
-    im->out->output_name = arena_array(im->arena, rlx_str, g->output.count);
-    if (!im->out->output_name)
-        return diag_no_memory(d, g->output.count * sizeof(rlx_str));
-    for (size_t i = 0; i < g->output.count; i++) {
-        rlx_str name = g->output.at[i].name;
-        struct onnx_value *v = onnx_find(im, s, name);
-        if (!v)
-            return diag_fail(d, RLX_ERROR_FORMAT, "no node gives the output \"%.*s\"",
-                             STR_ARG(name));
-        if (name.len == 0 || !str_is_utf8(name))
-            return diag_fail(d, RLX_ERROR_FORMAT, "output %zu has no proper name", i);
-        if (v->is_sequence)
-            return diag_fail(d, RLX_ERROR_UNSUPPORTED, "the output \"%.*s\" is a sequence",
-                             STR_ARG(name));
-        ir_value node = onnx_node_of(im, s, &f, v);
-        TRY(f.status);
-        TRY(ir_add_output(s->g, node, d));
-        im->out->output_name[i] = name;
-    }
-    return RLX_OK;
 }
 
 static rlx_status sum_up(struct onnx_import *im, struct diag *d)
@@ -479,13 +334,13 @@ static rlx_status import_graph(struct onnx_import *im, struct diag *d)
      */
     for (size_t i = 0; status == RLX_OK && i < g->input.count; i++)
         if (!onnx_find(im, &s, g->input.at[i].name))
-            status = bind_input(im, &s, number++, &g->input.at[i], d);
+            status = onnx_add_input(im, &s, number++, &g->input.at[i], d);
     if (status == RLX_OK)
         status = onnx_walk(im, &s, g->node.at, g->node.count, d);
     if (status == RLX_OK)
         status = sum_up(im, d);
     if (status == RLX_OK)
-        status = add_outputs(im, &s, g, d);
+        status = onnx_add_outputs(im, &s, g, d);
     onnx_scope_end(&s);
     return status;
 }

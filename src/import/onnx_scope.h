@@ -56,6 +56,15 @@ bool onnx_is_default_domain(rlx_str domain);
  * failed. */
 bool onnx_run_body(struct onnx_call *c, const struct onnx_graph *g, const struct onnx_value *in,
                    size_t in_count, struct onnx_value *out, size_t out_count);
+/* A line of the report: that node could not be imported. */
+void onnx_note_failure(struct onnx_import *im, const struct onnx_node *n, int64_t opset,
+                       const rlx_error *e);
+
+/* onnx_io.c: input `number` of the model, and all its outputs. */
+rlx_status onnx_add_input(struct onnx_import *im, struct onnx_scope *s, size_t number,
+                          const struct onnx_value_info *info, struct diag *d);
+rlx_status onnx_add_outputs(struct onnx_import *im, struct onnx_scope *s,
+                            const struct onnx_graph *g, struct diag *d);
 
 /* The node's own attribute of that name, which may refer to the function's around; NULL: none. */
 const struct onnx_attr *onnx_attr_of(const struct onnx_node *n, rlx_str name);
