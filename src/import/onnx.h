@@ -10,6 +10,7 @@
 struct onnx_weight {
     rlx_str name; /* of a param of the module */
     const void *data;
+    ir_value node; /* of the entry graph */
 };
 
 struct onnx_import_options {

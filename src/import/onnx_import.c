@@ -356,7 +356,10 @@ rlx_status onnx_import(rlx_str bytes, const struct onnx_import_options *options,
     TRY(onnx_read_model(bytes, &im.model, &out->arena, d));
     TRY(ir_module_create(mem, &out->mod, d));
     im.mod = out->mod;
-    return import_graph(&im, d);
+    map_init(&im.params, mem);
+    rlx_status status = import_graph(&im, d);
+    map_free(&im.params);
+    return status;
 }
 
 void onnx_imported_free(struct onnx_imported *m)

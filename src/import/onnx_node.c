@@ -18,22 +18,38 @@ static ir_value constant(struct formula *f, const struct onnx_value *v, uint64_t
     return out;
 }
 
+static bool same_weight(const void *owner, uint32_t value, const void *key)
+{
+    const struct onnx_import *im = owner;
+    const struct onnx_value *v = key;
+    const struct onnx_weight *w = &im->out->weight.at[value];
+
+    return w->data == v->data && type_same(ir_type_of(ir_entry(im->mod), w->node), &v->type);
+}
+
+/* One param for a weight, however many copies of the value there are: a loop's rounds have one
+ * each. */
 static ir_value param(struct onnx_import *im, struct formula *f, const struct onnx_value *v)
 {
     struct ir_new_node n = {.op = RLX_OP_param};
+    uint64_t hash = hash_bytes(&v->data, sizeof v->data);
     ir_value out = RLX_NO_VALUE;
+    uint32_t found;
 
+    if (map_find(&im->params, hash, same_weight, im, v, &found))
+        return im->out->weight.at[found].node;
     attr_defaults(RLX_OP_param, &n.attr);
     n.attr.leaf.name = (struct ir_blob){v->name.ptr, v->name.len};
     n.attr.leaf.dtype = v->type.dtype;
     n.attr.leaf.shape = formula_shape(&v->type);
-    if (!vec_room(im->mem, &im->out->weight)) {
-        f->status = diag_no_memory(f->diag, sizeof(struct onnx_weight));
-        return out;
-    }
     f->status = ir_add(f->g, &n, &out, f->diag);
-    if (f->status == RLX_OK)
-        im->out->weight.at[im->out->weight.len++] = (struct onnx_weight){v->name, v->data};
+    if (f->status != RLX_OK)
+        return out;
+    if (!vec_room(im->mem, &im->out->weight) ||
+        !map_add(&im->params, hash, (uint32_t)im->out->weight.len))
+        f->status = diag_no_memory(f->diag, sizeof(struct onnx_weight));
+    else
+        im->out->weight.at[im->out->weight.len++] = (struct onnx_weight){v->name, v->data, out};
     return out;
 }
 

@@ -20,6 +20,7 @@ struct onnx_import {
     const struct onnx_import_options *options;
     struct onnx_model model;
     struct ir_module *mod;
+    struct map params; /* by their bytes' address: their place in out->weight */
     size_t nodes;
     size_t failures;
     rlx_status status; /* of the first failure that is no missing op */
