@@ -19,7 +19,10 @@ void cli_help(const struct command *cmd, FILE *out)
                  f->value ? f->value : "");
         fprintf(out, "  %-24s %s\n", head, f->help);
     }
-    fputs("  --external-data follow   files that a file names may be anywhere, not just beside it\n"
+    fputs("  --items NAME=N           of ONNX: so many items has that sequence; or their shapes, "
+          "[4],[2,3]\n"
+          "  --absent NAME            of ONNX: that optional has no value\n"
+          "  --external-data follow   files that a file names may be anywhere, not just beside it\n"
           "  --threads N              CPU workers; without it, one per core\n"
           "  --help                   this text\n",
           out);
@@ -93,7 +96,10 @@ bool cli_parse(struct cli *c, const struct flag *flags, int argc, char **argv, s
 {
     int64_t threads = 0;
     const char *external = NULL;
+    struct texts items = {.count = 0}, absent = {.count = 0};
     const struct flag common[] = {{"--threads", FLAG_NUMBER, &threads, "N", ""},
+                                  {"--items", FLAG_LIST, &items, "NAME=N", ""},
+                                  {"--absent", FLAG_LIST, &absent, "NAME", ""},
                                   {"--external-data", FLAG_TEXT, &external, "follow", ""},
                                   {0}};
 
@@ -142,7 +148,8 @@ bool cli_parse(struct cli *c, const struct flag *flags, int argc, char **argv, s
     }
     c->threads = (int)threads;
     c->load.follow_external = external != NULL;
-    return true;
+    *code = cli_take_items(c, &items, &absent);
+    return *code == EXIT_DONE;
 }
 
 static void log_line(void *user, int level, const char *line)

@@ -12,7 +12,7 @@ struct cli {
     rlx_context *ctx; /* made on first use by cli_context */
     const struct command *command;
     int threads;        /* --threads, of every command */
-    rlx_load_desc load; /* --external-data, likewise: how files are opened */
+    rlx_load_desc load; /* --external-data, --items, --absent, likewise: how files are opened */
     bool color;         /* stderr is a terminal */
     bool progress;      /* likewise */
     int log_level;      /* lines up to this level are shown */
@@ -78,6 +78,10 @@ void cli_progress(struct cli *c, const char *what, size_t done, size_t total);
 void cli_progress_end(struct cli *c);
 const char *cli_bytes(uint64_t bytes, char out[32]); /* "1.50 MB" */
 void cli_json_string(FILE *out, const char *text, size_t len);
+
+/* items.c: what --items and --absent say goes to c->load. EXIT_DONE, or what to return. */
+int cli_take_items(struct cli *c, const struct texts *items, const struct texts *absent);
+void cli_free_items(struct cli *c);
 
 /* main.c */
 const struct command *cli_command_at(size_t i);

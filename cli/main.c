@@ -37,7 +37,8 @@ static void overview(FILE *out)
     for (size_t i = 0; cli_command_at(i); i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("  help       show what a command does and its flags\n\n"
-          "flags of every command: --help, --threads N, --external-data follow\n"
+          "flags of every command: --help, --threads N, --external-data follow, --items NAME=N,\n"
+          "--absent NAME\n"
           "rlx --version prints the version.\n",
           out);
 }
@@ -97,6 +98,7 @@ int main(int argc, char **argv)
         return EXIT_MISUSED;
     }
     int code = c.command->run(&c, argc - 2, argv + 2);
+    cli_free_items(&c);
     rlx_context_destroy(c.ctx);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fputs("rlx: cannot write to standard output\n", stderr);

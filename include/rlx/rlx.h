@@ -220,6 +220,16 @@ RLX_API bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out);
 /* The graph moves into the model, and g is destroyed, when it succeeds; else g stays yours. */
 RLX_API rlx_status rlx_model_create(rlx_graph *g, rlx_model **out, rlx_error *err);
 
+/* What is told of an input of an ONNX model before the model is loaded: see rlx_load_desc. */
+typedef struct rlx_load_input {
+    const char *name;  /* NULL: the input whose number this entry has */
+    bool absent;       /* an optional without a value */
+    size_t item_count; /* of a sequence */
+    /* The shapes of its items (of what is no sequence: one, its own), where the model does not tell
+     * them or they are to be fixed; nothing but rank and dim is read. NULL: as the model says. */
+    const struct rlx_tensor *shape;
+} rlx_load_input;
+
 typedef struct rlx_load_desc {
     bool read_files; /* read files into memory instead of mapping them. A mapped file that another
                         process truncates kills the reader. */
@@ -233,6 +243,11 @@ typedef struct rlx_load_desc {
      * input changes nothing any more. */
     const struct rlx_binding *known;
     size_t known_count;
+    /* Of an ONNX model whose inputs are sequences or optionals. A sequence "x" of three items is
+     * the inputs "x[0]", "x[1]" and "x[2]" of the model; how many must be told here. An optional
+     * has a value, given under its own name, unless it is told to be absent. Outputs likewise. */
+    const struct rlx_load_input *inputs;
+    size_t input_count;
 } rlx_load_desc;
 /* A file in the text form (*.rlx), an artefact (rlx/artefact.h), or an ONNX model (docs/onnx.md).
  */

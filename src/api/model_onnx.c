@@ -72,6 +72,8 @@ rlx_status model_load_onnx(rlx_context *ctx, const char *path, const struct file
         options.mode |= desc->follow_external ? FILE_FOLLOW : 0;
         options.known = desc->known;
         options.known_count = desc->known ? desc->known_count : 0;
+        options.inputs = desc->inputs;
+        options.input_count = desc->inputs ? desc->input_count : 0;
     }
     rlx_status status = onnx_import((rlx_str){(const char *)f->data, f->size}, &options, &ctx->mem,
                                     &s->imported, d);

@@ -16,8 +16,10 @@ struct onnx_weight {
 struct onnx_import_options {
     const char *path;         /* of the model, for the files it names; NULL: it may name none */
     unsigned mode;            /* of those: enum file_mode, and FILE_FOLLOW */
-    const rlx_binding *known; /* as in rlx_load_desc */
+    const rlx_binding *known; /* this and what follows as in rlx_load_desc */
     size_t known_count;
+    const rlx_load_input *inputs;
+    size_t input_count;
 };
 
 /* All that a model needs once it is made. The bytes it was read from must live as long. */

@@ -39,14 +39,14 @@ bool onnx_run_body(struct onnx_call *c, const struct onnx_graph *g, const struct
     return status == RLX_OK;
 }
 
-static const struct onnx_graph *graph_of(const struct onnx_call *c, const char *name)
+const struct onnx_graph *onnx_body(const struct onnx_call *c, const char *name)
 {
     const struct onnx_attr *a = onnx_attr(c, name);
 
     return a ? a->g : NULL;
 }
 
-static struct onnx_value *make_values(struct onnx_call *c, size_t count)
+struct onnx_value *onnx_make_values(struct onnx_call *c, size_t count)
 {
     struct onnx_value *v = arena_array(onnx_arena(c), struct onnx_value, count);
 
@@ -74,21 +74,35 @@ static bool known_truth(const struct onnx_value *v, bool *out)
     return true;
 }
 
-/* One of two results of the same type, as the predicate says when it runs. */
-static void choose(struct onnx_call *c, size_t i, ir_value predicate, struct onnx_value *a,
-                   struct onnx_value *b)
+/* One of two tensors of the same type, as the predicate says when it runs. */
+static struct onnx_value choose(struct onnx_call *c, size_t i, ir_value predicate,
+                                struct onnx_value *a, struct onnx_value *b)
 {
-    if (a->failed || b->failed) {
-        c->out[i].failed = true;
-        return;
-    }
-    if (a->is_sequence || b->is_sequence || a->is_absent || b->is_absent ||
-        !type_same(&a->type, &b->type) || a->narrow != b->narrow) {
+    struct onnx_value out = {.type = a->type, .narrow = a->narrow, .node = RLX_NO_VALUE};
+
+    if (a->failed || b->failed)
+        out.failed = true;
+    else if (a->is_sequence || b->is_sequence || a->is_absent || b->is_absent ||
+             !type_same(&a->type, &b->type) || a->narrow != b->narrow)
         onnx_unsupported(c, "branches whose output %zu differs in type or shape", i);
+    else
+        out.node = formula_where(&c->f, predicate, node_of(c, a), node_of(c, b));
+    return out;
+}
+
+/* Sequences of one length are chosen from item by item. */
+static void choose_output(struct onnx_call *c, size_t i, ir_value predicate, struct onnx_value *a,
+                          struct onnx_value *b)
+{
+    if (!a->is_sequence || !b->is_sequence || a->item_count != b->item_count) {
+        c->out[i] = choose(c, i, predicate, a, b);
         return;
     }
-    onnx_give(c, i, formula_where(&c->f, predicate, node_of(c, a), node_of(c, b)));
-    onnx_give_type(c, i, a->narrow);
+    struct onnx_value *item = onnx_give_items(c, i, a->item_count);
+    for (size_t k = 0; item && k < a->item_count; k++) {
+        item[k] = choose(c, i, predicate, &a->item[k], &b->item[k]);
+        c->out[i].failed |= item[k].failed;
+    }
 }
 
 /* Does the graph hold nothing but that op, and constants? */
@@ -108,8 +122,8 @@ static bool is_maybe_squeeze(const struct onnx_call *c, const struct onnx_value 
 {
     return c->out_count == 1 && !a->failed && !b->failed && a->type.dtype == b->type.dtype &&
            a->type.rank == b->type.rank - 1 &&
-           is_only(graph_of(c, "then_branch"), STR("Squeeze")) &&
-           is_only(graph_of(c, "else_branch"), STR("Identity"));
+           is_only(onnx_body(c, "then_branch"), STR("Squeeze")) &&
+           is_only(onnx_body(c, "else_branch"), STR("Identity"));
 }
 
 void onnx_if(struct onnx_call *c)
@@ -122,13 +136,13 @@ void onnx_if(struct onnx_call *c)
     if (onnx_failed(c))
         return;
     if (known_truth(c->in[0], &truth)) {
-        onnx_run_body(c, graph_of(c, truth ? "then_branch" : "else_branch"), NULL, 0, c->out,
+        onnx_run_body(c, onnx_body(c, truth ? "then_branch" : "else_branch"), NULL, 0, c->out,
                       c->out_count);
         return;
     }
-    if (!(a = make_values(c, c->out_count)) || !(b = make_values(c, c->out_count)) ||
-        !onnx_run_body(c, graph_of(c, "then_branch"), NULL, 0, a, c->out_count) ||
-        !onnx_run_body(c, graph_of(c, "else_branch"), NULL, 0, b, c->out_count))
+    if (!(a = onnx_make_values(c, c->out_count)) || !(b = onnx_make_values(c, c->out_count)) ||
+        !onnx_run_body(c, onnx_body(c, "then_branch"), NULL, 0, a, c->out_count) ||
+        !onnx_run_body(c, onnx_body(c, "else_branch"), NULL, 0, b, c->out_count))
         return;
     if (is_maybe_squeeze(c, &a[0], &b[0])) {
         c->out[0] = a[0];
@@ -136,7 +150,7 @@ void onnx_if(struct onnx_call *c)
     }
     ir_value predicate = formula_reshape(&c->f, onnx_in(c, 0), RLX_EMPTY);
     for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++)
-        choose(c, i, predicate, &a[i], &b[i]);
+        choose_output(c, i, predicate, &a[i], &b[i]);
 }
 
 /* ---- what a loop collects ---- */
@@ -207,7 +221,7 @@ static bool begin_loop(struct onnx_call *c, struct loop *l)
 {
     double rounds = MAX_ROUNDS + 1;
 
-    *l = (struct loop){.body = graph_of(c, "body"), .active = RLX_NO_VALUE};
+    *l = (struct loop){.body = onnx_body(c, "body"), .active = RLX_NO_VALUE};
     l->carried = c->in_count > 2 ? c->in_count - 2 : 0;
     if (!l->body || l->body->input.count != l->carried + 2 ||
         l->body->output.count < l->carried + 1 || c->out_count > l->body->output.count - 1) {
@@ -218,8 +232,8 @@ static bool begin_loop(struct onnx_call *c, struct loop *l)
     if (onnx_has(c, 0) && !onnx_number_in(c, 0, &rounds))
         return false;
     l->rounds = rounds > MAX_ROUNDS ? MAX_ROUNDS + 1 : rounds < 0 ? 0 : (int64_t)rounds;
-    l->in = make_values(c, l->carried + 2);
-    l->out = make_values(c, l->body->output.count);
+    l->in = onnx_make_values(c, l->carried + 2);
+    l->out = onnx_make_values(c, l->body->output.count);
     l->list = make_collected(c, l->scans, (size_t)l->rounds);
     if (onnx_failed(c))
         return false;
@@ -274,9 +288,10 @@ static bool run_round(struct onnx_call *c, struct loop *l, int64_t number)
     for (size_t k = 0; k < l->carried; k++) {
         struct onnx_value *fresh = &l->out[k + 1], *old = &l->in[k + 2];
         if (l->active != RLX_NO_VALUE) {
-            if (fresh->failed || fresh->narrow != old->narrow ||
-                !type_same(&fresh->type, &old->type)) {
-                onnx_unsupported(c, "a carried value that changes its shape");
+            if (fresh->failed || fresh->is_sequence || fresh->is_absent ||
+                fresh->narrow != old->narrow || !type_same(&fresh->type, &old->type)) {
+                onnx_unsupported(c, "a carried value that is a sequence or changes its shape, in "
+                                    "a round that may not run");
                 return false;
             }
             ir_value v = formula_where(&c->f, l->active, node_of(c, fresh), node_of(c, old));
@@ -354,7 +369,7 @@ static bool begin_scan(struct onnx_call *c, struct scan *s, struct onnx_value *i
 {
     int64_t sequences = onnx_int(c, "num_scan_inputs", 0);
 
-    *s = (struct scan){.body = graph_of(c, "body"), .rounds = -1};
+    *s = (struct scan){.body = onnx_body(c, "body"), .rounds = -1};
     if (!s->body || sequences < 1 || (size_t)sequences > count || s->body->input.count != count ||
         s->body->output.count < count - (size_t)sequences || c->out_count > s->body->output.count) {
         formula_fail(&c->f, RLX_ERROR_FORMAT, "the body does not fit the scan");
@@ -375,8 +390,8 @@ static bool begin_scan(struct onnx_call *c, struct scan *s, struct onnx_value *i
     }
     if (onnx_failed(c))
         return false;
-    s->in = make_values(c, count);
-    s->out = make_values(c, s->body->output.count);
+    s->in = onnx_make_values(c, count);
+    s->out = onnx_make_values(c, s->body->output.count);
     s->list = make_collected(c, s->scans, (size_t)s->rounds);
     for (size_t i = 0; !onnx_failed(c) && i < s->states; i++)
         s->in[i] = input[i];
@@ -411,18 +426,27 @@ static bool run_scan(struct onnx_call *c, struct scan *s)
     return true;
 }
 
+/* Inputs from `first` on, all of which must be there. */
+static struct onnx_value *scan_inputs(struct onnx_call *c, size_t first)
+{
+    size_t count = c->in_count > first ? c->in_count - first : 0;
+    struct onnx_value *input = onnx_make_values(c, count);
+
+    for (size_t i = 0; input && i < count; i++) {
+        if (onnx_has(c, i + first) && !c->in[i + first]->is_sequence)
+            input[i] = *c->in[i + first];
+        else
+            onnx_in(c, i + first);
+    }
+    return onnx_failed(c) ? NULL : input;
+}
+
 void onnx_scan(struct onnx_call *c)
 {
-    struct onnx_value *input = make_values(c, c->in_count);
+    struct onnx_value *input = scan_inputs(c, 0);
     struct scan s;
 
-    for (size_t i = 0; input && i < c->in_count; i++) {
-        if (onnx_has(c, i))
-            input[i] = *c->in[i];
-        else
-            onnx_in(c, i);
-    }
-    if (!input || onnx_failed(c) || !begin_scan(c, &s, input, c->in_count) || !run_scan(c, &s))
+    if (!input || !begin_scan(c, &s, input, c->in_count) || !run_scan(c, &s))
         return;
     for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++) {
         if (i < s.states)

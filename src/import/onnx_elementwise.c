@@ -385,8 +385,8 @@ void onnx_where(struct onnx_call *c)
 
 void onnx_identity(struct onnx_call *c)
 {
-    if (c->out_count && onnx_has(c, 0))
-        c->out[0] = *c->in[0];
+    if (c->out_count && c->in_count && c->in[0])
+        c->out[0] = *c->in[0]; /* whatever it holds, or that it holds nothing */
     else
         onnx_give(c, 0, onnx_in(c, 0));
 }

@@ -329,6 +329,8 @@ static rlx_status import_graph(struct onnx_import *im, struct diag *d)
     rlx_status status = onnx_scope_begin(im, &s, NULL, main_graph, d);
     s.opset = &im->model.opset;
     if (status == RLX_OK)
+        status = onnx_check_told(im, g, d);
+    if (status == RLX_OK)
         status = bind_initializers(im, &s, g, d);
     /* Before IR version 4 initializers were listed among the inputs; those are no inputs of ours.
      */

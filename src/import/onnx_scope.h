@@ -11,6 +11,8 @@
 
 #define ONNX_MAX_DEPTH 64
 #define ONNX_MAX_NODES (1 << 20)  /* gone through in all, functions and branches included */
+#define ONNX_MAX_ITEMS 4096       /* of a sequence */
+#define ONNX_ALL_ITEMS (1 << 20)  /* of all of them */
 #define ONNX_FOLD_LIMIT (1 << 16) /* elements of what is worked out at load */
 
 struct onnx_import {
@@ -22,6 +24,7 @@ struct onnx_import {
     struct ir_module *mod;
     struct map params; /* by their bytes' address: their place in out->weight */
     size_t nodes;
+    size_t items; /* of all sequences made so far */
     size_t failures;
     rlx_status status; /* of the first failure that is no missing op */
     rlx_error first;
@@ -53,15 +56,26 @@ rlx_status onnx_walk(struct onnx_import *im, struct onnx_scope *s, const struct 
                      size_t count, struct diag *d);
 
 bool onnx_is_default_domain(rlx_str domain);
-/* onnx_control.c: a body's results for these inputs; names around it are seen. false: the call has
- * failed. */
+
+/* onnx_control.c: the body's results for these inputs, in the graph of the call; names around it
+ * are seen. false: that failed. */
 bool onnx_run_body(struct onnx_call *c, const struct onnx_graph *g, const struct onnx_value *in,
                    size_t in_count, struct onnx_value *out, size_t out_count);
+/* So many values that are nothing yet; NULL after a failure. */
+struct onnx_value *onnx_make_values(struct onnx_call *c, size_t count);
+const struct onnx_graph *onnx_body(const struct onnx_call *c, const char *name); /* NULL: none */
+
+/* onnx_sequence.c: output i is a sequence, whose items are for the caller to fill; NULL after a
+ * failure. */
+struct onnx_value *onnx_give_items(struct onnx_call *c, size_t i, size_t count);
+
 /* A line of the report: that node could not be imported. */
 void onnx_note_failure(struct onnx_import *im, const struct onnx_node *n, int64_t opset,
                        const rlx_error *e);
 
-/* onnx_io.c: input `number` of the model, and all its outputs. */
+/* onnx_io.c: what is told of inputs names some; input `number` of the model; all its outputs. */
+rlx_status onnx_check_told(const struct onnx_import *im, const struct onnx_graph *g,
+                           struct diag *d);
 rlx_status onnx_add_input(struct onnx_import *im, struct onnx_scope *s, size_t number,
                           const struct onnx_value_info *info, struct diag *d);
 rlx_status onnx_add_outputs(struct onnx_import *im, struct onnx_scope *s,

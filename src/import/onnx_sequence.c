@@ -1,12 +1,10 @@
 /* onnx_sequence.c: lists of tensors of ONNX. How many there are is known at load, so that a list is
- * nothing but its tensors. */
+ * nothing but its tensors. Optionals likewise: a value, or none. */
 #include <string.h>
 
 #include "base/str.h"
 #include "import/onnx_build.h"
 #include "import/onnx_scope.h"
-
-#define MAX_ITEMS 4096
 
 static bool sequence_in(struct onnx_call *c, size_t i)
 {
@@ -15,36 +13,46 @@ static bool sequence_in(struct onnx_call *c, size_t i)
     return !onnx_failed(c);
 }
 
-/* A list for output 0, with room for so many. */
-static struct onnx_value *give_items(struct onnx_call *c, size_t count)
+struct onnx_value *onnx_give_items(struct onnx_call *c, size_t i, size_t count)
 {
-    struct onnx_value *item = arena_array(onnx_arena(c), struct onnx_value, count);
-
-    if (!item)
-        c->f.status = diag_no_memory(c->f.diag, count * sizeof *item);
-    if (item && c->out_count) {
-        c->out[0].is_sequence = true;
-        c->out[0].item = item;
-        c->out[0].item_count = count;
+    if (onnx_failed(c))
+        return NULL;
+    if (count > ONNX_MAX_ITEMS || count > ONNX_ALL_ITEMS - c->im->items) {
+        formula_fail(&c->f, RLX_ERROR_LIMIT, "a sequence of %zu tensors, or too many in all",
+                     count);
+        return NULL;
     }
+    struct onnx_value *item = arena_array(onnx_arena(c), struct onnx_value, count);
+    if (!item) {
+        c->f.status = diag_no_memory(c->f.diag, count * sizeof *item);
+        return NULL;
+    }
+    c->im->items += count;
+    if (i < c->out_count)
+        c->out[i] = (struct onnx_value){
+            .node = RLX_NO_VALUE, .is_sequence = true, .item = item, .item_count = count};
     return item;
+}
+
+/* Input i as an item. A weight becomes a node first, so that all who hold it mean one param. */
+static struct onnx_value item_of(struct onnx_call *c, size_t i)
+{
+    if (!onnx_has(c, i) || c->in[i]->is_sequence || c->in[i]->is_weight)
+        onnx_in(c, i);
+    return onnx_failed(c) ? (struct onnx_value){.node = RLX_NO_VALUE} : *c->in[i];
 }
 
 void onnx_sequence_construct(struct onnx_call *c)
 {
-    struct onnx_value *item = give_items(c, c->in_count);
+    struct onnx_value *item = onnx_give_items(c, 0, c->in_count);
 
-    for (size_t i = 0; item && i < c->in_count; i++) {
-        if (onnx_has(c, i))
-            item[i] = *c->in[i];
-        else
-            onnx_in(c, i);
-    }
+    for (size_t i = 0; item && i < c->in_count; i++)
+        item[i] = item_of(c, i);
 }
 
 void onnx_sequence_empty(struct onnx_call *c)
 {
-    give_items(c, 0);
+    onnx_give_items(c, 0, 0);
 }
 
 /* A place in the list, from its end where negative; `end` is one of them if it is allowed. */
@@ -73,14 +81,11 @@ void onnx_sequence_insert(struct onnx_call *c)
     if (!sequence_in(c, 0) || !position(c, 2, c->in[0]->item_count, true, &at))
         return;
     size_t count = c->in[0]->item_count;
-    struct onnx_value *item = count < MAX_ITEMS ? give_items(c, count + 1) : NULL;
-    if (!item || !onnx_has(c, 1)) {
-        onnx_unsupported(c, "a sequence of more than %d tensors", MAX_ITEMS);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
+    struct onnx_value *item = onnx_give_items(c, 0, count + 1);
+    for (size_t i = 0; item && i < count; i++)
         item[i < at ? i : i + 1] = c->in[0]->item[i];
-    item[at] = *c->in[1];
+    if (item)
+        item[at] = item_of(c, 1);
 }
 
 void onnx_sequence_erase(struct onnx_call *c)
@@ -89,7 +94,7 @@ void onnx_sequence_erase(struct onnx_call *c)
 
     if (!sequence_in(c, 0) || !position(c, 1, c->in[0]->item_count, false, &at))
         return;
-    struct onnx_value *item = give_items(c, c->in[0]->item_count - 1);
+    struct onnx_value *item = onnx_give_items(c, 0, c->in[0]->item_count - 1);
     for (size_t i = 0; item && i < c->in[0]->item_count; i++)
         if (i != at)
             item[i < at ? i : i - 1] = c->in[0]->item[i];
@@ -111,6 +116,53 @@ void onnx_sequence_length(struct onnx_call *c)
     onnx_give_sizes(c, 0, 0, &n, 1);
 }
 
+/* ---- a body for each item ---- */
+
+/* What the body reads for item k: that of every sequence, and every tensor as it is. */
+static void take_items(struct onnx_call *c, struct onnx_value *in, size_t k)
+{
+    for (size_t i = 0; i < c->in_count; i++)
+        in[i] = c->in[i]->is_sequence ? c->in[i]->item[k] : *c->in[i];
+}
+
+/* Are they all there, and the sequences of one length? */
+static bool fit_together(struct onnx_call *c)
+{
+    for (size_t i = 1; i < c->in_count && !onnx_failed(c); i++) {
+        if (!onnx_has(c, i))
+            onnx_in(c, i);
+        else if (c->in[i]->is_sequence && c->in[i]->item_count != c->in[0]->item_count)
+            formula_fail(&c->f, RLX_ERROR_SHAPE, "sequences of %zu and of %zu items",
+                         c->in[0]->item_count, c->in[i]->item_count);
+    }
+    return !onnx_failed(c);
+}
+
+void onnx_sequence_map(struct onnx_call *c)
+{
+    const struct onnx_graph *body = onnx_body(c, "body");
+    struct onnx_value *in = onnx_make_values(c, c->in_count);
+    struct onnx_value *out = onnx_make_values(c, c->out_count);
+
+    if (!in || !out || !sequence_in(c, 0) || !fit_together(c))
+        return;
+    size_t count = c->in[0]->item_count;
+    for (size_t i = 0; i < c->out_count; i++)
+        if (!onnx_give_items(c, i, count))
+            return;
+    for (size_t k = 0; k < count; k++) {
+        take_items(c, in, k);
+        if (!onnx_run_body(c, body, in, c->in_count, out, c->out_count))
+            return;
+        for (size_t i = 0; i < c->out_count; i++) {
+            if (out[i].is_sequence || out[i].is_absent)
+                formula_fail(&c->f, RLX_ERROR_FORMAT, "the body's output %zu is no tensor", i);
+            c->out[i].item[k] = out[i];
+            c->out[i].failed |= out[i].failed;
+        }
+    }
+}
+
 /* ---- from and to tensors ---- */
 
 static void take_part(struct onnx_call *c, struct onnx_value *item, int32_t axis, int64_t at,
@@ -127,7 +179,7 @@ static void take_part(struct onnx_call *c, struct onnx_value *item, int32_t axis
         if (keep || i != axis)
             shape.at[shape.count++] = t.dim[i];
     v = formula_reshape(f, v, shape);
-    *item = (struct onnx_value){.node = v};
+    *item = (struct onnx_value){.node = v, .narrow = c->in[0]->narrow};
     if (!onnx_failed(c))
         item->type = *formula_type(f, v);
 }
@@ -153,9 +205,7 @@ void onnx_split_to_sequence(struct onnx_call *c)
     }
     if (each)
         count = (size_t)((n + each - 1) / each);
-    struct onnx_value *item = count <= MAX_ITEMS ? give_items(c, count) : NULL;
-    if (!item)
-        onnx_unsupported(c, "a sequence of more than %d tensors", MAX_ITEMS);
+    struct onnx_value *item = onnx_give_items(c, 0, count);
     for (size_t i = 0; i < count && !onnx_failed(c); i++) {
         int64_t size = each ? (n - at < each ? n - at : each) : len[i];
         if (size < 0)
@@ -169,12 +219,12 @@ void onnx_concat_from_sequence(struct onnx_call *c)
 {
     struct formula *f = &c->f;
     bool is_new = onnx_int(c, "new_axis", 0) != 0;
-    ir_value part[MAX_ITEMS];
+    ir_value part[ONNX_MAX_ITEMS];
 
     if (!sequence_in(c, 0))
         return;
     size_t count = c->in[0]->item_count;
-    if (count < 1 || count > MAX_ITEMS) {
+    if (count < 1 || count > ONNX_MAX_ITEMS) {
         onnx_unsupported(c, "a sequence of %zu tensors", count);
         return;
     }
