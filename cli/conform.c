@@ -1,7 +1,9 @@
 /* conform.c: `rlx conform`, the tests that ONNX keeps for its backends.
  *
  *     DIR/.../test_add/model.onnx
- *                      test_data_set_0/input_0.pb, output_0.pb ... */
+ *                      test_data_set_0/input_0.pb, output_0.pb ...
+ *
+ * A file holds a tensor, a sequence of them, or an optional. */
 #include <dirent.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -10,9 +12,10 @@
 
 #include "cli.h"
 #include "compare.h"
+#include "conform_data.h"
 
 #define MAX_DEPTH 8 /* of folders below DIR */
-#define MAX_TENSORS 64
+#define MAX_TENSORS 256
 
 static struct {
     const char *device, *match;
@@ -52,7 +55,9 @@ static void fail(struct outcome *o, const rlx_error *e, const char *doing)
     snprintf(o->why, sizeof o->why, "%s: %s", doing, e->message);
 }
 
+/* The values of one set; outputs are those that the model gave. */
 struct data_set {
+    struct data_files in_files, out_files;
     rlx_binding in[MAX_TENSORS], out[MAX_TENSORS];
     char in_name[MAX_TENSORS][256], out_name[MAX_TENSORS][256];
     size_t inputs, outputs;
@@ -60,8 +65,8 @@ struct data_set {
 
 static void free_data(struct suite *s, struct data_set *d)
 {
-    for (size_t i = 0; i < d->inputs; i++)
-        rlx_tensor_free(s->c->ctx, &d->in[i].tensor);
+    data_files_free(s->c->ctx, &d->in_files);
+    data_files_free(s->c->ctx, &d->out_files);
     for (size_t i = 0; i < d->outputs; i++)
         rlx_tensor_free(s->c->ctx, &d->out[i].tensor);
 }
@@ -80,31 +85,38 @@ static void as_bf16(rlx_tensor *t, rlx_dtype wanted)
         t->dtype = RLX_DTYPE_bf16;
 }
 
-/* input_0.pb, input_1.pb .. for the model's inputs, in their order. */
-static bool load_inputs(struct suite *s, rlx_model *m, const char *dir, struct data_set *d,
-                        struct outcome *o)
+static bool has_symbol(const rlx_io_info *info)
+{
+    for (int32_t i = 0; i < info->rank; i++)
+        if (info->dim[i] < 0)
+            return true;
+    return false;
+}
+
+/* The files' tensors for the model's inputs, in their order. */
+static bool bind_inputs(rlx_model *m, struct data_set *d, struct outcome *o)
 {
     size_t count = rlx_model_io_count(m, RLX_IO_INPUT);
 
+    if (count > MAX_TENSORS) {
+        *o = (struct outcome){FAILED, "too many inputs"};
+        return false;
+    }
     for (size_t i = 0; i < count; i++) {
-        char path[8192];
         rlx_io_info info;
         rlx_error err;
-        if (count > MAX_TENSORS) {
-            *o = (struct outcome){FAILED, "too many inputs"};
-            return false;
-        }
         rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL);
-        snprintf(path, sizeof path, "%s/input_%zu.pb", dir, i);
-        if (!info.used)
+        if (!info.used && !has_symbol(&info))
             continue; /* some sets have other shapes there than the model */
-        if (!exists(path))
-            break; /* what is left has a default, or is missed when it runs */
-        rlx_binding *b = &d->in[d->inputs];
-        if (rlx_tensor_load(s->c->ctx, path, &b->tensor, &err) != RLX_OK) {
+        const rlx_tensor *t = data_files_tensor(&d->in_files, i, &err);
+        if (err.status != RLX_OK) {
             fail(o, &err, "cannot read an input");
             return false;
         }
+        if (!t)
+            break; /* what is left has a default, or is missed when it runs */
+        rlx_binding *b = &d->in[d->inputs];
+        b->tensor = *t;
         as_bf16(&b->tensor, info.dtype);
         b->name = d->in_name[d->inputs];
         snprintf(d->in_name[d->inputs++], sizeof d->in_name[0], "%.*s", (int)info.name.len,
@@ -134,29 +146,31 @@ static bool make_outputs(struct suite *s, rlx_model *m, rlx_session *session, st
     return true;
 }
 
-static bool compare_outputs(struct suite *s, const char *dir, const struct data_set *d,
-                            struct outcome *o)
+static bool compare_outputs(const struct data_set *d, struct outcome *o)
 {
-    for (size_t i = 0; i < d->outputs; i++) {
-        char path[8192], why[256];
-        rlx_tensor want = {0};
+    size_t wanted = data_files_tensors(&d->out_files);
+
+    o->verdict = FAILED;
+    if (wanted != d->outputs) {
+        snprintf(o->why, sizeof o->why, "%zu outputs, where %zu are wanted", d->outputs, wanted);
+        return false;
+    }
+    for (size_t i = 0; i < wanted; i++) {
+        char why[256];
         rlx_error err;
-        snprintf(path, sizeof path, "%s/output_%zu.pb", dir, i);
-        if (!exists(path))
-            continue;
-        if (rlx_tensor_load(s->c->ctx, path, &want, &err) != RLX_OK) {
+        const rlx_tensor *t = data_files_tensor(&d->out_files, i, &err);
+        if (!t) {
             fail(o, &err, "cannot read an output");
             return false;
         }
+        rlx_tensor want = *t;
         as_bf16(&want, d->out[i].tensor.dtype);
-        bool same = compare_tensors(&d->out[i].tensor, &want, why, sizeof why);
-        rlx_tensor_free(s->c->ctx, &want);
-        if (!same) {
-            o->verdict = FAILED;
+        if (!compare_tensors(&d->out[i].tensor, &want, why, sizeof why)) {
             snprintf(o->why, sizeof o->why, "output \"%.100s\": %s", d->out[i].name, why);
             return false;
         }
     }
+    o->verdict = PASSED;
     return true;
 }
 
@@ -165,7 +179,9 @@ static bool run_set(struct suite *s, rlx_model *m, rlx_session *session, const c
 {
     rlx_error err;
 
-    if (!load_inputs(s, m, dir, d, o))
+    data_files_load(s->c->ctx, dir, "input", &d->in_files);
+    data_files_load(s->c->ctx, dir, "output", &d->out_files);
+    if (!bind_inputs(m, d, o))
         return false;
     rlx_run_desc run = {.inputs = d->in, .input_count = d->inputs};
     if (rlx_session_prepare(session, &run, &err) != RLX_OK) {
@@ -180,7 +196,7 @@ static bool run_set(struct suite *s, rlx_model *m, rlx_session *session, const c
         fail(o, &err, "cannot run");
         return false;
     }
-    return compare_outputs(s, dir, d, o);
+    return compare_outputs(d, o);
 }
 
 static void run_sets(struct suite *s, rlx_model *m, const char *path, struct outcome *o)
@@ -211,53 +227,75 @@ static void run_sets(struct suite *s, rlx_model *m, const char *path, struct out
     free(d);
 }
 
-/* Shapes, axes and the like come as inputs in many tests, where models have constants. Such inputs,
- * of few elements, are made known when the model is loaded: whole numbers, or any. */
-static rlx_status load_knowing(struct suite *s, const char *path, const char *file, bool any,
-                               rlx_model **m, rlx_error *err)
+/* How much of a test's values is made known when its model is loaded. */
+enum knowing {
+    KNOW_COUNTS, /* of the items of sequences, and which optionals are absent */
+    KNOW_WHOLES, /* items' shapes, too, and the values of inputs of few whole numbers: shapes, axes
+                    and the like come as inputs in many tests, where models have constants */
+    KNOW_ALL,    /* of any few numbers */
+};
+
+static bool is_told(const rlx_tensor *t, enum knowing how)
 {
-    rlx_tensor loaded[MAX_TENSORS];
-    rlx_binding known[MAX_TENSORS] = {{0}};
-    rlx_load_desc desc = {.known = known};
-    rlx_error ignored;
+    bool whole = t->dtype > RLX_DTYPE_f64 && t->dtype < RLX_DTYPE_c64;
+
+    return t->rank <= 1 && t->bytes <= 512 && (how == KNOW_ALL || (how == KNOW_WHOLES && whole));
+}
+
+static rlx_status load_knowing(struct suite *s, const char *file, const struct data_files *data,
+                               enum knowing how, rlx_model **m, rlx_error *err)
+{
+    rlx_binding known[MAX_FILES] = {{0}};
+    rlx_load_input input[MAX_FILES] = {{0}};
+    rlx_load_desc desc = {
+        .known = known, .known_count = data->count, .inputs = input, .input_count = data->count};
     char none;
 
-    for (size_t i = 0; i < MAX_TENSORS; i++) {
-        char data[8192];
-        rlx_tensor *t = &loaded[i];
-        snprintf(data, sizeof data, "%s/test_data_set_0/input_%zu.pb", path, i);
-        if (!exists(data))
-            break;
-        memset(t, 0, sizeof *t);
-        desc.known_count++;
-        if (rlx_tensor_load(s->c->ctx, data, t, &ignored) != RLX_OK)
+    for (size_t i = 0; i < data->count; i++) {
+        const struct data_file *f = &data->at[i];
+        if (f->err.status != RLX_OK)
             continue;
-        bool whole = t->dtype > RLX_DTYPE_f64 && t->dtype < RLX_DTYPE_c64;
-        if (t->rank > 1 || t->bytes > 512 || (!whole && !any))
-            continue;
-        known[i].tensor = *t;
-        if (!t->bytes)
-            known[i].tensor.data = &none; /* an empty list is known, too */
+        if (f->is_list)
+            input[i] = (rlx_load_input){.absent = f->list.absent,
+                                        .item_count = f->list.count,
+                                        .shape = how == KNOW_COUNTS ? NULL : f->list.at};
+        else if (is_told(f->list.at, how)) {
+            known[i].tensor = *f->list.at;
+            if (!known[i].tensor.bytes)
+                known[i].tensor.data = &none; /* an empty list is known, too */
+        }
     }
-    rlx_status status = rlx_model_load(s->c->ctx, file, &desc, m, err);
-    for (size_t i = 0; i < desc.known_count; i++)
-        rlx_tensor_free(s->c->ctx, &loaded[i]);
+    return rlx_model_load(s->c->ctx, file, &desc, m, err);
+}
+
+/* With as little known as it takes. */
+static rlx_status load_model(struct suite *s, const char *path, rlx_model **m, rlx_error *err)
+{
+    rlx_status status = RLX_ERROR_UNSUPPORTED;
+    struct data_files *data = calloc(1, sizeof *data);
+    char text[8192];
+
+    if (!data) {
+        *err = (rlx_error){.status = RLX_ERROR_MEMORY, .message = "no memory"};
+        return RLX_ERROR_MEMORY;
+    }
+    snprintf(text, sizeof text, "%s/test_data_set_0", path);
+    data_files_load(s->c->ctx, text, "input", data);
+    snprintf(text, sizeof text, "%s/model.onnx", path);
+    for (int how = KNOW_COUNTS; status == RLX_ERROR_UNSUPPORTED && how <= KNOW_ALL; how++)
+        status = load_knowing(s, text, data, (enum knowing)how, m, err);
+    data_files_free(s->c->ctx, data);
+    free(data);
     return status;
 }
 
 static struct outcome run_test(struct suite *s, const char *path)
 {
     struct outcome o = {FAILED, "out of memory"};
-    char file[8192];
     rlx_model *m;
     rlx_error err;
 
-    snprintf(file, sizeof file, "%s/model.onnx", path);
-    rlx_status status = rlx_model_load(s->c->ctx, file, NULL, &m, &err);
-    for (int any = 0; status == RLX_ERROR_UNSUPPORTED && any < 2; any++) {
-        status = load_knowing(s, path, file, any, &m, &err);
-    }
-    if (status != RLX_OK) {
+    if (load_model(s, path, &m, &err) != RLX_OK) {
         fail(&o, &err, "cannot import");
         return o;
     }
@@ -359,10 +397,10 @@ const struct command cmd_conform = {
     .usage = "rlx conform DIR [--device D] [--match GLOB]",
     .details =
         "Every folder below DIR with a model.onnx is a test; its test_data_set_* hold inputs\n"
-        "and the outputs they must give, within 1e-3 of each element and 1e-7. Inputs of few\n"
-        "elements are made known at load where a model cannot be imported without. Prints what\n"
-        "fails, with the first element that differs, and what rlx cannot import. Exits with 1\n"
-        "if a test fails.",
+        "and the outputs they must give, within 1e-3 of each element and 1e-7. How many items\n"
+        "their sequences have is made known at load, and inputs of few elements are where a\n"
+        "model cannot be imported without. Prints what fails, with the first element that\n"
+        "differs, and what rlx cannot import. Exits with 1 if a test fails.",
     .run = run,
     .flags = flags,
 };

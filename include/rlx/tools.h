@@ -202,6 +202,17 @@ RLX_API rlx_status rlx_tensor_save(rlx_context *ctx, const char *path, const rlx
 RLX_API rlx_status rlx_tensor_alloc(rlx_context *ctx, rlx_tensor *t, rlx_error *err);
 RLX_API void rlx_tensor_free(rlx_context *ctx, rlx_tensor *t);
 
+/* A sequence or an optional, as ONNX's tests keep them in .pb files. An optional that holds a
+ * tensor is a list of one; that holds a sequence, that sequence. */
+typedef struct rlx_tensor_list {
+    rlx_tensor *at; /* in memory of the context */
+    size_t count;
+    bool absent; /* an optional that holds nothing */
+} rlx_tensor_list;
+RLX_API rlx_status rlx_tensor_list_load(rlx_context *ctx, const char *path, rlx_tensor_list *out,
+                                        rlx_error *err);
+RLX_API void rlx_tensor_list_free(rlx_context *ctx, rlx_tensor_list *l);
+
 /* ---- how fast the machine is ---- */
 
 /* Measured with the context's threads in a fraction of a second, and kept in a file of the user's

@@ -1,4 +1,4 @@
-/* tensor_file.c: tensors in host memory and in .npy files. */
+/* tensor_file.c: tensors in host memory, in .npy files and in those of ONNX's tests. */
 #include <string.h>
 
 #include "api/objects.h"
@@ -50,28 +50,37 @@ static rlx_status onnx_read(const struct file *f, struct arena *arena, struct ir
     return onnx_tensor_data(&t, NULL, arena, type, data, d);
 }
 
+/* The caller's own copy of bytes that lie in a file. */
+static rlx_status copy_out(rlx_context *ctx, const struct ir_type *type, const void *data,
+                           rlx_tensor *out, struct diag *d)
+{
+    rlx_tensor t = {.dtype = type->dtype, .rank = type->rank};
+    rlx_error err;
+
+    memcpy(t.dim, type->dim, sizeof t.dim);
+    if (rlx_tensor_alloc(ctx, &t, &err) != RLX_OK)
+        return diag_fail(d, err.status, "%s", err.message);
+    if (t.bytes)
+        memcpy(t.data, data, t.bytes);
+    *out = t;
+    return RLX_OK;
+}
+
 static rlx_status load(rlx_context *ctx, const char *path, rlx_tensor *out, struct arena *arena,
                        struct diag *d)
 {
     struct file f;
     struct ir_type type = {0};
     const void *data;
-    rlx_error err;
 
     TRY(file_open(&f, path, FILE_MAP, &ctx->mem, d));
     rlx_status s = str_ends(rlx_cstr(path), STR(".pb"))
                        ? onnx_read(&f, arena, &type, &data, d)
                        : npy_read(f.data, f.size, arena, &type, &data, d);
-    rlx_tensor t = {.dtype = type.dtype, .rank = type.rank};
-    memcpy(t.dim, type.dim, sizeof t.dim);
-    if (s == RLX_OK && rlx_tensor_alloc(ctx, &t, &err) != RLX_OK)
-        s = diag_fail(d, err.status, "%s", err.message);
-    if (s == RLX_OK && t.bytes)
-        memcpy(t.data, data, t.bytes);
+    if (s == RLX_OK)
+        s = copy_out(ctx, &type, data, out, d);
     file_close(&f);
-    TRY(s);
-    *out = t;
-    return RLX_OK;
+    return s;
 }
 
 rlx_status rlx_tensor_load(rlx_context *ctx, const char *path, rlx_tensor *out, rlx_error *err)
@@ -87,6 +96,69 @@ rlx_status rlx_tensor_load(rlx_context *ctx, const char *path, rlx_tensor *out, 
     arena_init(&arena, &ctx->mem);
     load(ctx, path, out, &arena, &d);
     arena_free(&arena);
+    return diag_report(&d, err);
+}
+
+/* ---- lists of tensors ---- */
+
+void rlx_tensor_list_free(rlx_context *ctx, rlx_tensor_list *l)
+{
+    if (!ctx || !l)
+        return;
+    for (size_t i = 0; i < l->count; i++)
+        rlx_tensor_free(ctx, &l->at[i]);
+    mem_free(&ctx->mem, l->at, l->count * sizeof *l->at);
+    *l = (rlx_tensor_list){0};
+}
+
+static rlx_status read_list(rlx_context *ctx, const struct file *f, rlx_tensor_list *out,
+                            struct arena *arena, struct diag *d)
+{
+    struct onnx_list l;
+
+    TRY(onnx_read_list((rlx_str){(const char *)f->data, f->size}, &l, &out->absent, arena, d));
+    out->at = mem_alloc(&ctx->mem, l.tensor.count * sizeof *out->at); /* zeros */
+    if (!out->at && l.tensor.count)
+        return diag_no_memory(d, l.tensor.count * sizeof *out->at);
+    out->count = l.tensor.count;
+    for (size_t i = 0; i < out->count; i++) {
+        struct ir_type type = {0};
+        const void *data;
+        TRY(onnx_tensor_data(&l.tensor.at[i], NULL, arena, &type, &data, d));
+        TRY(copy_out(ctx, &type, data, &out->at[i], d));
+    }
+    return RLX_OK;
+}
+
+static rlx_status load_list(rlx_context *ctx, const char *path, rlx_tensor_list *out,
+                            struct diag *d)
+{
+    rlx_tensor_list l = {0};
+    struct arena arena;
+    struct file f;
+
+    TRY(file_open(&f, path, FILE_MAP, &ctx->mem, d));
+    arena_init(&arena, &ctx->mem);
+    rlx_status s = read_list(ctx, &f, &l, &arena, d);
+    arena_free(&arena);
+    file_close(&f);
+    if (s == RLX_OK)
+        *out = l;
+    else
+        rlx_tensor_list_free(ctx, &l);
+    return s;
+}
+
+rlx_status rlx_tensor_list_load(rlx_context *ctx, const char *path, rlx_tensor_list *out,
+                                rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "load");
+    if (!ctx || !path || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !path ? "path" : "out");
+    else
+        load_list(ctx, path, out, &d);
     return diag_report(&d, err);
 }
 

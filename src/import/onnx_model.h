@@ -162,10 +162,22 @@ struct onnx_model {
     WIRE_LIST(struct onnx_function) function;
 };
 
+/* SequenceProto, and OptionalProto, which has the same fields: a list of one value, or of none. */
+struct onnx_list {
+    int64_t elem_type; /* enum onnx_list_type */
+    WIRE_LIST(struct onnx_tensor) tensor;
+    WIRE_LIST(struct onnx_list) sequence;
+};
+enum onnx_list_type { ONNX_LIST_UNDEFINED, ONNX_LIST_TENSOR, ONNX_LIST_SEQUENCE = 3 };
+
 rlx_status onnx_read_model(rlx_str bytes, struct onnx_model *out, struct arena *arena,
                            struct diag *d);
 rlx_status onnx_read_tensor(rlx_str bytes, struct onnx_tensor *out, struct arena *arena,
                             struct diag *d);
+
+/* A sequence of tensors, or an optional that holds one or a tensor; absent: it holds none. */
+rlx_status onnx_read_list(rlx_str bytes, struct onnx_list *out, bool *absent, struct arena *arena,
+                          struct diag *d);
 
 /* The other way: bytes of the file (UINT64_MAX: graphs nest too deep), and the file itself. */
 struct wire_sink;

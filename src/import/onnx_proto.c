@@ -37,6 +37,14 @@ static const struct wire_row tensor_rows[] = {
 };
 MESSAGE(onnx_tensor, tensor_rows, "a tensor");
 
+static const struct wire_message onnx_list_message; /* lists hold lists */
+static const struct wire_row list_rows[] = {
+    ROW(onnx_list, 2, I64, elem_type),
+    SUB(onnx_list, 3, MESSAGES, tensor, onnx_tensor_message),
+    SUB(onnx_list, 5, MESSAGES, sequence, onnx_list_message),
+};
+MESSAGE(onnx_list, list_rows, "a sequence");
+
 static const struct wire_row sparse_rows[] = {
     SUB(onnx_sparse, 1, MESSAGE, values, onnx_tensor_message),
     SUB(onnx_sparse, 2, MESSAGE, indices, onnx_tensor_message),
@@ -163,4 +171,28 @@ uint64_t onnx_model_size(const struct onnx_model *m)
 rlx_status onnx_put_model(const struct onnx_model *m, const struct wire_sink *sink, struct diag *d)
 {
     return wire_write(&onnx_model_message, m, sink, d);
+}
+
+/* What it holds is of the kind it says; only tensors, where there are any. */
+static bool holds_tensors(const struct onnx_list *l)
+{
+    return l->sequence.count == 0 && (l->elem_type == ONNX_LIST_TENSOR || l->tensor.count == 0);
+}
+
+rlx_status onnx_read_list(rlx_str bytes, struct onnx_list *out, bool *absent, struct arena *arena,
+                          struct diag *d)
+{
+    TRY(wire_read(&onnx_list_message, bytes, out, arena, d));
+    *absent = out->elem_type == ONNX_LIST_UNDEFINED;
+    if (out->elem_type == ONNX_LIST_SEQUENCE) { /* an optional one */
+        if (out->sequence.count > 1 || out->tensor.count)
+            return diag_fail(d, RLX_ERROR_UNSUPPORTED, "a sequence of what are no tensors");
+        *absent = out->sequence.count == 0;
+        *out = *absent ? (struct onnx_list){0} : out->sequence.at[0];
+    }
+    if (out->elem_type != ONNX_LIST_TENSOR && out->elem_type != ONNX_LIST_UNDEFINED)
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "a sequence of what are no tensors");
+    if (!holds_tensors(out))
+        return diag_fail(d, RLX_ERROR_FORMAT, "a sequence that holds other things than it says");
+    return RLX_OK;
 }

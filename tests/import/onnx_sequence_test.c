@@ -397,3 +397,99 @@ TEST(onnx_sequence, every_allocation_may_fail)
 
     expect_survives_no_memory(t, import_with, &m);
 }
+
+/* ---- files of their own ---- */
+
+static struct bytes one_tensor(void)
+{
+    struct bytes b = {.len = 0};
+    const float x = 3;
+
+    put_int(&b, 2, 1);
+    put_data(&b, 9, &x, sizeof x);
+    return b;
+}
+
+static rlx_status read_list(const void *at, size_t len, size_t *count, bool *absent)
+{
+    struct onnx_list l;
+    struct arena arena;
+    struct diag d;
+
+    diag_init(&d, "load");
+    arena_init(&arena, mem_default());
+    rlx_status s = onnx_read_list((rlx_str){at, len}, &l, absent, &arena, &d);
+    *count = s == RLX_OK ? l.tensor.count : 0;
+    arena_free(&arena);
+    return s;
+}
+
+TEST(onnx_sequence, lists_in_files)
+{
+    static const struct {
+        int type;               /* of the list */
+        int tensors, sequences; /* in it; the sequences hold a tensor each */
+        rlx_status status;
+        size_t count;
+        bool absent;
+    } cases[] = {
+        {1, 2, 0, RLX_OK, 2, false},                /* a sequence */
+        {1, 0, 0, RLX_OK, 0, false},                /* without items */
+        {0, 0, 0, RLX_OK, 0, true},                 /* an optional of nothing */
+        {3, 0, 1, RLX_OK, 1, false},                /* of a sequence */
+        {3, 0, 0, RLX_OK, 0, true},                 /* that is not there */
+        {3, 0, 2, RLX_ERROR_UNSUPPORTED, 0, false}, /* a sequence of sequences */
+        {3, 1, 1, RLX_ERROR_UNSUPPORTED, 0, false},
+        {1, 1, 1, RLX_ERROR_FORMAT, 0, false},
+        {0, 1, 0, RLX_ERROR_FORMAT, 0, false},
+        {4, 0, 0, RLX_ERROR_UNSUPPORTED, 0, false}, /* a map */
+        {-1, 0, 0, RLX_ERROR_UNSUPPORTED, 0, false},
+    };
+    struct bytes tensor = one_tensor(), sequence = {.len = 0};
+
+    put_int(&sequence, 2, 1);
+    put_sub(&sequence, 3, &tensor);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bytes b = {.len = 0};
+        size_t count;
+        bool absent;
+        put_text(&b, 1, "name");
+        put_int(&b, 2, (uint64_t)cases[i].type);
+        for (int k = 0; k < cases[i].tensors; k++)
+            put_sub(&b, 3, &tensor);
+        for (int k = 0; k < cases[i].sequences; k++)
+            put_sub(&b, 5, &sequence);
+        expect_status(t, read_list(b.at, b.len, &count, &absent), cases[i].status);
+        expect_eq(t, count, cases[i].count);
+        expect(t, cases[i].status != RLX_OK || absent == cases[i].absent);
+    }
+}
+
+TEST(onnx_sequence, a_list_cut_anywhere_is_refused_or_read)
+{
+    struct bytes tensor = one_tensor(), sequence = {.len = 0}, b = {.len = 0};
+
+    put_int(&sequence, 2, 1);
+    put_sub(&sequence, 3, &tensor);
+    put_int(&b, 2, 3);
+    put_sub(&b, 5, &sequence);
+    for (size_t len = 0; len < b.len; len++) {
+        uint8_t *exact = malloc(len ? len : 1); /* so that a read past its end shows */
+        size_t count;
+        bool absent;
+        require(t, exact);
+        memcpy(exact, b.at, len);
+        read_list(exact, len, &count, &absent);
+        expect(t, count == 0);
+        free(exact);
+    }
+    for (int i = 0; i < 80; i++) { /* sequences in sequences */
+        struct bytes outer = {.len = 0};
+        put_int(&outer, 2, 3);
+        put_sub(&outer, 5, &b);
+        b = outer;
+    }
+    size_t count;
+    bool absent;
+    expect_status(t, read_list(b.at, b.len, &count, &absent), RLX_ERROR_LIMIT);
+}
