@@ -358,6 +358,7 @@ static struct onnx_value element(struct onnx_call *c, struct onnx_value *v, int3
 
 struct scan {
     const struct onnx_graph *body;
+    const char *directions; /* the attribute of the inputs' */
     size_t states, sequences, scans;
     int64_t rounds;
     struct onnx_value *source; /* the sequences */
@@ -369,7 +370,9 @@ static bool begin_scan(struct onnx_call *c, struct scan *s, struct onnx_value *i
 {
     int64_t sequences = onnx_int(c, "num_scan_inputs", 0);
 
-    *s = (struct scan){.body = onnx_body(c, "body"), .rounds = -1};
+    *s = (struct scan){.body = onnx_body(c, "body"),
+                       .directions = c->opset < 9 ? "directions" : "scan_input_directions",
+                       .rounds = -1};
     if (!s->body || sequences < 1 || (size_t)sequences > count || s->body->input.count != count ||
         s->body->output.count < count - (size_t)sequences || c->out_count > s->body->output.count) {
         formula_fail(&c->f, RLX_ERROR_FORMAT, "the body does not fit the scan");
@@ -402,7 +405,7 @@ static bool run_scan(struct onnx_call *c, struct scan *s)
 {
     for (int64_t t = 0; t < s->rounds; t++) {
         for (size_t i = 0; i < s->sequences; i++) {
-            bool back = entry(c, "scan_input_directions", i) != 0;
+            bool back = entry(c, s->directions, i) != 0;
             int32_t axis = onnx_axis(c, entry(c, "scan_input_axes", i), s->source[i].type.rank);
             s->in[s->states + i] = element(c, &s->source[i], axis, back ? s->rounds - 1 - t : t);
         }
@@ -454,4 +457,88 @@ void onnx_scan(struct onnx_call *c)
         else
             give_collected(c, i, &s.list[i - s.states], entry(c, "scan_output_axes", i - s.states));
     }
+}
+
+/* ---- Scan of opset 8: of every element of a batch ---- */
+
+/* How many elements the batch has: all inputs agree. */
+static bool batch_size(struct onnx_call *c, const struct onnx_value *input, size_t count,
+                       int64_t *out)
+{
+    *out = -1;
+    for (size_t i = 0; i < count; i++) {
+        const struct ir_type *t = &input[i].type;
+        if (t->rank < 1 || !dim_is_static(t->dim[0]) || t->dim[0] < 1 || t->dim[0] > MAX_ROUNDS ||
+            (*out >= 0 && *out != t->dim[0])) {
+            onnx_unsupported(c, "batches of symbolic, unequal or too large size");
+            return false;
+        }
+        *out = t->dim[0];
+    }
+    return *out > 0;
+}
+
+/* Zeros behind what was collected, up to the length of the longest. */
+static ir_value padded(struct onnx_call *c, ir_value v, int64_t to)
+{
+    rlx_list before = {0}, after = {0};
+
+    if (onnx_failed(c))
+        return RLX_NO_VALUE;
+    const struct ir_type *t = formula_type(&c->f, v);
+    before.count = after.count = t->rank;
+    after.at[0] = to - t->dim[0];
+    return after.at[0] ? onnx_pad_of(&c->f, v, before, after, 0) : v;
+}
+
+/* The scan of element b, whose results join those of the others. */
+static bool scan_element(struct onnx_call *c, struct onnx_value *input, size_t count, int64_t b,
+                         const int64_t *len, struct collected *list)
+{
+    struct onnx_value *own = onnx_make_values(c, count);
+    struct scan s;
+
+    for (size_t i = 0; own && i < count; i++)
+        own[i] = element(c, &input[i], 0, b);
+    if (onnx_failed(c) || !begin_scan(c, &s, own, count))
+        return false;
+    int64_t longest = s.rounds;
+    if (len && (*len < 1 || *len > longest)) {
+        onnx_unsupported(c, "a sequence of length %lld of %lld", (long long)*len,
+                         (long long)longest);
+        return false;
+    }
+    s.rounds = len ? *len : longest;
+    if (!run_scan(c, &s))
+        return false;
+    for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++) {
+        struct onnx_value v = {.node = RLX_NO_VALUE};
+        if (i >= s.states)
+            v.node = padded(c, put_together(c, &s.list[i - s.states], 0), longest);
+        if (i >= s.states && !onnx_failed(c))
+            v.type = *formula_type(&c->f, v.node);
+        collect(c, &list[i], i < s.states ? &s.in[i] : &v, 0);
+    }
+    return !onnx_failed(c);
+}
+
+void onnx_scan_batch(struct onnx_call *c)
+{
+    struct onnx_value *input = scan_inputs(c, 1);
+    size_t count = c->in_count > 1 ? c->in_count - 1 : 0, lens = 0;
+    int64_t batch;
+
+    if (!input || !batch_size(c, input, count, &batch))
+        return;
+    const int64_t *len = onnx_has(c, 0) ? onnx_i64s(c, 0, &lens) : NULL;
+    if (onnx_has(c, 0) && (!len || lens != (size_t)batch)) {
+        onnx_unsupported(c, "lengths of sequences that are not known at load, one for each");
+        return;
+    }
+    struct collected *list = make_collected(c, c->out_count, (size_t)batch);
+    for (int64_t b = 0; list && b < batch; b++)
+        if (!scan_element(c, input, count, b, len ? &len[b] : NULL, list))
+            return;
+    for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++)
+        onnx_give(c, i, put_together(c, &list[i], 0));
 }

@@ -398,6 +398,80 @@ TEST(onnx_sequence, every_allocation_may_fail)
     expect_survives_no_memory(t, import_with, &m);
 }
 
+/* ---- Scan of opset 8 ---- */
+
+/* y, z = Scan(lens, s, x): s + x of every step, of two sequences of at most two steps */
+static struct bytes scan_model(const int32_t *lens, size_t count)
+{
+    struct bytes g = {.len = 0}, body = {.len = 0}, n = {.len = 0}, a = {.len = 0};
+    const int64_t dim = (int64_t)count;
+
+    NODE(&body, "Add", LIST("s", "x"), "t");
+    NODE(&body, "Identity", "t", "u");
+    put_value(&body, 11, "s", 1, NULL);
+    put_value(&body, 11, "x", 1, NULL);
+    put_value(&body, 12, "t", 1, NULL);
+    put_value(&body, 12, "u", 1, NULL);
+    if (lens)
+        put_tensor(&g, "lens", 6, &dim, 1, lens, count * sizeof *lens);
+    put_text(&n, 1, lens ? "lens" : "");
+    put_text(&n, 1, "s");
+    put_text(&n, 1, "x");
+    put_text(&n, 2, "y");
+    put_text(&n, 2, "z");
+    put_text(&n, 4, "Scan");
+    put_text(&a, 1, "body");
+    put_sub(&a, 6, &body);
+    put_int(&a, 20, ONNX_ATTR_GRAPH);
+    put_sub(&n, 5, &a);
+    a.len = 0;
+    put_text(&a, 1, "num_scan_inputs");
+    put_int(&a, 3, 1);
+    put_int(&a, 20, ONNX_ATTR_INT);
+    put_sub(&n, 5, &a);
+    put_sub(&g, 1, &n);
+    put_value(&g, 11, "s", 1, DIMS("2", "3"));
+    put_value(&g, 11, "x", 1, DIMS("2", "2", "3"));
+    put_value(&g, 12, "y", 1, NULL);
+    put_value(&g, 12, "z", 1, NULL);
+    return finish(&g, 8);
+}
+
+static void expect_adds(struct test *t, const struct bytes *m, size_t adds)
+{
+    struct result r = import(m->at, m->len);
+    size_t found = 0;
+
+    if (!expect_status(t, r.status, RLX_OK))
+        test_note(t, "%s", r.diag.first.message);
+    else {
+        const struct ir_graph *g = ir_entry(r.m.mod);
+        for (size_t i = 0; i < g->node.len; i++)
+            found += g->node.at[i].op == RLX_OP_add;
+        expect_eq(t, found, adds);
+        const struct ir_type *y = ir_type_of(g, g->output.at[0]);
+        const struct ir_type *z = ir_type_of(g, g->output.at[1]);
+        expect(t, y->rank == 2 && y->dim[0] == 2 && y->dim[1] == 3);
+        expect(t, z->rank == 3 && z->dim[0] == 2 && z->dim[1] == 2 && z->dim[2] == 3);
+    }
+    onnx_imported_free(&r.m);
+}
+
+TEST(onnx_sequence, a_scan_of_a_batch_ends_where_its_sequences_do)
+{
+    struct bytes all = scan_model(NULL, 0);
+    struct bytes some = scan_model((const int32_t[]){1, 2}, 2);
+    struct bytes too_long = scan_model((const int32_t[]){1, 3}, 2);
+    struct bytes none = scan_model((const int32_t[]){0, 2}, 2);
+    struct bytes few = scan_model((const int32_t[]){2}, 1);
+
+    expect_adds(t, &all, 4);
+    expect_adds(t, &some, 3);
+    expect_refused(t, &too_long, RLX_ERROR_UNSUPPORTED, "a sequence of length 3 of 2");
+    expect_refused(t, &none, RLX_ERROR_UNSUPPORTED, "a sequence of length 0 of 2");
+    expect_refused(t, &few, RLX_ERROR_UNSUPPORTED, "one for each");
+}
+
 /* ---- files of their own ---- */
 
 static struct bytes one_tensor(void)
