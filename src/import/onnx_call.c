@@ -187,51 +187,111 @@ bool onnx_number_in(struct onnx_call *c, size_t i, double *out)
 
 /* ---- attributes ---- */
 
-const struct onnx_attr *onnx_attr_of(const struct onnx_node *n, rlx_str name)
+static const struct onnx_attr *find_attr(const struct onnx_attr *at, size_t count, rlx_str name)
 {
-    for (size_t i = 0; i < n->attr.count; i++)
-        if (str_eq(n->attr.at[i].name, name))
-            return &n->attr.at[i];
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(at[i].name, name))
+            return &at[i];
     return NULL;
+}
+
+const struct onnx_attr *onnx_resolve_attr(const struct onnx_call *c, const struct onnx_attr *a)
+{
+    /* In a function's body: what the caller gave, or else what the function has for it. Chains of
+     * them end, as scopes do. */
+    for (const struct onnx_scope *s = c->scope; a && a->ref.len && s->function;
+         s = s->function->scope) {
+        const struct onnx_node *caller = s->function->node;
+        rlx_str name = a->ref;
+        a = find_attr(caller->attr.at, caller->attr.count, name);
+        if (!a)
+            a = find_attr(s->definition->attr.at, s->definition->attr.count, name);
+    }
+    return a && !a->ref.len ? a : NULL;
 }
 
 const struct onnx_attr *onnx_attr(const struct onnx_call *c, const char *name)
 {
-    const struct onnx_attr *a = onnx_attr_of(c->node, rlx_cstr(name));
+    const struct onnx_node *n = c->node;
 
-    /* In a function's body: what the caller gave; chains of them end, as scopes do. */
-    for (const struct onnx_call *f = c->scope->function; a && a->ref.len && f;
-         f = f->scope->function)
-        a = onnx_attr_of(f->node, a->ref);
-    return a && !a->ref.len ? a : NULL;
+    return onnx_resolve_attr(c, find_attr(n->attr.at, n->attr.count, rlx_cstr(name)));
 }
 
-int64_t onnx_int(const struct onnx_call *c, const char *name, int64_t otherwise)
+static bool holds(const struct onnx_attr *a, int64_t type)
+{
+    switch (type) {
+    case ONNX_ATTR_FLOAT: return a->f != 0;
+    case ONNX_ATTR_INT: return a->i != 0;
+    case ONNX_ATTR_STRING: return a->s.len != 0;
+    case ONNX_ATTR_TENSOR: return a->t != NULL;
+    case ONNX_ATTR_GRAPH: return a->g != NULL;
+    case ONNX_ATTR_FLOATS: return a->floats.count != 0;
+    case ONNX_ATTR_INTS: return a->ints.count != 0;
+    case ONNX_ATTR_STRINGS: return a->strings.count != 0;
+    default: return false;
+    }
+}
+
+/* What an attribute is that is not of that type; 0: nothing speaks against it. Old files do not
+ * say, and zeros and empty lists are not seen in what it holds. */
+static int64_t other_type(const struct onnx_attr *a, int64_t type)
+{
+    if (a->type && a->type != type)
+        return a->type;
+    for (int64_t other = ONNX_ATTR_FLOAT; other <= ONNX_ATTR_STRINGS; other++)
+        if (other != type && holds(a, other) && !holds(a, type))
+            return other;
+    return 0;
+}
+
+static const char *attr_type_name(int64_t type)
+{
+    static const char *const names[] = {
+        "?",    "FLOAT",   "INT",     "STRING", "TENSOR",        "GRAPH",          "FLOATS",
+        "INTS", "STRINGS", "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO"};
+
+    return type > 0 && (size_t)type < sizeof names / sizeof names[0] ? names[type] : names[0];
+}
+
+const struct onnx_attr *onnx_attr_as(struct onnx_call *c, const char *name,
+                                     enum onnx_attr_type type)
 {
     const struct onnx_attr *a = onnx_attr(c, name);
+    int64_t other = a ? other_type(a, type) : 0;
+
+    if (!other)
+        return a;
+    formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "its attribute %s is of type %s, not %s", name,
+                 attr_type_name(other), attr_type_name(type));
+    return NULL;
+}
+
+int64_t onnx_int(struct onnx_call *c, const char *name, int64_t otherwise)
+{
+    const struct onnx_attr *a = onnx_attr_as(c, name, ONNX_ATTR_INT);
 
     return a ? a->i : otherwise;
 }
 
-double onnx_float(const struct onnx_call *c, const char *name, double otherwise)
+double onnx_float(struct onnx_call *c, const char *name, double otherwise)
 {
-    const struct onnx_attr *a = onnx_attr(c, name);
+    const struct onnx_attr *a = onnx_attr_as(c, name, ONNX_ATTR_FLOAT);
 
     return a ? (double)a->f : otherwise;
 }
 
-rlx_str onnx_text(const struct onnx_call *c, const char *name, const char *otherwise)
+rlx_str onnx_text(struct onnx_call *c, const char *name, const char *otherwise)
 {
-    const struct onnx_attr *a = onnx_attr(c, name);
+    const struct onnx_attr *a = onnx_attr_as(c, name, ONNX_ATTR_STRING);
 
     if (!a)
         return rlx_cstr(otherwise);
-    return a->s.ptr ? a->s : STR(""); /* the attribute may hold something else, or nothing */
+    return a->s.ptr ? a->s : STR(""); /* the attribute may hold nothing */
 }
 
 bool onnx_ints(struct onnx_call *c, const char *name, rlx_list *out)
 {
-    const struct onnx_attr *a = onnx_attr(c, name);
+    const struct onnx_attr *a = onnx_attr_as(c, name, ONNX_ATTR_INTS);
 
     if (!a)
         return false;

@@ -76,10 +76,15 @@ const int64_t *onnx_i64s(struct onnx_call *c, size_t i, size_t *count);
 
 /* ---- attributes ---- */
 
-const struct onnx_attr *onnx_attr(const struct onnx_call *c, const char *name); /* NULL: none */
-int64_t onnx_int(const struct onnx_call *c, const char *name, int64_t otherwise);
-double onnx_float(const struct onnx_call *c, const char *name, double otherwise);
-rlx_str onnx_text(const struct onnx_call *c, const char *name, const char *otherwise);
+/* Whatever it holds; NULL: none. */
+const struct onnx_attr *onnx_attr(const struct onnx_call *c, const char *name);
+/* The same of an attribute that must be of that type, as it must be for all that follow: one of
+ * another type fails the call. */
+const struct onnx_attr *onnx_attr_as(struct onnx_call *c, const char *name,
+                                     enum onnx_attr_type type);
+int64_t onnx_int(struct onnx_call *c, const char *name, int64_t otherwise);
+double onnx_float(struct onnx_call *c, const char *name, double otherwise);
+rlx_str onnx_text(struct onnx_call *c, const char *name, const char *otherwise);
 /* A list of at most RLX_MAX_RANK integers; false: there is none. Longer ones fail the call. */
 bool onnx_ints(struct onnx_call *c, const char *name, rlx_list *out);
 /* The numbers of an attribute, in the arena: of a list, or of a tensor. NULL: there are none. */

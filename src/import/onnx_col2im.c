@@ -29,7 +29,7 @@ static bool spatial(struct onnx_call *c, const char *name, int32_t n, rlx_list *
 
 static bool begin(struct onnx_call *c, struct blocks *b)
 {
-    const struct onnx_attr *pads = onnx_attr(c, "pads");
+    const struct onnx_attr *pads = onnx_attr_as(c, "pads", ONNX_ATTR_INTS);
 
     *b = (struct blocks){.places = 1, .block_size = 1, .count = 1};
     if (!onnx_ints_in(c, 1, &b->image) || !onnx_ints_in(c, 2, &b->block))

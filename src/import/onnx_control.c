@@ -39,9 +39,9 @@ bool onnx_run_body(struct onnx_call *c, const struct onnx_graph *g, const struct
     return status == RLX_OK;
 }
 
-const struct onnx_graph *onnx_body(const struct onnx_call *c, const char *name)
+const struct onnx_graph *onnx_body(struct onnx_call *c, const char *name)
 {
-    const struct onnx_attr *a = onnx_attr(c, name);
+    const struct onnx_attr *a = onnx_attr_as(c, name, ONNX_ATTR_GRAPH);
 
     return a ? a->g : NULL;
 }
@@ -117,7 +117,7 @@ static bool is_only(const struct onnx_graph *g, rlx_str op)
 /* "Squeeze the axis if it has one element, else leave it", which exporters write for an axis whose
  * size they do not know. What comes after counts on the axis being gone; that it may go is checked
  * when sizes are known. */
-static bool is_maybe_squeeze(const struct onnx_call *c, const struct onnx_value *a,
+static bool is_maybe_squeeze(struct onnx_call *c, const struct onnx_value *a,
                              const struct onnx_value *b)
 {
     return c->out_count == 1 && !a->failed && !b->failed && a->type.dtype == b->type.dtype &&
@@ -334,9 +334,9 @@ void onnx_loop(struct onnx_call *c)
 
 /* ---- Scan ---- */
 
-static int64_t entry(const struct onnx_call *c, const char *name, size_t i)
+static int64_t entry(struct onnx_call *c, const char *name, size_t i)
 {
-    const struct onnx_attr *a = onnx_attr(c, name);
+    const struct onnx_attr *a = onnx_attr_as(c, name, ONNX_ATTR_INTS);
 
     return a && i < a->ints.count ? a->ints.at[i] : 0;
 }

@@ -149,6 +149,7 @@ static rlx_status inline_function(struct onnx_call *c, const struct onnx_functio
     s.depth = c->scope->depth + 1;
     s.opset = &f->opset;
     s.function = c;
+    s.definition = f;
     if (s.depth > ONNX_MAX_DEPTH)
         status = diag_fail(d, RLX_ERROR_LIMIT, "functions nest deeper than %d", ONNX_MAX_DEPTH);
     for (size_t i = 0; status == RLX_OK && i < f->input.count; i++) {
@@ -185,10 +186,7 @@ static rlx_status check_given(struct onnx_call *c)
 static bool has_body(const struct onnx_call *c)
 {
     for (size_t i = 0; i < c->node->attr.count; i++) {
-        const struct onnx_attr *a = &c->node->attr.at[i];
-        for (const struct onnx_call *f = c->scope->function; a && a->ref.len && f;
-             f = f->scope->function)
-            a = onnx_attr_of(f->node, a->ref);
+        const struct onnx_attr *a = onnx_resolve_attr(c, &c->node->attr.at[i]);
         if (a && a->g)
             return true;
     }

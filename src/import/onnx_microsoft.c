@@ -152,7 +152,7 @@ void onnx_ms_attention(struct onnx_call *c)
 {
     struct formula *f = &c->f;
     int64_t heads = onnx_int(c, "num_heads", 0), at = 0;
-    const struct onnx_attr *sizes = onnx_attr(c, "qkv_hidden_sizes");
+    const struct onnx_attr *sizes = onnx_attr_as(c, "qkv_hidden_sizes", ONNX_ATTR_INTS);
     const struct ir_type w = *onnx_type(c, 1);
     struct onnx_heads h = {.past = 0};
     ir_value *part[] = {&h.q, &h.k, &h.v};

@@ -131,7 +131,7 @@ void onnx_split(struct onnx_call *c)
 {
     const struct ir_type t = *onnx_type(c, 0);
     int32_t axis = onnx_axis(c, onnx_int(c, "axis", 0), t.rank);
-    const struct onnx_attr *a = onnx_attr(c, "split");
+    const struct onnx_attr *a = onnx_attr_as(c, "split", ONNX_ATTR_INTS);
     size_t count = 0, parts = c->out_count;
     const int64_t *len = NULL;
     ir_dim at = 0;
@@ -306,7 +306,7 @@ static bool pads_of(struct onnx_call *c, int32_t rank, struct onnx_size *before,
                     struct onnx_size *after)
 {
     struct onnx_size pads[2 * RLX_MAX_RANK];
-    const struct onnx_attr *a = onnx_attr(c, c->opset < 2 ? "paddings" : "pads");
+    const struct onnx_attr *a = onnx_attr_as(c, c->opset < 2 ? "paddings" : "pads", ONNX_ATTR_INTS);
     rlx_list axes = onnx_all_axes(rank);
     size_t count = 0;
 

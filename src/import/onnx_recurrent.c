@@ -45,7 +45,7 @@ static ir_value clamped(struct formula *f, ir_value x, double lo, double hi)
 
 static double constant(struct onnx_call *c, const char *name, size_t i, double otherwise)
 {
-    const struct onnx_attr *a = onnx_attr(c, name);
+    const struct onnx_attr *a = onnx_attr_as(c, name, ONNX_ATTR_FLOATS);
 
     return a && i < a->floats.count ? (double)a->floats.at[i] : otherwise;
 }
@@ -80,7 +80,8 @@ static ir_value activate(struct onnx_call *c, const struct layer *l, int64_t dir
                          ir_value x)
 {
     static const char *const defaults[] = {"Sigmoid", "Tanh", "Tanh"};
-    const struct onnx_attr *a = onnx_attr(c, "activations"), *clip = onnx_attr(c, "clip");
+    const struct onnx_attr *a = onnx_attr_as(c, "activations", ONNX_ATTR_STRINGS);
+    const struct onnx_attr *clip = onnx_attr_as(c, "clip", ONNX_ATTR_FLOAT);
     int each = l->gates == 4 ? 3 : l->gates == 3 ? 2 : 1;
     size_t i = (size_t)(dir * each + which);
     rlx_str name = rlx_cstr(defaults[l->gates == 1 ? 1 : which]);
@@ -297,7 +298,7 @@ static ir_value reorder(struct onnx_call *c, const struct layer *l, ir_value v)
 static bool has_usual_activations(struct onnx_call *c, const struct layer *l, bool *relu)
 {
     static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
-    const struct onnx_attr *a = onnx_attr(c, "activations");
+    const struct onnx_attr *a = onnx_attr_as(c, "activations", ONNX_ATTR_STRINGS);
     size_t each = l->gates == 4 ? 3 : l->gates == 3 ? 2 : 1;
 
     *relu = l->gates == 1 && a && a->strings.count && str_eq(a->strings.at[0], STR("Relu"));

@@ -339,7 +339,7 @@ void onnx_resize(struct onnx_call *c)
 void onnx_upsample(struct onnx_call *c)
 {
     const struct ir_type t = *onnx_type(c, 0);
-    const struct onnx_attr *a = onnx_attr(c, "scales");
+    const struct onnx_attr *a = onnx_attr_as(c, "scales", ONNX_ATTR_FLOATS);
     struct resize r = begin(c);
     rlx_list axes = onnx_all_axes(t.rank);
     double own[RLX_MAX_RANK];

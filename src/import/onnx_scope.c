@@ -9,6 +9,7 @@ rlx_status onnx_scope_begin(struct onnx_import *im, struct onnx_scope *s, struct
     if (outer) {
         s->opset = outer->opset;
         s->function = outer->function;
+        s->definition = outer->definition;
         s->depth = outer->depth + 1;
     }
     if (s->depth > ONNX_MAX_DEPTH)

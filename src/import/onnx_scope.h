@@ -34,7 +34,8 @@ struct onnx_scope {
     struct onnx_scope *outer; /* NULL: the model's graph, or a function's body */
     struct ir_graph *g;
     const onnx_opsets *opset;
-    const struct onnx_call *function; /* whose body this is: attributes may refer to it */
+    const struct onnx_call *function;       /* whose body this is: attributes may refer to it */
+    const struct onnx_function *definition; /* of that function */
     struct map names;
     VEC(struct onnx_value *) value;
     int depth;
@@ -63,7 +64,7 @@ bool onnx_run_body(struct onnx_call *c, const struct onnx_graph *g, const struct
                    size_t in_count, struct onnx_value *out, size_t out_count);
 /* So many values that are nothing yet; NULL after a failure. */
 struct onnx_value *onnx_make_values(struct onnx_call *c, size_t count);
-const struct onnx_graph *onnx_body(const struct onnx_call *c, const char *name); /* NULL: none */
+const struct onnx_graph *onnx_body(struct onnx_call *c, const char *name); /* NULL: none */
 
 /* onnx_sequence.c: output i is a sequence, whose items are for the caller to fill; NULL after a
  * failure. */
@@ -81,8 +82,9 @@ rlx_status onnx_add_input(struct onnx_import *im, struct onnx_scope *s, size_t n
 rlx_status onnx_add_outputs(struct onnx_import *im, struct onnx_scope *s,
                             const struct onnx_graph *g, struct diag *d);
 
-/* The node's own attribute of that name, which may refer to the function's around; NULL: none. */
-const struct onnx_attr *onnx_attr_of(const struct onnx_node *n, rlx_str name);
+/* An attribute of the call's node, or the one of the function around that it refers to; NULL: it
+ * has no value. */
+const struct onnx_attr *onnx_resolve_attr(const struct onnx_call *c, const struct onnx_attr *a);
 
 /* onnx_fold.c: nodes from `first` on, which need nothing but inputs whose bytes are known, become
  * bytes themselves. Leaves them as they are where that is too much work. */

@@ -67,15 +67,15 @@ void onnx_constant(struct onnx_call *c)
 {
     const struct onnx_attr *a;
 
-    if ((a = onnx_attr(c, "value")) && a->t)
+    if ((a = onnx_attr_as(c, "value", ONNX_ATTR_TENSOR)) && a->t)
         give_tensor(c, a->t);
-    else if ((a = onnx_attr(c, "value_float")))
+    else if ((a = onnx_attr_as(c, "value_float", ONNX_ATTR_FLOAT)))
         give_list(c, RLX_DTYPE_f32, &a->f, 1, 0);
-    else if ((a = onnx_attr(c, "value_int")))
+    else if ((a = onnx_attr_as(c, "value_int", ONNX_ATTR_INT)))
         give_list(c, RLX_DTYPE_i64, &a->i, 1, 0);
-    else if ((a = onnx_attr(c, "value_floats")))
+    else if ((a = onnx_attr_as(c, "value_floats", ONNX_ATTR_FLOATS)))
         give_list(c, RLX_DTYPE_f32, a->floats.at, a->floats.count, 1);
-    else if ((a = onnx_attr(c, "value_ints")))
+    else if ((a = onnx_attr_as(c, "value_ints", ONNX_ATTR_INTS)))
         give_list(c, RLX_DTYPE_i64, a->ints.at, a->ints.count, 1);
     else
         onnx_unsupported(c, "a constant of strings or sparse tensors");
@@ -83,7 +83,7 @@ void onnx_constant(struct onnx_call *c)
 
 void onnx_constant_of_shape(struct onnx_call *c)
 {
-    const struct onnx_attr *a = onnx_attr(c, "value");
+    const struct onnx_attr *a = onnx_attr_as(c, "value", ONNX_ATTR_TENSOR);
     struct onnx_value one = {.node = RLX_NO_VALUE, .data = &(float){0}};
     struct onnx_size size[RLX_MAX_RANK];
     rlx_list shape = {0};

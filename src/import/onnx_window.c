@@ -27,11 +27,11 @@ static bool spatial(struct onnx_call *c, const char *name, int32_t n, int64_t ot
 
 static bool pads_of(struct onnx_call *c, struct onnx_window *w)
 {
-    const struct onnx_attr *a = onnx_attr(c, "pads");
+    const struct onnx_attr *a = onnx_attr_as(c, "pads", ONNX_ATTR_INTS);
 
     w->before.count = w->after.count = w->extra.count = w->n;
     if (!a)
-        return true;
+        return !onnx_failed(c);
     if (a->ints.count != 2 * (size_t)w->n) {
         formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "%zu pads for %d axes", a->ints.count, w->n);
         return false;

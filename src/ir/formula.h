@@ -19,9 +19,12 @@ struct formula {
 
 /* What an op on that type is best computed in: f32 where it is narrower. */
 rlx_dtype formula_dtype(rlx_dtype t);
+/* f32[] of what a failure left without a node. */
 static inline const struct ir_type *formula_type(const struct formula *f, ir_value v)
 {
-    return ir_type_of(f->g, v);
+    static const struct ir_type scalar = {.dtype = RLX_DTYPE_f32};
+
+    return v == RLX_NO_VALUE ? &scalar : ir_type_of(f->g, v);
 }
 /* The failure that ends the formula; the message is printf's. */
 void formula_fail(struct formula *f, rlx_status s, const char *format, ...)

@@ -168,19 +168,6 @@ TEST(onnx, names_cannot_break_the_report)
     onnx_imported_free(&r.m);
 }
 
-/* A fuzzer's: the attribute is there, the text is not. */
-TEST(onnx, an_attribute_without_a_value_is_empty)
-{
-    struct bytes g = {.len = 0};
-
-    put_node(&g, "Einsum", (const char *const[]){"x", NULL}, (const char *const[]){"y", NULL},
-             "equation", 3);
-    put_value(&g, 11, "x", 1, (const char *const[]){"4", NULL});
-    put_value(&g, 12, "y", 1, NULL);
-    struct bytes m = finish(&g, 13);
-    expect_refused(t, &m, RLX_ERROR_ATTRIBUTE, "the equation \"\" does not fit its operands");
-}
-
 /* A fuzzer's: a scan of two results around a body that gives one. */
 TEST(onnx, a_body_gives_all_that_is_asked_of_it)
 {
