@@ -181,15 +181,19 @@ static bool collect(struct onnx_call *c, struct collected *l, struct onnx_value 
     return !onnx_failed(c);
 }
 
-static void give_collected(struct onnx_call *c, size_t i, const struct collected *l, int64_t axis)
+static ir_value put_together(struct onnx_call *c, const struct collected *l, int64_t axis)
 {
     if (l->count == 0)
         onnx_unsupported(c, "a loop of no rounds that collects results");
     if (onnx_failed(c))
-        return;
+        return RLX_NO_VALUE;
     int32_t rank = formula_type(&c->f, l->part[0])->rank;
-    axis = axis < 0 ? axis + rank : axis;
-    onnx_give(c, i, formula_concat(&c->f, l->part, (int32_t)l->count, axis));
+    return formula_concat(&c->f, l->part, (int32_t)l->count, axis < 0 ? axis + rank : axis);
+}
+
+static void give_collected(struct onnx_call *c, size_t i, const struct collected *l, int64_t axis)
+{
+    onnx_give(c, i, put_together(c, l, axis));
     onnx_give_type(c, i, l->narrow);
 }
 
@@ -513,8 +517,10 @@ static bool scan_element(struct onnx_call *c, struct onnx_value *input, size_t c
         return false;
     for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++) {
         struct onnx_value v = {.node = RLX_NO_VALUE};
-        if (i >= s.states)
+        if (i >= s.states) {
+            v.narrow = s.list[i - s.states].narrow;
             v.node = padded(c, put_together(c, &s.list[i - s.states], 0), longest);
+        }
         if (i >= s.states && !onnx_failed(c))
             v.type = *formula_type(&c->f, v.node);
         collect(c, &list[i], i < s.states ? &s.in[i] : &v, 0);
@@ -540,5 +546,5 @@ void onnx_scan_batch(struct onnx_call *c)
         if (!scan_element(c, input, count, b, len ? &len[b] : NULL, list))
             return;
     for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++)
-        onnx_give(c, i, put_together(c, &list[i], 0));
+        give_collected(c, i, &list[i], 0);
 }
