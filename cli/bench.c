@@ -122,9 +122,13 @@ static int measure(struct cli *c, struct opened *o, const char *what, double *se
     rlx_run_desc run = opened_run(o);
     size_t wanted = wanted_runs(c);
     double end;
+    int code;
 
     if (rlx_session_run(o->session, &run, &err) != RLX_OK) /* warm up */
         return cli_fail(c, &err, "cannot run", what);
+    if ((code = opened_make_outputs(o)) != EXIT_DONE)
+        return code;
+    run = opened_run(o);
     end = now() + (double)opt.milliseconds * 1e-3;
     for (*count = 0; *count < MAX_RUNS; (*count)++) {
         double start = now();
@@ -186,10 +190,8 @@ static int bench(struct cli *c, struct opened *o, const char *what)
     struct times t = {.step = calloc(MAX_STEPS, sizeof *t.step)};
     double *seconds = calloc(MAX_RUNS, sizeof *seconds);
     size_t count = 0;
-    int code = t.step && seconds ? opened_make_outputs(o) : EXIT_FAILED;
+    int code = t.step && seconds ? measure(c, o, what, seconds, &count) : EXIT_FAILED;
 
-    if (code == EXIT_DONE)
-        code = measure(c, o, what, seconds, &count);
     if (code == EXIT_DONE) { /* steps are timed apart, so that timing them costs nothing above */
         rlx_error err;
         rlx_run_desc run = opened_run(o);

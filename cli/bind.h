@@ -36,7 +36,7 @@ int opened_open_session(struct opened *o, struct cli *c,
                         const struct open_options *options); /* no inputs, nothing prepared */
 /* cli_load, but inputs of an ONNX model that are given here are known from the start. */
 int load_knowing(struct cli *c, const char *path, const struct texts *fixed, rlx_model **out);
-int opened_make_outputs(struct opened *o); /* room for every output; after prepare */
+int opened_make_outputs(struct opened *o); /* room for every output; once it runs, or ran */
 void opened_close(struct opened *o);
 rlx_run_desc opened_run(const struct opened *o);
 

@@ -178,6 +178,7 @@ static bool run_set(struct suite *s, rlx_model *m, rlx_session *session, const c
                     struct data_set *d, struct outcome *o)
 {
     rlx_error err;
+    uint64_t ticket;
 
     data_files_load(s->c->ctx, dir, "input", &d->in_files);
     data_files_load(s->c->ctx, dir, "output", &d->out_files);
@@ -188,11 +189,16 @@ static bool run_set(struct suite *s, rlx_model *m, rlx_session *session, const c
         fail(o, &err, "cannot compile");
         return false;
     }
+    /* Sizes of outputs may depend on data: they are known once it runs. */
+    if (rlx_session_submit(session, &run, &ticket, &err) != RLX_OK) {
+        fail(o, &err, "cannot run");
+        return false;
+    }
     if (!make_outputs(s, m, session, d, o))
         return false;
     run.outputs = d->out;
     run.output_count = d->outputs;
-    if (rlx_session_run(session, &run, &err) != RLX_OK) {
+    if (rlx_session_wait(session, ticket, &run, &err) != RLX_OK) {
         fail(o, &err, "cannot run");
         return false;
     }

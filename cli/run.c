@@ -157,11 +157,17 @@ static int run_viewed(struct cli *c, struct opened *o, struct views *v, const ch
 {
     rlx_error err;
     rlx_run_desc run = opened_run(o);
+    uint64_t ticket;
     int code = set_views(c, o, v);
 
     if (code != EXIT_DONE)
         return code;
-    if (rlx_session_run(o->session, &run, &err) != RLX_OK)
+    if (rlx_session_submit(o->session, &run, &ticket, &err) != RLX_OK)
+        return cli_fail(c, &err, "cannot run", path);
+    if ((code = opened_make_outputs(o)) != EXIT_DONE)
+        return code;
+    run = opened_run(o);
+    if (rlx_session_wait(o->session, ticket, &run, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot run", path);
     for (size_t i = 0; i < o->output_count; i++)
         print_output(&o->output[i]);
@@ -171,10 +177,8 @@ static int run_viewed(struct cli *c, struct opened *o, struct views *v, const ch
 static int run_model(struct cli *c, struct opened *o, const char *path)
 {
     struct views v = {.watch = {.flat = opt.flat}};
-    int code = opened_make_outputs(o);
+    int code = run_viewed(c, o, &v, path);
 
-    if (code == EXIT_DONE)
-        code = run_viewed(c, o, &v, path);
     profile_free(&v.profile);
     watch_free(&v.watch);
     return code == EXIT_DONE && opt.output ? save(c, o) : code;

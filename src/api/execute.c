@@ -113,7 +113,7 @@ static rlx_status upload(rlx_session *s, const rlx_run_desc *run, struct diag *d
 
 /* ---- outputs ---- */
 
-static rlx_status find_output(const rlx_session *s, const char *name, size_t *out, struct diag *d)
+rlx_status find_output(const rlx_session *s, const char *name, size_t *out, struct diag *d)
 {
     const struct rlx_model *m = s->model;
     int64_t number;
@@ -133,8 +133,8 @@ static rlx_status find_output(const rlx_session *s, const char *name, size_t *ou
                      name ? name : "", m->output_count, STR_ARG(m->output_name[0]));
 }
 
-static rlx_status check_outputs(const rlx_session *s, const struct flight *f,
-                                const rlx_run_desc *run, struct diag *d)
+rlx_status check_outputs(const rlx_session *s, const struct flight *f, const rlx_run_desc *run,
+                         struct diag *d)
 {
     for (size_t i = 0; i < run->output_count; i++) {
         size_t k;
@@ -318,7 +318,10 @@ rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *run, uint64_t 
     diag_init(&d, "run");
     if (!ticket)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "ticket is NULL");
-    else if (submit(s, run, &f, &d) == RLX_OK)
+    else if (s && s->parts) {
+        if (check_run(s, run, &d) == RLX_OK)
+            parts_submit(s, run, ticket, &d);
+    } else if (submit(s, run, &f, &d) == RLX_OK)
         *ticket = f->ticket;
     return diag_report(&d, err);
 }
@@ -331,7 +334,10 @@ rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_err
     diag_init(&d, "run");
     if (!done)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "done is NULL");
-    else if (find_flight(s, ticket, &f, &d) == RLX_OK)
+    else if (s && s->parts) {
+        if (parts_poll(s, ticket, &d) == RLX_OK)
+            *done = true;
+    } else if (find_flight(s, ticket, &f, &d) == RLX_OK)
         s->device->backend->ops->poll(s->device->backend, f->backend_ticket, done, &d);
     return diag_report(&d, err);
 }
@@ -342,7 +348,9 @@ rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *run, 
     struct flight *f;
 
     diag_init(&d, "run");
-    if (find_flight(s, ticket, &f, &d) == RLX_OK)
+    if (s && s->parts)
+        parts_wait(s, ticket, run, &d);
+    else if (find_flight(s, ticket, &f, &d) == RLX_OK)
         finish(s, f, run, &d);
     return diag_report(&d, err);
 }
@@ -353,7 +361,10 @@ rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_error *e
     struct flight *f;
 
     diag_init(&d, "run");
-    if (submit(s, run, &f, &d) == RLX_OK)
+    if (s && s->parts) {
+        if (check_run(s, run, &d) == RLX_OK && parts_run(s, run, &d) == RLX_OK)
+            parts_read(s, run, &d);
+    } else if (submit(s, run, &f, &d) == RLX_OK)
         finish(s, f, run, &d);
     return diag_report(&d, err);
 }
@@ -363,8 +374,12 @@ rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *run, rlx_erro
     struct diag d;
 
     diag_init(&d, "compile");
-    if (check_run(s, run, &d) == RLX_OK)
-        choose_program(s, run, &d);
+    if (check_run(s, run, &d) == RLX_OK) {
+        if (s->parts)
+            parts_prepare(s, run, &d);
+        else
+            choose_program(s, run, &d);
+    }
     return diag_report(&d, err);
 }
 
@@ -375,11 +390,13 @@ rlx_status rlx_session_output_shape(rlx_session *s, size_t i, rlx_tensor *out, r
     diag_init(&d, "session");
     if (!s || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
-    else if (!s->current)
+    else if (!s->current && !s->parts)
         diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
     else if (i >= s->model->output_count)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "there are %zu outputs, no number %zu",
                   s->model->output_count, i);
+    else if (s->parts)
+        parts_output_shape(s, i, out, &d);
     else {
         const struct ir_type *t = &s->current->output[i].type;
         uint64_t bytes = 0;

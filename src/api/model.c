@@ -108,6 +108,7 @@ static void destroy(struct rlx_model *m)
         rlx_weights_close(m->weights.at[i]);
     vec_free(mem, &m->weights);
     vec_free(mem, &m->store);
+    model_parts_destroy(m->parts); /* which have constants of mod */
     ir_module_destroy(m->mod);
     artefact_destroy(m->artefact);
     if (m->source)
@@ -289,6 +290,12 @@ void rlx_model_destroy(rlx_model *m)
 static const rlx_op leaf_ops[] = {
     [RLX_IO_INPUT] = RLX_OP_input, [RLX_IO_PARAM] = RLX_OP_param, [RLX_IO_STATE] = RLX_OP_state};
 
+static bool is_leaf(const rlx_model *m, const struct ir_node *n, rlx_io_kind kind)
+{
+    return n->op == leaf_ops[kind] &&
+           (kind != RLX_IO_INPUT || model_is_input(m, ir_id(ir_entry(m->mod), n)));
+}
+
 size_t rlx_model_io_count(const rlx_model *m, rlx_io_kind kind)
 {
     size_t count = 0;
@@ -298,7 +305,7 @@ size_t rlx_model_io_count(const rlx_model *m, rlx_io_kind kind)
     if (kind == RLX_IO_OUTPUT)
         return m->output_count;
     IR_EACH(n, ir_entry(m->mod))
-        count += n->op == leaf_ops[kind];
+        count += is_leaf(m, n, kind);
     return count;
 }
 
@@ -332,7 +339,7 @@ rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_i
         describe(m, ir_entry(m->mod)->output.at[i], kind, m->output_name[i], out);
     else
         IR_EACH(n, ir_entry(m->mod)) {
-            if (n->op == leaf_ops[kind] && k++ == i)
+            if (is_leaf(m, n, kind) && k++ == i)
                 describe(m, ir_id(ir_entry(m->mod), n), kind, ir_leaf_name(n), out);
         }
     return diag_report(&d, err);

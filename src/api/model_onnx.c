@@ -49,6 +49,8 @@ static rlx_status make_model(rlx_context *ctx, struct onnx_source *s, rlx_model 
     for (size_t i = 0; i < m->output_count; i++)
         m->output_name[i] = s->imported.output_name[i];
     rlx_status status = take_weights(m, &s->imported, d);
+    if (status == RLX_OK && s->imported.cut.len)
+        status = model_cut(m, s->imported.cut.at, s->imported.cut.len, d);
     if (status == RLX_OK)
         *out = m;
     else {

@@ -13,6 +13,7 @@
 
 #include "base/flags.h"
 #include "ir/custom.h"
+#include "ir/cut.h"
 #include "rlx/artefact.h"
 #include "run/program.h"
 
@@ -57,10 +58,36 @@ struct model_param {
     bool borrowed; /* data is the artefact's, the source's or a weights file's */
 };
 
+/* A model with sizes that depend on data runs in parts, one after the other. What goes from one to
+ * another, or is an output of the whole, has a slot. */
+#define NO_SLOT (-1)
+struct model_part {
+    struct rlx_model *model;
+    int32_t *input_slot; /* by input of it; NO_SLOT: an input of the whole */
+    size_t input_count;
+    int32_t *output_slot;
+    bool *uses; /* by symbol */
+};
+struct model_cut {
+    size_t symbol;
+    int32_t count, padded, leaf; /* slots; the latter two NO_SLOT: a size alone */
+    int32_t axis;
+};
+struct model_parts {
+    struct model_part *part;
+    size_t count;
+    struct model_cut *cut; /* those that anything needs */
+    size_t cut_count;
+    bool *is_cut_leaf;    /* by node of the whole: no input of the model */
+    int32_t *output_slot; /* by output of the whole */
+    size_t slots;
+};
+
 struct rlx_model {
     struct rlx_context *ctx;
     atomic_int refs;
     struct ir_module *mod;
+    struct model_parts *parts; /* NULL: it runs as one; else mod has leaves of cuts as inputs */
     struct model_param *param;
     size_t param_count;
     uint64_t weight_bytes;
@@ -151,6 +178,7 @@ struct flight {
 struct rlx_session {
     struct rlx_model *model;
     struct rlx_device *device;
+    struct session_parts *parts; /* of a model in parts: it has little else; session_parts.c */
     struct store *store;
     struct memory state;
     uint64_t *state_offset;          /* by node of the model's entry graph */
@@ -218,6 +246,44 @@ rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct d
 /* mod becomes the model's when this succeeds. */
 rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
                              struct diag *d);
+/* model_parts.c: m, made from a module with these cuts, becomes a model in parts. */
+rlx_status model_cut(struct rlx_model *m, const struct ir_cut *cut, size_t count, struct diag *d);
+void model_parts_destroy(struct model_parts *p); /* NULL is fine */
+/* UNSUPPORTED for a model in parts: it cannot do that. `what`: "be drawn". */
+rlx_status model_is_whole(const struct rlx_model *m, const char *what, struct diag *d);
+/* Weights that were set on the model since it was cut. */
+void model_parts_share_params(struct rlx_model *m);
+bool model_is_input(const struct rlx_model *m, ir_value v); /* that its user gives */
+
+/* session_parts.c: a session of a model in parts. */
+rlx_status parts_open(struct rlx_session *s, struct diag *d);
+void parts_close(struct rlx_session *s);
+rlx_status parts_clone(struct rlx_session *from, unsigned flags, struct rlx_session *to,
+                       struct diag *d);
+rlx_status parts_prepare(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+/* All of a run; then its outputs, with the shapes they have. */
+rlx_status parts_run(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+rlx_status parts_read(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+rlx_status parts_submit(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+                        struct diag *d);
+rlx_status parts_wait(struct rlx_session *s, uint64_t ticket, const rlx_run_desc *run,
+                      struct diag *d);
+rlx_status parts_poll(const struct rlx_session *s, uint64_t ticket, struct diag *d); /* it is */
+rlx_status parts_output_shape(const struct rlx_session *s, size_t i, rlx_tensor *out,
+                              struct diag *d);
+rlx_status parts_memory(struct rlx_session *s, rlx_memory_info *out, struct diag *d);
+rlx_status parts_write_param(struct rlx_session *s, const char *name, const rlx_tensor *value,
+                             struct diag *d);
+/* The sessions of its parts; itself, where it has none. */
+struct session_list {
+    struct rlx_session *const *at;
+    size_t count;
+};
+struct session_list session_parts(struct rlx_session *const *s);
+/* The part that has that leaf; the first, where none has: it says so. */
+struct rlx_session *part_with_leaf(struct rlx_session *s, const char *name);
+rlx_status session_is_whole(const struct rlx_session *s, const char *what, struct diag *d);
+
 /* model_onnx.c: f becomes the model's when this succeeds. */
 struct file;
 rlx_status model_load_onnx(rlx_context *ctx, const char *path, const struct file *f,
@@ -319,6 +385,12 @@ rlx_status flight_before_feeds(struct rlx_session *s, struct flight *f, struct d
 struct span flight_span(const struct flight *f, size_t output);
 rlx_status flight_read(struct rlx_session *s, struct flight *f, size_t output, rlx_tensor *to,
                        struct diag *d);
+
+/* execute.c: is there room for a run's outputs, of the types of that flight, or of the current
+ * program (NULL)? */
+rlx_status check_outputs(const struct rlx_session *s, const struct flight *f,
+                         const rlx_run_desc *run, struct diag *d);
+rlx_status find_output(const struct rlx_session *s, const char *name, size_t *out, struct diag *d);
 
 /* session.c */
 rlx_status check_idle(const rlx_session *s, const void *a, const void *b, struct diag *d);

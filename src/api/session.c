@@ -136,6 +136,8 @@ static rlx_status build(struct rlx_session *s, struct store *store, struct diag 
 {
     s->store = store;
     TRY(make_symbols(s, d));
+    if (s->model->parts)
+        return parts_open(s, d); /* the rest is theirs */
     TRY(make_programs(s, d));
     TRY(make_flights(s, d));
     TRY(make_handles(s, d));
@@ -220,6 +222,8 @@ void rlx_session_destroy(rlx_session *s)
         return;
     const rlx_allocator *mem = &s->model->ctx->mem;
     end_flights(s);
+    if (s->parts)
+        parts_close(s);
     for (size_t i = 0; i < s->program_count; i++)
         session_program_destroy(&s->program[i]);
     if (s->handle)
@@ -260,12 +264,12 @@ static rlx_status clone_session(rlx_session *s, unsigned flags, rlx_session **ou
     TRY(check_idle(s, out, s, d));
     if (flags & ~RLX_CLONE_OWN_WEIGHTS)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "there is no flag %#x", flags);
-    if (flags & RLX_CLONE_OWN_WEIGHTS)
+    if (flags & RLX_CLONE_OWN_WEIGHTS && !s->parts)
         TRY(store_clone(s->store, &own, d));
     rlx_status status = open_session(s->model, s->device, &s->desc, own, &made, d);
     if (status != RLX_OK)
         return status; /* own went with the session that could not be */
-    status = copy_life(s, made, d);
+    status = s->parts ? parts_clone(s, flags, made, d) : copy_life(s, made, d);
     if (status != RLX_OK) {
         rlx_session_destroy(made);
         return status;
@@ -296,6 +300,17 @@ static rlx_status find_symbol(rlx_session *s, const char *dim, const void *other
     return diag_fail(d, RLX_ERROR_NAME, "there is no dim \"%s\"", dim);
 }
 
+static rlx_status bound_parts(rlx_session *s, const char *dim, int64_t upper, struct diag *d)
+{
+    struct session_list l = session_parts(&s);
+    rlx_error err;
+
+    for (size_t i = 0; i < l.count; i++)
+        if (rlx_session_set_bound(l.at[i], dim, upper, &err) != RLX_OK)
+            return diag_again(d, &err, err.status);
+    return RLX_OK;
+}
+
 static rlx_status set_bound(rlx_session *s, const char *dim, int64_t upper, struct diag *d)
 {
     size_t symbol;
@@ -311,7 +326,10 @@ static rlx_status set_bound(rlx_session *s, const char *dim, int64_t upper, stru
         if (s->handle[i].buffer)
             return diag_fail(d, RLX_ERROR_STATE, "set the bound of \"%s\" before handles are bound",
                              dim);
-    drop_programs(s);
+    if (s->parts)
+        TRY(bound_parts(s, dim, upper, d));
+    else
+        drop_programs(s);
     s->bound[symbol] = upper;
     s->by_value[symbol] = false;
     return RLX_OK;
@@ -326,6 +344,17 @@ rlx_status rlx_session_set_bound(rlx_session *s, const char *dim, int64_t upper,
     return diag_report(&d, err);
 }
 
+/* The parts of a model have the symbols of the whole. */
+static bool is_by_value(rlx_session *s, size_t symbol)
+{
+    struct session_list l = session_parts(&s);
+    bool any = false;
+
+    for (size_t i = 0; i < l.count; i++)
+        any |= l.at[i]->by_value[symbol];
+    return any;
+}
+
 rlx_status rlx_session_bound(rlx_session *s, const char *dim, rlx_bound_info *out, rlx_error *err)
 {
     struct diag d;
@@ -333,7 +362,7 @@ rlx_status rlx_session_bound(rlx_session *s, const char *dim, rlx_bound_info *ou
 
     diag_init(&d, "session");
     if (find_symbol(s, dim, out, &symbol, &d) == RLX_OK)
-        *out = (rlx_bound_info){s->bound[symbol], s->by_value[symbol]};
+        *out = (rlx_bound_info){s->bound[symbol], is_by_value(s, symbol)};
     return diag_report(&d, err);
 }
 
@@ -348,6 +377,13 @@ rlx_status check_idle(const rlx_session *s, const void *a, const void *b, struct
     return RLX_OK;
 }
 
+static rlx_status write_param(rlx_session *s, const char *name, const rlx_tensor *value,
+                              struct diag *d)
+{
+    return s->parts ? parts_write_param(s, name, value, d)
+                    : store_write(s->store, rlx_cstr(name), value, d);
+}
+
 rlx_status rlx_session_set_param(rlx_session *s, const char *name, const rlx_tensor *value,
                                  rlx_error *err)
 {
@@ -355,7 +391,7 @@ rlx_status rlx_session_set_param(rlx_session *s, const char *name, const rlx_ten
 
     diag_init(&d, "params");
     if (check_idle(s, name, value, &d) == RLX_OK)
-        store_write(s->store, rlx_cstr(name), value, &d);
+        write_param(s, name, value, &d);
     return diag_report(&d, err);
 }
 
@@ -366,7 +402,7 @@ rlx_status rlx_session_get_param(rlx_session *s, const char *name, rlx_tensor *v
 
     diag_init(&d, "params");
     if (check_idle(s, name, value, &d) == RLX_OK)
-        store_read(s->store, rlx_cstr(name), value, &d);
+        store_read(part_with_leaf(s, name)->store, rlx_cstr(name), value, &d);
     return diag_report(&d, err);
 }
 
@@ -383,7 +419,7 @@ static rlx_status set_bytes(rlx_session *s, const char *name, const void *data, 
                          (unsigned long long)s->model->param[i].bytes, bytes);
     rlx_tensor value = {.dtype = t->dtype, .rank = t->rank, .data = (void *)data, .bytes = bytes};
     memcpy(value.dim, t->dim, sizeof value.dim);
-    return store_write(s->store, rlx_cstr(name), &value, d);
+    return write_param(s, name, &value, d);
 }
 
 rlx_status rlx_session_set_param_bytes(rlx_session *s, const char *name, const void *data,
@@ -432,7 +468,7 @@ rlx_status rlx_session_set_state(rlx_session *s, const char *name, const rlx_ten
     struct diag d;
 
     diag_init(&d, "state");
-    set_state(s, name, value, &d);
+    set_state(part_with_leaf(s, name), name, value, &d);
     return diag_report(&d, err);
 }
 
@@ -457,7 +493,7 @@ rlx_status rlx_session_get_state(rlx_session *s, const char *name, rlx_tensor *v
     struct diag d;
 
     diag_init(&d, "state");
-    get_state(s, name, value, &d);
+    get_state(part_with_leaf(s, name), name, value, &d);
     return diag_report(&d, err);
 }
 
@@ -465,8 +501,11 @@ void rlx_session_set_profile(rlx_session *s, rlx_profile_fn fn, void *user)
 {
     if (!s || s->flights)
         return;
-    s->profile = fn;
-    s->profile_user = user;
+    struct session_list l = session_parts(&s);
+    for (size_t i = 0; i < l.count; i++) {
+        l.at[i]->profile = fn;
+        l.at[i]->profile_user = user;
+    }
 }
 
 rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *err)
@@ -476,6 +515,8 @@ rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *e
     diag_init(&d, "session");
     if (!s || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
+    else if (s->parts)
+        parts_memory(s, out, &d);
     else if (!s->current)
         diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
     else {

@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 #include "import/onnx_model.h"
-#include "ir/graph.h"
+#include "ir/cut.h"
 
 /* Bytes of a weight: in the model's file, in one beside it, or in the arena. */
 struct onnx_weight {
@@ -27,7 +27,8 @@ struct onnx_imported {
     struct ir_module *mod; /* NULL once somebody took it */
     rlx_str *output_name;  /* one per output of the entry graph */
     VEC(struct onnx_weight) weight;
-    struct text report; /* a line for each node that cannot be imported */
+    VEC(struct ir_cut) cut; /* sizes that the data tells */
+    struct text report;     /* a line for each node that cannot be imported */
     struct onnx_files files;
     struct arena arena; /* of names and decoded weights */
 };

@@ -29,10 +29,13 @@ struct onnx_size {
  * which are sizes; the latter two become nodes when a handler asks for one (onnx_in). */
 struct onnx_value {
     rlx_str name;
-    bool failed;         /* its node could not be imported; neither can those that need it */
-    bool is_weight;      /* an initializer: if it becomes a node, a param */
-    bool is_sequence;    /* a list of tensors: item */
-    bool is_absent;      /* an optional without a value */
+    bool failed;      /* its node could not be imported; neither can those that need it */
+    bool is_weight;   /* an initializer: if it becomes a node, a param */
+    bool is_sequence; /* a list of tensors: item */
+    bool is_absent;   /* an optional without a value */
+    bool is_counted;  /* only `count` of its node's axis `count_axis` are there, until it is cut */
+    ir_value count;
+    int32_t count_axis;
     struct ir_type type; /* of a tensor */
     int64_t narrow;      /* ONNX's type, where ours does not tell it (onnx_narrow_type); else 0 */
     ir_value node;       /* RLX_NO_VALUE: none yet */
@@ -100,6 +103,13 @@ void onnx_give_known(struct onnx_call *c, size_t i, const struct ir_type *type, 
 /* A tensor of i64: of rank 1, or 0 with count 1. */
 void onnx_give_sizes(struct onnx_call *c, size_t i, int32_t rank, const struct onnx_size *size,
                      size_t count);
+
+/* A result that is as large as the data says: the first `count` (a whole number) along that axis of
+ * `padded`. Results of one call with the same count have the same size. */
+void onnx_give_counted(struct onnx_call *c, size_t i, ir_value padded, int32_t axis,
+                       ir_value count);
+/* A size that is what `count` says at run time, for nodes that are written from here on. */
+ir_dim onnx_counted_dim(struct onnx_call *c, ir_value count);
 
 /* ---- odds and ends ---- */
 

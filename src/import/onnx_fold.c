@@ -59,7 +59,7 @@ static bool outputs_are_new(const struct onnx_call *c, size_t first)
         const struct onnx_value *v = &c->out[i];
         if (v->data || v->size || v->is_absent)
             continue;
-        if (v->is_sequence || v->node == RLX_NO_VALUE || (size_t)v->node < first)
+        if (v->is_sequence || v->is_counted || v->node == RLX_NO_VALUE || (size_t)v->node < first)
             return false;
     }
     return true;

@@ -213,7 +213,9 @@ static rlx_status run_call(struct onnx_call *c)
     TRY(c->f.status);
     TRY(check_given(c));
     /* A body may have made nodes of values around it, which would be lost. */
-    return has_body(c) ? RLX_OK : onnx_fold(c, first, checks);
+    if (!has_body(c))
+        TRY(onnx_fold(c, first, checks));
+    return onnx_cut_outputs(c);
 }
 
 /* The node's outputs under their names. */
@@ -368,6 +370,7 @@ void onnx_imported_free(struct onnx_imported *m)
 
     ir_module_destroy(m->mod);
     vec_free(mem, &m->weight);
+    vec_free(mem, &m->cut);
     text_free(&m->report);
     onnx_files_close(&m->files);
     arena_free(&m->arena);

@@ -90,4 +90,7 @@ const struct onnx_attr *onnx_resolve_attr(const struct onnx_call *c, const struc
  * bytes themselves. Leaves them as they are where that is too much work. */
 rlx_status onnx_fold(struct onnx_call *c, size_t first, size_t checks);
 
+/* onnx_counted.c: leaves for the outputs that were given with a count. */
+rlx_status onnx_cut_outputs(struct onnx_call *c);
+
 #endif

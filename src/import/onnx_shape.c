@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/str.h"
 #include "import/onnx_build.h"
 #include "import/onnx_scope.h"
@@ -124,6 +125,8 @@ static void put(rlx_dtype t, void *data, size_t i, double v, int64_t whole)
     switch (t) {
     case RLX_DTYPE_f32: ((float *)data)[i] = (float)v; break;
     case RLX_DTYPE_f64: ((double *)data)[i] = v; break;
+    case RLX_DTYPE_f16: ((uint16_t *)data)[i] = f32_to_f16((float)v); break;
+    case RLX_DTYPE_bf16: ((uint16_t *)data)[i] = f32_to_bf16((float)v); break;
     case RLX_DTYPE_i16: ((int16_t *)data)[i] = (int16_t)whole; break;
     case RLX_DTYPE_i32: ((int32_t *)data)[i] = (int32_t)whole; break;
     default: ((int64_t *)data)[i] = whole; break;
@@ -139,9 +142,7 @@ static void known_range(struct onnx_call *c, rlx_dtype t)
 
     for (size_t i = 0; i < 3; i++)
         at[i] = onnx_reals(c, i, &n[i]);
-    if (!at[0] || !at[1] || !at[2] || n[0] != 1 || n[1] != 1 || n[2] != 1 || at[2][0] == 0 ||
-        (t != RLX_DTYPE_f32 && t != RLX_DTYPE_f64 && t != RLX_DTYPE_i16 && t != RLX_DTYPE_i32 &&
-         t != RLX_DTYPE_i64)) {
+    if (!at[0] || !at[1] || !at[2] || n[0] != 1 || n[1] != 1 || n[2] != 1 || at[2][0] == 0) {
         onnx_unsupported(c, "a range that is no range of three known numbers");
         return;
     }
@@ -162,34 +163,72 @@ static void known_range(struct onnx_call *c, rlx_dtype t)
     give_list(c, t, data, len, 1);
 }
 
-/* Up to a symbolic size, from 0 or another number, by ones. */
-void onnx_range(struct onnx_call *c)
+/* Up to a symbolic size, from 0 or another number, by ones; false: it is something else. */
+static bool symbolic_range(struct onnx_call *c, rlx_dtype t)
 {
     struct formula *f = &c->f;
     struct onnx_size s[3];
     size_t count;
-    rlx_dtype t = onnx_type(c, 0)->dtype;
 
-    if (onnx_is_known(c, 0) && onnx_is_known(c, 1) && onnx_is_known(c, 2)) {
-        known_range(c, t);
-        return;
-    }
     for (size_t i = 0; i < 3; i++)
-        if (!onnx_sizes_in(c, i, &s[i], 1, &count))
-            return;
+        if (!onnx_has(c, i) || (!c->in[i]->data && !c->in[i]->size) ||
+            !onnx_sizes_in(c, i, &s[i], 1, &count))
+            return false;
     if (s[2].is_dim || s[2].number != 1 || (!s[0].is_dim && s[0].number < 0) ||
-        (!s[1].is_dim && s[1].number < 0)) {
-        onnx_unsupported(c, "a range of symbolic length by steps other than 1");
-        return;
-    }
+        (!s[1].is_dim && s[1].number < 0))
+        return false;
     ir_dim from = s[0].is_dim ? s[0].dim : s[0].number, to = s[1].is_dim ? s[1].dim : s[1].number;
     ir_dim n = dim_sub(onnx_dims(c), to, from);
     if (n == RLX_DIM_FAILED)
-        onnx_unsupported(c, "a range of no known length");
+        return false;
     ir_value y = onnx_iota(c, n, t);
     if (s[0].is_dim || s[0].number)
         y = formula_2(f, RLX_OP_add, y, onnx_in(c, 0));
     onnx_give(c, 0, y);
+    return true;
+}
+
+/* max(0, ceil((limit - start) / delta)); whole numbers are divided as such. */
+static ir_value range_count(struct formula *f, ir_value start, ir_value limit, ir_value delta)
+{
+    ir_value way = formula_2(f, RLX_OP_sub, limit, start), n;
+
+    if (dtype_is(f->dtype, CLASS_F))
+        n = formula_1(f, RLX_OP_ceil, formula_2(f, RLX_OP_div, way, delta));
+    else {
+        ir_value rest = formula_2(f, RLX_OP_sub, delta, formula_1(f, RLX_OP_sign, delta));
+        n = formula_2(f, RLX_OP_div, formula_2(f, RLX_OP_add, way, rest), delta);
+    }
+    return formula_2(f, RLX_OP_max, formula_cast(f, n, RLX_DTYPE_i64),
+                     formula_number_of(f, RLX_DTYPE_i64, 0));
+}
+
+/* Of numbers that are known when it runs, and so is its length. */
+static void counted_range(struct onnx_call *c, rlx_dtype t)
+{
+    struct formula *f = &c->f;
+    ir_value in[3];
+
+    f->dtype = dtype_is(t, CLASS_F) ? formula_dtype(t) : RLX_DTYPE_i64;
+    for (size_t i = 0; i < 3; i++)
+        in[i] = formula_reshape(f, formula_cast(f, onnx_in(c, i), f->dtype), RLX_EMPTY);
+    ir_dim n = onnx_counted_dim(c, range_count(f, in[0], in[1], in[2]));
+    ir_value y = formula_2(f, RLX_OP_mul, onnx_iota(c, n, f->dtype), in[2]);
+    onnx_give(c, 0, formula_cast(f, formula_2(f, RLX_OP_add, y, in[0]), t));
+}
+
+void onnx_range(struct onnx_call *c)
+{
+    rlx_dtype t = onnx_type(c, 0)->dtype;
+
+    if (!dtype_is(t, CLASS_F) && t != RLX_DTYPE_i16 && t != RLX_DTYPE_i32 && t != RLX_DTYPE_i64)
+        onnx_unsupported(c, "a range of %s", rlx_dtype_name(t));
+    if (onnx_failed(c))
+        return;
+    if (onnx_is_known(c, 0) && onnx_is_known(c, 1) && onnx_is_known(c, 2))
+        known_range(c, t);
+    else if (!symbolic_range(c, t))
+        counted_range(c, t);
 }
 
 void onnx_eye_like(struct onnx_call *c)
