@@ -184,7 +184,8 @@ ir_value onnx_attend(struct onnx_call *c, const struct onnx_heads *h, double sca
     attr.attention.num_heads = h->q_heads;
     attr.attention.num_kv_heads = h->kv_heads;
     attr.attention.head_dim = h->head;
-    attr.attention.score_scale = (float)scale;
+    if (scale != 1 / sqrt((double)h->head)) /* which is the default, and in f64 exact */
+        attr.attention.score_scale = (float)scale;
     if (softcap > 0)
         attr.attention.logit_softcap = (float)softcap;
     enum_from_word("attention_layout", STR("bhsd"), &attr.attention.layout);

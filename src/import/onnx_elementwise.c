@@ -250,9 +250,14 @@ static ir_value clamped(struct formula *f, ir_value x, double lo, double hi)
 void onnx_hard_sigmoid(struct onnx_call *c)
 {
     struct formula *f = begin(c);
-    ir_value x = onnx_times(f, onnx_in(c, 0), onnx_float(c, "alpha", 0.2));
+    double alpha = onnx_float(c, "alpha", 0.2), beta = onnx_float(c, "beta", 0.5);
 
-    onnx_give(c, 0, clamped(f, onnx_plus(f, x, onnx_float(c, "beta", 0.5)), 0, 1));
+    if ((float)alpha == 1.0f / 6 && beta == 0.5) {
+        onnx_give(c, 0, formula_1(f, RLX_OP_hard_sigmoid, onnx_in(c, 0)));
+        return;
+    }
+    ir_value x = onnx_times(f, onnx_in(c, 0), alpha);
+    onnx_give(c, 0, clamped(f, onnx_plus(f, x, beta), 0, 1));
 }
 
 void onnx_gelu(struct onnx_call *c)
