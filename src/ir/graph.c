@@ -117,6 +117,21 @@ ir_value ir_written_state(const struct ir_graph *g, const struct ir_node *n)
     return ir_node(g, v)->op == RLX_OP_state ? v : RLX_NO_VALUE;
 }
 
+void ir_mark_live(const struct ir_graph *g, bool *live)
+{
+    for (size_t i = 0; i < g->output.len; i++)
+        live[g->output.at[i]] = true;
+    for (size_t i = g->node.len; i-- > 0;) {
+        const struct ir_node *n = &g->node.at[i];
+        if (op_is(n->op, OP_WRITES) && ir_written_state(g, n) != RLX_NO_VALUE)
+            live[i] = true;
+        if (g->id != 0 && n->op == RLX_OP_input)
+            live[i] = true;
+        for (int32_t k = 0; live[i] && k < n->in_count; k++)
+            live[n->in[k]] = true;
+    }
+}
+
 size_t ir_inputs(const struct ir_graph *g, ir_value *out, size_t max)
 {
     size_t count = 0;

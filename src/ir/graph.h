@@ -98,6 +98,9 @@ rlx_str ir_leaf_name(const struct ir_node *n); /* of an input, param or state; e
 bool ir_find_leaf(const struct ir_graph *g, rlx_str name, ir_value *out);
 /* The state leaf this node writes, or RLX_NO_VALUE. */
 ir_value ir_written_state(const struct ir_graph *g, const struct ir_node *n);
+/* What outputs and writers need, by node; of a sub-graph also its inputs, which are its interface.
+ * live: g->node.len of them, all false. */
+void ir_mark_live(const struct ir_graph *g, bool *live);
 /* Inputs of a sub-graph in id order, at most max; returns how many there are. */
 size_t ir_inputs(const struct ir_graph *g, ir_value *out, size_t max);
 bool ir_module_is_static(const struct ir_module *m); /* no symbol anywhere */

@@ -9,21 +9,6 @@
 #include "pass/pass.h"
 #include "pass/rebuild.h"
 
-static void mark_live(const struct ir_graph *g, bool *live)
-{
-    for (size_t i = 0; i < g->output.len; i++)
-        live[g->output.at[i]] = true;
-    for (size_t i = g->node.len; i-- > 0;) {
-        const struct ir_node *n = &g->node.at[i];
-        if (op_is(n->op, OP_WRITES) && ir_written_state(g, n) != RLX_NO_VALUE)
-            live[i] = true;
-        if (g->id != 0 && n->op == RLX_OP_input)
-            live[i] = true;
-        for (int32_t k = 0; live[i] && k < n->in_count; k++)
-            live[n->in[k]] = true;
-    }
-}
-
 static rlx_status sweep(struct pass_run *p, struct ir_graph *g, const bool *live)
 {
     struct rebuild r;
@@ -44,7 +29,7 @@ static rlx_status run(struct pass_run *p, struct ir_module *m)
         rlx_status s = live ? RLX_OK : diag_no_memory(p->diag, nodes);
 
         if (live)
-            mark_live(g, live);
+            ir_mark_live(g, live);
         for (size_t k = 0; live && k < nodes; k++)
             dead += !live[k];
         if (dead)
