@@ -1,12 +1,14 @@
-/* convert.c: `rlx convert`, a file of tensors in another format. */
+/* convert.c: `rlx convert`, a file of tensors in another format, or a model as ONNX. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "copy_weights.h"
 #include "info_weights.h"
+#include "rlx/onnx.h"
 
 static struct {
     const char *type;
+    bool external;
 } opt;
 
 static const struct flag *flags(void)
@@ -14,8 +16,17 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"--type", FLAG_TEXT, &opt.type, "T",
          "floats and packed weights become this type: f32, f16, bf16, f64"},
+        {"--external", FLAG_SWITCH, &opt.external, NULL,
+         "of a model: weights go to OUT.data instead of into OUT"},
         {0}};
     return list;
+}
+
+static bool ends_in(const char *path, const char *extension)
+{
+    size_t len = strlen(path), n = strlen(extension);
+
+    return len >= n && strcmp(path + len - n, extension) == 0;
 }
 
 /* By the new file's name. */
@@ -28,11 +39,9 @@ static bool kind_of(const char *path, rlx_file_kind *out)
                 {".safetensors", RLX_FILE_safetensors},
                 {".npz", RLX_FILE_npz},
                 {".npy", RLX_FILE_npy}};
-    size_t len = strlen(path);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        size_t n = strlen(rows[i].extension);
-        if (len >= n && strcmp(path + len - n, rows[i].extension) == 0) {
+        if (ends_in(path, rows[i].extension)) {
             *out = rows[i].kind;
             return true;
         }
@@ -99,22 +108,33 @@ static int fit_metadata(struct copy *x, size_t *dropped)
     return EXIT_DONE;
 }
 
-static int run(struct cli *c, int argc, char **argv)
+static int convert_model(struct cli *c, const char *from, const char *to)
 {
-    struct texts args;
+    const rlx_onnx_desc desc = {.external = opt.external};
+    rlx_model *m;
+    rlx_error err;
+
+    if (opt.type)
+        return cli_misuse(c, "--type is for files of tensors");
+    int code = cli_load(c, from, &m);
+    if (code != EXIT_DONE)
+        return code;
+    if (rlx_model_save_onnx(m, to, &desc, &err) != RLX_OK)
+        code = cli_fail(c, &err, "cannot write", to);
+    else
+        printf("%s: %zu inputs, %zu outputs\n", to, rlx_model_io_count(m, RLX_IO_INPUT),
+               rlx_model_io_count(m, RLX_IO_OUTPUT));
+    rlx_model_destroy(m);
+    return code;
+}
+
+static int convert_tensors(struct cli *c, const char *from, const char *to, rlx_file_kind kind)
+{
     struct copy x;
-    rlx_file_kind kind;
     size_t dropped = 0;
     char text[32];
-    int code;
+    int code = copy_open(&x, c, from, to);
 
-    if (!cli_parse(c, flags(), argc, argv, &args, &code))
-        return code;
-    if (args.count != 2)
-        return cli_misuse(c, "takes two files");
-    if (!kind_of(args.at[1], &kind))
-        return cli_misuse(c, "%s should end in .gguf, .safetensors, .npz or .npy", args.at[1]);
-    code = copy_open(&x, c, args.at[0], args.at[1]);
     x.kind = kind;
     if (code == EXIT_DONE)
         code = change_types(&x);
@@ -123,8 +143,7 @@ static int run(struct cli *c, int argc, char **argv)
     if (code == EXIT_DONE)
         code = copy_write(&x);
     if (code == EXIT_DONE) {
-        printf("%s: %zu tensors, %s", args.at[1], x.info.tensor_count,
-               cli_bytes(copy_bytes(&x), text));
+        printf("%s: %zu tensors, %s", to, x.info.tensor_count, cli_bytes(copy_bytes(&x), text));
         if (dropped)
             printf("; no place for %zu keys of metadata", dropped);
         printf("\n");
@@ -133,14 +152,37 @@ static int run(struct cli *c, int argc, char **argv)
     return code;
 }
 
+static int run(struct cli *c, int argc, char **argv)
+{
+    struct texts args;
+    rlx_file_kind kind;
+    int code;
+
+    if (!cli_parse(c, flags(), argc, argv, &args, &code))
+        return code;
+    if (args.count != 2)
+        return cli_misuse(c, "takes two files");
+    if (ends_in(args.at[1], ".onnx"))
+        return convert_model(c, args.at[0], args.at[1]);
+    if (opt.external)
+        return cli_misuse(c, "--external is for models");
+    if (!kind_of(args.at[1], &kind))
+        return cli_misuse(c, "%s should end in .gguf, .safetensors, .npz, .npy or .onnx",
+                          args.at[1]);
+    return convert_tensors(c, args.at[0], args.at[1], kind);
+}
+
 const struct command cmd_convert = {
     .name = "convert",
-    .summary = "Write a file of tensors in another format",
-    .usage = "rlx convert IN OUT [--type T]",
+    .summary = "Write a file of tensors in another format, or a model as ONNX",
+    .usage = "rlx convert IN OUT [--type T] [--external]",
     .details =
         "IN is GGUF (of a split one, the first part), safetensors or its index, npz or npy.\n"
         "OUT ends in .gguf, .safetensors, .npz or .npy, and is written in that format. What\n"
-        "the format has no type for is refused; --type says what to make of it.",
+        "the format has no type for is refused; --type says what to make of it.\n"
+        "Where OUT ends in .onnx, IN is a model: text, an artefact, or ONNX itself. Its weights\n"
+        "are those it has; params without a value become inputs. Every node that ONNX has no\n"
+        "words for is named.",
     .run = run,
     .flags = flags,
 };
