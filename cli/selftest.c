@@ -3,7 +3,7 @@
 
 static struct {
     const char *device, *op;
-    bool verbose;
+    bool verbose, onnx;
     int64_t seed;
 } opt = {.device = "auto"};
 
@@ -14,6 +14,8 @@ static const struct flag *flags(void)
          "which device: vulkan, cpu:baseline, ..; rlx devices lists them"},
         {"--op", FLAG_TEXT, &opt.op, "NAME", "only this op"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "other random values"},
+        {"--onnx", FLAG_SWITCH, &opt.onnx, NULL,
+         "each case written as ONNX and read back before it runs"},
         {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "a line per case, with its error"},
         {0}};
     return list;
@@ -51,7 +53,11 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt.device);
-    rlx_selftest_desc desc = {.op = opt.op, .seed = (uint64_t)opt.seed, .each = each, .user = c};
+    rlx_selftest_desc desc = {.op = opt.op,
+                              .seed = (uint64_t)opt.seed,
+                              .each = each,
+                              .user = c,
+                              .through_onnx = opt.onnx};
     if (rlx_selftest(c->ctx, dev, &desc, &sum, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot test", opt.op ? opt.op : opt.device);
     else {
@@ -66,7 +72,7 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_selftest = {
     .name = "selftest",
     .summary = "Check every op of a device against its definition",
-    .usage = "rlx selftest [--device D] [--op NAME] [--seed N] [--verbose]",
+    .usage = "rlx selftest [--device D] [--op NAME] [--seed N] [--onnx] [--verbose]",
     .details =
         "Ordinary and nasty values and shapes, each result compared with a slow evaluation in\n"
         "double precision. Ends with a line of counts; exit 1 when anything failed.",

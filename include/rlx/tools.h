@@ -259,6 +259,9 @@ typedef struct rlx_selftest_desc {
     uint64_t seed;  /* of the random values; 0 is as good as any */
     void (*each)(void *user, const rlx_selftest_result *r); /* NULL: nobody listens */
     void *user;
+    /* Each case is written as ONNX (rlx/onnx.h) and read back before it runs; what cannot be
+     * written is skipped. */
+    bool through_onnx;
 } rlx_selftest_desc;
 typedef struct rlx_selftest_summary {
     size_t passed, failed, skipped;
