@@ -65,7 +65,6 @@ ir_value rule_rows(struct formula *f, ir_value x);
 /* `value` in front of and behind x, along an axis; x itself where both are 0. */
 ir_value rule_pad(struct formula *f, ir_value x, int64_t axis, ir_dim before, ir_dim after,
                   double value);
-ir_value rule_reverse(struct formula *f, ir_value x, int64_t axis);
 ir_value rule_cumulative(struct formula *f, rlx_op op, ir_value x, int64_t axis, bool exclusive);
 /* base with updates written to indices along the axis, or added there. */
 ir_value rule_scatter(struct formula *f, ir_value base, ir_value indices, ir_value updates,

@@ -68,7 +68,7 @@ static ir_value swap_pairs(struct formula *f, ir_value x, const struct ir_type *
 {
     ir_value pairs = formula_reshape(f, x, RLX_LIST(t->dim[0], t->dim[1], t->dim[2] / 2, 2));
 
-    return formula_reshape(f, rule_reverse(f, pairs, 3), formula_shape(t));
+    return formula_reshape(f, formula_reverse(f, pairs, 3), formula_shape(t));
 }
 
 /* (b, a) turned by an angle is (a, b) turned back by it, the other way round. */

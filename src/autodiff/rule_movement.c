@@ -112,7 +112,7 @@ void vjp_slice(struct vjp *v)
     }
     ir_value dy = formula_reshape(f, v->dy, RLX_LIST(outer, a->len, inner));
     if (a->step < 0) { /* the last comes first */
-        dy = rule_reverse(f, dy, 1);
+        dy = formula_reverse(f, dy, 1);
         start = dim_sub(d, dim_add(d, start, -a->step), dim_mul(d, a->len, -a->step));
     }
     dy = spread(f, dy, start, a->len, a->step < 0 ? -a->step : a->step, n);
@@ -137,8 +137,8 @@ static ir_value fold_padding(struct formula *f, ir_value dy, int64_t axis, int32
         behind = rule_pad(f, behind, axis, 0, dim_sub(d, n, a), 0);
         break;
     case RLX_PAD_MODE_reflect: /* element 1 and on, from the last one back */
-        front = rule_pad(f, rule_reverse(f, front, axis), axis, 1, rest_of(f, n, 1, b), 0);
-        behind = rule_pad(f, rule_reverse(f, behind, axis), axis, rest_of(f, n, 1, a), 1, 0);
+        front = rule_pad(f, formula_reverse(f, front, axis), axis, 1, rest_of(f, n, 1, b), 0);
+        behind = rule_pad(f, formula_reverse(f, behind, axis), axis, rest_of(f, n, 1, a), 1, 0);
         break;
     default:
         front = formula_reduce(f, RLX_OP_reduce_sum, front, RLX_LIST(axis), true);

@@ -66,15 +66,6 @@ ir_value rule_pad(struct formula *f, ir_value x, int64_t axis, ir_dim before, ir
     return formula_node(f, RLX_OP_pad, &x, 1, &attr);
 }
 
-ir_value rule_reverse(struct formula *f, ir_value x, int64_t axis)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_reverse, &attr);
-    attr.reverse.axes = RLX_LIST(axis);
-    return formula_node(f, RLX_OP_reverse, &x, 1, &attr);
-}
-
 ir_value rule_cumulative(struct formula *f, rlx_op op, ir_value x, int64_t axis, bool exclusive)
 {
     union ir_attr attr;

@@ -63,9 +63,9 @@ static ir_value product_of_others(struct formula *f, ir_value x, bool behind)
     int64_t axis = t.rank - 1, n = t.dim[axis];
 
     if (t.dtype != RLX_DTYPE_c64) {
-        x = behind ? rule_reverse(f, x, axis) : x;
+        x = behind ? formula_reverse(f, x, axis) : x;
         x = rule_cumulative(f, RLX_OP_cumprod, x, axis, true);
-        return behind ? rule_reverse(f, x, axis) : x;
+        return behind ? formula_reverse(f, x, axis) : x;
     }
     x = n > 0 ? shifted(f, x, behind ? -1 : 1, n, 1) : x;
     for (int64_t by = 1; by < n; by *= 2)

@@ -21,15 +21,6 @@ struct way_back {
     ir_value *operand; /* the others, from 1 */
 };
 
-static ir_value reversed(struct vjp *v, ir_value x)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_reverse, &attr);
-    attr.reverse.axes = rlx_list_of(1, (const int64_t[]){0});
-    return formula_node(&v->f, RLX_OP_reverse, &x, 1, &attr);
-}
-
 /* first and then rows. */
 static ir_value prepended(struct vjp *v, ir_value first, ir_value rows)
 {
@@ -171,7 +162,7 @@ static void find_carries(struct way_back *w)
     ir_value last = v->dy;
 
     if (v->n->attr.scan.save_trajectory) {
-        w->upstream = reversed(v, v->dy);
+        w->upstream = formula_reverse(&v->f, v->dy, 0);
         last = formula_fill(&v->f, &carry, 0);
     }
     ir_value rows = chain(w, last);
@@ -382,7 +373,7 @@ static void give_parts(const struct way_back *w, ir_value rows, const struct par
             dx = column(v, rows, part);
         }
         dx = formula_reshape(&v->f, dx, formula_shape(&t));
-        vjp_give(v, part->operand, part->operand <= w->bcasts ? dx : reversed(v, dx));
+        vjp_give(v, part->operand, part->operand <= w->bcasts ? dx : formula_reverse(&v->f, dx, 0));
     }
 }
 
@@ -459,9 +450,9 @@ bool scan_way_back(struct vjp *v)
     w.operand = scan_new_values(v, v->n->in_count);
     if (!w.operand)
         return true;
-    w.before = reversed(v, shifted(v, v->n->in[0], scan_trajectory(v)));
+    w.before = formula_reverse(&v->f, shifted(v, v->n->in[0], scan_trajectory(v)), 0);
     for (int32_t i = 1; i < v->n->in_count; i++) {
-        w.operand[i] = i <= w.bcasts ? v->n->in[i] : reversed(v, v->n->in[i]);
+        w.operand[i] = i <= w.bcasts ? v->n->in[i] : formula_reverse(&v->f, v->n->in[i], 0);
         others |= vjp_wanted(v, i);
     }
     find_carries(&w);

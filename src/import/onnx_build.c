@@ -71,15 +71,6 @@ ir_value onnx_pad_of(struct formula *f, ir_value x, rlx_list before, rlx_list af
     return formula_node(f, RLX_OP_pad, &x, 1, &attr);
 }
 
-ir_value onnx_reverse_of(struct formula *f, ir_value x, int32_t axis)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_reverse, &attr);
-    attr.reverse.axes = RLX_LIST(axis);
-    return formula_node(f, RLX_OP_reverse, &x, 1, &attr);
-}
-
 ir_value onnx_cumsum_of(struct formula *f, ir_value x, int32_t axis, bool exclusive)
 {
     union ir_attr attr;

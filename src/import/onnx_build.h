@@ -18,7 +18,6 @@ ir_value onnx_slice_of(struct formula *f, ir_value x, int32_t axis, ir_dim start
                        int64_t step);
 /* Elements of that value around x. */
 ir_value onnx_pad_of(struct formula *f, ir_value x, rlx_list before, rlx_list after, double value);
-ir_value onnx_reverse_of(struct formula *f, ir_value x, int32_t axis);
 ir_value onnx_cumsum_of(struct formula *f, ir_value x, int32_t axis, bool exclusive);
 ir_value onnx_times(struct formula *f, ir_value x, double by);
 ir_value onnx_plus(struct formula *f, ir_value x, double n);

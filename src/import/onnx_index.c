@@ -157,7 +157,7 @@ static void arg_extreme(struct onnx_call *c, rlx_op op)
     attr.arg_extreme.keep_dim = onnx_int(c, "keepdims", 1) != 0;
     attr.arg_extreme.index_dtype = RLX_DTYPE_i64;
     if (last)
-        x = onnx_reverse_of(f, x, axis);
+        x = formula_reverse(f, x, axis);
     ir_value y = formula_node(f, op, &x, 1, &attr);
     if (last) {
         ir_value n = onnx_dim_value(f, t.dim[axis], RLX_DTYPE_i64);

@@ -213,7 +213,7 @@ static ir_value slice_axis(struct onnx_call *c, ir_value x, int32_t axis,
         return slice_static(f, x, axis, n, start->number, end->number, step);
     if (step == -1 && !start->is_dim && !end->is_dim && start->number == -1 &&
         end->number < -FAR_AWAY)
-        return onnx_reverse_of(f, x, axis);
+        return formula_reverse(f, x, axis);
     if (step < 1) {
         onnx_unsupported(c, "steps down a symbolic axis");
         return x;

@@ -341,7 +341,7 @@ static int32_t layer_operands(struct onnx_call *c, const struct layer *l, bool b
     int32_t count = 0;
 
     ir_value x = formula_transpose(f, l->x, RLX_LIST(1, 0, 2));
-    in[count++] = back ? onnx_reverse_of(f, x, 1) : x;
+    in[count++] = back ? formula_reverse(f, x, 1) : x;
     in[count++] = reorder(c, l, onnx_in(c, 1));
     in[count++] = reorder(c, l, onnx_in(c, 2));
     for (int64_t k = 0; k < 2; k++)
@@ -394,7 +394,7 @@ static void run_layer(struct onnx_call *c, const struct layer *l, bool relu)
         enum_from_word("rnn_result", rlx_cstr(results[k]), &attr.recurrent.result);
         part[k] = formula_node(f, op, in, count, &attr);
     }
-    ir_value y = back ? onnx_reverse_of(f, part[0], 1) : part[0];
+    ir_value y = back ? formula_reverse(f, part[0], 1) : part[0];
     y = formula_reshape(f, y, RLX_LIST(l->batch, l->steps, l->dirs, l->hidden));
     give_states(c, l, formula_transpose(f, y, RLX_LIST(1, 2, 0, 3)), part[1], part[2]);
 }

@@ -215,10 +215,10 @@ static void cumulative(struct onnx_call *c, rlx_op op)
     attr.cumulative.axis = onnx_axis(c, (int64_t)axis, onnx_type(c, 0)->rank);
     attr.cumulative.exclusive = onnx_int(c, "exclusive", 0) != 0;
     if (backward)
-        x = onnx_reverse_of(f, x, (int32_t)attr.cumulative.axis);
+        x = formula_reverse(f, x, attr.cumulative.axis);
     x = formula_node(f, op, &x, 1, &attr);
     if (backward)
-        x = onnx_reverse_of(f, x, (int32_t)attr.cumulative.axis);
+        x = formula_reverse(f, x, attr.cumulative.axis);
     onnx_give(c, 0, x);
 }
 

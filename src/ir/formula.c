@@ -192,6 +192,15 @@ ir_value formula_swap(struct formula *f, ir_value x)
     return formula_transpose(f, x, perm);
 }
 
+ir_value formula_reverse(struct formula *f, ir_value x, int64_t axis)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_reverse, &attr);
+    attr.reverse.axes = RLX_LIST(axis);
+    return formula_node(f, RLX_OP_reverse, &x, 1, &attr);
+}
+
 ir_value formula_narrow(struct formula *f, ir_value x, int64_t axis, ir_dim start, ir_dim len)
 {
     union ir_attr attr;

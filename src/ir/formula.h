@@ -45,7 +45,8 @@ ir_value formula_cast(struct formula *f, ir_value x, rlx_dtype to);
 ir_value formula_reshape(struct formula *f, ir_value x, rlx_list shape);
 ir_value formula_expand(struct formula *f, ir_value x, rlx_list shape);
 ir_value formula_transpose(struct formula *f, ir_value x, rlx_list perm);
-ir_value formula_swap(struct formula *f, ir_value x); /* the last two axes */
+ir_value formula_swap(struct formula *f, ir_value x);                  /* the last two axes */
+ir_value formula_reverse(struct formula *f, ir_value x, int64_t axis); /* the last in front */
 ir_value formula_narrow(struct formula *f, ir_value x, int64_t axis, ir_dim start, ir_dim len);
 ir_value formula_concat(struct formula *f, const ir_value *part, int32_t count, int64_t axis);
 ir_value formula_reduce(struct formula *f, rlx_op op, ir_value x, rlx_list axes, bool keep_dim);

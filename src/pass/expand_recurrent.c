@@ -24,15 +24,6 @@ static ir_value product(struct formula *f, ir_value a, ir_value w)
     return formula_matmul(f, a, w, false, true);
 }
 
-static ir_value reversed(struct formula *f, ir_value x)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_reverse, &attr);
-    attr.reverse.axes = LIST(0);
-    return formula_node(f, RLX_OP_reverse, &x, 1, &attr);
-}
-
 /* ---- bodies -------------------------------------------------------------------------------- */
 
 /* A scan in the making: its operands in order, and its body, whose inputs are like them. */
@@ -251,8 +242,8 @@ static ir_value one_direction(struct formula *f, const struct layer *l, int64_t 
     ir_value x = product(f, l->x, direction(f, l->weight[0], dir, LIST(all, inputs)));
     x = ADD(x, direction(f, l->weight[2], dir, LIST(all)));
     if (dir) {
-        x = reversed(f, x);
-        mask = mask == RLX_NO_VALUE ? mask : reversed(f, mask);
+        x = formula_reverse(f, x, 0);
+        mask = mask == RLX_NO_VALUE ? mask : formula_reverse(f, mask, 0);
     }
     y = layer_loop(f, l, dir, x, mask);
     if (!seq) {
@@ -265,7 +256,7 @@ static ir_value one_direction(struct formula *f, const struct layer *l, int64_t 
     y = formula_reshape(f, y, LIST(l->steps, l->items, l->hidden));
     if (mask != RLX_NO_VALUE)
         y = formula_where(f, mask, y, formula_number(f, 0));
-    return formula_transpose(f, dir ? reversed(f, y) : y, LIST(1, 0, 2));
+    return formula_transpose(f, dir ? formula_reverse(f, y, 0) : y, LIST(1, 0, 2));
 }
 
 /* Step t of item b is one where t < its length. Steps are counted in f32, in which they are exact
