@@ -194,8 +194,8 @@ void onnx_label_encoder(struct onnx_call *c)
     ir_value key = onnx_list_of(c, l.key, t.dtype, all);
     ir_value value = onnx_list_of(c, l.value, l.dtype, all);
     if (c->opset >= 4) { /* the last of equal keys counts */
-        key = onnx_reverse_of(f, key, 0);
-        value = onnx_reverse_of(f, value, 0);
+        key = formula_reverse(f, key, 0);
+        value = formula_reverse(f, value, 0);
     }
     ir_value is = formula_2(f, RLX_OP_eq, x, key);
     if (dtype_is(t.dtype, CLASS_F)) { /* NaN is found, too */

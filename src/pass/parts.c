@@ -284,7 +284,7 @@ static rlx_status copy_nodes(struct splitter *s, struct rebuild *r, struct graph
         if (is_input(s, i))
             p->input[p->input_count++] = (ir_value)i;
     }
-    return rebuild_finish(r);
+    return RLX_OK;
 }
 
 static rlx_status list_outputs(struct splitter *s, int32_t level, struct graph_part *p)
@@ -328,11 +328,8 @@ static rlx_status make_part(struct splitter *s, int32_t level, struct graph_part
     TRY(make_lists(s, level, p));
     TRY(ir_module_copy(s->whole, s->mem, &p->mod, s->diag));
     TRY(list_outputs(s, level, p));
-    rlx_status status = rebuild_begin(&r, ir_entry(p->mod), s->diag);
-    if (status == RLX_OK)
-        status = copy_nodes(s, &r, p);
-    rebuild_drop(&r);
-    return status;
+    TRY(rebuild_begin(&r, ir_entry(p->mod), s->diag));
+    return rebuild_finish(&r, copy_nodes(s, &r, p));
 }
 
 /* ---- all of it ---- */
