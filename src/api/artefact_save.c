@@ -191,6 +191,7 @@ static rlx_status save(rlx_session *s, const char *path, unsigned flags, struct 
                          "flags are %u; weights go into the file or beside it, or nowhere", flags);
     if (s->flights)
         return diag_fail(d, RLX_ERROR_STATE, "the session is running: wait for it first");
+    TRY(session_is_whole(s, "be saved", d));
     struct saver w = {.s = s, .path = path, .flags = flags, .mem = &s->model->ctx->mem, .diag = d};
     blobs_init(&w.blobs, w.mem);
     arena_init(&w.scratch, w.mem);

@@ -316,7 +316,10 @@ rlx_status rlx_check(rlx_model *m, const rlx_check_desc *desc, rlx_check_summary
     struct diag d;
 
     diag_init(&d, "check");
-    if (check_arguments(m, desc, out, &d) == RLX_OK) {
+    bool fine = check_arguments(m, desc, out, &d) == RLX_OK;
+    if (fine && m->parts)
+        check_parts(m, desc, out, &d);
+    else if (fine) {
         struct checker c = {.ctx = m->ctx, .model = m, .desc = desc, .diag = &d};
         c.sum.first_node = -1;
         arena_init(&c.arena, &m->ctx->mem);

@@ -35,4 +35,8 @@ extern const rlx_session_desc as_written;
 
 rlx_tensor tensor_of_type(const struct ir_type *type, void *data);
 
+/* check_parts.c: the same of a model in parts. */
+rlx_status check_parts(rlx_model *m, const rlx_check_desc *desc, rlx_check_summary *out,
+                       struct diag *d);
+
 #endif

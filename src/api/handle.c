@@ -51,6 +51,7 @@ static rlx_status find_input(rlx_session *s, const char *name, struct handle **o
 {
     char known[200];
 
+    TRY(session_is_whole(s, "have handles", d));
     *out = find(s, rlx_cstr(name));
     if (*out)
         return RLX_OK;

@@ -45,7 +45,8 @@ rlx_status rlx_graph_inline(rlx_graph *g, const rlx_model *m, const rlx_leaf_val
     struct diag d;
 
     diag_init(&d, "build");
-    if (check_arguments(g, m, bind, bind_count, out, out_count, &d) == RLX_OK)
+    if (check_arguments(g, m, bind, bind_count, out, out_count, &d) == RLX_OK &&
+        model_is_whole(m, "be part of a graph", &d) == RLX_OK)
         put_in(g, m, bind, bind_count, out, &d);
     return diag_report(&d, err);
 }

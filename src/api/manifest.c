@@ -220,9 +220,9 @@ rlx_status rlx_session_bindings(rlx_session *s, bool json, rlx_write_fn write, v
     diag_init(&d, "session");
     if (!s || !write)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "write" : "s");
-    else if (!s->current)
+    else if (session_is_whole(s, "show its bindings", &d) == RLX_OK && !s->current)
         diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else {
+    else if (s->current) {
         arena_init(&arena, &s->model->ctx->mem);
         print(s, json, write, user, &arena, &d);
         arena_free(&arena);

@@ -152,6 +152,7 @@ rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model 
 rlx_status model_from_copy(const rlx_model *m, struct ir_module *mod, rlx_model **out,
                            struct diag *d)
 {
+    TRY(model_is_whole(m, "be rewritten", d));
     TRY(model_from_module(m->ctx, mod, out, d));
     (*out)->origin = (struct rlx_model *)m;
     model_retain((*out)->origin);

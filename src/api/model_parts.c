@@ -83,9 +83,21 @@ static void copy_uses(struct rlx_model *m, const struct rlx_model *part)
     }
 }
 
-/* By slots: names that nothing else has. */
+static bool names_differ(const struct rlx_model *part)
+{
+    for (size_t i = 0; i < part->output_count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (str_eq(part->output_name[i], part->output_name[k]))
+                return false;
+    return true;
+}
+
+/* Outputs are asked for by name: labels of nodes, or, where one of those is like the name that an
+ * output without a label has, numbers of slots for all. */
 static rlx_status name_outputs(struct rlx_model *part, const int32_t *slot, struct diag *d)
 {
+    if (names_differ(part))
+        return RLX_OK;
     for (size_t i = 0; i < part->output_count; i++) {
         part->output_name[i] = rlx_cstr(arena_printf(&part->arena, "slot%d", slot[i]));
         if (!part->output_name[i].ptr)

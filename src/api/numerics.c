@@ -297,7 +297,12 @@ rlx_status rlx_session_numerics(rlx_session *s, rlx_numerics *out, rlx_error *er
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
     else if (!s->observer || s->observer->mode == RLX_NUMERICS_OFF)
         diag_fail(&d, RLX_ERROR_STATE, "the session was made without check_numerics");
-    else
-        *out = s->observer->last;
+    else {
+        struct session_list l = session_parts(&s);
+        size_t i = 0;
+        while (i + 1 < l.count && l.at[i]->observer->last.step < 0)
+            i++; /* the first part that has something to tell */
+        *out = l.at[i]->observer->last;
+    }
     return diag_report(&d, err);
 }

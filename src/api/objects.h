@@ -263,6 +263,8 @@ rlx_status parts_clone(struct rlx_session *from, unsigned flags, struct rlx_sess
 rlx_status parts_prepare(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
 /* All of a run; then its outputs, with the shapes they have. */
 rlx_status parts_run(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+/* Inputs and sizes of part i, once those before it ran. */
+rlx_run_desc part_run(struct rlx_session *s, size_t i, const rlx_run_desc *run);
 rlx_status parts_read(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
 rlx_status parts_submit(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
                         struct diag *d);
@@ -271,6 +273,7 @@ rlx_status parts_wait(struct rlx_session *s, uint64_t ticket, const rlx_run_desc
 rlx_status parts_poll(const struct rlx_session *s, uint64_t ticket, struct diag *d); /* it is */
 rlx_status parts_output_shape(const struct rlx_session *s, size_t i, rlx_tensor *out,
                               struct diag *d);
+void parts_set_profile(struct rlx_session *s);
 rlx_status parts_memory(struct rlx_session *s, rlx_memory_info *out, struct diag *d);
 rlx_status parts_write_param(struct rlx_session *s, const char *name, const rlx_tensor *value,
                              struct diag *d);

@@ -172,6 +172,15 @@ rlx_status observe_end(struct rlx_session *s, const struct flight *f, rlx_status
 
 /* ---- rlx/tools.h ---- */
 
+static rlx_status set_watch(rlx_session *s, rlx_watch_fn fn, void *user, struct diag *d)
+{
+    if (!s->observer && !(s->observer = mem_alloc(&s->model->ctx->mem, sizeof *s->observer)))
+        return diag_no_memory(d, sizeof *s->observer);
+    s->observer->watch = fn;
+    s->observer->watch_user = user;
+    return RLX_OK;
+}
+
 rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *user, rlx_error *err)
 {
     struct diag d;
@@ -181,11 +190,10 @@ rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *user, rl
         diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
     else if (s->flights)
         diag_fail(&d, RLX_ERROR_STATE, "the session is running: wait for it first");
-    else if (!s->observer && !(s->observer = mem_alloc(&s->model->ctx->mem, sizeof *s->observer)))
-        diag_no_memory(&d, sizeof *s->observer);
     else {
-        s->observer->watch = fn;
-        s->observer->watch_user = user;
+        struct session_list l = session_parts(&s);
+        for (size_t i = 0; i < l.count && d.first.status == RLX_OK; i++)
+            set_watch(l.at[i], fn, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -205,6 +213,7 @@ static rlx_status peek(rlx_session *s, int32_t node, uint64_t first, size_t coun
 
     if (!s || !out)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
+    TRY(session_is_whole(s, "show nodes by number", d));
     if (!s->current || node < 0 || (size_t)node >= ir_entry(s->current->mod)->node.len)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the program has no node %d", node);
     if (lies_apart(s->current, node))

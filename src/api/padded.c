@@ -242,6 +242,7 @@ static rlx_status run_padded(rlx_session *s, const rlx_padded_run *run, struct d
         (run->other_count && !run->others) ||
         (run->output_count && (!run->outputs || !run->output_inner)))
         return diag_fail(d, RLX_ERROR_ARGUMENT, "a list of the run is NULL but not empty");
+    TRY(session_is_whole(s, "run padded", d));
     TRY(check_rows(run->actual, run->upper, d));
     struct padding p = {.run = run, .diag = d};
     arena_init(&p.arena, &s->model->ctx->mem);

@@ -64,9 +64,10 @@ rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn
     diag_init(&d, "plan");
     if (!s)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
-    else if (!s->current)
+    else if (session_is_whole(s, "show one plan", &d) == RLX_OK && !s->current)
         diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else if (hand_out(s->current->plan, format, plans_node_name, ir_entry(s->current->mod),
+    else if (s->current &&
+             hand_out(s->current->plan, format, plans_node_name, ir_entry(s->current->mod),
                       &s->model->ctx->mem, write, user, &d) == RLX_OK)
         summarise(s->current->plan, out);
     return diag_report(&d, err);

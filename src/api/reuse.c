@@ -190,7 +190,7 @@ rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out, rl
     diag_init(&d, "session");
     if (!s || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
-    else
+    else if (session_is_whole(s, "tell of one program", &d) == RLX_OK)
         *out = s->compiled;
     return diag_report(&d, err);
 }

@@ -164,9 +164,9 @@ rlx_status rlx_session_schedule(rlx_session *s, bool json, rlx_write_fn write, v
     diag_init(&d, "schedule");
     if (!s || !write)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "write" : "s");
-    else if (!s->current)
+    else if (session_is_whole(s, "show one schedule", &d) == RLX_OK && !s->current)
         diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else {
+    else if (s->current) {
         text_init(&t, &s->model->ctx->mem);
         (json ? schedule_json : schedule_print)(s->current, &t);
         if (t.failed)

@@ -276,6 +276,8 @@ static rlx_status clone_session(rlx_session *s, unsigned flags, rlx_session **ou
     }
     made->profile = s->profile;
     made->profile_user = s->profile_user;
+    if (made->parts)
+        parts_set_profile(made);
     *out = made;
     return RLX_OK;
 }
@@ -501,11 +503,10 @@ void rlx_session_set_profile(rlx_session *s, rlx_profile_fn fn, void *user)
 {
     if (!s || s->flights)
         return;
-    struct session_list l = session_parts(&s);
-    for (size_t i = 0; i < l.count; i++) {
-        l.at[i]->profile = fn;
-        l.at[i]->profile_user = user;
-    }
+    s->profile = fn;
+    s->profile_user = user;
+    if (s->parts)
+        parts_set_profile(s);
 }
 
 rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *err)

@@ -16,18 +16,25 @@ struct held {
     bool filled; /* in this run */
 };
 
+/* What a part's profile is told to. */
+struct part_profile {
+    struct rlx_session *whole;
+    size_t part;
+};
+
 struct session_parts {
     rlx_session **session; /* by part */
     size_t count;
     struct held *held;        /* by slot */
     const char *const **name; /* by part, by input */
     const char *const **output_name;
-    const char **symbol;  /* names, by symbol */
-    bool *is_told;        /* by symbol: by a cut */
-    rlx_binding *in;      /* room for the most that a part has */
-    rlx_binding *out;     /* likewise */
-    rlx_dim_size *dims;   /* one for each symbol */
-    struct flight result; /* only its types: those of the last run's outputs */
+    const char **symbol;          /* names, by symbol */
+    bool *is_told;                /* by symbol: by a cut */
+    rlx_binding *in;              /* room for the most that a part has */
+    rlx_binding *out;             /* likewise */
+    rlx_dim_size *dims;           /* one for each symbol */
+    struct part_profile *profile; /* by part */
+    struct flight result;         /* only its types: those of the last run's outputs */
     bool has_result;
 };
 
@@ -85,9 +92,10 @@ static rlx_status make_room(struct rlx_session *s, struct diag *d)
     p->in = arena_array(&s->arena, rlx_binding, inputs);
     p->out = arena_array(&s->arena, rlx_binding, outputs);
     p->dims = arena_array(&s->arena, rlx_dim_size, s->symbol_count);
+    p->profile = arena_array(&s->arena, struct part_profile, m->count);
     p->result.type = arena_array(&s->arena, struct ir_type, s->model->output_count);
     if (!p->session || !p->held || !p->name || !p->output_name || !p->symbol || !p->is_told ||
-        !p->in || !p->out || !p->dims || !p->result.type)
+        !p->in || !p->out || !p->dims || !p->profile || !p->result.type)
         return diag_no_memory(d, m->slots * sizeof *p->held);
     for (size_t i = 0; i < s->symbol_count; i++) {
         p->symbol[i] = arena_str(&s->arena, dim_symbol_name(s->dims, i)).ptr;
@@ -184,8 +192,7 @@ static rlx_status check_given(const struct rlx_session *s, const rlx_run_desc *r
     return RLX_OK;
 }
 
-/* Inputs and sizes of part i, as far as they are there. */
-static rlx_run_desc part_run(struct rlx_session *s, size_t i, const rlx_run_desc *run)
+rlx_run_desc part_run(struct rlx_session *s, size_t i, const rlx_run_desc *run)
 {
     const struct model_part *part = &s->model->parts->part[i];
     struct session_parts *p = s->parts;
@@ -402,6 +409,28 @@ rlx_status parts_output_shape(const struct rlx_session *s, size_t i, rlx_tensor 
 }
 
 /* ---- its other sides ---- */
+
+/* Steps are numbered through the parts. */
+static void tell_profile(void *user, const rlx_profile_event *e)
+{
+    const struct part_profile *p = user;
+    rlx_profile_event numbered = *e;
+
+    for (size_t i = 0; i < p->part; i++) {
+        const struct program *before = p->whole->parts->session[i]->current;
+        numbered.index += before ? (int32_t)before->steps->step_count : 0;
+    }
+    p->whole->profile(p->whole->profile_user, &numbered);
+}
+
+void parts_set_profile(struct rlx_session *s)
+{
+    for (size_t i = 0; i < s->parts->count; i++) {
+        s->parts->profile[i] = (struct part_profile){s, i};
+        rlx_session_set_profile(s->parts->session[i], s->profile ? tell_profile : NULL,
+                                &s->parts->profile[i]);
+    }
+}
 
 rlx_status parts_memory(struct rlx_session *s, rlx_memory_info *out, struct diag *d)
 {

@@ -7,9 +7,9 @@
 #include "api/fold_eval.h"
 #include "api/hand_out.h"
 #include "api/objects.h"
+#include "autodiff/autodiff.h"
 #include "base/diff.h"
 #include "base/json.h"
-#include "autodiff/autodiff.h"
 #include "base/str.h"
 #include "ir/eval.h"
 #include "ir/shape.h"
@@ -23,6 +23,18 @@ static bool arguments_hold(const rlx_model *m, rlx_write_fn write, struct diag *
     return m && write;
 }
 
+/* Parts one after the other, each as a graph that could be read again. */
+static void print(const rlx_model *m, const struct text_print_options *o, struct text *t,
+                  struct diag *d)
+{
+    if (!m->parts)
+        ir_print(m->mod, o, t, d);
+    for (size_t i = 0; m->parts && i < m->parts->count; i++) {
+        text_addf(t, "%s# part %zu of %zu\n", i ? "\n" : "", i + 1, m->parts->count);
+        ir_print(m->parts->part[i].model->mod, o, t, d);
+    }
+}
+
 rlx_status rlx_model_print(const rlx_model *m, bool elide, bool types, rlx_write_fn write,
                            void *user, rlx_error *err)
 {
@@ -32,7 +44,7 @@ rlx_status rlx_model_print(const rlx_model *m, bool elide, bool types, rlx_write
     diag_init(&d, "print");
     if (arguments_hold(m, write, &d)) {
         text_init(&t, &m->ctx->mem);
-        ir_print(m->mod, &(struct text_print_options){.elide = elide, .types = types}, &t, &d);
+        print(m, &(struct text_print_options){.elide = elide, .types = types}, &t, &d);
         hand_out(&t, write, user, &d);
     }
     return diag_report(&d, err);
@@ -170,6 +182,45 @@ static void describe_artefact_json(const rlx_model *m, struct json *j)
     json_close(j, '}');
 }
 
+/* What runs after what, and the sizes that only the data tells. */
+static void describe_parts_text(const rlx_model *m, struct text *t)
+{
+    const struct model_parts *p = m->parts;
+
+    if (!p)
+        return;
+    text_addf(t, "\nparts, one after the other\n");
+    for (size_t i = 0; i < p->count; i++)
+        text_addf(t, "  %-24zu %6zu nodes\n", i + 1, ir_entry(p->part[i].model->mod)->node.len);
+    text_addf(t, "\nsizes that depend on data\n");
+    for (size_t i = 0; i < p->cut_count; i++) {
+        int64_t bound = dim_symbol_bound(m->mod->dims, p->cut[i].symbol);
+        if (i && p->cut[i].symbol == p->cut[i - 1].symbol)
+            continue;
+        text_addf(t, "  %-*.*s", bound ? 24 : 0,
+                  STR_ARG(dim_symbol_name(m->mod->dims, p->cut[i].symbol)));
+        if (bound)
+            text_addf(t, " at most %lld", (long long)bound);
+        text_addf(t, "\n");
+    }
+}
+
+static void describe_parts_json(const rlx_model *m, struct json *j)
+{
+    const struct model_parts *p = m->parts;
+
+    if (!p)
+        return;
+    json_key(j, "parts");
+    json_open(j, '[');
+    for (size_t i = 0; i < p->count; i++) {
+        json_open(j, '{');
+        json_number(j, "nodes", ir_entry(p->part[i].model->mod)->node.len);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 /* Of the params themselves, without the padding between them in a store. */
 static uint64_t param_bytes(const rlx_model *m)
 {
@@ -198,6 +249,7 @@ static void describe_text(const rlx_model *m, struct text *t)
             text_addf(t, "%s\n", info.used ? "" : "  (unused)");
         }
     }
+    describe_parts_text(m, t);
     text_addf(t, "\nops\n");
     for (int op = 0; op < RLX_OP_count; op++) {
         size_t count = 0;
@@ -259,6 +311,7 @@ static void describe_json(const rlx_model *m, struct text *t)
             describe_io(m, io_kinds[k].kind, i, &j);
         json_close(&j, ']');
     }
+    describe_parts_json(m, &j);
     describe_artefact_json(m, &j);
     json_close(&j, '}');
     text_add(t, STR("\n"));
