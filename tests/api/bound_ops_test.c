@@ -119,6 +119,7 @@ static const struct graph first_axis[] = {
     {"input %x: f32[n,2,3]", "%s = slice %x axis=2 start=0 len=2 step=2 %y = tile %s reps=[1,2,1]"},
     {"input %x: f32[n,4]", "%y = quantize %x scales=[0.1]"},
     {"input %x: f32[n,4]", "%c = cast %x to=f16 %d = exp %c %y = cast %d to=f32"},
+    {"input %x: f32[n,4]", "%i = bitcast %x to=i32 %a = abs %i %y = bitcast %a to=f32"},
     {"input %x: f32[n,4]", "%y = sample %x seed=5 temperature=0.7"},
     {"input %x: f32[n,4]", "%r = rng_uniform shape=[n,4] seed=9 %y = add %x, %r"},
 };
