@@ -81,6 +81,16 @@ ir_value onnx_cumsum_of(struct formula *f, ir_value x, int32_t axis, bool exclus
     return formula_node(f, RLX_OP_cumsum, &x, 1, &attr);
 }
 
+ir_value onnx_clamp_of(struct formula *f, ir_value x, double lo, double hi)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_clamp, &attr);
+    attr.clamp.min = lo;
+    attr.clamp.max = hi;
+    return formula_node(f, RLX_OP_clamp, &x, 1, &attr);
+}
+
 ir_value onnx_times(struct formula *f, ir_value x, double by)
 {
     return by == 1 ? x : formula_2(f, RLX_OP_mul, x, formula_number(f, by));

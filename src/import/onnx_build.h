@@ -19,6 +19,7 @@ ir_value onnx_slice_of(struct formula *f, ir_value x, int32_t axis, ir_dim start
 /* Elements of that value around x. */
 ir_value onnx_pad_of(struct formula *f, ir_value x, rlx_list before, rlx_list after, double value);
 ir_value onnx_cumsum_of(struct formula *f, ir_value x, int32_t axis, bool exclusive);
+ir_value onnx_clamp_of(struct formula *f, ir_value x, double lo, double hi);
 ir_value onnx_times(struct formula *f, ir_value x, double by);
 ir_value onnx_plus(struct formula *f, ir_value x, double n);
 /* The product of dims [from, to) of a type; a failure where it has no expression. */

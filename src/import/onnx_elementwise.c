@@ -237,16 +237,6 @@ void onnx_thresholded_relu(struct onnx_call *c)
               formula_where(f, is_above(f, x, onnx_float(c, "alpha", 1)), x, formula_number(f, 0)));
 }
 
-static ir_value clamped(struct formula *f, ir_value x, double lo, double hi)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_clamp, &attr);
-    attr.clamp.min = lo;
-    attr.clamp.max = hi;
-    return formula_node(f, RLX_OP_clamp, &x, 1, &attr);
-}
-
 void onnx_hard_sigmoid(struct onnx_call *c)
 {
     struct formula *f = begin(c);
@@ -257,7 +247,7 @@ void onnx_hard_sigmoid(struct onnx_call *c)
         return;
     }
     ir_value x = onnx_times(f, onnx_in(c, 0), alpha);
-    onnx_give(c, 0, clamped(f, onnx_plus(f, x, beta), 0, 1));
+    onnx_give(c, 0, onnx_clamp_of(f, onnx_plus(f, x, beta), 0, 1));
 }
 
 void onnx_gelu(struct onnx_call *c)
@@ -305,8 +295,9 @@ void onnx_clip(struct onnx_call *c)
     ir_value x = onnx_in(c, 0);
 
     if (c->opset < 11) {
-        onnx_give(c, 0,
-                  clamped(f, x, onnx_float(c, "min", -INFINITY), onnx_float(c, "max", INFINITY)));
+        onnx_give(
+            c, 0,
+            onnx_clamp_of(f, x, onnx_float(c, "min", -INFINITY), onnx_float(c, "max", INFINITY)));
         return;
     }
     if (onnx_has(c, 1))

@@ -33,16 +33,6 @@ struct direction {
 
 /* ---- activations ---- */
 
-static ir_value clamped(struct formula *f, ir_value x, double lo, double hi)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_clamp, &attr);
-    attr.clamp.min = lo;
-    attr.clamp.max = hi;
-    return formula_node(f, RLX_OP_clamp, &x, 1, &attr);
-}
-
 static double constant(struct onnx_call *c, const char *name, size_t i, double otherwise)
 {
     const struct onnx_attr *a = onnx_attr_as(c, name, ONNX_ATTR_FLOATS);
@@ -66,7 +56,7 @@ static ir_value apply(struct onnx_call *c, rlx_str name, size_t i, ir_value x)
         return formula_1(f, RLX_OP_softplus, x);
     if (str_eq(name, STR("HardSigmoid"))) {
         ir_value line = onnx_times(f, x, constant(c, "activation_alpha", i, 0.2));
-        return clamped(f, onnx_plus(f, line, constant(c, "activation_beta", i, 0.5)), 0, 1);
+        return onnx_clamp_of(f, onnx_plus(f, line, constant(c, "activation_beta", i, 0.5)), 0, 1);
     }
     if (str_eq(name, STR("Affine")))
         return onnx_plus(f, onnx_times(f, x, constant(c, "activation_alpha", i, 1)),
@@ -87,7 +77,7 @@ static ir_value activate(struct onnx_call *c, const struct layer *l, int64_t dir
     rlx_str name = rlx_cstr(defaults[l->gates == 1 ? 1 : which]);
 
     if (clip)
-        x = clamped(&c->f, x, -fabs((double)clip->f), fabs((double)clip->f));
+        x = onnx_clamp_of(&c->f, x, -fabs((double)clip->f), fabs((double)clip->f));
     if (a && i < a->strings.count)
         name = a->strings.at[i];
     return apply(c, name, i, x);

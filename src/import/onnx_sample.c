@@ -36,12 +36,7 @@ static ir_value add(struct onnx_call *c, ir_value a, double n)
 
 static ir_value clamp(struct onnx_call *c, ir_value x, double lo, double hi)
 {
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_clamp, &attr);
-    attr.clamp.min = lo;
-    attr.clamp.max = hi;
-    return formula_node(&c->f, RLX_OP_clamp, &x, 1, &attr);
+    return onnx_clamp_of(&c->f, x, lo, hi);
 }
 
 /* Back and forth between lo and hi. */
