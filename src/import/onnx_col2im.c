@@ -1,6 +1,6 @@
 /* onnx_col2im.c: Col2Im of ONNX: every element of every window is added where it came from. Which
  * place that is depends on sizes alone, so it is a table of indices. */
-#include "import/onnx_build.h"
+#include "import/onnx_window.h"
 
 #define MAX_PLACES ((int64_t)1 << 26)
 
@@ -11,50 +11,33 @@ struct blocks {
     int64_t places, block_size, count; /* of the picture, of a block, of windows */
 };
 
-static bool spatial(struct onnx_call *c, const char *name, int32_t n, rlx_list *out)
-{
-    if (!onnx_ints(c, name, out)) {
-        out->count = n;
-        for (int32_t i = 0; i < n; i++)
-            out->at[i] = 1;
-    }
-    for (int32_t i = 0; i < out->count; i++)
-        if (out->at[i] < 1 || out->at[i] > INT32_MAX)
-            formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "%s holds %lld", name, (long long)out->at[i]);
-    if (out->count != n)
-        formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "%s has %d entries for %d axes", name, out->count,
-                     n);
-    return !onnx_failed(c);
-}
-
 static bool begin(struct onnx_call *c, struct blocks *b)
 {
-    const struct onnx_attr *pads = onnx_attr_as(c, "pads", ONNX_ATTR_INTS);
+    rlx_list after;
 
     *b = (struct blocks){.places = 1, .block_size = 1, .count = 1};
     if (!onnx_ints_in(c, 1, &b->image) || !onnx_ints_in(c, 2, &b->block))
         return false;
     b->n = b->image.count;
-    if (b->n < 1 || b->n > RLX_MAX_RANK - 2 || b->block.count != b->n ||
-        (pads && pads->ints.count != 2 * (size_t)b->n)) {
+    if (b->n < 1 || b->n > RLX_MAX_RANK - 2 || b->block.count != b->n) {
         formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "pictures of %d axes, blocks of %d", b->n,
                      b->block.count);
         return false;
     }
-    if (!spatial(c, "strides", b->n, &b->stride) || !spatial(c, "dilations", b->n, &b->dilation))
+    if (!onnx_spatial(c, "strides", b->n, &b->stride) ||
+        !onnx_spatial(c, "dilations", b->n, &b->dilation) ||
+        !onnx_pads(c, b->n, &b->before, &after))
         return false;
     for (int32_t i = 0; i < b->n; i++) {
-        int64_t before = pads ? pads->ints.at[i] : 0, after = pads ? pads->ints.at[i + b->n] : 0;
         int64_t len = b->image.at[i], k = b->block.at[i];
-        if (len < 1 || len > MAX_PLACES || k < 1 || k > MAX_PLACES || before < 0 || after < 0 ||
-            before > MAX_PLACES || after > MAX_PLACES ||
-            len + before + after < b->dilation.at[i] * (k - 1) + 1) {
+        bool sane = len >= 1 && len <= MAX_PLACES && k >= 1 && k <= MAX_PLACES;
+        int64_t reach = sane ? b->dilation.at[i] * (k - 1) + 1 : 0;
+        int64_t room = sane ? len + b->before.at[i] + after.at[i] - reach : -1;
+        if (room < 0) {
             formula_fail(&c->f, RLX_ERROR_SHAPE, "axis %d: blocks do not fit the picture", i);
             return false;
         }
-        b->before.at[i] = before;
-        b->windows[i] =
-            (len + before + after - b->dilation.at[i] * (k - 1) - 1) / b->stride.at[i] + 1;
+        b->windows[i] = room / b->stride.at[i] + 1;
         b->places *= len;
         b->block_size *= k;
         b->count *= b->windows[i];

@@ -8,13 +8,12 @@
     ((int64_t)1 << 31) /* of kernels, strides, pads: products stay within 64 bits \
                         */
 
-static bool spatial(struct onnx_call *c, const char *name, int32_t n, int64_t otherwise,
-                    rlx_list *out)
+bool onnx_spatial(struct onnx_call *c, const char *name, int32_t n, rlx_list *out)
 {
     if (!onnx_ints(c, name, out)) {
         out->count = n;
         for (int32_t i = 0; i < n; i++)
-            out->at[i] = otherwise;
+            out->at[i] = 1;
     }
     for (int32_t i = 0; i < out->count; i++)
         if (out->at[i] < 1 || out->at[i] > MAX_EXTENT)
@@ -25,27 +24,21 @@ static bool spatial(struct onnx_call *c, const char *name, int32_t n, int64_t ot
     return !onnx_failed(c);
 }
 
-static bool pads_of(struct onnx_call *c, struct onnx_window *w)
+bool onnx_pads(struct onnx_call *c, int32_t n, rlx_list *before, rlx_list *after)
 {
     const struct onnx_attr *a = onnx_attr_as(c, "pads", ONNX_ATTR_INTS);
 
-    w->before.count = w->after.count = w->extra.count = w->n;
-    if (!a)
-        return !onnx_failed(c);
-    if (a->ints.count != 2 * (size_t)w->n) {
-        formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "%zu pads for %d axes", a->ints.count, w->n);
-        return false;
-    }
-    for (int32_t i = 0; i < w->n; i++) {
-        w->before.at[i] = a->ints.at[i];
-        w->after.at[i] = a->ints.at[i + w->n];
-        if (w->before.at[i] < 0 || w->after.at[i] < 0 || w->before.at[i] > MAX_EXTENT ||
-            w->after.at[i] > MAX_EXTENT) {
+    *before = *after = (rlx_list){.count = n};
+    if (a && a->ints.count != 2 * (size_t)n)
+        formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "%zu pads for %d axes", a->ints.count, n);
+    for (int32_t i = 0; a && !onnx_failed(c) && i < n; i++) {
+        before->at[i] = a->ints.at[i];
+        after->at[i] = a->ints.at[i + n];
+        if (before->at[i] < 0 || after->at[i] < 0 || before->at[i] > MAX_EXTENT ||
+            after->at[i] > MAX_EXTENT)
             formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "a pad below 0 or far too large");
-            return false;
-        }
     }
-    return true;
+    return !onnx_failed(c);
 }
 
 /* SAME: as many results as the axis has strides; the odd one behind, or before it. */
@@ -94,17 +87,18 @@ bool onnx_window_of(struct onnx_call *c, const struct ir_type *x, const rlx_list
 {
     rlx_str mode = onnx_text(c, "auto_pad", "NOTSET");
 
-    *out = (struct onnx_window){.n = x->rank - 2};
+    *out = (struct onnx_window){.n = x->rank - 2, .extra = {.count = x->rank - 2}};
     if (out->n < 1 || out->n > MAX_SPATIAL) {
         formula_fail(&c->f, RLX_ERROR_SHAPE, "a tensor of rank %d has no spatial axes", x->rank);
         return false;
     }
     if (kernel)
         out->kernel = *kernel;
-    else if (!spatial(c, "kernel_shape", out->n, 1, &out->kernel))
+    else if (!onnx_spatial(c, "kernel_shape", out->n, &out->kernel))
         return false;
-    if (!spatial(c, "strides", out->n, 1, &out->stride) ||
-        !spatial(c, "dilations", out->n, 1, &out->dilation) || !pads_of(c, out))
+    if (!onnx_spatial(c, "strides", out->n, &out->stride) ||
+        !onnx_spatial(c, "dilations", out->n, &out->dilation) ||
+        !onnx_pads(c, out->n, &out->before, &out->after))
         return false;
     if (str_starts(mode, STR("SAME_")) && !same_pads(c, x, str_eq(mode, STR("SAME_LOWER")), out))
         return false;

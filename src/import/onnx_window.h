@@ -12,6 +12,11 @@ struct onnx_window {
     bool even;              /* before is after, and there is no extra */
 };
 
+/* An attribute of n sizes, which are ones where it is not there; and pads of n axes. false: the
+ * call has failed. */
+bool onnx_spatial(struct onnx_call *c, const char *name, int32_t n, rlx_list *out);
+bool onnx_pads(struct onnx_call *c, int32_t n, rlx_list *before, rlx_list *after);
+
 /* From the node's attributes and x's type; kernel: its sizes, where the weights tell them. */
 bool onnx_window_of(struct onnx_call *c, const struct ir_type *x, const rlx_list *kernel,
                     struct onnx_window *out);
