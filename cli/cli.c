@@ -19,9 +19,9 @@ void cli_help(const struct command *cmd, FILE *out)
                  f->value ? f->value : "");
         fprintf(out, "  %-24s %s\n", head, f->help);
     }
-    fputs("  --items NAME=N           of ONNX: so many items has that sequence; or their shapes, "
+    fputs("  --items NAME=N           how many items a sequence has (ONNX), or their shapes: "
           "[4],[2,3]\n"
-          "  --absent NAME            of ONNX: that optional has no value\n"
+          "  --absent NAME            an optional that has no value (ONNX)\n"
           "  --external-data follow   files that a file names may be anywhere, not just beside it\n"
           "  --threads N              CPU workers; without it, one per core\n"
           "  --help                   this text\n",

@@ -290,6 +290,8 @@ static rlx_status load_model(struct suite *s, const char *path, rlx_model **m, r
     snprintf(text, sizeof text, "%s/model.onnx", path);
     for (int how = KNOW_COUNTS; status == RLX_ERROR_UNSUPPORTED && how <= KNOW_ALL; how++)
         status = load_knowing(s, text, data, (enum knowing)how, m, err);
+    if (status != RLX_OK && data_files_broken(data))
+        *err = *data_files_broken(data); /* which may well be why */
     data_files_free(s->c->ctx, data);
     free(data);
     return status;

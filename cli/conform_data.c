@@ -82,3 +82,11 @@ size_t data_files_tensors(const struct data_files *f)
         count += f->at[i].list.count;
     return count;
 }
+
+const rlx_error *data_files_broken(const struct data_files *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->at[i].err.status != RLX_OK && f->at[i].err.status != RLX_ERROR_UNSUPPORTED)
+            return &f->at[i].err;
+    return NULL;
+}

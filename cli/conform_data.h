@@ -25,5 +25,8 @@ void data_files_free(rlx_context *ctx, struct data_files *f);
  * such tensor, or *err says why it could not be read. */
 const rlx_tensor *data_files_tensor(const struct data_files *f, size_t i, rlx_error *err);
 size_t data_files_tensors(const struct data_files *f); /* how many */
+/* What is wrong with the first that is malformed, not merely of a type that rlx has not; NULL: none
+ * is. */
+const rlx_error *data_files_broken(const struct data_files *f);
 
 #endif

@@ -1291,6 +1291,70 @@ def test_conform(t):
     need(report.code == FAILED and "a model: byte" in report.err, report.err)
 
 
+def field(number, content):
+    """A field of a message: bytes, text or a small number."""
+    if isinstance(content, int):
+        return bytes([number << 3, content])
+    content = content.encode() if isinstance(content, str) else content
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def onnx_sequence(*tensors):
+    """A SequenceProto of tensors."""
+    return field(1, "some") + field(2, 1) + b"".join(field(3, x) for x in tensors)
+
+
+def onnx_identity(holder):
+    """y = x, of f32[n] in a sequence (4) or an optional (9)."""
+    tensor = field(1, 1) + field(2, field(1, field(2, "n")))
+    kind = field(holder, field(1, field(1, tensor)))
+    node = field(1, "x") + field(2, "y") + field(4, "Identity")
+    values = [field(number, field(1, name) + field(2, kind)) for number, name in ((11, "x"), (12, "y"))]
+    return field(1, 8) + field(7, field(1, node) + b"".join(values)) + field(8, field(2, 16))
+
+
+def test_sequences(t):
+    model = t.path / "suite" / "test_identity" / "model.onnx"
+    data = model.parent / "test_data_set_0"
+    data.mkdir(parents=True)
+    model.write_bytes(onnx_identity(4))
+    a, b = onnx_tensor((2,), [1.0, 2.0]), onnx_tensor((3,), [3.0, 4.0, 5.0])
+    (data / "a.pb").write_bytes(a)
+    (data / "b.pb").write_bytes(b)
+    need("--items" in rlx("info", model, code=FAILED).err, "what to do is not said")
+    out = rlx("run", model, "--items", "x=2", "--input", f"x[0]={data / 'a.pb'}", "--input",
+              f"x[1]={data / 'b.pb'}").out
+    need("y[0]" in out and " 1 2" in out and "y[1]" in out and " 3 4 5" in out, out)
+    out = rlx("print", model, "--items=x=[4],[7]").out
+    need('"x[0]": f32[4]' in out and '"x[1]": f32[7]' in out, out)
+    for wrong in ("x", "=2", "x=", "x=-1", "x=[", "x=[1", "x=[1]]", "x=[1],", "x=[1][2]", "x=[a]",
+                  "x=[1,2,3,4,5,6,7,8,9]"):
+        rlx("info", model, "--items", wrong, code=MISUSED)
+    rlx("info", model, "--items", "x=[]", code=FAILED)  # of rank 0, where the model says 1
+    rlx("info", model, "--items", "z=1", code=FAILED)
+    rlx("info", model, "--absent", "x", code=FAILED)
+    rlx("info", model, "--items", "x=5000", code=FAILED)
+
+    (data / "input_0.pb").write_bytes(onnx_sequence(a, b))
+    (data / "output_0.pb").write_bytes(onnx_sequence(a, b))
+    need(rlx("conform", t.path).out.startswith("1 passed"), "a sequence fails")
+    (data / "output_0.pb").write_bytes(onnx_sequence(a))
+    need("2 outputs, where 1 are wanted" in call(["conform", t.path]).out, "a lost item passes")
+    (data / "output_0.pb").write_bytes(onnx_sequence(a, onnx_tensor((3,), [3.0, 4.0, 6.0])))
+    need('output "y[1]": element 2 is 5, not 6' in call(["conform", t.path]).out, "a wrong item")
+    (data / "input_0.pb").write_bytes(onnx_sequence(a, b)[:-1])
+    need("failed   test_identity: cannot import: a tensor: byte" in call(["conform", t.path]).out,
+         "a broken file is not named")
+
+    model.write_bytes(onnx_identity(9))
+    out = rlx("run", model, "--input", f"x={data / 'a.pb'}").out
+    need(" 1 2" in out, out)
+    rlx("run", model, "--absent", "x", code=FAILED)  # there is nothing to compute
+    (data / "input_0.pb").write_bytes(onnx_sequence(a))  # an optional that holds a looks the same
+    (data / "output_0.pb").write_bytes(onnx_sequence(a))
+    need(rlx("conform", t.path).out.startswith("1 passed"), "an optional fails")
+
+
 def test_documents(_):
     done = subprocess.run([sys.executable, str(ROOT / "tools/gen-docs"), "--check", "--rlx", RLX],
                           capture_output=True, text=True, check=False)
