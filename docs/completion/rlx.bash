@@ -7,22 +7,22 @@ _rlx() {
         return
     fi
     case ${COMP_WORDS[1]} in
-    info) flags="--dispatch --fusion --schedule --bindings --memory --budget --device --dim --json --external-data --threads --help" ;;
-    print) flags="--types --full --after --device --svg --dot --diff --external-data --threads --help" ;;
-    opt) flags="--pass --device --precision --types --list --external-data --threads --help" ;;
-    plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --external-data --threads --help" ;;
-    compile) flags="-o --device --bind --weights --weights-beside --param --params --random --external-data --threads --help" ;;
-    run) flags="--input --param --params --output --device --fix --dim --precision --f16-weights --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --external-data --threads --help" ;;
-    bench) flags="--op --device --dim --precision --f16-weights --repeat --ms --profile --trace --json --external-data --threads --help" ;;
-    selftest) flags="--device --op --seed --verbose --external-data --threads --help" ;;
-    check) flags="--devices --input --param --params --fix --dim --seed --exact --verbose --json --external-data --threads --help" ;;
-    conform) flags="--device --match --verbose --json --external-data --threads --help" ;;
-    devices) flags="--json --external-data --threads --help" ;;
-    ops) flags="--json --missing --category --external-data --threads --help" ;;
-    flags) flags="--json --external-data --threads --help" ;;
-    kernel) flags="--emit --kernel -D --plain --out --external-data --threads --help" ;;
-    convert) flags="--type --external-data --threads --help" ;;
-    quantize) flags="--keep --external-data --threads --help" ;;
+    info) flags="--dispatch --fusion --schedule --bindings --memory --budget --device --dim --json --items --absent --external-data --threads --help" ;;
+    print) flags="--types --full --after --device --svg --dot --diff --items --absent --external-data --threads --help" ;;
+    opt) flags="--pass --device --precision --types --list --items --absent --external-data --threads --help" ;;
+    plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --items --absent --external-data --threads --help" ;;
+    compile) flags="-o --device --bind --weights --weights-beside --param --params --random --items --absent --external-data --threads --help" ;;
+    run) flags="--input --param --params --output --device --fix --dim --precision --f16-weights --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --items --absent --external-data --threads --help" ;;
+    bench) flags="--op --device --dim --precision --f16-weights --repeat --ms --profile --trace --json --items --absent --external-data --threads --help" ;;
+    selftest) flags="--device --op --seed --verbose --items --absent --external-data --threads --help" ;;
+    check) flags="--devices --input --param --params --fix --dim --seed --exact --verbose --json --items --absent --external-data --threads --help" ;;
+    conform) flags="--device --match --verbose --json --items --absent --external-data --threads --help" ;;
+    devices) flags="--json --items --absent --external-data --threads --help" ;;
+    ops) flags="--json --missing --category --items --absent --external-data --threads --help" ;;
+    flags) flags="--json --items --absent --external-data --threads --help" ;;
+    kernel) flags="--emit --kernel -D --plain --out --items --absent --external-data --threads --help" ;;
+    convert) flags="--type --items --absent --external-data --threads --help" ;;
+    quantize) flags="--keep --items --absent --external-data --threads --help" ;;
     esac
     if [[ $prev == --device ]]; then
         COMPREPLY=($(compgen -W "auto cpu null" -- "$cur"))
