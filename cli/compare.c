@@ -85,17 +85,24 @@ static bool is_close(double have, double want, double relative)
     return fabs(have - want) <= ABSOLUTE + relative * fabs(want);
 }
 
+bool compare_types(const rlx_tensor *have, const rlx_tensor *want, char *why, size_t size)
+{
+    char have_text[96], want_text[96];
+
+    if (same_type(have, want))
+        return true;
+    shape_text(have, have_text, sizeof have_text);
+    shape_text(want, want_text, sizeof want_text);
+    snprintf(why, size, "it is %s, not %s", have_text, want_text);
+    return false;
+}
+
 bool compare_tensors(const rlx_tensor *have, const rlx_tensor *want, char *why, size_t size)
 {
     rlx_tensor a = *have, b = *want;
-    char have_text[96], want_text[96];
 
-    if (!same_type(have, want)) {
-        shape_text(have, have_text, sizeof have_text);
-        shape_text(want, want_text, sizeof want_text);
-        snprintf(why, size, "it is %s, not %s", have_text, want_text);
+    if (!compare_types(have, want, why, size))
         return false;
-    }
     if (a.dtype == RLX_DTYPE_c64) /* pairs */
         a.dtype = b.dtype = RLX_DTYPE_f32;
     double relative = a.dtype == RLX_DTYPE_bf16 ? RELATIVE_BF16 : RELATIVE;

@@ -4,7 +4,9 @@
 
 #include "rlx/rlx.h"
 
-/* Types and shapes are the same; each element is within 1e-7 + 1e-3 |want| (bf16: 2^-6 |want|); NaN
+/* Types and shapes are the same. false: why says how they differ. */
+bool compare_types(const rlx_tensor *have, const rlx_tensor *want, char *why, size_t size);
+/* So they are, and each element is within 1e-7 + 1e-3 |want| (bf16: 2^-6 |want|); NaN
  * is NaN. false: why says what differs first. */
 bool compare_tensors(const rlx_tensor *have, const rlx_tensor *want, char *why, size_t size);
 

@@ -267,6 +267,7 @@ typedef struct rlx_io_info {
     int64_t dim[RLX_MAX_RANK]; /* -1: symbolic; ask the session after a run */
     bool used;                 /* false: nothing that runs reads it */
     bool variance;             /* a node reads it as a variance: below 0 it gives NaN */
+    bool random;               /* of an output: random numbers may have gone into it */
 } rlx_io_info;
 typedef struct rlx_dim_size { /* the size of a symbolic dim */
     const char *name;

@@ -97,6 +97,36 @@ static rlx_status mark_uses(struct rlx_model *m, struct diag *d)
     return RLX_OK;
 }
 
+/* Does a graph besides the first draw numbers? Whatever runs one of them is taken to. */
+static bool sub_graphs_draw(const struct ir_module *mod)
+{
+    for (size_t i = 0; i < mod->graph.len; i++)
+        if (mod->graph.at[i] != ir_entry(mod))
+            IR_EACH(n, mod->graph.at[i]) {
+                if (op_is(n->op, OP_RANDOM))
+                    return true;
+            }
+    return false;
+}
+
+static rlx_status mark_random(struct rlx_model *m, struct diag *d)
+{
+    const struct ir_graph *g = ir_entry(m->mod);
+    bool inside = sub_graphs_draw(m->mod);
+
+    m->random = arena_array(&m->arena, bool, g->node.len);
+    if (!m->random)
+        return diag_no_memory(d, g->node.len);
+    for (size_t i = 0; i < g->node.len; i++) {
+        const struct ir_node *n = &g->node.at[i];
+        m->random[i] =
+            op_is(n->op, OP_RANDOM) || (inside && op_info(n->op)->category == CATEGORY_CONTROL);
+        for (int32_t k = 0; k < n->in_count; k++)
+            m->random[i] |= m->random[n->in[k]];
+    }
+    return RLX_OK;
+}
+
 static void destroy(struct rlx_model *m)
 {
     const rlx_allocator *mem = &m->ctx->mem;
@@ -140,6 +170,8 @@ rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model 
         s = name_outputs(m, d);
     if (s == RLX_OK)
         s = mark_uses(m, d);
+    if (s == RLX_OK)
+        s = mark_random(m, d);
     if (s != RLX_OK) {
         m->mod = NULL;
         destroy(m);
@@ -320,7 +352,8 @@ static void describe(const struct rlx_model *m, ir_value v, rlx_io_kind kind, rl
                          .dtype = t->dtype,
                          .rank = t->rank,
                          .used = m->used[v],
-                         .variance = m->variance[v]};
+                         .variance = m->variance[v],
+                         .random = kind == RLX_IO_OUTPUT && m->random[v]};
     for (int32_t i = 0; i < t->rank; i++)
         out->dim[i] = dim_is_static(t->dim[i]) ? t->dim[i] : -1;
 }

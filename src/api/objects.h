@@ -100,6 +100,7 @@ struct rlx_model {
     struct arena arena;
     bool *used;                        /* by node: something that runs reads it */
     bool *variance;                    /* by node: something reads it as a variance */
+    bool *random;                      /* by node: it is drawn, or worked out from what is */
     struct artefact *artefact;         /* programs compiled earlier; NULL: none */
     uint64_t fingerprint;              /* 0: not asked for yet; under the lock */
     struct rlx_model *origin;          /* whose constants it shares; NULL: none */

@@ -386,21 +386,3 @@ void onnx_identity(struct onnx_call *c)
     else
         onnx_give(c, 0, onnx_in(c, 0));
 }
-
-/* Of a model that is run, not trained: the identity, and a mask that keeps everything. */
-void onnx_dropout(struct onnx_call *c)
-{
-    struct formula *f = begin(c);
-    double training = 0;
-
-    if (onnx_has(c, 2))
-        onnx_number_in(c, 2, &training);
-    if (training != 0)
-        onnx_unsupported(c, "training mode");
-    onnx_give(c, 0, onnx_in(c, 0));
-    if (c->out_count > 1) {
-        struct ir_type mask = *onnx_type(c, 0);
-        mask.dtype = RLX_DTYPE_bool;
-        onnx_give(c, 1, formula_fill(f, &mask, 1));
-    }
-}
