@@ -9,17 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "compare.h"
 #include "conform_data.h"
+#include "rlx/onnx.h"
 
 #define MAX_DEPTH 8 /* of folders below DIR */
 #define MAX_TENSORS 256
 
 static struct {
     const char *device, *match;
-    bool json, verbose;
+    bool json, verbose, rewrite;
 } opt = {.device = "auto", .match = "*"};
 
 static const struct flag *flags(void)
@@ -27,6 +29,8 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
         {"--match", FLAG_TEXT, &opt.match, "GLOB", "only tests of such a name"},
+        {"--rewrite", FLAG_SWITCH, &opt.rewrite, NULL,
+         "each model is written as ONNX and read back before it runs"},
         {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "tests that pass, too"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
@@ -305,6 +309,35 @@ static rlx_status load_model(struct suite *s, const char *path, rlx_model **m, r
     return status;
 }
 
+/* The model as it comes back from a file that we wrote. */
+static bool rewrite(struct suite *s, rlx_model **m, struct outcome *o)
+{
+    const char *dir = getenv("TMPDIR");
+    char path[4096];
+    rlx_model *again = NULL;
+    rlx_error err;
+
+    snprintf(path, sizeof path, "%s/rlx-conform-XXXXXX", dir && *dir ? dir : "/tmp");
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        snprintf(o->why, sizeof o->why, "cannot make %.200s", path);
+        return false;
+    }
+    close(fd);
+    if (rlx_model_save_onnx(*m, path, NULL, &err) != RLX_OK)
+        fail(o, &err, "cannot write");
+    else if (rlx_model_load(s->c->ctx, path, NULL, &again, &err) != RLX_OK) {
+        fail(o, &err, "cannot read what was written");
+        o->verdict = FAILED;
+    }
+    unlink(path); /* what is mapped stays */
+    if (!again)
+        return false;
+    rlx_model_destroy(*m);
+    *m = again;
+    return true;
+}
+
 static struct outcome run_test(struct suite *s, const char *path)
 {
     struct outcome o = {FAILED, "out of memory"};
@@ -315,7 +348,8 @@ static struct outcome run_test(struct suite *s, const char *path)
         fail(&o, &err, "cannot import");
         return o;
     }
-    run_sets(s, m, path, &o);
+    if (!opt.rewrite || rewrite(s, &m, &o))
+        run_sets(s, m, path, &o);
     rlx_model_destroy(m);
     return o;
 }
@@ -410,7 +444,7 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_conform = {
     .name = "conform",
     .summary = "Run a folder of ONNX backend tests",
-    .usage = "rlx conform DIR [--device D] [--match GLOB]",
+    .usage = "rlx conform DIR [--device D] [--match GLOB] [--rewrite]",
     .details =
         "Every folder below DIR with a model.onnx is a test; its test_data_set_* hold inputs\n"
         "and the outputs they must give, within 1e-3 of each element and 1e-7. How many items\n"
