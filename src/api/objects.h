@@ -274,6 +274,7 @@ rlx_status parts_wait(struct rlx_session *s, uint64_t ticket, const rlx_run_desc
 rlx_status parts_poll(const struct rlx_session *s, uint64_t ticket, struct diag *d); /* it is */
 rlx_status parts_output_shape(const struct rlx_session *s, size_t i, rlx_tensor *out,
                               struct diag *d);
+rlx_status parts_set_bound(struct rlx_session *s, size_t symbol, int64_t upper, struct diag *d);
 void parts_set_profile(struct rlx_session *s);
 rlx_status parts_memory(struct rlx_session *s, rlx_memory_info *out, struct diag *d);
 rlx_status parts_write_param(struct rlx_session *s, const char *name, const rlx_tensor *value,

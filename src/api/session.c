@@ -302,17 +302,6 @@ static rlx_status find_symbol(rlx_session *s, const char *dim, const void *other
     return diag_fail(d, RLX_ERROR_NAME, "there is no dim \"%s\"", dim);
 }
 
-static rlx_status bound_parts(rlx_session *s, const char *dim, int64_t upper, struct diag *d)
-{
-    struct session_list l = session_parts(&s);
-    rlx_error err;
-
-    for (size_t i = 0; i < l.count; i++)
-        if (rlx_session_set_bound(l.at[i], dim, upper, &err) != RLX_OK)
-            return diag_again(d, &err, err.status);
-    return RLX_OK;
-}
-
 static rlx_status set_bound(rlx_session *s, const char *dim, int64_t upper, struct diag *d)
 {
     size_t symbol;
@@ -329,7 +318,7 @@ static rlx_status set_bound(rlx_session *s, const char *dim, int64_t upper, stru
             return diag_fail(d, RLX_ERROR_STATE, "set the bound of \"%s\" before handles are bound",
                              dim);
     if (s->parts)
-        TRY(bound_parts(s, dim, upper, d));
+        TRY(parts_set_bound(s, symbol, upper, d));
     else
         drop_programs(s);
     s->bound[symbol] = upper;

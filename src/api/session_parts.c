@@ -454,6 +454,18 @@ rlx_status parts_memory(struct rlx_session *s, rlx_memory_info *out, struct diag
     return RLX_OK;
 }
 
+rlx_status parts_set_bound(struct rlx_session *s, size_t symbol, int64_t upper, struct diag *d)
+{
+    rlx_error err;
+
+    for (size_t i = 0; i < s->parts->count; i++)
+        if (s->model->parts->part[i].uses[symbol])
+            TRY(again(
+                rlx_session_set_bound(s->parts->session[i], s->parts->symbol[symbol], upper, &err),
+                &err, d));
+    return RLX_OK;
+}
+
 struct session_list session_parts(struct rlx_session *const *s)
 {
     if (!(*s)->parts)

@@ -327,6 +327,9 @@ static rlx_status make_part(struct splitter *s, int32_t level, struct graph_part
     TRY(choose_nodes(s, level, p->uses));
     TRY(make_lists(s, level, p));
     TRY(ir_module_copy(s->whole, s->mem, &p->mod, s->diag));
+    for (size_t i = 0; i < symbols; i++)
+        if (!p->uses[i]) /* lest it asks for a size */
+            dim_set_bound(p->mod->dims, i, 0);
     TRY(list_outputs(s, level, p));
     TRY(rebuild_begin(&r, ir_entry(p->mod), s->diag));
     return rebuild_finish(&r, copy_nodes(s, &r, p));
