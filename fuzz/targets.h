@@ -16,6 +16,7 @@
     X(npz)                 \
     X(onnx)                \
     X(onnx_tensor)         \
+    X(parts)               \
     X(safetensors)
 
 /* Any bytes: what is wrong with how they are taken ends the process. */

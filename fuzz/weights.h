@@ -63,6 +63,8 @@ static inline uint32_t look_at_meta(const rlx_weights *w, size_t i)
     uint32_t sum = 0;
     uint64_t u;
     float f;
+    bool b;
+    rlx_str s = {NULL, 0};
 
     need(rlx_weights_meta_at(w, i, &m) && rlx_weights_meta(w, m.key, &found));
     need(found.data == m.data && (m.is_array || m.count == 1));
@@ -70,7 +72,9 @@ static inline uint32_t look_at_meta(const rlx_weights *w, size_t i)
         sum += sum_of(((const rlx_str *)m.data)[k].ptr, ((const rlx_str *)m.data)[k].len);
     rlx_weights_get_u64(w, m.key, &u, NULL);
     rlx_weights_get_f32(w, m.key, &f, NULL);
-    return sum;
+    rlx_weights_get_bool(w, m.key, &b, NULL);
+    rlx_weights_get_str(w, m.key, &s, NULL);
+    return sum + sum_of(s.ptr, s.len);
 }
 
 /* ---- there and back ---- */
@@ -165,26 +169,33 @@ static inline void there_and_back(rlx_context *ctx, rlx_weights *w)
     free(all.meta);
 }
 
+/* All that can be asked of a file. */
+static inline void look_at_all(rlx_weights *w)
+{
+    rlx_weights_info info;
+    uint32_t sum = 0;
+
+    rlx_weights_describe(w, &info);
+    for (size_t i = 0; i < info.tensor_count; i++)
+        sum += look_at_tensor(w, i);
+    for (size_t i = 0; i < info.meta_count; i++)
+        sum += look_at_meta(w, i);
+    if (sum == UINT32_MAX) /* so that every byte was looked at */
+        putchar(' ');
+}
+
 static inline void fuzz_weights(const uint8_t *data, size_t size)
 {
     const rlx_context_desc desc = {.threads = 1};
     rlx_context *ctx = NULL;
     rlx_weights *w = NULL;
-    rlx_weights_info info;
     rlx_error err = {.status = RLX_OK};
-    uint32_t sum = 0;
 
     if (rlx_context_create(RLX_VERSION, &desc, &ctx, &err) != RLX_OK)
         return;
     if (rlx_weights_parse(ctx, data, size, &w, &err) == RLX_OK) {
-        rlx_weights_describe(w, &info);
-        for (size_t i = 0; i < info.tensor_count; i++)
-            sum += look_at_tensor(w, i);
-        for (size_t i = 0; i < info.meta_count; i++)
-            sum += look_at_meta(w, i);
+        look_at_all(w);
         there_and_back(ctx, w);
-        if (sum == UINT32_MAX) /* so that every byte was looked at */
-            putchar(' ');
         rlx_weights_close(w);
     } else {
         need(err.status != RLX_OK && err.message[0] && !w);
