@@ -192,6 +192,36 @@ TEST(onnx_hostile, external_sizes_fit_the_file)
     }
 }
 
+/* A fuzzer's: a constant that was a node already, handed on as it is, was looked for among the
+ * nodes of the op that handed it on. */
+TEST(onnx_hostile, constants_handed_on_stay_what_they_are)
+{
+    static const char *const ops[] = {"Clip", "Identity", "Sum", "Concat"};
+    const float c[] = {1, 2};
+
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        struct bytes g = {.len = 0};
+        put_tensor(&g, "c", 1, (const int64_t[]){2}, 1, c, sizeof c);
+        NODE(&g, "Add", LIST("x", "c"), "s");
+        put_node(&g, ops[i], (const char *const[]){"c", NULL}, (const char *const[]){"d", NULL},
+                 strcmp(ops[i], "Concat") == 0 ? "axis" : NULL, 0);
+        NODE(&g, "Mul", LIST("s", "d"), "y");
+        put_value(&g, 11, "x", 1, (const char *const[]){"2", NULL});
+        put_value(&g, 12, "y", 1, NULL);
+        struct bytes m = finish(&g, 13);
+        test_note(t, "%s", ops[i]);
+        expect_text(t, &m,
+                    "rlx 1\n"
+                    "graph @main (input %x: f32[2]) {\n"
+                    "    %v1 = const f32[2] {1 2}\n"
+                    "    %s = add %x, %v1\n"
+                    "    %v3 = const f32[2] {1 2}\n"
+                    "    %y = mul %s, %v3\n"
+                    "    return %y\n"
+                    "}\n");
+    }
+}
+
 /* ---- broken files ------------------------------------------------------------------------------
  */
 
