@@ -204,15 +204,21 @@ void onnx_split_to_sequence(struct onnx_call *c)
         return;
     }
     if (each)
-        count = (size_t)((n + each - 1) / each);
+        count = (size_t)(n / each + (n % each != 0));
     struct onnx_value *item = onnx_give_items(c, 0, count);
     for (size_t i = 0; i < count && !onnx_failed(c); i++) {
         int64_t size = each ? (n - at < each ? n - at : each) : len[i];
-        if (size < 0)
-            formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "a part of %lld", (long long)size);
+        if (size < 0 || size > n - at) {
+            formula_fail(&c->f, RLX_ERROR_SHAPE, "a part of %lld where %lld are left",
+                         (long long)size, (long long)(n - at));
+            return;
+        }
         take_part(c, &item[i], axis, at, size, keep);
         at += size;
     }
+    if (at != n)
+        formula_fail(&c->f, RLX_ERROR_SHAPE, "parts of %lld in all, of an axis of %lld",
+                     (long long)at, (long long)n);
 }
 
 void onnx_concat_from_sequence(struct onnx_call *c)

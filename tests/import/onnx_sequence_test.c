@@ -376,6 +376,50 @@ TEST(onnx_sequence, positions_are_in_the_sequence)
     }
 }
 
+/* y = SplitToSequence(x), x: f32[5], in parts of these sizes; rank 0: in equal ones */
+static struct bytes split_model(const int64_t *sizes, size_t rank, int64_t count)
+{
+    struct bytes g = {.len = 0};
+
+    put_tensor(&g, "sizes", 7, &count, rank, sizes, (size_t)count * sizeof *sizes);
+    NODE(&g, "SplitToSequence", LIST("x", "sizes"), "y");
+    put_value(&g, 11, "x", 1, DIMS("5"));
+    put_held(&g, 12, "y", NULL, a_sequence, 1);
+    return finish(&g, 11);
+}
+
+TEST(onnx_sequence, parts_are_the_whole)
+{
+    static const struct {
+        int64_t sizes[3], count;
+        size_t rank;
+        rlx_status status;
+        const char *part; /* of the text, or of the refusal */
+    } cases[] = {
+        {{2}, 1, 0, RLX_OK, "start=4 len=1"},
+        {{INT64_MAX}, 1, 0, RLX_OK, "return %"},
+        {{0}, 1, 0, RLX_ERROR_ATTRIBUTE, "parts of 0"},
+        {{2, 0, 3}, 3, 1, RLX_OK, "len=0"},
+        {{2, 2}, 2, 1, RLX_ERROR_SHAPE, "parts of 4 in all, of an axis of 5"},
+        {{2, INT64_MAX}, 2, 1, RLX_ERROR_SHAPE, "a part of 9223372036854775807 where 3 are left"},
+        {{6, -1}, 2, 1, RLX_ERROR_SHAPE, "a part of 6 where 5 are left"},
+        {{-1, 6}, 2, 1, RLX_ERROR_SHAPE, "a part of -1 where 5 are left"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bytes m = split_model(cases[i].sizes, cases[i].rank, cases[i].count);
+        struct result r = import(m.at, m.len);
+        struct text text;
+        text_init(&text, mem_default());
+        expect_status(t, r.status, cases[i].status);
+        if (r.status == RLX_OK)
+            expect_ok(t, ir_print(r.m.mod, NULL, &text, &r.diag));
+        expect_contains(t, r.status == RLX_OK ? text.at : r.diag.first.message, cases[i].part);
+        text_free(&text);
+        onnx_imported_free(&r.m);
+    }
+}
+
 static rlx_status import_with(struct test *t, const rlx_allocator *mem, void *ctx)
 {
     const struct bytes *m = ctx;
