@@ -6,13 +6,13 @@
 #include "cli.h"
 
 extern const struct command cmd_devices, cmd_ops, cmd_info, cmd_print, cmd_opt, cmd_plan,
-    cmd_compile, cmd_run, cmd_bench, cmd_selftest, cmd_flags, cmd_check, cmd_conform, cmd_kernel, cmd_convert,
-    cmd_quantize;
+    cmd_compile, cmd_run, cmd_bench, cmd_selftest, cmd_flags, cmd_check, cmd_conform, cmd_kernel,
+    cmd_convert, cmd_quantize;
 
 static const struct command *const commands[] = {
-    &cmd_info, &cmd_print, &cmd_opt,      &cmd_plan,    &cmd_compile,
-    &cmd_run,  &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_conform, &cmd_devices,
-    &cmd_ops,  &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize,
+    &cmd_info,  &cmd_print,    &cmd_opt,     &cmd_plan,     &cmd_compile, &cmd_run,
+    &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_conform,  &cmd_devices, &cmd_ops,
+    &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize,
 };
 
 const struct command *cli_command_at(size_t i)
