@@ -75,9 +75,11 @@ static bool take_items(const char *text, rlx_load_input *out)
 int cli_take_items(struct cli *c, const struct texts *items, const struct texts *absent)
 {
     size_t count = items->count + absent->count;
-    rlx_load_input *input = count ? calloc(count, sizeof *input) : NULL;
 
-    if (count && !input)
+    if (!count)
+        return EXIT_DONE;
+    rlx_load_input *input = calloc(count, sizeof *input);
+    if (!input)
         return EXIT_FAILED;
     c->load.inputs = input;
     c->load.input_count = count;
@@ -85,8 +87,12 @@ int cli_take_items(struct cli *c, const struct texts *items, const struct texts 
         if (!take_items(items->at[i], &input[i]))
             return cli_misuse(c, "\"%s\" is not of the form NAME=COUNT or NAME=[2,3],[4]",
                               items->at[i]);
-    for (size_t i = 0; i < absent->count; i++)
-        input[items->count + i] = (rlx_load_input){.name = strdup(absent->at[i]), .absent = true};
+    for (size_t i = 0; i < absent->count; i++) {
+        rlx_load_input *in = &input[items->count + i];
+        in->absent = true;
+        if (!(in->name = strdup(absent->at[i])))
+            return EXIT_FAILED;
+    }
     return EXIT_DONE;
 }
 
