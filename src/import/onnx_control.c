@@ -504,7 +504,7 @@ static bool scan_element(struct onnx_call *c, struct onnx_value *input, size_t c
 
     for (size_t i = 0; own && i < count; i++)
         own[i] = element(c, &input[i], 0, b);
-    if (onnx_failed(c) || !begin_scan(c, &s, own, count))
+    if (!own || onnx_failed(c) || !begin_scan(c, &s, own, count))
         return false;
     int64_t longest = s.rounds;
     if (len && (*len < 1 || *len > longest)) {
@@ -545,6 +545,6 @@ void onnx_scan_batch(struct onnx_call *c)
     for (int64_t b = 0; list && b < batch; b++)
         if (!scan_element(c, input, count, b, len ? &len[b] : NULL, list))
             return;
-    for (size_t i = 0; i < c->out_count && !onnx_failed(c); i++)
+    for (size_t i = 0; list && i < c->out_count && !onnx_failed(c); i++)
         give_collected(c, i, &list[i], 0);
 }
