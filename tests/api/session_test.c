@@ -525,6 +525,7 @@ TEST(api, null_arguments_are_errors)
     expect_status(t, rlx_model_draw(NULL, RLX_PICTURE_SVG, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_model_transform(NULL, NULL, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_tensor_load(NULL, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
+    expect_status(t, rlx_tensor_list_load(NULL, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_tensor_save(NULL, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_selftest(NULL, NULL, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect(t, !rlx_device_list(NULL, 0, NULL));
