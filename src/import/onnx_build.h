@@ -22,6 +22,8 @@ ir_value onnx_cumsum_of(struct formula *f, ir_value x, int32_t axis, bool exclus
 ir_value onnx_clamp_of(struct formula *f, ir_value x, double lo, double hi);
 ir_value onnx_times(struct formula *f, ir_value x, double by);
 ir_value onnx_plus(struct formula *f, ir_value x, double n);
+/* onnx_contract.c: alpha A B + beta C of the node's inputs and attributes. */
+ir_value onnx_gemm_of(struct onnx_call *c);
 /* The product of dims [from, to) of a type; a failure where it has no expression. */
 ir_dim onnx_product(struct onnx_call *c, const struct ir_type *t, int32_t from, int32_t to);
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "import/onnx_call.h"
+#include "import/onnx_build.h"
 
 /* Our products take floats, i32 and i64. */
 static rlx_dtype product_dtype(rlx_dtype t)
@@ -36,7 +36,7 @@ void onnx_matmul(struct onnx_call *c)
 }
 
 /* alpha A' B' + beta C */
-void onnx_gemm(struct onnx_call *c)
+ir_value onnx_gemm_of(struct onnx_call *c)
 {
     struct formula *f = &c->f;
     double alpha = onnx_float(c, "alpha", 1), beta = onnx_float(c, "beta", 1);
@@ -54,7 +54,12 @@ void onnx_gemm(struct onnx_call *c)
             bias = formula_2(f, RLX_OP_mul, bias, formula_number(f, beta));
         y = formula_2(f, RLX_OP_add, y, bias);
     }
-    onnx_give(c, 0, formula_cast(f, y, to));
+    return formula_cast(f, y, to);
+}
+
+void onnx_gemm(struct onnx_call *c)
+{
+    onnx_give(c, 0, onnx_gemm_of(c));
 }
 
 /* Per matrix, where there are several. */

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "import/onnx_attention.h"
+#include "import/onnx_quant.h"
 
 static ir_value plus(struct onnx_call *c, ir_value x, size_t i)
 {
@@ -147,22 +148,15 @@ static ir_value third(struct onnx_call *c, ir_value x, int64_t from, int64_t len
     return formula_narrow(&c->f, x, formula_type(&c->f, x)->rank - 1, from, len);
 }
 
-/* One projection for queries, keys and values: input, weights, bias, mask, past, bias of scores. */
-void onnx_ms_attention(struct onnx_call *c)
+/* all: queries, keys and values side by side; mask and added: numbers of inputs. */
+static void attend_all(struct onnx_call *c, ir_value all, size_t mask, size_t added)
 {
-    struct formula *f = &c->f;
     int64_t heads = onnx_int(c, "num_heads", 0), at = 0;
     const struct onnx_attr *sizes = onnx_attr_as(c, "qkv_hidden_sizes", ONNX_ATTR_INTS);
     const struct ir_type w = *onnx_type(c, 1);
     struct onnx_heads h = {.past = 0};
     ir_value *part[] = {&h.q, &h.k, &h.v};
 
-    f->dtype = onnx_type(c, 0)->dtype;
-    if (onnx_has(c, 4) || w.rank != 2 || !type_is_static(&w) || heads < 1) {
-        onnx_unsupported(c, "a past, or weights of rank %d", w.rank);
-        return;
-    }
-    ir_value all = plus(c, formula_matmul(f, onnx_in(c, 0), onnx_in(c, 1), false, false), 2);
     for (size_t i = 0; i < 3; i++) {
         int64_t len = sizes && sizes->ints.count == 3 ? sizes->ints.at[i] : w.dim[1] / 3;
         *part[i] = onnx_split_heads(c, third(c, all, at, len), heads);
@@ -171,8 +165,45 @@ void onnx_ms_attention(struct onnx_call *c)
     if (!onnx_measure_heads(c, &h))
         return;
     bool causal = onnx_int(c, "unidirectional", 0) != 0;
-    ir_value y = onnx_attend(c, &h, scale_of(c, h.head), 0, causal, masks(c, &h, 3, 5, causal));
+    ir_value y =
+        onnx_attend(c, &h, scale_of(c, h.head), 0, causal, masks(c, &h, mask, added, causal));
     onnx_give(c, 0, onnx_join_heads(c, &h, y));
+}
+
+static bool fits_all(struct onnx_call *c, size_t past)
+{
+    const struct ir_type w = *onnx_type(c, 1);
+
+    if (onnx_has(c, past) || w.rank != 2 || !type_is_static(&w) || onnx_int(c, "num_heads", 0) < 1)
+        onnx_unsupported(c, "a past, or weights of rank %d", w.rank);
+    return !onnx_failed(c);
+}
+
+/* One projection for queries, keys and values: input, weights, bias, mask, past, bias of scores. */
+void onnx_ms_attention(struct onnx_call *c)
+{
+    struct formula *f = &c->f;
+
+    f->dtype = onnx_type(c, 0)->dtype;
+    if (fits_all(c, 4))
+        attend_all(c, plus(c, formula_matmul(f, onnx_in(c, 0), onnx_in(c, 1), false, false), 2), 3,
+                   5);
+}
+
+/* The same on whole numbers: input, weights, bias, their scales, mask, zero points, past. */
+void onnx_ms_q_attention(struct onnx_call *c)
+{
+    struct formula *f = &c->f;
+
+    if (!fits_all(c, 8))
+        return;
+    if (onnx_int(c, "do_rotary", 0))
+        onnx_unsupported(c, "rotary embedding");
+    f->dtype = onnx_type(c, 2)->dtype;
+    ir_value all = formula_matmul(f, onnx_whole(c, 0, 6), onnx_whole(c, 1, 7), false, false);
+    ir_value scale = formula_2(f, RLX_OP_mul, onnx_in(c, 3), onnx_in(c, 4));
+    all = formula_2(f, RLX_OP_mul, formula_cast(f, all, f->dtype), scale);
+    attend_all(c, plus(c, all, 2), 5, SIZE_MAX);
 }
 
 /* query, key, value, bias of all three, mask of keys, bias of scores, past key, past value */

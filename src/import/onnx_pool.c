@@ -149,25 +149,31 @@ static void max_with_indices(struct onnx_call *c, const struct onnx_window *w)
     onnx_give(c, 1, place);
 }
 
+ir_value onnx_largest(struct onnx_call *c, ir_value x)
+{
+    struct onnx_window w;
+
+    if (onnx_failed(c))
+        return RLX_NO_VALUE;
+    const struct ir_type t = *formula_type(&c->f, x);
+    if (!onnx_window_of(c, &t, NULL, &w))
+        return RLX_NO_VALUE;
+    if (fits(&w))
+        return pool(c, &w, "max", x, false);
+    x = onnx_window_pad(c, &w, x, lowest(t.dtype), true);
+    return is_dilated(&w) || w.n > 3 ? combine_slices(c, &w, RLX_OP_max, x)
+                                     : pool(c, &w, "max", x, true);
+}
+
 void onnx_max_pool(struct onnx_call *c)
 {
     const struct ir_type t = *onnx_type(c, 0);
     struct onnx_window w;
 
-    if (!onnx_window_of(c, &t, NULL, &w))
-        return;
-    if (c->out_count > 1 && c->node->output.at[1].len) {
+    if (c->out_count < 2 || !c->node->output.at[1].len)
+        onnx_give(c, 0, onnx_largest(c, onnx_in(c, 0)));
+    else if (onnx_window_of(c, &t, NULL, &w))
         max_with_indices(c, &w);
-        return;
-    }
-    if (fits(&w)) {
-        onnx_give(c, 0, pool(c, &w, "max", onnx_in(c, 0), false));
-        return;
-    }
-    ir_value x = onnx_window_pad(c, &w, onnx_in(c, 0), lowest(t.dtype), true);
-    onnx_give(c, 0,
-              is_dilated(&w) || w.n > 3 ? combine_slices(c, &w, RLX_OP_max, x)
-                                        : pool(c, &w, "max", x, true));
 }
 
 /* ---- AveragePool, LpPool ---- */
@@ -180,17 +186,18 @@ static ir_value sums(struct onnx_call *c, const struct onnx_window *w, ir_value 
 
 /* The sum over the number of elements, of which padding counts if it is to, and what ceil_mode
  * added never does. */
-void onnx_average_pool(struct onnx_call *c)
+ir_value onnx_average(struct onnx_call *c, ir_value x)
 {
     struct formula *f = &c->f;
-    const struct ir_type t = *onnx_type(c, 0);
     bool include = onnx_int(c, "count_include_pad", 0) != 0;
     struct onnx_window w;
     union ir_attr attr;
 
+    if (onnx_failed(c))
+        return RLX_NO_VALUE;
+    const struct ir_type t = *formula_type(f, x);
     if (!onnx_window_of(c, &t, NULL, &w))
-        return;
-    ir_value x = onnx_in(c, 0);
+        return RLX_NO_VALUE;
     if (fits(&w)) {
         attr_defaults(RLX_OP_pool, &attr);
         enum_from_word("pool_kind", STR("mean"), &attr.pool.kind);
@@ -198,8 +205,7 @@ void onnx_average_pool(struct onnx_call *c)
         attr.pool.stride = w.stride;
         attr.pool.padding = w.before;
         attr.pool.count_include_pad = include;
-        onnx_give(c, 0, formula_node(f, RLX_OP_pool, &x, 1, &attr));
-        return;
+        return formula_node(f, RLX_OP_pool, &x, 1, &attr);
     }
     struct ir_type one = t;
     one.dim[0] = one.dim[1] = 1;
@@ -212,7 +218,12 @@ void onnx_average_pool(struct onnx_call *c)
     }
     ir_value count = sums(c, &w, onnx_window_pad(c, &rest, ones, 0, true));
     ir_value sum = sums(c, &w, onnx_window_pad(c, &w, x, 0, true));
-    onnx_give(c, 0, formula_2(f, RLX_OP_div, sum, count));
+    return formula_2(f, RLX_OP_div, sum, count);
+}
+
+void onnx_average_pool(struct onnx_call *c)
+{
+    onnx_give(c, 0, onnx_average(c, onnx_in(c, 0)));
 }
 
 static ir_value power(struct formula *f, ir_value x, double p)

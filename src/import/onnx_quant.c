@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/str.h"
+#include "import/onnx_quant.h"
 #include "import/onnx_small_float.h"
 #include "import/onnx_window.h"
 
@@ -122,13 +123,14 @@ void onnx_dequantize_linear(struct onnx_call *c)
     onnx_give(c, 0, formula_cast(f, y, to));
 }
 
-/* The range of x, zero included, as 0 .. 255. */
-void onnx_dynamic_quantize(struct onnx_call *c)
+void onnx_quantise_by_range(struct onnx_call *c, ir_value x, struct onnx_quantised *out)
 {
     struct formula *f = &c->f;
-    rlx_list all = onnx_all_axes(onnx_type(c, 0)->rank);
     int64_t u8 = onnx_dtype_number(RLX_DTYPE_u8);
-    ir_value x = onnx_in(c, 0);
+
+    if (onnx_failed(c))
+        return;
+    rlx_list all = onnx_all_axes(formula_type(f, x)->rank);
 
     f->dtype = RLX_DTYPE_f32;
     ir_value none = formula_number(f, 0);
@@ -140,9 +142,18 @@ void onnx_dynamic_quantize(struct onnx_call *c)
         formula_2(f, RLX_OP_div, formula_2(f, RLX_OP_sub, hi, lo), formula_number(f, 255));
     ir_value from = formula_1(f, RLX_OP_neg, formula_2(f, RLX_OP_div, lo, scale));
     ir_value zero = saturate(c, from, RLX_NO_VALUE, u8);
-    onnx_give(c, 0, saturate(c, formula_2(f, RLX_OP_div, x, scale), zero, u8));
-    onnx_give(c, 1, scale);
-    onnx_give(c, 2, zero);
+    *out = (struct onnx_quantised){saturate(c, formula_2(f, RLX_OP_div, x, scale), zero, u8), scale,
+                                   zero};
+}
+
+void onnx_dynamic_quantize(struct onnx_call *c)
+{
+    struct onnx_quantised q = {RLX_NO_VALUE, RLX_NO_VALUE, RLX_NO_VALUE};
+
+    onnx_quantise_by_range(c, onnx_in(c, 0), &q);
+    onnx_give(c, 0, q.x);
+    onnx_give(c, 1, q.scale);
+    onnx_give(c, 2, q.zero);
 }
 
 /* ---- products ---- */
@@ -244,4 +255,29 @@ void onnx_qlinear_conv(struct onnx_call *c)
     if (onnx_type(c, 4)->rank == 1 && onnx_type(c, 4)->dim[0] != 1)
         scale = onnx_per_channel(f, scale, rank);
     rescale(c, sum, onnx_in(c, 1), scale, 6);
+}
+
+/* ---- for ops of other domains ---- */
+
+ir_value onnx_whole(struct onnx_call *c, size_t x, size_t zero)
+{
+    return centred(c, x, zero_in(c, zero, false));
+}
+
+ir_value onnx_dequantised(struct onnx_call *c, size_t x, size_t scale, size_t zero)
+{
+    struct formula *f = &c->f;
+
+    f->dtype = RLX_DTYPE_f32;
+    return formula_2(f, RLX_OP_mul, formula_cast(f, onnx_whole(c, x, zero), f->dtype),
+                     formula_cast(f, onnx_in(c, scale), f->dtype));
+}
+
+ir_value onnx_quantised_as(struct onnx_call *c, ir_value x, size_t scale, size_t zero, size_t like)
+{
+    struct formula *f = &c->f;
+
+    f->dtype = RLX_DTYPE_f32;
+    x = formula_2(f, RLX_OP_div, x, formula_cast(f, onnx_in(c, scale), f->dtype));
+    return saturate(c, x, zero_in(c, zero, false), onnx_type_number(c, like));
 }

@@ -29,4 +29,8 @@ ir_value onnx_convolve(struct onnx_call *c, ir_value x, ir_value w);
 /* [n] as [1, n, 1, ..]: a value per channel of something of that rank. */
 ir_value onnx_per_channel(struct formula *f, ir_value v, int32_t rank);
 
+/* onnx_pool.c: the largest, or the mean, of each window of x under the node's attributes. */
+ir_value onnx_largest(struct onnx_call *c, ir_value x);
+ir_value onnx_average(struct onnx_call *c, ir_value x);
+
 #endif
