@@ -42,9 +42,11 @@ void write_dot_general(struct emit *e)
     for (int32_t i = 0; i < rb; i++)
         if (!holds(&a->rhs_contracting, i) && !holds(&a->rhs_batch, i))
             out[n++] = right[i];
-    rlx_str y = emit_2(e, "Einsum", e->in[0], e->in[1]);
+    rlx_dtype t = e->n->type.dtype, taken = t == RLX_DTYPE_bf16 ? RLX_DTYPE_f32 : t;
+    rlx_str y =
+        emit_2(e, "Einsum", emit_cast(e, e->in[0], t, taken), emit_cast(e, e->in[1], t, taken));
     emit_text(e, "equation", emit_text_of(e->w, "%s,%s->%s", left, right, out).ptr);
-    emit_give(e, y);
+    emit_give(e, emit_cast(e, y, taken, t));
 }
 
 /* Each row with the matrix it asks for. */

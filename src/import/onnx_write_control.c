@@ -252,7 +252,7 @@ void write_scan(struct emit *e)
     in[count++] = e->in[0];
     for (size_t i = 0; i < xs; i++)
         in[count++] = e->in[1 + (size_t)a->num_bcast + i];
-    emit_outputs(e, loop ? "Loop" : "Scan", in, count, out, which + 1, 1u << which);
+    emit_outputs(e, loop ? "Loop" : "Scan", in, count, out, which + 1, ~0u);
     emit_graph(e, "body", g);
     if (!loop)
         emit_int(e, "num_scan_inputs", a->num_xs);

@@ -68,7 +68,7 @@ static void write_order(struct emit *e, rlx_str k, int64_t axis, bool largest, b
 
     taken = t == RLX_DTYPE_bool ? RLX_DTYPE_u8 : taken;
     const rlx_str in[] = {emit_cast(e, e->in[0], t, taken), k};
-    emit_outputs(e, "TopK", in, 2, out, 2, indices ? 2 : 1);
+    emit_outputs(e, "TopK", in, 2, out, 2, 3); /* neither may be left out */
     emit_int(e, "axis", axis);
     emit_int(e, "largest", largest);
     emit_give(e, indices ? emit_cast(e, out[1], RLX_DTYPE_i64, e->n->type.dtype)
