@@ -1,5 +1,6 @@
 /* onnx_write_index.c: elements picked and put by index. An index outside of its axis is clamped or
- * left out by us; what ONNX does with one is for the runtime to say. */
+ * left out by us; what ONNX does with one is for the runtime to say, so that those which stand for
+ * "nothing" are seen to here. */
 #include <string.h>
 
 #include "import/onnx_emit.h"
@@ -69,14 +70,25 @@ void write_scatter_nd(struct emit *e)
     emit_give(e, y);
 }
 
-/* Slices added into zeros of that shape, along their first axis. */
+/* Slices added into zeros of that shape, along their first axis. Those whose index lies outside are
+ * left out: they are added to one more slice at the end, which is cut off. */
 static rlx_str add_slices(struct emit *e, rlx_str updates, rlx_str indices, rlx_list shape)
 {
-    rlx_str zeros = emit_expand(e, emit_number(e, e->n->type.dtype, 0), shape);
-    rlx_str y = emit_3(e, "ScatterND", zeros, emit_unsqueeze(e, indices, -1), updates);
+    rlx_dtype t = RLX_DTYPE_i64;
+    ir_dim n = shape.at[0];
+    rlx_str size = emit_dim(e, n), rest[2] = {emit_2(e, "Add", size, emit_i64(e, 1)), STR("")};
+    rlx_str below = emit_2(e, "Less", indices, emit_number(e, t, 0));
+    rlx_str outside = emit_2(e, "Or", below, emit_2(e, "GreaterOrEqual", indices, size));
 
+    indices = emit_3(e, "Where", outside, size, indices);
+    memmove(shape.at, shape.at + 1, sizeof shape.at - sizeof shape.at[0]);
+    shape.count--;
+    rest[1] = emit_dims(e, shape);
+    rlx_str more = emit_concat(e, rest, 2, 0);
+    rlx_str zeros = emit_2(e, "Expand", emit_number(e, e->n->type.dtype, 0), more);
+    rlx_str y = emit_3(e, "ScatterND", zeros, emit_unsqueeze(e, indices, -1), updates);
     emit_text(e, "reduction", "add");
-    return y;
+    return emit_slice(e, y, 0, emit_i64(e, 0), size, 1);
 }
 
 void write_scatter_add(struct emit *e)

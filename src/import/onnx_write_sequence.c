@@ -40,7 +40,7 @@ static rlx_str window_mask(struct emit *e, ir_dim queries, ir_dim keys, int64_t 
 }
 
 /* A mask of rank 4: true where a key is seen, or what is added to its score. */
-static rlx_str given_mask(struct emit *e)
+static rlx_str given_mask(struct emit *e, ir_dim queries)
 {
     const struct ir_type *m = emit_type(e, 3);
     rlx_str mask = e->in[3];
@@ -51,10 +51,12 @@ static rlx_str given_mask(struct emit *e)
         mask = emit_2(e, "GreaterOrEqual", mask, emit_number(e, m->dtype, 0.5));
     else if (m->dtype != RLX_DTYPE_bool)
         mask = emit_2(e, "Greater", mask, emit_number(e, m->dtype, 0));
-    if (m->rank == 4)
-        return mask;
-    return emit_2(e, "Unsqueeze", mask,
-                  m->rank == 3 ? emit_i64(e, 1) : emit_i64s(e, (const int64_t[]){1, 2}, 2));
+    if (m->rank < 4)
+        mask = emit_2(e, "Unsqueeze", mask,
+                      m->rank == 3 ? emit_i64(e, 1) : emit_i64s(e, (const int64_t[]){1, 2}, 2));
+    /* Not every runtime repeats a row of it for all queries. */
+    bool one_row = m->rank == 2 || m->dim[m->rank - 2] == 1;
+    return one_row && queries != 1 ? emit_expand(e, mask, RLX_LIST(1, 1, queries, 1)) : mask;
 }
 
 /* "": everything is seen. */
@@ -62,7 +64,7 @@ static rlx_str mask_of(struct emit *e, ir_dim queries, ir_dim keys, bool *causal
 {
     *causal = false;
     if (e->n->in_count > 3)
-        return given_mask(e);
+        return given_mask(e, queries);
     if (e->n->attr.attention.mask_kind == RLX_MASK_KIND_none)
         return STR("");
     if (e->n->attr.attention.mask_kind == RLX_MASK_KIND_causal && queries == keys) {
