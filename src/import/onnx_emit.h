@@ -153,15 +153,6 @@ void *emit_room(struct onnx_writer *w, void *at, size_t *count, size_t size);
          : NULL)
 struct onnx_type *emit_tensor_type(struct onnx_writer *w, const struct ir_type *t);
 
-struct onnx_written_op {
-    const char *onnx;   /* one node of that op, operands as they are; NULL: see write */
-    onnx_writing write; /* NULL: see why */
-    const char *why;    /* why it is not written; NULL: ONNX has no counterpart */
-    const char *how;    /* for people */
-    bool complex;       /* ONNX's ops take complex numbers, too */
-};
-const struct onnx_written_op *onnx_written_op(rlx_op op);
-
 #define ONNX_WRITE(op, how, complex, function) void write_##function(struct emit *e);
 #include "import/onnx_written.def"
 

@@ -13,18 +13,18 @@
 
 /* ---- the table ---- */
 
-static const struct onnx_written_op ops[RLX_OP_count] = {
-#define ONNX_SAME(op, onnx, complex) [RLX_OP_##op] = {onnx, NULL, NULL, onnx, complex},
+static const struct {
+    const char *onnx;   /* one node of that op, operands as they are; NULL: see write */
+    onnx_writing write; /* NULL: see why */
+    const char *why;    /* why it is not written; NULL: ONNX has no counterpart */
+    bool complex;       /* may operands be c64? */
+} ops[RLX_OP_count] = {
+#define ONNX_SAME(op, onnx, complex) [RLX_OP_##op] = {onnx, NULL, NULL, complex},
 #define ONNX_WRITE(op, how, complex, function) \
-    [RLX_OP_##op] = {NULL, write_##function, NULL, how, complex},
-#define ONNX_CANNOT(op, why) [RLX_OP_##op] = {NULL, NULL, why, NULL, false},
+    [RLX_OP_##op] = {NULL, write_##function, NULL, complex},
+#define ONNX_CANNOT(op, why) [RLX_OP_##op] = {NULL, NULL, why, false},
 #include "import/onnx_written.def"
 };
-
-const struct onnx_written_op *onnx_written_op(rlx_op op)
-{
-    return &ops[(unsigned)op < RLX_OP_count ? op : RLX_OP_none];
-}
 
 static bool is_written(rlx_op op)
 {
@@ -45,16 +45,6 @@ bool onnx_writes(enum op_family f)
     return any;
 }
 
-bool onnx_written_row(size_t i, struct onnx_written_row *out)
-{
-    size_t op = i + 1; /* behind none */
-
-    if (op >= RLX_OP_count)
-        return false;
-    *out = (struct onnx_written_row){op_info((rlx_op)op)->name, ops[op].how, ops[op].why};
-    return true;
-}
-
 /* ---- nodes ---- */
 
 static bool has_complex(const struct emit *e)
@@ -68,16 +58,16 @@ static bool has_complex(const struct emit *e)
 
 static void write_node(struct emit *e)
 {
-    const struct onnx_written_op *op = onnx_written_op(e->n->op);
+    rlx_op op = e->n->op;
 
-    if (!is_written(e->n->op))
-        emit_refuse(e, "%s", op->why ? op->why : "ONNX has no such op");
-    else if (!op->complex && has_complex(e))
+    if (!is_written(op))
+        emit_refuse(e, "%s", ops[op].why ? ops[op].why : "ONNX has no such op");
+    else if (!ops[op].complex && has_complex(e))
         emit_refuse(e, "ONNX's ops for this take no complex numbers");
-    else if (op->write)
-        op->write(e);
+    else if (ops[op].write)
+        ops[op].write(e);
     else
-        emit_give(e, emit_node(e, op->onnx, e->in, (size_t)e->n->in_count));
+        emit_give(e, emit_node(e, ops[op].onnx, e->in, (size_t)e->n->in_count));
 }
 
 static rlx_str written_const(struct emit *e)

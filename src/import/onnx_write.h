@@ -28,11 +28,5 @@ void onnx_written_free(struct onnx_written *w);
 
 /* Is every op of that family written as it is? Others may be written as simpler ones. */
 bool onnx_writes(enum op_family f);
-/* How ops are written, for people: row i; false: there are no more. */
-struct onnx_written_row {
-    const char *op, *how; /* how NULL: it is not */
-    const char *why;
-};
-bool onnx_written_row(size_t i, struct onnx_written_row *out);
 
 #endif

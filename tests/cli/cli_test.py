@@ -441,6 +441,31 @@ def test_convert(t):
     need(not list(t.path.glob("x.*")) and not list(t.path.glob(".rlx*")), "something is left over")
 
 
+def test_convert_model(t):
+    model = t.write("m.rlx", "rlx 1\ngraph (input %x: f32[n,3], param %w: f32[3]) {\n"
+                             "    %a = silu %x\n    %y = mul %a, %w\n    return %y\n}\n")
+    out = t.path / "m.onnx"
+    r = rlx("convert", model, out)
+    need("1 inputs, 1 outputs" in r.out, f"{r.what}: {r.out!r}")
+    need("w" in rlx("info", out).out, "a param without a value is no input")
+    x, w = t.array("x", [2, 3], [1, 2, 3, 4, 5, 6]), t.array("w", [3], [1, 1, -1])
+    want = rlx("run", model, "--input", f"x={x}", "--param", f"w={w}").out
+    got = rlx("run", out, "--input", f"x={x}", "--input", f"w={w}").out
+    need(got == want, f"{got!r} is not {want!r}")
+    again = t.path / "again.onnx"
+    rlx("convert", out, again, "--external")
+    need(rlx("run", again, "--input", f"x={x}", "--input", f"w={w}").out == want, "the second file")
+    bad = t.write("bad.rlx", "rlx 1\ngraph (input %x: f32[4,4]) {\n    %q = qr %x part=q\n"
+                             "    %y = cholesky %q\n    return %y\n}\n")
+    r = rlx("convert", bad, t.path / "x.onnx", code=FAILED)
+    need("qr: ONNX has no such op" in r.err and "cholesky: ONNX has no such op" in r.err, r.err)
+    rlx("convert", model, t.path / "x.onnx", "--type", "f16", code=MISUSED)
+    rlx("convert", some_weights(t), t.path / "x.npz", "--external", code=MISUSED)
+    rlx("convert", some_weights(t), t.path / "x.onnx", code=FAILED)
+    rlx("convert", model, t.path / "nowhere" / "x.onnx", code=FAILED)
+    need(not list(t.path.glob("x.onnx")) and not list(t.path.glob(".rlx*")), "something is left over")
+
+
 def test_quantize(t):
     path, out = some_weights(t), t.path / "q.gguf"
     for name in ("q4_k", "Q5_K", "q6_K", "q8_0", "Q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "f16"):
@@ -971,6 +996,8 @@ def test_selftest(_):
     r = rlx("selftest", "--op", "reduce_sum", "--verbose")
     cases = re.findall(r"^passed: reduce_sum: ", r.out, re.M)
     need(f"\n{len(cases)} passed" in r.out, f"{r.what}: {len(cases)} lines")
+    r = rlx("selftest", "--op", "silu", "--onnx")
+    need(re.fullmatch(r"[1-9]\d* passed, 0 failed, 0 skipped\n", r.out), f"{r.what}: {r.out!r}")
     r = rlx("selftest", "--op", "nonsense", code=FAILED)
     need("nonsense" in r.err, f"{r.what}: {r.err!r}")
     rlx("selftest", "--device", "nonsense", code=FAILED)
@@ -1271,6 +1298,7 @@ def test_conform(t):
     right = onnx_test(t, "suite/test_right", x, [v + 1 for v in x])
     report = rlx("conform", right.parent)
     need(report.out.endswith("1 passed, 0 failed, 0 skipped\n"), report.out)
+    need(rlx("conform", right.parent, "--rewrite").out == report.out, "--rewrite differs")
     model = right / "model.onnx"
     pb = right / "test_data_set_0" / "input_0.pb"
     need("y" in rlx("info", model).out, "info names no output")
