@@ -126,6 +126,48 @@ void onnx_normalizer(struct onnx_call *c)
     onnx_give(c, 0, formula_2(f, RLX_OP_div, x, by));
 }
 
+/* An axis more, of a place for each category: 1 where the element is it. */
+void onnx_one_hot_encoder(struct onnx_call *c)
+{
+    struct formula *f = &c->f;
+    const struct ir_type t = *onnx_type(c, 0);
+    const struct onnx_attr *a = onnx_attr(c, "cats_int64s");
+    struct ir_type all = {.dtype = RLX_DTYPE_i64, .rank = 1};
+    rlx_list apart = {.count = t.rank + 1};
+
+    if (!a || !a->ints.count || t.rank >= RLX_MAX_RANK || !onnx_int(c, "zeros", 1)) {
+        onnx_unsupported(c, "categories that are no whole numbers, or must all be known");
+        return;
+    }
+    all.dim[0] = (ir_dim)a->ints.count;
+    for (int32_t i = 0; i <= t.rank; i++)
+        apart.at[i] = i < t.rank ? t.dim[i] : 1;
+    ir_value x = formula_reshape(f, formula_cast(f, onnx_in(c, 0), RLX_DTYPE_i64), apart);
+    ir_value is = formula_2(f, RLX_OP_eq, x, onnx_table_of(c, &all, a->ints.at));
+    onnx_give(c, 0, formula_cast(f, is, RLX_DTYPE_f32));
+}
+
+/* Rows side by side, as f32. */
+void onnx_feature_vectorizer(struct onnx_call *c)
+{
+    ir_value *part = arena_array(onnx_arena(c), ir_value, c->in_count);
+
+    if (!part) {
+        c->f.status = diag_no_memory(c->f.diag, c->in_count * sizeof *part);
+        return;
+    }
+    for (size_t i = 0; i < c->in_count && !onnx_failed(c); i++) {
+        const struct ir_type t = *onnx_type(c, i);
+        if (t.rank < 1 || t.rank > 2)
+            formula_fail(&c->f, RLX_ERROR_SHAPE, "input %zu has rank %d", i, t.rank);
+        part[i] = formula_cast(&c->f, onnx_in(c, i), RLX_DTYPE_f32);
+        if (t.rank == 1)
+            part[i] = formula_reshape(&c->f, part[i], RLX_LIST(1, t.dim[0]));
+    }
+    if (c->in_count && !onnx_failed(c))
+        onnx_give(c, 0, formula_concat(&c->f, part, (int32_t)c->in_count, 1));
+}
+
 /* ---- LabelEncoder ---- */
 
 struct labels {

@@ -54,6 +54,21 @@ TEST(onnx_ml, rows_are_normalised)
     expect_one_refused(t, &o, RLX_ERROR_ATTRIBUTE, "norm \"L3\"");
 }
 
+TEST(onnx_ml, categories_and_features_side_by_side)
+{
+    static const int64_t kinds[] = {4, 9, 7};
+    struct one o = one_node(ML, "OneHotEncoder", 1, 1);
+
+    one_in(&o, RLX_DTYPE_i64, RLX_LIST(3), kinds);
+    ONE_INTS(&o, "cats_int64s", 7, 4);
+    expect_one(t, &o, 0, 0, 6, (const float[]){0, 1, 0, 0, 1, 0});
+    one_int(&o, "zeros", 0);
+    expect_one_refused(t, &o, RLX_ERROR_UNSUPPORTED, "must all be known");
+    o = on_rows("FeatureVectorizer", 1, 1);
+    one_in(&o, RLX_DTYPE_i64, RLX_LIST(3, 1), kinds);
+    expect_one(t, &o, 0, 0, 9, (const float[]){1, 2, 4, -3, 0.5f, 9, 0, 0, 7});
+}
+
 /* Which of two equal keys counts changed with version 4. */
 TEST(onnx_ml, labels_are_looked_up)
 {
