@@ -83,8 +83,8 @@ static bool begin_places(struct onnx_call *c, int64_t groups, struct places *p)
     }
     for (int32_t i = 0; i < p->space; i++) {
         p->len[i] = t.dim[2 + i];
-        if (!dim_is_static(p->len[i]) || p->len[i] < 1)
-            onnx_unsupported(c, "a picture of symbolic or no size");
+        if (!dim_is_static(p->len[i]) || p->len[i] < 1 || p->len[i] > INT32_MAX)
+            onnx_unsupported(c, "a picture of symbolic or no size, or too large");
     }
     if (!dim_is_static(t.dim[1]) || groups < 1 || t.dim[1] % groups)
         formula_fail(f, RLX_ERROR_SHAPE, "channels that are no multiple of %lld groups",
@@ -134,7 +134,7 @@ static bool check_deform(struct onnx_call *c, struct deform *d)
     if (onnx_failed(c) || !onnx_window_of(c, &x, &kernel, &d->w))
         return false;
     int64_t per = d->taps * kernel.count;
-    if (d->groups < 1 || w.dim[0] % d->groups || w.dim[1] > INT32_MAX ||
+    if (d->groups < 1 || d->groups > INT32_MAX || w.dim[0] % d->groups || w.dim[1] > INT32_MAX ||
         x.dim[1] != w.dim[1] * d->groups || d->offset_groups < 1 || d->offset_groups > INT32_MAX ||
         d->offsets.dim[1] != d->offset_groups * per) {
         formula_fail(f, RLX_ERROR_SHAPE, "channels of picture, weights and offsets do not fit");
@@ -142,10 +142,11 @@ static bool check_deform(struct onnx_call *c, struct deform *d)
     }
     for (int32_t i = 0; i < kernel.count; i++) {
         int64_t len = x.dim[2 + i], reach = d->w.dilation.at[i] * (kernel.at[i] - 1) + 1;
-        int64_t room = len + d->w.before.at[i] + d->w.after.at[i] - reach;
         ir_dim out = d->offsets.dim[2 + i];
-        if (dim_is_static(len) && dim_is_static(out) &&
-            (room < 0 || out != room / d->w.stride.at[i] + 1))
+        if (!dim_is_static(len) || !dim_is_static(out) || len > INT32_MAX)
+            continue; /* such a picture is refused where it is read */
+        int64_t room = len + d->w.before.at[i] + d->w.after.at[i] - reach;
+        if (room < 0 || out != room / d->w.stride.at[i] + 1)
             formula_fail(f, RLX_ERROR_SHAPE, "offsets for %lld places along axis %d",
                          (long long)out, 2 + i);
     }
