@@ -11,7 +11,7 @@ static void fill(float *at, size_t count, int period, float step, float from)
 
 static float picture[2 * 4 * 3 * 4], weights[2 * 2 * 2 * 2], offsets[192], masks[96];
 
-static struct one deform(int64_t offset_channels, int64_t columns)
+static struct one deform(int64_t offset_channels, int64_t columns, bool symbolic)
 {
     struct one o = one_node("", "DeformConv", 19, 1);
     static const float bias[] = {10, 20};
@@ -20,15 +20,15 @@ static struct one deform(int64_t offset_channels, int64_t columns)
     fill(weights, 16, 5, 1, -2);
     fill(offsets, 192, 9, 0.25f, -1);
     fill(masks, 96, 4, 0.5f, 0);
-    o.symbolic = 0; /* the batch */
+    o.symbolic = symbolic ? 0 : -1; /* the batch */
     one_in_f32(&o, RLX_LIST(2, 4, 3, 4), picture);
     o.symbolic = -1;
     one_known(&o, RLX_DTYPE_f32, RLX_LIST(2, 2, 2, 2), weights);
-    o.symbolic = 0;
+    o.symbolic = symbolic ? 0 : -1;
     one_in_f32(&o, RLX_LIST(2, offset_channels, 3, columns), offsets);
     o.symbolic = -1;
     one_known(&o, RLX_DTYPE_f32, RLX_LIST(2), bias);
-    o.symbolic = 0;
+    o.symbolic = symbolic ? 0 : -1;
     one_in_f32(&o, RLX_LIST(2, 8, 3, columns), masks);
     one_int(&o, "group", 2);
     one_int(&o, "offset_group", 2);
@@ -44,17 +44,19 @@ TEST(onnx_deform, groups_strides_and_a_mask)
                                  15.125f, 4.5f,      21,      26.0625f, 20.25f,   18.125f,
                                  10.25f,  6.5f,      13.125f, 7.8125f,  -3.4375f, 22.0625f,
                                  10.5f,   17.71875f, 21,      26.625f,  15,       23.25f};
-    struct one o = deform(16, 2);
+    struct one o = deform(16, 2, true);
 
     expect_one(t, &o, 0, 1e-4, 24, want);
+    o = deform(16, 2, false);
+    expect_one_survives(t, &o);
 }
 
 TEST(onnx_deform, offsets_that_do_not_fit_are_named)
 {
-    struct one o = deform(8, 2);
+    struct one o = deform(8, 2, true);
 
     expect_one_refused(t, &o, RLX_ERROR_SHAPE, "channels of picture, weights and offsets");
-    o = deform(16, 5);
+    o = deform(16, 5, true);
     expect_one_refused(t, &o, RLX_ERROR_SHAPE, "offsets for 5 places along axis 3");
 }
 

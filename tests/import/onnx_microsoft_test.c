@@ -67,6 +67,7 @@ TEST(onnx_microsoft, quantised_parts_get_one_scale)
     one_int(&o, "axis", 1);
     expect_one(t, &o, 0, 0, 12,
                (const float[]){23, 57, 90, 86, 108, 129, 123, 157, 193, 151, 172, 196});
+    expect_one_survives(t, &o);
     one_in(&o, U8, RLX_LIST(2, 3), x8);
     expect_one_refused(t, &o, RLX_ERROR_FORMAT, "9 inputs, not 2 and some times 3");
 }

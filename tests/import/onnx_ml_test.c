@@ -62,6 +62,7 @@ TEST(onnx_ml, categories_and_features_side_by_side)
     one_in(&o, RLX_DTYPE_i64, RLX_LIST(3), kinds);
     ONE_INTS(&o, "cats_int64s", 7, 4);
     expect_one(t, &o, 0, 0, 6, (const float[]){0, 1, 0, 0, 1, 0});
+    expect_one_survives(t, &o);
     one_int(&o, "zeros", 0);
     expect_one_refused(t, &o, RLX_ERROR_UNSUPPORTED, "must all be known");
     o = on_rows("FeatureVectorizer", 1, 1);

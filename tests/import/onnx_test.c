@@ -289,20 +289,6 @@ TEST(onnx, a_flipped_bit_is_refused_or_read)
     }
 }
 
-static rlx_status import_with(struct test *t, const rlx_allocator *mem, void *ctx)
-{
-    const struct bytes *m = ctx;
-    struct onnx_import_options options = {.mode = FILE_READ};
-    struct onnx_imported out;
-    struct diag d;
-
-    (void)t;
-    diag_init(&d, "load");
-    rlx_status s = onnx_import((rlx_str){(const char *)m->at, m->len}, &options, mem, &out, &d);
-    onnx_imported_free(&out);
-    return s;
-}
-
 TEST(onnx, every_allocation_may_fail)
 {
     struct bytes m = small_model();

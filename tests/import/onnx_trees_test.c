@@ -152,6 +152,7 @@ TEST(onnx_trees, sets_are_asked_one_by_one)
     struct one o = ensemble((const int64_t[]){1, 0}, (const int64_t[]){0, 1}, 0);
 
     expect_one(t, &o, 0, 0, 4, (const float[]){10, 20, 10, 30});
+    expect_one_survives(t, &o);
 }
 
 TEST(onnx_trees, circles_and_strangers_are_refused)

@@ -165,4 +165,19 @@ static inline void expect_refused(struct test *t, const struct bytes *model, rlx
     onnx_imported_free(&r.m);
 }
 
+/* For expect_survives_no_memory; ctx: the model. */
+static inline rlx_status import_with(struct test *t, const rlx_allocator *mem, void *ctx)
+{
+    const struct bytes *m = ctx;
+    struct onnx_import_options options = {.mode = FILE_READ};
+    struct onnx_imported out;
+    struct diag d;
+
+    (void)t;
+    diag_init(&d, "load");
+    rlx_status s = onnx_import((rlx_str){(const char *)m->at, m->len}, &options, mem, &out, &d);
+    onnx_imported_free(&out);
+    return s;
+}
+
 #endif
