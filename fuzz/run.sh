@@ -47,6 +47,7 @@ wait
 
 # Executions: of libFuzzer's last word, or, where a process went down, of its last line of progress.
 status=0
+echo "$seconds s, $processes processes for each target, on $(nproc) cores"
 printf '%-12s %12s %9s %9s %8s\n' target executions coverage inputs harmful
 for target in "$@"; do
     executions=0
