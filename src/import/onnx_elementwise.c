@@ -309,15 +309,43 @@ void onnx_clip(struct onnx_call *c)
 
 /* ---- powers, remainders, bits ---- */
 
-/* The result has the type of the base; whole numbers go through f64. */
+/* A whole number to a whole power, by squaring: to the last digit, and on devices without f64. What
+ * does not fit is not defined, so six bits of the exponent do. Negative powers of all but 1 and -1
+ * are 0. */
+static ir_value whole_power(struct formula *f, ir_value b, ir_value e, rlx_dtype e_type)
+{
+    ir_value one = formula_number(f, 1), zero = formula_number(f, 0), y = one, square = b;
+    ir_value e_one = formula_number_of(f, e_type, 1), e_zero = formula_number_of(f, e_type, 0);
+
+    for (int k = 0; k < 6; k++) {
+        ir_value bits = formula_2(f, RLX_OP_shr, e, formula_number_of(f, e_type, k));
+        ir_value odd = formula_2(f, RLX_OP_eq, formula_2(f, RLX_OP_bit_and, bits, e_one), e_one);
+        y = formula_where(f, odd, formula_2(f, RLX_OP_mul, y, square), y);
+        square = formula_2(f, RLX_OP_mul, square, square);
+    }
+    ir_value none = formula_2(f, RLX_OP_eq, e, e_zero), nothing = formula_2(f, RLX_OP_eq, b, zero);
+    y = formula_where(f, nothing, formula_where(f, none, one, zero), y);
+    if (dtype_is(e_type, CLASS_U))
+        return y;
+    ir_value kept = formula_where(f, formula_2(f, RLX_OP_eq, b, one), y, zero);
+    if (!dtype_is(f->dtype, CLASS_U))
+        kept = formula_where(f, formula_2(f, RLX_OP_eq, b, formula_number(f, -1)), y, kept);
+    return formula_where(f, formula_2(f, RLX_OP_lt, e, e_zero), kept, y);
+}
+
+/* The result has the type of the base; whole numbers go through f64 where the exponent is none. */
 void onnx_pow(struct onnx_call *c)
 {
     struct formula *f = begin(c);
-    rlx_dtype to = onnx_type(c, 0)->dtype;
+    rlx_dtype to = onnx_type(c, 0)->dtype, by = onnx_type(c, 1)->dtype;
     rlx_dtype in = dtype_is(to, CLASS_F) ? to : RLX_DTYPE_f64;
+
+    if (in != to && !dtype_is(by, CLASS_F)) {
+        onnx_give(c, 0, whole_power(f, onnx_in(c, 0), onnx_in(c, 1), by));
+        return;
+    }
     ir_value y = formula_2(f, RLX_OP_pow, formula_cast(f, onnx_in(c, 0), in),
                            formula_cast(f, onnx_in(c, 1), in));
-
     onnx_give(c, 0, formula_cast(f, y, to));
 }
 

@@ -130,6 +130,50 @@ TEST(onnx, inputs_of_which_the_type_matters_need_not_be_known)
                 "}\n");
 }
 
+/* 3^39 has more digits than an f64. */
+TEST(onnx, whole_powers_are_exact)
+{
+    static const struct {
+        int64_t elem; /* of the exponents: i64, i32, u8 */
+        int64_t base[8];
+        int8_t by[8];
+        const char *want;
+    } cases[] = {
+        {7,
+         {3, -3, 2, 7, 0, 0, 1, -1},
+         {39, 3, 62, 0, 0, 5, 63, 63},
+         "{4052555153018976267 -27 4611686018427387904 1 1 0 1 -1}"},
+        {6,
+         {5, 2, 1, -1, -1, 0, 10, -2},
+         {-1, -3, -4, -3, -2, 64, 18, 2},
+         "{0 0 1 -1 1 0 1000000000000000000 4}"},
+        {2,
+         {5, 2, 1, -1, -1, 0, 10, -2},
+         {1, 3, 127, 127, 126, 0, 2, 9},
+         "{5 8 1 -1 1 1 100 -512}"},
+    };
+    const int64_t eight[] = {8};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bytes g = {.len = 0};
+        size_t size = cases[i].elem == 7 ? 8 : cases[i].elem == 6 ? 4 : 1;
+        uint8_t by[64];
+        char want[256];
+        for (size_t k = 0; k < 8; k++)
+            memcpy(by + k * size, &(int64_t){cases[i].by[k]}, size);
+        put_tensor(&g, "a", 7, eight, 1, cases[i].base, sizeof cases[i].base);
+        put_tensor(&g, "b", cases[i].elem, eight, 1, by, 8 * size);
+        NODE(&g, "Pow", LIST("a", "b"), "y");
+        put_value(&g, 12, "y", 7, NULL);
+        struct bytes m = finish(&g, 15);
+        snprintf(want, sizeof want,
+                 "rlx 1\ngraph @main () {\n    %%v0 = const i64[8] %s\n    return %%v0\n}\n",
+                 cases[i].want);
+        test_note(t, "case %zu", i);
+        expect_text(t, &m, want);
+    }
+}
+
 TEST(onnx, all_that_is_missing_is_reported_at_once)
 {
     struct bytes g = {.len = 0};
