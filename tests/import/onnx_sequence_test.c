@@ -420,7 +420,7 @@ TEST(onnx_sequence, parts_are_the_whole)
     }
 }
 
-static rlx_status import_with(struct test *t, const rlx_allocator *mem, void *ctx)
+static rlx_status import_two_items(struct test *t, const rlx_allocator *mem, void *ctx)
 {
     const struct bytes *m = ctx;
     const rlx_load_input two = {.name = "x", .item_count = 2};
@@ -439,7 +439,7 @@ TEST(onnx_sequence, every_allocation_may_fail)
 {
     struct bytes m = map_model();
 
-    expect_survives_no_memory(t, import_with, &m);
+    expect_survives_no_memory(t, import_two_items, &m);
 }
 
 /* ---- Scan of opset 8 ---- */
