@@ -190,7 +190,7 @@ rlx_status rlx_model_save_onnx(const rlx_model *m, const char *path, const rlx_o
     if (!m || !path || !*path)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is %s", !m ? "m" : "path",
                   m && path ? "empty" : "NULL");
-    else
+    else if (model_is_whole(m, "be written as ONNX", &d) == RLX_OK)
         save(m, path, desc && desc->external, &d);
     return diag_report(&d, err);
 }
