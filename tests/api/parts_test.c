@@ -5,6 +5,7 @@
 #include "parts_world.h"
 #include "rlx/artefact.h"
 #include "rlx/cache.h"
+#include "rlx/onnx.h"
 #include "rlx/tools.h"
 
 static rlx_tensor list_of(const float *at, int64_t n)
@@ -229,6 +230,8 @@ TEST(parts, refuse_what_is_not_theirs)
     expect(t, !rlx_session_has_handle(s, "x"));
     expect_status(t, rlx_session_save(s, test_temp(t, "a.rlxa"), 0, &w.err), RLX_ERROR_UNSUPPORTED);
     expect_status(t, rlx_model_transform(w.model, "dce", NULL, &made, &w.err),
+                  RLX_ERROR_UNSUPPORTED);
+    expect_status(t, rlx_model_save_onnx(w.model, test_temp(t, "a.onnx"), NULL, &w.err),
                   RLX_ERROR_UNSUPPORTED);
     expect_status(t, rlx_session_run(NULL, &run, &w.err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_session_run(s, NULL, &w.err), RLX_ERROR_ARGUMENT);
