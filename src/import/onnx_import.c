@@ -251,6 +251,8 @@ static rlx_status import_node(struct onnx_import *im, struct onnx_scope *s,
         status = no_such_op(n, &own);
     if (status == RLX_ERROR_MEMORY)
         return diag_again(d, &own.first, status);
+    if (status != RLX_OK && dim_no_memory(im->mod->dims))
+        return diag_no_memory(d, 0); /* a size failed for that, not for what was made of it */
     if (status != RLX_OK)
         onnx_note_failure(im, n, c.opset, &own.first);
     for (size_t i = 0; (status != RLX_OK || passed_over) && i < c.out_count; i++)

@@ -89,6 +89,8 @@ static rlx_status declared_shape(struct onnx_import *im, const struct leaf *in, 
         rlx_str name = symbol_name(im, in, (int)i);
         bool is_static = dim->has_value && dim->value >= 0;
         out->dim[i] = is_static ? dim->value : dim_symbol(im->mod->dims, name);
+        if (!name.ptr || dim_no_memory(im->mod->dims))
+            return diag_no_memory(d, 0);
         if (out->dim[i] == RLX_DIM_FAILED)
             return diag_fail(d, RLX_ERROR_FORMAT, "axis %d has no proper name: \"%.*s\"", i,
                              STR_ARG(dim->param));
