@@ -83,6 +83,21 @@ static void copy_uses(struct rlx_model *m, const struct rlx_model *part)
     }
 }
 
+/* What is cut from something random is as random, and so is what follows from it. */
+static void spread_random(struct rlx_model *m, const struct ir_cut *cut, size_t count)
+{
+    const struct ir_graph *g = ir_entry(m->mod);
+
+    for (size_t i = 0; i < g->node.len; i++) {
+        const struct ir_node *n = &g->node.at[i];
+        for (int32_t k = 0; k < n->in_count; k++)
+            m->random[i] |= m->random[n->in[k]];
+        for (size_t k = 0; m->parts->is_cut_leaf[i] && k < count; k++)
+            if (cut[k].leaf == (ir_value)i)
+                m->random[i] |= m->random[cut[k].padded] || m->random[cut[k].count];
+    }
+}
+
 static bool names_differ(const struct rlx_model *part)
 {
     for (size_t i = 0; i < part->output_count; i++)
@@ -157,6 +172,7 @@ rlx_status model_cut(struct rlx_model *m, const struct ir_cut *cut, size_t count
     for (size_t i = 0; i < count; i++)
         if (cut[i].padded != RLX_NO_VALUE)
             m->parts->is_cut_leaf[cut[i].leaf] = true;
+    spread_random(m, cut, count);
     rlx_status status = make_models(m, &slots, part, parts, d);
     for (size_t i = 0; i < parts; i++)
         ir_module_destroy(part[i].mod);

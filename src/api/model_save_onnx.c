@@ -52,6 +52,7 @@ rlx_status onnx_of_model(const rlx_model *m, struct model_as_onnx *out, struct d
     const struct onnx_write_options options = {m->output_name, param_data, (void *)m};
 
     memset(out, 0, sizeof *out);
+    TRY(model_is_whole(m, "be written as ONNX", d));
     TRY(prepare(m, &out->mod, d));
     rlx_status s = onnx_write(out->mod, &options, &m->ctx->mem, &out->written, d);
     if (s == RLX_ERROR_UNSUPPORTED)

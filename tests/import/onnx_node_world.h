@@ -240,6 +240,7 @@ static inline bool one_run(struct test *t, rlx_context *ctx, const struct one *o
     rlx_session *s = NULL;
     rlx_error err = {0};
     const char *path;
+    uint64_t ticket = 0;
 
     for (size_t i = 0; i < o->inputs; i++) {
         in[i] = o->in[i];
@@ -249,7 +250,7 @@ static inline bool one_run(struct test *t, rlx_context *ctx, const struct one *o
               rlx_device_open(ctx, rlx_cstr("cpu"), &device, &err) == RLX_OK &&
               rlx_model_load(ctx, path, NULL, &m, &err) == RLX_OK &&
               rlx_session_create(m, device, NULL, &s, &err) == RLX_OK &&
-              rlx_session_prepare(s, &run, &err) == RLX_OK;
+              rlx_session_submit(s, &run, &ticket, &err) == RLX_OK;
     for (size_t i = 0; ok && i < o->outputs; i++) {
         static const char *const names[] = {"y0", "y1", "y2", "y3", "y4", "y5", "y6", "y7"};
         got[i].name = names[i];
@@ -258,7 +259,7 @@ static inline bool one_run(struct test *t, rlx_context *ctx, const struct one *o
     }
     run.outputs = got;
     run.output_count = o->outputs;
-    ok = ok && rlx_session_run(s, &run, &err) == RLX_OK;
+    ok = ok && rlx_session_wait(s, ticket, &run, &err) == RLX_OK;
     for (size_t i = 0; i < o->outputs; i++)
         out[i] = got[i].tensor;
     if (!expect(t, ok))
