@@ -14,14 +14,14 @@ _rlx() {
     compile) flags="-o --device --bind --weights --weights-beside --param --params --random --items --absent --external-data --threads --help" ;;
     run) flags="--input --param --params --output --device --fix --dim --precision --f16-weights --random --seed --profile --trace --check-nans --fail-nans --stats --fused --limit --flat --items --absent --external-data --threads --help" ;;
     bench) flags="--op --device --dim --precision --f16-weights --repeat --ms --profile --trace --json --items --absent --external-data --threads --help" ;;
-    selftest) flags="--device --op --seed --verbose --items --absent --external-data --threads --help" ;;
+    selftest) flags="--device --op --seed --onnx --verbose --items --absent --external-data --threads --help" ;;
     check) flags="--devices --input --param --params --fix --dim --seed --exact --verbose --json --items --absent --external-data --threads --help" ;;
-    conform) flags="--device --match --verbose --json --items --absent --external-data --threads --help" ;;
+    conform) flags="--device --match --rewrite --verbose --json --items --absent --external-data --threads --help" ;;
     devices) flags="--json --items --absent --external-data --threads --help" ;;
     ops) flags="--json --missing --category --items --absent --external-data --threads --help" ;;
     flags) flags="--json --items --absent --external-data --threads --help" ;;
     kernel) flags="--emit --kernel -D --plain --out --items --absent --external-data --threads --help" ;;
-    convert) flags="--type --items --absent --external-data --threads --help" ;;
+    convert) flags="--type --external --items --absent --external-data --threads --help" ;;
     quantize) flags="--keep --items --absent --external-data --threads --help" ;;
     esac
     if [[ $prev == --device ]]; then
