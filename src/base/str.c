@@ -135,3 +135,11 @@ void text_addf(struct text *t, const char *fmt, ...)
     va_end(again);
     va_end(args);
 }
+
+void text_end_line(struct text *t, size_t start)
+{
+    for (size_t i = start; !t->failed && i < t->len; i++)
+        if ((unsigned char)t->at[i] < 0x20 || t->at[i] == 0x7f)
+            t->at[i] = '?';
+    text_addf(t, "\n");
+}

@@ -40,6 +40,9 @@ void text_init(struct text *t, const rlx_allocator *mem);
 void text_add(struct text *t, rlx_str s);
 /* For floats use str_from_f32: a "%g" follows the process's locale. */
 void text_addf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What was added since `start` becomes one line: names are a stranger's, and a line break in one
+ * must not make two of it. */
+void text_end_line(struct text *t, size_t start);
 void text_free(struct text *t);
 
 #endif

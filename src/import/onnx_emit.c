@@ -36,18 +36,20 @@ void *emit_room(struct onnx_writer *w, void *at, size_t *count, size_t size)
 
 rlx_str emit_text_of(struct onnx_writer *w, const char *format, ...)
 {
-    char text[512];
-    va_list args;
+    va_list args, again;
+    char *text = NULL;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    if (len >= 0)
+        text = arena_array(w->arena, char, (size_t)len + 1);
+    if (text)
+        vsnprintf(text, (size_t)len + 1, format, again);
+    va_end(again);
     va_end(args);
-    rlx_str s = arena_str(w->arena, rlx_cstr(text));
-    if (!s.ptr) {
-        w->no_memory = true;
-        s = STR("");
-    }
-    return s;
+    w->no_memory |= !text;
+    return text ? (rlx_str){text, (size_t)len} : STR("");
 }
 
 static bool same_name(const void *owner, uint32_t i, const void *key)
@@ -236,10 +238,12 @@ void emit_refuse(struct emit *e, const char *format, ...)
         return; /* the first reason will do */
     e->refused = true;
     e->w->refused++;
+    size_t start = e->w->report->len;
     text_addf(e->w->report, "node %d", (int)ir_id(e->g, n));
     if (n->label.len)
         text_addf(e->w->report, " \"%.*s\"", STR_ARG(n->label));
-    text_addf(e->w->report, ": %s: %s\n", op_info(n->op)->name, why);
+    text_addf(e->w->report, ": %s: %s", op_info(n->op)->name, why);
+    text_end_line(e->w->report, start);
 }
 
 /* ---- constants ---- */

@@ -58,7 +58,6 @@ struct emit {
     size_t first;          /* how many were there before */
     const struct ir_graph *g;
     const struct ir_node *n; /* what is being written */
-    rlx_str *name;           /* by node of g: how it is called by now */
     const rlx_str *in;       /* the operands */
     rlx_str wanted;          /* what the result should be called; "": anything */
     rlx_str result;          /* "": none yet */

@@ -96,11 +96,7 @@ void onnx_note_failure(struct onnx_import *im, const struct onnx_node *n, int64_
     else if (n->output.count)
         text_addf(t, " for \"%.*s\"", STR_ARG(n->output.at[0]));
     text_addf(t, ": %s", e->message);
-    /* Names are a stranger's: a line break in one must not make two lines of this. */
-    for (size_t i = start; !t->failed && i < t->len; i++)
-        if ((unsigned char)t->at[i] < 0x20 || t->at[i] == 0x7f)
-            t->at[i] = '?';
-    text_addf(t, "\n");
+    text_end_line(t, start);
 }
 
 /* ---- one node ---- */

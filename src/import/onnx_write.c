@@ -99,7 +99,7 @@ static void write_nodes(struct onnx_writer *w, struct onnx_graph *to, const stru
 
     for (size_t i = 0; i < g->node.len && !w->no_memory; i++) {
         const struct ir_node *n = &g->node.at[i];
-        struct emit e = {.w = w, .to = to, .first = to->node.count, .g = g, .n = n, .name = name};
+        struct emit e = {.w = w, .to = to, .first = to->node.count, .g = g, .n = n};
         rlx_str *in = arena_array(w->arena, rlx_str, (size_t)n->in_count);
         if (name[i].len || !live[i])
             continue;
