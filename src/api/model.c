@@ -510,6 +510,17 @@ rlx_status model_find_param(const struct rlx_model *m, rlx_str name, size_t *out
                      leaf_names(ir_entry(m->mod), RLX_OP_param, known, sizeof known));
 }
 
+rlx_status model_need_open(struct rlx_model *m, struct diag *d)
+{
+    pthread_mutex_lock(&m->lock);
+    bool fixed = m->has_session;
+    pthread_mutex_unlock(&m->lock);
+    if (fixed)
+        return diag_fail(d, RLX_ERROR_STATE,
+                         "the model has a session; set params there from now on");
+    return RLX_OK;
+}
+
 static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *value, struct diag *d)
 {
     size_t i, count;
@@ -517,12 +528,7 @@ static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *va
 
     if (!m || !name || !value)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !name ? "name" : "value");
-    pthread_mutex_lock(&m->lock);
-    bool fixed = m->has_session;
-    pthread_mutex_unlock(&m->lock);
-    if (fixed)
-        return diag_fail(d, RLX_ERROR_STATE,
-                         "the model has a session; set params there from now on");
+    TRY(model_need_open(m, d));
     TRY(model_find_param(m, rlx_cstr(name), &i, d));
     const struct ir_type *type = ir_type_of(ir_entry(m->mod), m->param[i].node);
     TRY(tensor_check(value, type, "param", rlx_cstr(name), d));

@@ -184,12 +184,7 @@ static rlx_status load(rlx_model *m, struct rlx_weights *w, rlx_weights_use *use
 
     if (!m || !w)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "w" : "m");
-    pthread_mutex_lock(&m->lock);
-    bool fixed = m->has_session;
-    pthread_mutex_unlock(&m->lock);
-    if (fixed)
-        return diag_fail(d, RLX_ERROR_STATE,
-                         "the model has a session; set params there from now on");
+    TRY(model_need_open(m, d));
     size_t bytes = m->param_count * sizeof(struct taken);
     struct taken *taken = mem_alloc(&m->ctx->mem, bytes);
     if ((bytes && !taken) || !vec_room(&m->ctx->mem, &m->weights)) {

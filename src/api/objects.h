@@ -297,6 +297,8 @@ rlx_status model_load_onnx(rlx_context *ctx, const char *path, const struct file
  * becomes the new model's when this succeeds. */
 rlx_status model_from_copy(const rlx_model *m, struct ir_module *mod, rlx_model **out,
                            struct diag *d);
+/* STATE once it has a session: params are then the store's. */
+rlx_status model_need_open(struct rlx_model *m, struct diag *d);
 rlx_status model_find_param(const struct rlx_model *m, rlx_str name, size_t *out, struct diag *d);
 /* The tensor's element count and bytes are those of a type with as many elements. */
 rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const char *what,
