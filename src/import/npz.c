@@ -47,12 +47,7 @@ static rlx_status add_member(struct weights *w, const struct zip_member *m, stru
         return diag_fail(d, RLX_ERROR_FORMAT,
                          "npz: member \"%.*s\" has %" PRIu64 " bytes, its header needs %" PRIu64,
                          STR_ARG(m->name), m->size, l.data + l.need);
-    if (!weight_type_of_dtype(l.type.dtype, &t.type))
-        return diag_fail(d, RLX_ERROR_INTERNAL, "npz: %s is no type of files",
-                         rlx_dtype_name(l.type.dtype));
-    t.rank = l.type.rank;
-    memcpy(t.dim, l.type.dim, sizeof l.type.dim);
-    t.bytes = l.need;
+    TRY(weight_take_layout(&t, &l, d));
     t.at = m->deflated ? m->at : m->at + l.data;
     t.making = (struct weight_making){.check = true,
                                       .deflated = m->deflated,

@@ -103,6 +103,17 @@ rlx_status weights_add_meta(struct weights *w, const rlx_meta *m, struct diag *d
 
 /* ---- reading ---- */
 
+rlx_status weight_take_layout(struct weight *t, const struct npy_layout *l, struct diag *d)
+{
+    if (!weight_type_of_dtype(l->type.dtype, &t->type))
+        return diag_fail(d, RLX_ERROR_INTERNAL, "npy: %s is no type of files",
+                         rlx_dtype_name(l->type.dtype));
+    t->rank = l->type.rank;
+    memcpy(t->dim, l->type.dim, sizeof l->type.dim);
+    t->bytes = l->need;
+    return RLX_OK;
+}
+
 static rlx_status read_npy(struct weights *w, const uint8_t *bytes, size_t size, rlx_str name,
                            struct diag *d)
 {
@@ -113,12 +124,7 @@ static rlx_status read_npy(struct weights *w, const uint8_t *bytes, size_t size,
     if (l.need > size - l.data)
         return diag_fail(d, RLX_ERROR_FORMAT, "npy: %llu bytes of data needed, %zu there",
                          (unsigned long long)l.need, size - l.data);
-    if (!weight_type_of_dtype(l.type.dtype, &t.type))
-        return diag_fail(d, RLX_ERROR_INTERNAL, "npy: %s is no type of files",
-                         rlx_dtype_name(l.type.dtype));
-    t.rank = l.type.rank;
-    memcpy(t.dim, l.type.dim, sizeof l.type.dim);
-    t.bytes = l.need;
+    TRY(weight_take_layout(&t, &l, d));
     t.at = bytes + l.data;
     t.making = (struct weight_making){.swap = l.swap, .columns = l.columns};
     return weights_add(w, &t, d);

@@ -63,6 +63,10 @@ rlx_status weights_open(struct weights *w, const char *path, const rlx_load_desc
 rlx_status weights_add(struct weights *w, const struct weight *t, struct diag *d);
 rlx_status weights_add_meta(struct weights *w, const rlx_meta *m, struct diag *d); /* not copied */
 
+/* What the header of a NumPy array tells of a tensor: its type, shape and bytes. */
+struct npy_layout;
+rlx_status weight_take_layout(struct weight *t, const struct npy_layout *l, struct diag *d);
+
 bool weights_find(const struct weights *w, rlx_str name, size_t *i);
 const rlx_meta *weights_meta(const struct weights *w, rlx_str key); /* NULL: none */
 
