@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "tensor_text.h"
+
 bool is_weights_file(rlx_file_kind kind)
 {
     return kind == RLX_FILE_gguf || kind == RLX_FILE_safetensors ||
@@ -79,16 +81,6 @@ void print_meta_value(FILE *out, const rlx_meta *m, size_t most, bool json)
 
 /* ---- tables ---- */
 
-static void shape_text(const rlx_weight *t, char *out, size_t size)
-{
-    size_t len = (size_t)snprintf(out, size, "[");
-
-    for (int32_t i = 0; i < t->rank && len < size; i++)
-        len += (size_t)snprintf(out + len, size - len, "%s%" PRId64, i ? "," : "", t->dim[i]);
-    if (len < size)
-        snprintf(out + len, size - len, "]");
-}
-
 static const char *type_name(rlx_weight_type type)
 {
     rlx_weight_type_info info = {.name = "?"};
@@ -133,8 +125,8 @@ static void print_tensors(const rlx_weights *w, size_t count)
     if (count)
         printf("  %-*s  %-8s %-24s %16s\n", widest, "name", "type", "shape", "bytes");
     for (size_t i = 0; rlx_weights_at(w, i, &t); i++) {
-        char shape[RLX_WEIGHT_MAX_RANK * 21 + 3];
-        shape_text(&t, shape, sizeof shape);
+        char shape[SHAPE_TEXT];
+        shape_text(t.rank, t.dim, shape);
         printf("  ");
         print_text(stdout, t.name, 200);
         printf("%*s  %-8s %-24s %16" PRIu64 "\n",
@@ -210,8 +202,8 @@ static void json_tensors(const rlx_weights *w)
 
     printf("\"tensors\": [");
     for (size_t i = 0; rlx_weights_at(w, i, &t); i++) {
-        char shape[RLX_WEIGHT_MAX_RANK * 21 + 3];
-        shape_text(&t, shape, sizeof shape);
+        char shape[SHAPE_TEXT];
+        shape_text(t.rank, t.dim, shape);
         fputs(i ? ",\n {\"name\": " : "\n {\"name\": ", stdout);
         cli_json_string(stdout, t.name.ptr, t.name.len);
         printf(", \"type\": \"%s\", \"shape\": %s, \"bytes\": %" PRIu64 "}", type_name(t.type),

@@ -1,12 +1,12 @@
 /* run.c: `rlx run`, a graph on files. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "bind.h"
 #include "profile.h"
+#include "tensor_text.h"
 #include "watch.h"
 
 static struct {
@@ -50,43 +50,16 @@ static const struct flag *flags(void)
     return list;
 }
 
-static double element(const rlx_tensor *t, size_t i)
-{
-    switch (t->dtype) {
-    case RLX_DTYPE_f32: return (double)((const float *)t->data)[i];
-    case RLX_DTYPE_f64: return ((const double *)t->data)[i];
-    case RLX_DTYPE_i8: return ((const int8_t *)t->data)[i];
-    case RLX_DTYPE_i16: return ((const int16_t *)t->data)[i];
-    case RLX_DTYPE_i32: return ((const int32_t *)t->data)[i];
-    case RLX_DTYPE_i64: return (double)((const int64_t *)t->data)[i];
-    case RLX_DTYPE_u8:
-    case RLX_DTYPE_bool: return ((const uint8_t *)t->data)[i];
-    case RLX_DTYPE_u16: return ((const uint16_t *)t->data)[i];
-    case RLX_DTYPE_u32: return ((const uint32_t *)t->data)[i];
-    case RLX_DTYPE_u64: return (double)((const uint64_t *)t->data)[i];
-    default: return NAN;
-    }
-}
-
-static void print_shape(const rlx_tensor *t)
-{
-    printf("%s[", rlx_dtype_name(t->dtype));
-    for (int32_t i = 0; i < t->rank; i++)
-        printf("%s%lld", i ? "," : "", (long long)t->dim[i]);
-    printf("]");
-}
-
 static void print_output(const rlx_binding *b)
 {
     const rlx_tensor *t = &b->tensor;
     size_t count = t->bytes / rlx_dtype_size(t->dtype);
-    bool readable =
-        t->dtype != RLX_DTYPE_c64 && t->dtype != RLX_DTYPE_f16 && t->dtype != RLX_DTYPE_bf16;
+    bool readable = t->dtype != RLX_DTYPE_c64;
+    char shape[SHAPE_TEXT];
 
-    printf("%-16s ", b->name);
-    print_shape(t);
+    printf("%-16s %s%s", b->name, rlx_dtype_name(t->dtype), shape_text(t->rank, t->dim, shape));
     for (size_t i = 0; readable && i < count && i < 8; i++)
-        printf(" %.6g", element(t, i));
+        printf(" %.6g", tensor_element(t, i));
     printf("%s\n", readable && count > 8 ? " ..." : "");
 }
 
@@ -101,7 +74,7 @@ static void file_name(const char *name, char *out, size_t size)
 
 static int save(struct cli *c, const struct opened *o)
 {
-    char path[4096], name[256];
+    char path[4096], name[SHAPE_TEXT];
     rlx_error err;
 
     if (mkdir(opt.output, 0777) != 0 && errno != EEXIST) {
