@@ -4,6 +4,7 @@
 
 #include "copy_weights.h"
 #include "info_weights.h"
+#include "rlx/artefact.h"
 #include "rlx/onnx.h"
 
 static struct {
@@ -108,6 +109,17 @@ static int fit_metadata(struct copy *x, size_t *dropped)
     return EXIT_DONE;
 }
 
+static size_t params_without_value(const rlx_model *m)
+{
+    rlx_io_info info;
+    size_t count = 0;
+
+    for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_PARAM); i++)
+        if (rlx_model_io(m, RLX_IO_PARAM, i, &info, NULL) == RLX_OK)
+            count += info.used && !rlx_model_has_param(m, info.name);
+    return count;
+}
+
 static int convert_model(struct cli *c, const char *from, const char *to)
 {
     const rlx_onnx_desc desc = {.external = opt.external};
@@ -121,9 +133,14 @@ static int convert_model(struct cli *c, const char *from, const char *to)
         return code;
     if (rlx_model_save_onnx(m, to, &desc, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot write", to);
-    else
-        printf("%s: %zu inputs, %zu outputs\n", to, rlx_model_io_count(m, RLX_IO_INPUT),
+    else {
+        size_t missing = params_without_value(m);
+        printf("%s: %zu inputs, %zu outputs", to, rlx_model_io_count(m, RLX_IO_INPUT) + missing,
                rlx_model_io_count(m, RLX_IO_OUTPUT));
+        if (missing)
+            printf("; %zu of the inputs are params without a value", missing);
+        printf("\n");
+    }
     rlx_model_destroy(m);
     return code;
 }

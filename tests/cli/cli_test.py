@@ -446,7 +446,7 @@ def test_convert_model(t):
                              "    %a = silu %x\n    %y = mul %a, %w\n    return %y\n}\n")
     out = t.path / "m.onnx"
     r = rlx("convert", model, out)
-    need("1 inputs, 1 outputs" in r.out, f"{r.what}: {r.out!r}")
+    need("2 inputs, 1 outputs; 1 of the inputs" in r.out, f"{r.what}: {r.out!r}")
     need("w" in rlx("info", out).out, "a param without a value is no input")
     x, w = t.array("x", [2, 3], [1, 2, 3, 4, 5, 6]), t.array("w", [3], [1, 1, -1])
     want = rlx("run", model, "--input", f"x={x}", "--param", f"w={w}").out

@@ -458,6 +458,32 @@ TEST(dim, import_goes_by_name)
 
 /* ---- hostile ------------------------------------------------------------------------------- */
 
+/* 3*n*n + (n+1)/2 - 4, part by part. */
+TEST(dim, terms_are_what_it_is_made_of)
+{
+    struct dim_table *dims = dim_table_create(mem_default());
+    ir_dim n = symbol(dims, "n"), half = dim_floor_div(dims, dim_add(dims, n, 1), 2);
+    ir_dim d = dim_sub(dims, dim_add(dims, dim_mul(dims, 3, dim_mul(dims, n, n)), half), 4);
+    struct dim_atom atom[DIM_MAX_ATOMS];
+    size_t atoms, number = 0;
+
+    expect(t, dim_find_symbol(dims, rlx_cstr("n"), &number));
+    expect_eq(t, dim_term_count(dims, 7), 0);
+    expect_eq(t, dim_term_count(dims, n), 1);
+    if (expect_eq(t, dim_term_count(dims, d), 3)) {
+        expect_eq(t, dim_term_at(dims, d, 0, atom, &atoms), 3);
+        expect(t, atoms == 2 && atom[0].is_symbol && atom[1].is_symbol);
+        expect_eq(t, atom[1].symbol, number);
+        expect_eq(t, dim_term_at(dims, d, 1, atom, &atoms), 1);
+        expect(t, atoms == 1 && !atom[0].is_symbol);
+        expect_eq(t, atom[0].by, 2);
+        expect_eq(t, atom[0].of, dim_add(dims, n, 1));
+        expect_eq(t, dim_term_at(dims, d, 2, atom, &atoms), -4);
+        expect_eq(t, atoms, 0);
+    }
+    dim_table_destroy(dims);
+}
+
 TEST(dim, limits_are_failures)
 {
     struct dim_table *d = dim_table_create(mem_default());
