@@ -196,6 +196,8 @@ static ir_dim symbolic_bound(struct onnx_call *c, const struct onnx_size *s, ir_
         return s->dim;
     if (s->number >= FAR_AWAY)
         return n;
+    if (s->number <= -FAR_AWAY)
+        return 0;
     return s->number >= 0 ? s->number : dim_sub(onnx_dims(c), n, -s->number);
 }
 

@@ -222,6 +222,31 @@ TEST(onnx_hostile, constants_handed_on_stay_what_they_are)
     }
 }
 
+/* A bit of a seed turned: the start of a symbolic axis, told by the least number there is. */
+TEST(onnx_hostile, slices_from_far_away_begin_at_the_beginning)
+{
+    const int64_t starts[] = {INT64_MIN, INT64_MIN + 1, -(INT64_C(1) << 40)}, end = -1, axis = 0;
+    const int64_t one[] = {1};
+
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        struct bytes g = {.len = 0};
+        put_tensor(&g, "from", 7, one, 1, &starts[i], 8);
+        put_tensor(&g, "to", 7, one, 1, &end, 8);
+        put_tensor(&g, "axes", 7, one, 1, &axis, 8);
+        NODE(&g, "Slice", LIST("x", "from", "to", "axes"), "y");
+        put_value(&g, 11, "x", 1, (const char *const[]){"n", NULL});
+        put_value(&g, 12, "y", 1, NULL);
+        struct bytes m = finish(&g, 13);
+        expect_text(t, &m,
+                    "rlx 1\n"
+                    "dim n\n"
+                    "graph @main (input %x: f32[n]) {\n"
+                    "    %y = narrow %x axis=0 start=0 len=n-1\n"
+                    "    return %y\n"
+                    "}\n");
+    }
+}
+
 /* ---- broken files ------------------------------------------------------------------------------
  */
 
