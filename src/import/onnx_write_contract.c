@@ -58,9 +58,11 @@ void write_grouped_matmul(struct emit *e)
     emit_give(e, emit_2(e, "Squeeze", y, emit_i64(e, 1)));
 }
 
+/* In f64: the determinant itself is soon too large for less. */
 void write_logdet(struct emit *e)
 {
-    rlx_str det = emit_1(e, "Det", emit_up(e, 0));
+    rlx_dtype t = RLX_DTYPE_f64;
+    rlx_str det = emit_1(e, "Det", emit_cast(e, e->in[0], emit_type(e, 0)->dtype, t));
 
-    emit_give_down(e, emit_1(e, "Log", emit_1(e, "Abs", det)));
+    emit_give(e, emit_cast(e, emit_1(e, "Log", emit_1(e, "Abs", det)), t, e->n->type.dtype));
 }

@@ -60,7 +60,9 @@ void write_dequantize(struct emit *e)
     write_linear(e, "DequantizeLinear", e->in[0]);
 }
 
-/* ---- there and back ---- */
+/* ---- there and back ----
+ *
+ * In f64, so that a number between two steps goes to the one that the definition takes. */
 
 static double greatest(int64_t bits)
 {
@@ -99,14 +101,15 @@ static rlx_str along(struct emit *e, rlx_str scale, int64_t axis)
     return axis == RLX_ABSENT ? emit_reshape(e, scale, RLX_EMPTY) : emit_reshape(e, scale, shape);
 }
 
+/* x and scale are f64. */
 static void write_fake(struct emit *e, rlx_str x, rlx_str scale, int64_t axis, int64_t bits)
 {
-    rlx_dtype t = emit_up_type(e);
+    rlx_dtype t = RLX_DTYPE_f64;
 
     scale = along(e, scale, axis);
     rlx_str q = emit_1(e, "Round", emit_2(e, "Div", x, scale));
     q = emit_3(e, "Clip", q, emit_number(e, t, -greatest(bits)), emit_number(e, t, greatest(bits)));
-    emit_give_down(e, emit_2(e, "Mul", q, scale));
+    emit_give(e, emit_cast(e, emit_2(e, "Mul", q, scale), t, e->n->type.dtype));
 }
 
 /* The state moves towards the scale of the data; at first it takes it over. */
@@ -127,8 +130,8 @@ static rlx_str average(struct emit *e, rlx_str now, rlx_dtype t)
 void write_fake_quantize(struct emit *e)
 {
     const struct attr_fake_quantize *a = &e->n->attr.fake_quantize;
-    rlx_dtype t = emit_up_type(e);
-    rlx_str x = emit_up(e, 0), scale;
+    rlx_dtype t = RLX_DTYPE_f64;
+    rlx_str x = emit_cast(e, e->in[0], emit_type(e, 0)->dtype, t), scale;
 
     if (a->scale_mode == RLX_SCALE_MODE_fixed)
         scale = at_least(e, emit_cast(e, e->in[1], emit_type(e, 1)->dtype, t), t);
@@ -142,10 +145,11 @@ void write_fake_quantize(struct emit *e)
 void write_fake_quantize_lsq(struct emit *e)
 {
     const struct attr_fake_quantize_lsq *a = &e->n->attr.fake_quantize_lsq;
-    rlx_dtype t = emit_up_type(e);
+    rlx_dtype t = RLX_DTYPE_f64;
+    rlx_str x = emit_cast(e, e->in[0], emit_type(e, 0)->dtype, t);
     rlx_str scale = at_least(e, emit_cast(e, e->in[1], emit_type(e, 1)->dtype, t), t);
 
-    write_fake(e, emit_up(e, 0), scale, a->axis, a->bits);
+    write_fake(e, x, scale, a->axis, a->bits);
 }
 
 /* ---- products of integers ---- */
