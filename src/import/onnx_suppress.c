@@ -18,7 +18,7 @@ enum corner { TOP, LEFT, BOTTOM, RIGHT, AREA, CORNERS };
 
 struct suppression {
     ir_dim batch, classes, boxes, steps;
-    ir_value corner[CORNERS]; /* [batch, 1, boxes] */
+    ir_value corner[CORNERS]; /* [batch, boxes] */
     ir_value alive;           /* [batch, class, boxes]: the score, or -inf */
     ir_value limit;           /* scalar: of the overlap */
 };
@@ -33,8 +33,7 @@ static void find_corners(struct onnx_call *c, struct suppression *s)
     ir_value *k = s->corner;
 
     for (int i = 0; i < 4; i++)
-        at[i] =
-            formula_reshape(f, formula_narrow(f, boxes, 2, i, 1), RLX_LIST(s->batch, 1, s->boxes));
+        at[i] = formula_reshape(f, formula_narrow(f, boxes, 2, i, 1), RLX_LIST(s->batch, s->boxes));
     for (int i = 0; i < 2; i++) {
         /* Two corners, whichever: y, x, y, x; or the middle and the size: x, y, width, height. */
         ir_value half = centred ? onnx_times(f, at[3 - i], 0.5) : at[i + 2];
@@ -72,13 +71,28 @@ static ir_value common_length(struct formula *f, const ir_value *box, const ir_v
     return formula_1(f, RLX_OP_relu, formula_2(f, RLX_OP_sub, to, from));
 }
 
-static ir_value overlaps(struct formula *f, const ir_value *box, ir_value is_best, ir_value limit)
+static ir_value elements(struct formula *f, ir_value x, ir_value index, int64_t axis)
 {
-    ir_value chosen[CORNERS], none = formula_number(f, 0);
+    ir_value in[] = {x, index};
+    union ir_attr attr;
 
-    for (int i = 0; i < CORNERS; i++)
-        chosen[i] = formula_reduce(f, RLX_OP_reduce_sum, formula_where(f, is_best, box[i], none),
-                                   RLX_LIST(2), true);
+    attr_defaults(RLX_OP_gather_elements, &attr);
+    attr.gather_elements.axis = axis;
+    return formula_node(f, RLX_OP_gather_elements, in, 2, &attr);
+}
+
+/* Does a box share more with the best one than it may? corner [batch, boxes], best [batch, class]
+ */
+static ir_value overlaps(struct formula *f, const struct suppression *s, const ir_value *corner,
+                         ir_value best, ir_value limit)
+{
+    ir_value chosen[CORNERS], box[CORNERS];
+
+    for (int i = 0; i < CORNERS; i++) {
+        chosen[i] =
+            formula_reshape(f, elements(f, corner[i], best, 1), RLX_LIST(s->batch, s->classes, 1));
+        box[i] = formula_reshape(f, corner[i], RLX_LIST(s->batch, 1, s->boxes));
+    }
     ir_value common = formula_2(f, RLX_OP_mul, common_length(f, box, chosen, 0),
                                 common_length(f, box, chosen, 1));
     ir_value both =
@@ -103,10 +117,11 @@ static ir_value step(struct formula *f, const struct suppression *s, const ir_va
     attr_defaults(RLX_OP_argmax, &attr);
     attr.arg_extreme.axis = 2;
     attr.arg_extreme.keep_dim = true;
-    ir_value best = formula_cast(f, formula_node(f, RLX_OP_argmax, &alive, 1, &attr), f->dtype);
-    ir_value score = formula_reduce(f, RLX_OP_reduce_max, alive, RLX_LIST(2), true);
-    ir_value is_best = formula_2(f, RLX_OP_eq, box, best);
-    ir_value drop = formula_2(f, RLX_OP_bit_or, is_best, overlaps(f, corner, is_best, limit));
+    ir_value at = formula_node(f, RLX_OP_argmax, &alive, 1, &attr);
+    ir_value score = elements(f, alive, at, 2), best = formula_cast(f, at, f->dtype);
+    ir_value flat = formula_reshape(f, at, RLX_LIST(s->batch, s->classes));
+    ir_value drop = formula_2(f, RLX_OP_bit_or, formula_2(f, RLX_OP_eq, box, best),
+                              overlaps(f, s, corner, flat, limit));
     ir_value choice = formula_where(f, formula_2(f, RLX_OP_gt, score, gone), best, nothing);
     ir_value part[] = {
         formula_where(f, drop, gone, alive),
