@@ -171,7 +171,8 @@ rlx_status rlx_model_fusion(const rlx_model *m, rlx_device *dev, bool json, rlx_
         return diag_report(&d, err);
     }
     text_init(&t, &m->ctx->mem);
-    report(m, dev, json, &t, &d);
+    if (model_is_whole(m, "report on fusions", &d) == RLX_OK)
+        report(m, dev, json, &t, &d);
     if (d.first.status == RLX_OK && t.failed)
         diag_no_memory(&d, t.len);
     if (d.first.status == RLX_OK)

@@ -2,6 +2,7 @@
  *
  * The whole graph stays what the model is known by: its inputs, params, outputs and their names.
  * Each part (pass/parts.h) is a model of its own, whose params lie where those of the whole do. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/objects.h"
@@ -222,4 +223,9 @@ bool model_is_input(const struct rlx_model *m, ir_value v)
 {
     return ir_node(ir_entry(m->mod), v)->op == RLX_OP_input &&
            !(m->parts && m->parts->is_cut_leaf[v]);
+}
+
+int model_part_title(const struct model_parts *p, size_t i, char *out, size_t size)
+{
+    return snprintf(out, size, "%s# part %zu of %zu\n", i ? "\n" : "", i + 1, p->count);
 }

@@ -252,6 +252,8 @@ rlx_status model_cut(struct rlx_model *m, const struct ir_cut *cut, size_t count
 void model_parts_destroy(struct model_parts *p); /* NULL is fine */
 /* UNSUPPORTED for a model in parts: it cannot do that. `what`: "be drawn". */
 rlx_status model_is_whole(const struct rlx_model *m, const char *what, struct diag *d);
+/* The comment above a part's text; its length. */
+int model_part_title(const struct model_parts *p, size_t i, char *out, size_t size);
 /* Weights that were set on the model since it was cut. */
 void model_parts_share_params(struct rlx_model *m);
 bool model_is_input(const struct rlx_model *m, ir_value v); /* that its user gives */

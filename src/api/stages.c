@@ -126,8 +126,16 @@ rlx_status rlx_model_print_after(const rlx_model *m, const char *pass, rlx_devic
     text_init(&w.text, &m->ctx->mem);
     if (!w.pass)
         diag_fail(&d, RLX_ERROR_NAME, "there is no pass \"%s\"", pass);
-    else
+    else if (!m->parts)
         print_after(m, dev, &w, write, user, &d);
+    for (size_t i = 0; m->parts && d.first.status == RLX_OK && i < m->parts->count; i++) {
+        char title[64];
+        int len = model_part_title(m->parts, i, title, sizeof title);
+        write(user, title, (size_t)len);
+        print_after(m->parts->part[i].model, dev, &w, write, user, &d);
+        text_free(&w.text);
+        text_init(&w.text, &m->ctx->mem);
+    }
     text_free(&w.text);
     return diag_report(&d, err);
 }

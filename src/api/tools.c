@@ -30,7 +30,9 @@ static void print(const rlx_model *m, const struct text_print_options *o, struct
     if (!m->parts)
         ir_print(m->mod, o, t, d);
     for (size_t i = 0; m->parts && i < m->parts->count; i++) {
-        text_addf(t, "%s# part %zu of %zu\n", i ? "\n" : "", i + 1, m->parts->count);
+        char title[64];
+        model_part_title(m->parts, i, title, sizeof title);
+        text_add(t, rlx_cstr(title));
         ir_print(m->parts->part[i].model->mod, o, t, d);
     }
 }
