@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "import/onnx_build.h"
 
+#define MAX_AXIS (1 << 24)            /* elements, before and after */
 #define MAX_MATRIX ((int64_t)1 << 26) /* elements of a matrix of weights */
 
 enum { STRETCH, NOT_LARGER, NOT_SMALLER };
@@ -44,6 +45,14 @@ static double source(const struct resize *r, int32_t axis, int64_t n, int64_t m,
     if (str_eq(r->transform, STR("half_pixel_symmetric")))
         return len / 2 * (1 - (double)m / (s * len)) + (at + 0.5) / s - 0.5;
     return (at + 0.5) / s - 0.5;
+}
+
+/* Scales and regions are a stranger's: what they lead to may be no whole number at all. */
+static int64_t to_whole(double x)
+{
+    const double most = (double)(INT64_C(1) << 53);
+
+    return x >= most ? (int64_t)most : x <= -most ? -(int64_t)most : x == x ? (int64_t)x : 0;
 }
 
 static int64_t clamp(int64_t v, int64_t n)
@@ -82,7 +91,7 @@ static void weigh(const struct resize *r, int32_t axis, int64_t n, int64_t m, in
     bool linear = str_eq(r->mode, STR("linear"));
     double shrink = r->antialias && r->scale[axis] < 1 ? r->scale[axis] : 1;
     double reach = (linear ? 1 : 2) / shrink;
-    int64_t from = (int64_t)ceil(x - reach), to = (int64_t)floor(x + reach);
+    int64_t from = to_whole(ceil(x - reach)), to = to_whole(floor(x + reach));
 
     for (int64_t k = from; k <= to; k++) {
         double t = ((double)k - x) * shrink, v = linear ? triangle(t) : cubic(t, r->a);
@@ -140,7 +149,7 @@ static ir_value by_nearest(struct onnx_call *c, const struct resize *r, ir_value
         return x;
     }
     for (int64_t i = 0; i < m; i++)
-        at[i] = clamp((int64_t)round_nearest(r, source(r, axis, n, m, i)), n);
+        at[i] = clamp(to_whole(round_nearest(r, source(r, axis, n, m, i))), n);
     attr_defaults(RLX_OP_gather, &attr);
     attr.gather.axis = axis;
     ir_value in[] = {x, constant(c, RLX_DTYPE_i64, 1, m, 0, at)};
@@ -174,11 +183,11 @@ static bool repeats(const struct resize *r, int32_t axis, int64_t *times)
     double s = r->scale[axis];
     int64_t n = 16;
 
-    *times = (int64_t)s;
+    *times = to_whole(s);
     if (s != floor(s) || s < 1 || s > 1024 || !str_eq(r->mode, STR("nearest")))
         return false;
     for (int64_t i = 0; i < n * *times; i++)
-        if (clamp((int64_t)round_nearest(r, source(r, axis, n, n * *times, i)), n) != i / *times)
+        if (clamp(to_whole(round_nearest(r, source(r, axis, n, n * *times, i))), n) != i / *times)
             return false;
     return true;
 }
@@ -222,7 +231,7 @@ static void resize(struct onnx_call *c, const struct resize *r)
         }
         if (m < 0 || (!crops && dim_is_static(n) && m == n && r->scale[i] == 1))
             continue;
-        if (!dim_is_static(n) || n < 1 || n > 1 << 30 || m > 1 << 30) {
+        if (!dim_is_static(n) || n < 1 || n > MAX_AXIS || m > MAX_AXIS) {
             onnx_unsupported(c, "axis %d is symbolic, empty or too long", i);
             return;
         }
@@ -252,7 +261,7 @@ static void take_scales(struct onnx_call *c, struct resize *r, const struct ir_t
         r->scale[axis] = scale[i];
         if (scale[i] != 1 || dim_is_static(t->dim[axis]))
             r->size[axis] =
-                dim_is_static(t->dim[axis]) ? (int64_t)floor((double)t->dim[axis] * scale[i]) : 0;
+                dim_is_static(t->dim[axis]) ? to_whole(floor((double)t->dim[axis] * scale[i])) : 0;
     }
 }
 
@@ -282,7 +291,7 @@ static void take_sizes(struct onnx_call *c, struct resize *r, const struct ir_ty
     }
     for (int32_t i = 0; keep != STRETCH && i < axes->count; i++) {
         r->scale[axes->at[i]] = common;
-        r->size[axes->at[i]] = (int64_t)floor(common * (double)t->dim[axes->at[i]] + 0.5);
+        r->size[axes->at[i]] = to_whole(floor(common * (double)t->dim[axes->at[i]] + 0.5));
     }
 }
 

@@ -1,6 +1,7 @@
 /* onnx_hostile_test.c: ONNX files that mean harm: weights in files that are not theirs to read,
  * sizes that do not fit, and the fuzzer's seeds, broken at every place. */
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,6 +245,57 @@ TEST(onnx_hostile, slices_from_far_away_begin_at_the_beginning)
                     "    %y = narrow %x axis=0 start=0 len=n-1\n"
                     "    return %y\n"
                     "}\n");
+    }
+}
+
+static void put_word(struct bytes *node, const char *name, const char *word)
+{
+    struct bytes a = {.len = 0};
+
+    put_text(&a, 1, name);
+    put_text(&a, 4, word);
+    put_int(&a, 20, ONNX_ATTR_STRING);
+    put_sub(node, 5, &a);
+}
+
+/* A fuzzer's: sizes, and places in the picture, that are no whole numbers of 64 bits. */
+TEST(onnx_hostile, resizes_to_and_from_nowhere)
+{
+    static const struct {
+        const char *mode, *dim, *why; /* why NULL: it is imported */
+        float scale, start, end;
+    } rows[] = {
+        {"linear", "1000000000000000000", "too long", 9e8f, 0, 1},
+        {"nearest", "4", "too long", 9e8f, 0, 1},
+        {"linear", "4", NULL, 2, -3e38f, 3e38f},
+        {"cubic", "4", NULL, 2, INFINITY, 1},
+        {"nearest", "4", NULL, 2, NAN, 3e38f},
+        {"linear", "4", "above 0", NAN, 0, 1},
+        {"linear", "4", "above 0", -1, 0, 1},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bytes g = {.len = 0}, n = {.len = 0};
+        const float region[] = {rows[i].start, rows[i].end};
+        put_tensor(&g, "region", 1, (const int64_t[]){2}, 1, region, sizeof region);
+        put_tensor(&g, "scale", 1, (const int64_t[]){1}, 1, &rows[i].scale, 4);
+        put_text(&n, 1, "x");
+        put_text(&n, 1, "region");
+        put_text(&n, 1, "scale");
+        put_text(&n, 2, "y");
+        put_text(&n, 4, "Resize");
+        put_word(&n, "mode", rows[i].mode);
+        put_word(&n, "coordinate_transformation_mode", "tf_crop_and_resize");
+        put_sub(&g, 1, &n);
+        put_value(&g, 11, "x", 1, (const char *const[]){rows[i].dim, NULL});
+        put_value(&g, 12, "y", 1, NULL);
+        struct bytes m = finish(&g, 13);
+        struct result r = import(m.at, m.len);
+        test_note(t, "row %zu: %s", i, r.status == RLX_OK ? "imported" : r.diag.first.message);
+        expect(t, (r.status == RLX_OK) == !rows[i].why);
+        if (rows[i].why)
+            expect_contains(t, r.diag.first.message, rows[i].why);
+        onnx_imported_free(&r.m);
     }
 }
 
