@@ -54,10 +54,7 @@ rlx_status onnx_of_model(const rlx_model *m, struct model_as_onnx *out, struct d
     memset(out, 0, sizeof *out);
     TRY(model_is_whole(m, "be written as ONNX", d));
     TRY(prepare(m, &out->mod, d));
-    rlx_status s = onnx_write(out->mod, &options, &m->ctx->mem, &out->written, d);
-    if (s == RLX_ERROR_UNSUPPORTED)
-        context_log_text(m->ctx, 1, (rlx_str){out->written.report.at, out->written.report.len});
-    return s;
+    return onnx_write(out->mod, &options, &m->ctx->mem, &out->written, d);
 }
 
 void model_as_onnx_free(struct model_as_onnx *a)
@@ -173,6 +170,8 @@ static rlx_status save(const rlx_model *m, const char *path, bool external, stru
     if (!o)
         return diag_no_memory(d, 2 * sizeof *o);
     rlx_status s = onnx_of_model(m, &a, d);
+    if (s == RLX_ERROR_UNSUPPORTED)
+        context_log_text(m->ctx, 1, (rlx_str){a.written.report.at, a.written.report.len});
     if (s == RLX_OK)
         s = write_files(&a.written, path, external, &o[0], &o[1], d);
     file_abandon(&o[0].file);
@@ -191,7 +190,7 @@ rlx_status rlx_model_save_onnx(const rlx_model *m, const char *path, const rlx_o
     if (!m || !path || !*path)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is %s", !m ? "m" : "path",
                   m && path ? "empty" : "NULL");
-    else if (model_is_whole(m, "be written as ONNX", &d) == RLX_OK)
+    else
         save(m, path, desc && desc->external, &d);
     return diag_report(&d, err);
 }
