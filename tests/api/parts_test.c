@@ -282,6 +282,38 @@ TEST(parts, are_checked_one_after_the_other)
     world_close(&w);
 }
 
+static void collect(void *user, const char *text, size_t len)
+{
+    struct text *t = user;
+
+    text_add(t, (rlx_str){text, len});
+}
+
+TEST(parts, are_printed_one_after_the_other)
+{
+    struct parts_world w;
+    struct text plain, after, info;
+
+    require_ok(t, world_model(&w, NULL, 0, "cpu"));
+    text_init(&plain, &w.ctx->mem);
+    text_init(&after, &w.ctx->mem);
+    text_init(&info, &w.ctx->mem);
+    expect_ok(t, rlx_model_print(w.model, true, false, collect, &plain, &w.err));
+    expect_contains(t, plain.at, "# part 1 of 2\nrlx 1\n");
+    expect_contains(t, plain.at, "}\n\n# part 2 of 2\nrlx 1\n");
+    expect_ok(t, rlx_model_print_after(w.model, "dce", NULL, true, false, collect, &after, &w.err));
+    expect_contains(t, after.at, "%x axis=0 descending=true"); /* what is cut is still there */
+    expect_contains(t, after.at, "# part 2 of 2\nrlx 1\n");
+    expect_ok(t, rlx_model_describe(w.model, false, collect, &info, &w.err));
+    expect_contains(t, info.at, "sizes that depend on data\n  kept\n");
+    expect_status(t, rlx_model_fusion(w.model, NULL, false, collect, &info, &w.err),
+                  RLX_ERROR_UNSUPPORTED);
+    text_free(&plain);
+    text_free(&after);
+    text_free(&info);
+    world_close(&w);
+}
+
 static rlx_status whole_life(struct test *t, const rlx_allocator *mem, void *unused)
 {
     struct parts_world w;
