@@ -1,5 +1,6 @@
 /* onnx.c: fuzzes the reader of ONNX models: a model that is handed out can be printed, compiled
  * and, where it is small, run; one that is refused has a sentence why. */
+#include "rlx/onnx.h"
 #include "files.h"
 #include "run_model.h"
 #include "targets.h"
@@ -10,6 +11,22 @@ static void count(void *user, const char *text, size_t len)
     *(size_t *)user += len;
 }
 
+/* Written as ONNX and read again, or refused with a reason. */
+static void write_and_read(rlx_context *ctx, const rlx_model *m)
+{
+    struct fuzz_file f;
+    rlx_model *again = NULL;
+    rlx_error err = {0};
+
+    if (!fuzz_file_make(&f, ".onnx", NULL, 0, NULL, 0))
+        return;
+    if (rlx_model_save_onnx(m, f.path, NULL, &err) != RLX_OK ||
+        rlx_model_load(ctx, f.path, NULL, &again, &err) != RLX_OK)
+        fuzz_need_reason(&err);
+    rlx_model_destroy(again);
+    fuzz_file_close(&f);
+}
+
 static void check_model(rlx_context *ctx, rlx_model *m)
 {
     size_t len = 0;
@@ -17,6 +34,7 @@ static void check_model(rlx_context *ctx, rlx_model *m)
 
     if (rlx_model_print(m, true, false, count, &len, &err) == RLX_OK && len == 0)
         abort();
+    write_and_read(ctx, m);
     fuzz_run_model(ctx, m);
     rlx_model_destroy(m);
 }
