@@ -303,6 +303,13 @@ void onnx_tile(struct onnx_call *c)
     onnx_give(c, 0, formula_node(&c->f, RLX_OP_tile, &x, 1, &attr));
 }
 
+#define MOST_PADS (INT64_C(1) << 40) /* elements on one side: more is a broken file */
+
+static bool is_sane_pad(const struct onnx_size *s)
+{
+    return s->is_dim || (s->number >= -MOST_PADS && s->number <= MOST_PADS);
+}
+
 /* pads: before of every axis, then after; below 0 they cut. */
 static bool pads_of(struct onnx_call *c, int32_t rank, struct onnx_size *before,
                     struct onnx_size *after)
@@ -323,6 +330,9 @@ static bool pads_of(struct onnx_call *c, int32_t rank, struct onnx_size *before,
             pads[count] = (struct onnx_size){.number = a->ints.at[count]};
     if (!onnx_failed(c) && count != 2 * (size_t)axes.count)
         formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "%zu pads for %d axes", count, axes.count);
+    for (size_t i = 0; !onnx_failed(c) && i < count; i++)
+        if (!is_sane_pad(&pads[i]))
+            formula_fail(&c->f, RLX_ERROR_LIMIT, "pads of %lld", (long long)pads[i].number);
     for (int32_t i = 0; !onnx_failed(c) && i < axes.count; i++) {
         before[axes.at[i]] = pads[i];
         after[axes.at[i]] = pads[i + axes.count];
