@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh SECONDS [TARGET...]: fuzz the targets named, or all, for so many seconds each, all of them at
-# once and each in two processes ($JOBS: so many processes at a time), and print what came of it.
+# once and each in two processes ($PROCESSES: so many; $JOBS: so many at a time), and print what came of it.
 #
 # It runs beside what tools/fuzz-kit puts together: rlx-fuzz, corpus/<target>/, <target>.dict. New
 # inputs, logs and inputs that do harm go to $OUT, or to found/ beside this script. Exits with 1 if
@@ -10,7 +10,7 @@ kit=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:?usage: run.sh SECONDS [TARGET...]}
 shift
 out=${OUT:-$kit/found}
-processes=2
+processes=${PROCESSES:-2}
 if [ $# -eq 0 ]; then
     # shellcheck disable=SC2046
     set -- $(cd "$kit/corpus" && ls)
