@@ -185,6 +185,20 @@ bool onnx_number_in(struct onnx_call *c, size_t i, double *out)
     return true;
 }
 
+bool onnx_whole_in(struct onnx_call *c, size_t i, int64_t *out)
+{
+    double v = 0;
+
+    if (!onnx_number_in(c, i, &v))
+        return false;
+    if (!(fabs(v) <= 0x1p40) || v != floor(v)) {
+        formula_fail(&c->f, RLX_ERROR_LIMIT, "input %zu is %g, which is no such number", i, v);
+        return false;
+    }
+    *out = (int64_t)v;
+    return true;
+}
+
 /* ---- attributes ---- */
 
 static const struct onnx_attr *find_attr(const struct onnx_attr *at, size_t count, rlx_str name)

@@ -73,6 +73,7 @@ bool onnx_ints_in(struct onnx_call *c, size_t i, rlx_list *out);
 bool onnx_sizes_in(struct onnx_call *c, size_t i, struct onnx_size *out, size_t room,
                    size_t *count);
 bool onnx_number_in(struct onnx_call *c, size_t i, double *out); /* one element, of any real type */
+bool onnx_whole_in(struct onnx_call *c, size_t i, int64_t *out); /* the same; at most 2^40 or so */
 /* Elements of an input known at load, as doubles or integers, in the arena; NULL: not known. */
 const double *onnx_reals(struct onnx_call *c, size_t i, size_t *count);
 const int64_t *onnx_i64s(struct onnx_call *c, size_t i, size_t *count);

@@ -235,7 +235,7 @@ static bool begin_loop(struct onnx_call *c, struct loop *l)
     l->scans = l->body->output.count - 1 - l->carried;
     if (onnx_has(c, 0) && !onnx_number_in(c, 0, &rounds))
         return false;
-    l->rounds = rounds > MAX_ROUNDS ? MAX_ROUNDS + 1 : rounds < 0 ? 0 : (int64_t)rounds;
+    l->rounds = rounds > MAX_ROUNDS ? MAX_ROUNDS + 1 : rounds > 0 ? (int64_t)rounds : 0;
     l->in = onnx_make_values(c, l->carried + 2);
     l->out = onnx_make_values(c, l->body->output.count);
     l->list = make_collected(c, l->scans, (size_t)l->rounds);

@@ -431,13 +431,13 @@ void onnx_trilu(struct onnx_call *c)
 {
     union ir_attr attr;
     ir_value x = onnx_in(c, 0);
-    double k = 0;
+    int64_t k = 0;
 
     if (onnx_has(c, 1))
-        onnx_number_in(c, 1, &k);
+        onnx_whole_in(c, 1, &k);
     attr_defaults(RLX_OP_trilu, &attr);
     attr.trilu.upper = onnx_int(c, "upper", 1) != 0;
-    attr.trilu.diagonal = (int64_t)k;
+    attr.trilu.diagonal = k;
     onnx_give(c, 0, formula_node(&c->f, RLX_OP_trilu, &x, 1, &attr));
 }
 
@@ -458,7 +458,11 @@ void onnx_center_crop_pad(struct onnx_call *c)
         onnx_unsupported(c, "symbolic sizes");
         return;
     }
-    for (int32_t i = 0; i < axes.count; i++) {
+    for (int32_t i = 0; i < axes.count && !onnx_failed(c); i++) {
+        if (want.at[i] < 0 || want.at[i] > MOST_PADS) {
+            formula_fail(f, RLX_ERROR_LIMIT, "a size of %lld", (long long)want.at[i]);
+            return;
+        }
         int64_t axis = axes.at[i], more = want.at[i] - t.dim[axis];
         if (more < 0)
             x = formula_narrow(f, x, axis, -more / 2, want.at[i]);

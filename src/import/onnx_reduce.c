@@ -206,13 +206,13 @@ static void cumulative(struct onnx_call *c, rlx_op op)
     struct formula *f = &c->f;
     bool backward = onnx_int(c, "reverse", 0) != 0;
     union ir_attr attr;
-    double axis = 0;
+    int64_t axis = 0;
     ir_value x = onnx_in(c, 0);
 
-    if (!onnx_number_in(c, 1, &axis))
+    if (!onnx_whole_in(c, 1, &axis))
         return;
     attr_defaults(op, &attr);
-    attr.cumulative.axis = onnx_axis(c, (int64_t)axis, onnx_type(c, 0)->rank);
+    attr.cumulative.axis = onnx_axis(c, axis, onnx_type(c, 0)->rank);
     attr.cumulative.exclusive = onnx_int(c, "exclusive", 0) != 0;
     if (backward)
         x = formula_reverse(f, x, attr.cumulative.axis);

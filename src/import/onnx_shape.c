@@ -256,8 +256,12 @@ void onnx_one_hot(struct onnx_call *c)
     struct formula *f = &c->f;
     double depth = 0;
 
-    if (!onnx_number_in(c, 1, &depth) || depth < 0 || depth > 1e9)
+    if (!onnx_number_in(c, 1, &depth))
         return;
+    if (!(depth >= 0 && depth <= 1e9)) {
+        formula_fail(f, RLX_ERROR_LIMIT, "a depth of %g", depth);
+        return;
+    }
     const struct ir_type t = *onnx_type(c, 0);
     int32_t axis = onnx_axis(c, onnx_int(c, "axis", -1), t.rank + 1);
     ir_value at = formula_cast(f, onnx_in(c, 0), RLX_DTYPE_i64),

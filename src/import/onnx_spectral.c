@@ -114,13 +114,14 @@ void onnx_dft(struct onnx_call *c)
 {
     struct formula *f = &c->f;
     const struct ir_type t = *onnx_type(c, 0);
-    double axis = (double)onnx_int(c, "axis", c->opset < 20 ? 1 : -2), length = 0;
+    int64_t axis = onnx_int(c, "axis", c->opset < 20 ? 1 : -2);
+    double length = 0;
     bool inverse = onnx_int(c, "inverse", 0) != 0, onesided = onnx_int(c, "onesided", 0) != 0;
 
     f->dtype = t.dtype;
     if (onnx_has(c, 2))
-        onnx_number_in(c, 2, &axis);
-    int32_t at = onnx_axis(c, (int64_t)axis, t.rank);
+        onnx_whole_in(c, 2, &axis);
+    int32_t at = onnx_axis(c, axis, t.rank);
     if (onnx_failed(c))
         return;
     bool to_reals = inverse && onesided;

@@ -33,3 +33,26 @@ TEST(onnx_movement, pads_without_sense_are_refused)
         expect_one_refused(t, &o, RLX_ERROR_LIMIT, "pads of");
     }
 }
+
+/* Sizes to crop to, and diagonals, that are no numbers of elements. */
+TEST(onnx_movement, sizes_without_sense_are_refused)
+{
+    static const int64_t sizes[] = {INT64_MIN + 10, -1, INT64_MAX}, *k = &sizes[2];
+    static const float x[4] = {0}, odd = 0.5f;
+    struct one o;
+
+    for (size_t i = 0; i < 3; i++) {
+        o = one_node("", "CenterCropPad", 18, 1);
+        one_in_f32(&o, RLX_LIST(4), x);
+        one_known(&o, RLX_DTYPE_i64, RLX_LIST(1), &sizes[i]);
+        expect_one_refused(t, &o, RLX_ERROR_LIMIT, "a size of");
+    }
+    o = one_node("", "Trilu", 14, 1);
+    one_in_f32(&o, RLX_LIST(2, 2), x);
+    one_known(&o, RLX_DTYPE_i64, RLX_EMPTY, k);
+    expect_one_refused(t, &o, RLX_ERROR_LIMIT, "no such number");
+    o = one_node("", "CumSum", 14, 1);
+    one_in_f32(&o, RLX_LIST(2, 2), x);
+    one_known(&o, RLX_DTYPE_f32, RLX_EMPTY, &odd);
+    expect_one_refused(t, &o, RLX_ERROR_LIMIT, "no such number");
+}
