@@ -18,7 +18,7 @@ struct one {
     int symbolic; /* axis that inputs of a rank above it declare as "n"; -1: none */
     size_t operands, inputs, outputs;
     rlx_binding in[ONE_INPUTS];
-    char name[ONE_INPUTS][8];
+    char name[ONE_INPUTS][32];
 };
 
 static inline struct one one_node(const char *domain, const char *op, int64_t opset, size_t outputs)
@@ -28,7 +28,7 @@ static inline struct one one_node(const char *domain, const char *op, int64_t op
     put_text(&o.node, 4, op);
     put_text(&o.node, 7, domain);
     for (size_t i = 0; i < outputs; i++) {
-        char name[8];
+        char name[32];
         snprintf(name, sizeof name, "y%zu", i);
         put_text(&o.node, 2, name);
         put_value(&o.graph, 12, name, 1, NULL);
@@ -63,7 +63,7 @@ static inline void one_absent(struct one *o)
 /* A weight of the model. */
 static inline void one_known(struct one *o, rlx_dtype t, rlx_list shape, const void *data)
 {
-    char name[8];
+    char name[32];
 
     snprintf(name, sizeof name, "k%zu", o->operands++);
     put_text(&o->node, 1, name);
