@@ -12,7 +12,8 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--json", FLAG_SWITCH, &opt.json, NULL, "a JSON array, one object per op"},
-        {"--missing", FLAG_SWITCH, &opt.missing, NULL, "only ops with a hole in infer, cpu or vulkan"},
+        {"--missing", FLAG_SWITCH, &opt.missing, NULL,
+         "only ops with a hole in infer, cpu or vulkan"},
         {"--category", FLAG_TEXT, &opt.category, "NAME", "only ops of this category"},
         {0}};
     return list;

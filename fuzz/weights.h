@@ -141,7 +141,8 @@ static inline void same_tensors(rlx_weights *a, rlx_weights *b, const struct all
     }
 }
 
-/* Says of itself that it is one of several files, which are looked for when it is opened by name. */
+/* Says of itself that it is one of several files, which are looked for when it is opened by name.
+ */
 static inline bool is_split(const struct all *a)
 {
     bool found = false;

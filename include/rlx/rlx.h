@@ -470,8 +470,8 @@ RLX_API rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done,
 RLX_API rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *run,
                                     rlx_error *err);
 
-/* Shape of output i after the last run (or, for a static model, at once). Of a model with sizes that
- * depend on data: after it was run, or between submit and wait. */
+/* Shape of output i after the last run (or, for a static model, at once). Of a model with sizes
+ * that depend on data: after it was run, or between submit and wait. */
 RLX_API rlx_status rlx_session_output_shape(rlx_session *s, size_t i, rlx_tensor *out,
                                             rlx_error *err);
 

@@ -60,8 +60,8 @@ static inline rlx_list formula_shape(const struct ir_type *t)
     return rlx_list_of(t->rank, t->dim);
 }
 
-/* A number as an element of that type, zeros behind it. Integers and booleans take what it truncates
- * to. */
+/* A number as an element of that type, zeros behind it. Integers and booleans take what it
+ * truncates to. */
 void ir_number_bytes(rlx_dtype dtype, double value, uint8_t out[8]);
 /* A constant: the same number in every element; the shape is static. */
 rlx_status ir_add_number(struct ir_graph *g, rlx_dtype dtype, const rlx_list *shape, double value,

@@ -211,7 +211,7 @@ TEST(splat_grad, what_is_not_hit_has_none)
     if (!open_scene(t, &s, 4, ATTRS "sh_band=1", 4))
         return;
     struct eval_tensor *p = special_leaf(t, &s, "positions");
-    p->at[2].f = -50;                                /* splat 0 behind the camera */
+    p->at[2].f = -50; /* splat 0 behind the camera */
     p->at[3].f = NAN;
     special_leaf(t, &s, "rotations")->at[4].f = NAN; /* splat 1 nowhere */
     if (special_run(t, &s))

@@ -101,7 +101,8 @@ void cpu_load_i64(rlx_dtype from, const void *src, int64_t *dst, int64_t n)
         X(i8, int8_t)
         X(i16, int16_t)
         X(i32, int32_t)
-        X(u8, uint8_t) X(u16, uint16_t) X(u32, uint32_t)
+        X(u8, uint8_t)
+        X(u16, uint16_t) X(u32, uint32_t)
 #undef X
             default : break;
     }
