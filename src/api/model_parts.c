@@ -10,7 +10,6 @@
 #include "pass/parts.h"
 
 struct slots {
-    struct arena *arena;
     int32_t *of; /* by node of the whole */
     size_t count;
 };
@@ -164,7 +163,7 @@ static rlx_status make_models(struct rlx_model *m, struct slots *slots, struct g
 rlx_status model_cut(struct rlx_model *m, const struct ir_cut *cut, size_t count, struct diag *d)
 {
     const struct ir_graph *g = ir_entry(m->mod);
-    struct slots slots = {.arena = &m->arena};
+    struct slots slots = {.count = 0};
     struct graph_part *part;
     size_t parts;
 

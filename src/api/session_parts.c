@@ -56,19 +56,17 @@ static rlx_status name_values(struct rlx_session *s, size_t i, struct diag *d)
     const struct model_part *part = &s->model->parts->part[i];
     const struct ir_graph *g = ir_entry(part->model->mod);
     rlx_str *input = arena_array(&s->arena, rlx_str, part->input_count);
-    rlx_str *output = arena_array(&s->arena, rlx_str, part->model->output_count);
     size_t n = 0;
 
-    if (!input || !output)
+    if (!input)
         return diag_no_memory(d, part->input_count * sizeof *input);
     IR_EACH(node, g) {
         if (node->op == RLX_OP_input)
             input[n++] = ir_leaf_name(node);
     }
     s->parts->name[i] = copy_names(&s->arena, input, n);
-    for (size_t k = 0; k < part->model->output_count; k++)
-        output[k] = part->model->output_name[k];
-    s->parts->output_name[i] = copy_names(&s->arena, output, part->model->output_count);
+    s->parts->output_name[i] =
+        copy_names(&s->arena, part->model->output_name, part->model->output_count);
     return s->parts->name[i] && s->parts->output_name[i] ? RLX_OK : diag_no_memory(d, n);
 }
 
