@@ -69,43 +69,6 @@ static void put_body_node(struct bytes *graph, const char *op, const char *const
     put_sub(graph, 1, &n);
 }
 
-static struct result import_told(const struct bytes *m, const rlx_load_input *told, size_t count)
-{
-    struct onnx_import_options options = {.mode = FILE_READ, .inputs = told, .input_count = count};
-    struct result r;
-
-    diag_init(&r.diag, "load");
-    r.status =
-        onnx_import((rlx_str){(const char *)m->at, m->len}, &options, mem_default(), &r.m, &r.diag);
-    return r;
-}
-
-static void expect_told(struct test *t, const struct bytes *m, const rlx_load_input *told,
-                        size_t count, const char *want)
-{
-    struct result r = import_told(m, told, count);
-    struct text text;
-
-    text_init(&text, mem_default());
-    if (expect_status(t, r.status, RLX_OK)) {
-        expect_ok(t, ir_print(r.m.mod, NULL, &text, &r.diag));
-        expect_str(t, text.at, want);
-    } else
-        test_note(t, "%s", r.diag.first.message);
-    text_free(&text);
-    onnx_imported_free(&r.m);
-}
-
-static void expect_told_refused(struct test *t, const struct bytes *m, const rlx_load_input *told,
-                                rlx_status status, const char *part)
-{
-    struct result r = import_told(m, told, told ? 1 : 0);
-
-    expect_status(t, r.status, status);
-    expect_contains(t, r.diag.first.message, part);
-    onnx_imported_free(&r.m);
-}
-
 /* y = x, whatever x holds */
 static struct bytes identity(const char *const *dims, const enum holder *holder, size_t holders)
 {
@@ -133,7 +96,7 @@ TEST(onnx_sequence, items_are_inputs_and_outputs)
 
     expect_told(t, &m, &two, 1, want);
     expect_told(t, &m, &by_number, 1, want);
-    struct result r = import_told(&m, &two, 1);
+    struct result r = import_told(m.at, m.len, &two, 1);
     require_ok(t, r.status);
     expect(t, str_eq(r.m.output_name[0], STR("y[0]")) && str_eq(r.m.output_name[1], STR("y[1]")));
     onnx_imported_free(&r.m);
@@ -289,7 +252,7 @@ TEST(onnx_sequence, a_body_for_each_item_needs_sequences_of_one_length)
     put_held(&g, 12, "z", NULL, a_sequence, 1);
     struct bytes m = finish(&g, 17);
     const rlx_load_input told[] = {{.name = "x", .item_count = 2}, {.name = "y", .item_count = 3}};
-    struct result r = import_told(&m, told, 2);
+    struct result r = import_told(m.at, m.len, told, 2);
     expect_status(t, r.status, RLX_ERROR_SHAPE);
     expect_contains(t, r.diag.first.message, "sequences of 2 and of 3 items");
     onnx_imported_free(&r.m);

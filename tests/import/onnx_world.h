@@ -129,9 +129,11 @@ struct result {
     struct diag diag;
 };
 
-static inline struct result import(const void *data, size_t len)
+/* With what is told of some inputs. */
+static inline struct result import_told(const void *data, size_t len, const rlx_load_input *told,
+                                        size_t count)
 {
-    struct onnx_import_options options = {.mode = FILE_READ};
+    struct onnx_import_options options = {.mode = FILE_READ, .inputs = told, .input_count = count};
     struct result r;
 
     diag_init(&r.diag, "load");
@@ -139,10 +141,16 @@ static inline struct result import(const void *data, size_t len)
     return r;
 }
 
-/* The model as text: what was made of it. */
-static inline void expect_text(struct test *t, const struct bytes *model, const char *want)
+static inline struct result import(const void *data, size_t len)
 {
-    struct result r = import(model->at, model->len);
+    return import_told(data, len, NULL, 0);
+}
+
+/* The model as text: what was made of it. */
+static inline void expect_told(struct test *t, const struct bytes *model,
+                               const rlx_load_input *told, size_t count, const char *want)
+{
+    struct result r = import_told(model->at, model->len, told, count);
     struct text text;
 
     text_init(&text, mem_default());
@@ -155,14 +163,26 @@ static inline void expect_text(struct test *t, const struct bytes *model, const 
     onnx_imported_free(&r.m);
 }
 
-static inline void expect_refused(struct test *t, const struct bytes *model, rlx_status status,
-                                  const char *part)
+static inline void expect_text(struct test *t, const struct bytes *model, const char *want)
 {
-    struct result r = import(model->at, model->len);
+    expect_told(t, model, NULL, 0, want);
+}
+
+static inline void expect_told_refused(struct test *t, const struct bytes *model,
+                                       const rlx_load_input *told, rlx_status status,
+                                       const char *part)
+{
+    struct result r = import_told(model->at, model->len, told, told != NULL);
 
     expect_status(t, r.status, status);
     expect_contains(t, r.diag.first.message, part);
     onnx_imported_free(&r.m);
+}
+
+static inline void expect_refused(struct test *t, const struct bytes *model, rlx_status status,
+                                  const char *part)
+{
+    expect_told_refused(t, model, NULL, status, part);
 }
 
 /* For expect_survives_no_memory; ctx: the model. */
