@@ -304,3 +304,22 @@ TEST_DEVICES(worked, neighbours)
 #undef D
     RUN(list);
 }
+
+/* A factor of 0 counts where the element above it was none: 0 times infinity is NaN. */
+TEST_DEVICES(worked, an_infinite_pivot)
+{
+#define REST "0 0 0 0 0 0 1 0 0 0 0 0 0 1 0 0 0 0 0 0 1 0 0 0 0 0 0 1} "
+#define SOLVE "%b = const f32[6,1] {1 1 1 1 1 1} %y = dense_solve %a, %b "
+    static const struct example list[] = {
+        {"%a = const f32[2,2] {inf inf 1 2} %b = const f32[2,1] {1 1} %y = dense_solve %a, %b "
+         "return %y",
+         "nan nan", 0},
+        {"%a = const f32[6,6] {inf inf 0 0 0 0 1 2 " REST SOLVE "return %y", "nan nan 1 1 1 1", 0},
+        {"%a = const f32[6,6] {inf inf 0 0 0 0 0 2 " REST SOLVE
+         "%x = narrow %y axis=0 start=1 len=5 return %x",
+         "0.5 1 1 1 1", 0},
+    };
+#undef REST
+#undef SOLVE
+    RUN(list);
+}
