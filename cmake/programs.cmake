@@ -75,11 +75,10 @@ if(RLX_BUILD_TESTS)
     if(RLX_WEBGPU_HEADERS)
         target_include_directories(rlx-tests SYSTEM PRIVATE ${RLX_WEBGPU_HEADERS})
     endif()
-    target_compile_definitions(rlx-tests PRIVATE
-        RLX_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RLX_BUILD_DIR="${CMAKE_CURRENT_BINARY_DIR}")
-    if(RLX_WEBGPU_HEADERS)
-        target_include_directories(rlx-tests SYSTEM PRIVATE ${RLX_WEBGPU_HEADERS})
-    endif()
+    # Only this file is told where the tree lies: the others compile alike in every checkout, which a
+    # compiler cache thanks us for.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/test_main.c PROPERTIES COMPILE_DEFINITIONS
+        "RLX_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";RLX_BUILD_DIR=\"${CMAKE_CURRENT_BINARY_DIR}\"")
     if(TARGET rlx-command)
         add_dependencies(rlx-tests rlx-command) # tests run it
     endif()
