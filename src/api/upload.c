@@ -11,8 +11,8 @@ const char rlx_unchanged = 0;
 struct upload_mark {
     bool valid;
     struct ir_type type;
-    rlx_dtype dtype;     /* of the data that came */
-    uint64_t content[2]; /* hashes; 0, 0: not taken */
+    rlx_dtype dtype;        /* of the data that came */
+    struct content content; /* zeros: not looked at */
 };
 
 size_t upload_mark_size(void)
@@ -79,18 +79,14 @@ static bool skips(const rlx_session *s)
 enum { LEAST_TO_SKIP = 4096 };
 
 static bool is_there(const rlx_session *s, const struct upload_mark *m, const struct ir_type *type,
-                     const rlx_tensor *t, uint64_t content[2])
+                     const rlx_tensor *t, struct content *content)
 {
-    size_t count = 0;
-
-    content[0] = content[1] = 0;
+    *content = (struct content){0};
     if (t->bytes < LEAST_TO_SKIP || !skips(s))
         return false;
-    tensor_count(t, &count);
-    content[0] = content_hash(t->data, t->bytes, count);
-    content[1] = content_hash_2(t->data, t->bytes);
+    *content = content_of(t->data, t->bytes);
     return m->valid && m->dtype == t->dtype && type_same(&m->type, type) &&
-           m->content[0] == content[0] && m->content[1] == content[1];
+           content_same(m->content, *content);
 }
 
 static rlx_status keep_previous(const struct program_slot *slot, const struct upload_mark *m,
@@ -108,14 +104,14 @@ rlx_status upload_input(rlx_session *s, size_t i, const rlx_tensor *t, struct di
 {
     const struct program_slot *slot = &s->current->input[i];
     struct upload_mark *m = &s->mark[i];
-    uint64_t content[2];
+    struct content content;
     size_t count = 0;
 
     if (slot->value < 0)
         return RLX_OK; /* nothing reads it */
     if (t->data == RLX_UNCHANGED)
         return keep_previous(slot, m, d);
-    if (is_there(s, m, &slot->type, t, content))
+    if (is_there(s, m, &slot->type, t, &content))
         return RLX_OK;
     bool whole = memcmp(t->dim, slot->type.dim, (size_t)t->rank * sizeof t->dim[0]) == 0;
     tensor_count(t, &count);
@@ -123,6 +119,6 @@ rlx_status upload_input(rlx_session *s, size_t i, const rlx_tensor *t, struct di
     TRY(whole ? program_write(s->current, slot, t->dtype, t->data, count, d)
               : write_part(s, slot, t, d));
     *m = (struct upload_mark){
-        .valid = true, .type = slot->type, .dtype = t->dtype, .content = {content[0], content[1]}};
+        .valid = true, .type = slot->type, .dtype = t->dtype, .content = content};
     return RLX_OK;
 }

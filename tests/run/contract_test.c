@@ -1,6 +1,7 @@
 /* contract_test.c: runtime.md section 10, line 8: what the memory contract (3.1) has in functions
  * of the host, and the vectors of 3.5 that need no device. arena_test.c has the contract on
- * devices, slots_test.c through sessions, lower/gpu/launch_test.c the grids. */
+ * devices, slots_test.c through sessions, lower/gpu/launch_test.c the grids, content_test.c the
+ * hash of inputs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,44 +9,9 @@
 #include "backend/backend.h"
 #include "rlx/cache.h"
 #include "run/block.h"
-#include "run/content.h"
 #include "run/program.h"
 
 /* ---- 3.5: worked values ---- */
-
-TEST(contract, input_hash_vectors)
-{
-    const float data[3] = {1, 2, 3}, zero = 0;
-
-    expect_eq_u64(t, content_hash(NULL, 0, 0), UINT64_C(0xaf63bd4c8601b7df));
-    expect_eq_u64(t, content_hash(&zero, 4, 1), UINT64_C(0x082f2207b4e88cc4));
-    expect_eq_u64(t, content_hash(data, 4, 1), UINT64_C(0x882f225f37688cc4));
-    expect_eq_u64(t, content_hash(data, 8, 2), UINT64_C(0x4839545f3771363f));
-    expect_eq_u64(t, content_hash(data, 12, 3), UINT64_C(0xe1f7223783b72e62));
-}
-
-/* Any bit, the length and the order count, in both lanes. */
-TEST(contract, every_bit_of_an_input_counts)
-{
-    uint8_t data[37], other[37];
-
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (uint8_t)(i * 17);
-    uint64_t a = content_hash(data, sizeof data, 37), b = content_hash_2(data, sizeof data);
-    for (size_t i = 0; i < 8 * sizeof data; i++) {
-        memcpy(other, data, sizeof data);
-        other[i / 8] ^= (uint8_t)(1u << i % 8);
-        expect(t, content_hash(other, sizeof other, 37) != a);
-        expect(t, content_hash_2(other, sizeof other) != b);
-    }
-    expect(t, content_hash(data, 36, 37) != a && content_hash(data, 37, 36) != a);
-    expect(t, content_hash_2(data, 36) != b);
-    memset(other, 0, sizeof other); /* zeros of different lengths */
-    for (size_t n = 1; n < sizeof other; n++) {
-        expect(t, content_hash(other, n, n) != content_hash(other, n - 1, n - 1));
-        expect(t, content_hash_2(other, n) != content_hash_2(other, n - 1));
-    }
-}
 
 TEST(contract, bucket_ladder_vector)
 {
