@@ -323,7 +323,7 @@ typedef enum rlx_numerics_mode {
 } rlx_numerics_mode;
 
 typedef struct rlx_session_desc {
-    uint64_t alignment; /* of slots; 0: the device's */
+    uint64_t alignment; /* of slots, 16 to 65536; 0: the device's; GPUs take no less than theirs */
     bool no_reuse;      /* every tensor its own bytes: for debugging */
     bool no_in_place;
     bool params_default_zero; /* unset params read as zero instead of failing the run */

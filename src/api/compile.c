@@ -285,10 +285,11 @@ static rlx_status size_at_bounds(struct making *k)
 static rlx_status make_program(struct making *k)
 {
     struct rlx_session *s = k->s;
+    uint64_t own = k->target.alignment, align = s->desc.alignment ? s->desc.alignment : own;
     const struct program_desc desc = {
         .backend = s->device->backend,
         .mem = &s->model->ctx->mem,
-        .plan = {.align = s->desc.alignment ? s->desc.alignment : k->target.alignment,
+        .plan = {.align = align,
                  .no_reuse = s->desc.no_reuse,
                  .no_in_place = s->desc.no_in_place,
                  .check = s->desc.check_plan || CHECK_ALWAYS,
@@ -298,6 +299,7 @@ static rlx_status make_program(struct making *k)
                    .pack_weights = !s->desc.no_packed_weights,
                    .f16_weights = s->desc.f16_weights,
                    .max_buffer = s->desc.max_buffer,
+                   .slot_align = align < own ? align : 0,
                    .loop_limit = s->desc.loop_limit,
                    .joint = k->joint},
         .weights = &s->store->memory,

@@ -162,6 +162,8 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
     if (!desc->max_buffer || (s->target.max_buffer && s->target.max_buffer < desc->max_buffer))
         s->desc.max_buffer = s->target.max_buffer;
     s->target.max_buffer = s->desc.max_buffer;
+    if (desc->alignment && desc->alignment < s->target.least_alignment)
+        s->desc.alignment = s->target.least_alignment;
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
     device_retain(dev);

@@ -14,7 +14,8 @@ struct target {
     bool slow_uploads;          /* uploading costs more than hashing what is uploaded */
     bool equal_operands;        /* its elementwise kernels want operands of the result's shape */
     bool scalar_operands;       /* but take a single element too */
-    uint64_t alignment;         /* of every slot */
+    uint64_t alignment;         /* of every slot, unless a session asks for another */
+    uint64_t least_alignment;   /* that slots can have; 0: any */
     uint64_t max_buffer;        /* bytes of one allocation; 0: no limit known */
     uint64_t memory;            /* bytes in all; 0: not known */
     int32_t threads;            /* CPU workers; 0 elsewhere */

@@ -15,6 +15,7 @@ struct select_options {
     bool pack_weights;   /* kernels may have copies of weights in their own layout */
     bool f16_weights;    /* GPUs: matmul and conv read copies of f32 weights in f16 */
     uint64_t max_buffer; /* bytes of such a copy at most; 0: no limit */
+    uint64_t slot_align; /* of every slot, where it is less than the device's own; 0: it is not */
     int64_t loop_limit;  /* iterations of a loop without a bound of its own; 0: no limit */
     struct joint_options joint;
 };

@@ -33,6 +33,7 @@ static const char *const graphs[] = {
     "graph (input %x: f32[4000,8], input %t: f32[4000]) { %i = cast %t to=i32 %y = scatter_add %x, "
     "%i out_dim=2"
     " %z = transpose %x perm=[1,0] return %y, %z }",
+    "graph (input %x: f32[30,192]) { %y = fft %x return %y }",
     "graph (input %x: f32[64,1000]) { %s = sample %x seed=3 top_k=50 top_p=0.9 %r = rng_normal "
     "shape=[70000]"
     " return %s, %r }",
@@ -143,10 +144,9 @@ TEST(modes, any_number_of_threads_gives_the_same_bits)
 TEST_DEVICES_SLOW(modes, reuse_and_in_place_do_not_show)
 {
     static const rlx_session_desc modes[] = {
-        {.no_reuse = true, .check_plan = true},
-        {.no_in_place = true, .check_plan = true},
-        {.alignment = 256, .check_plan = true},
-        {.no_optimize = true},
+        {.no_reuse = true, .check_plan = true}, {.no_in_place = true, .check_plan = true},
+        {.alignment = 16, .check_plan = true},  {.alignment = 32, .check_plan = true},
+        {.alignment = 256, .check_plan = true}, {.no_optimize = true},
     };
 
     for (size_t g = 0; g < GRAPH_COUNT; g++) {

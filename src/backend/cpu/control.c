@@ -13,8 +13,6 @@
 #include "backend/cpu/sub_program.h"
 #include "base/half.h"
 
-#define ALIGNMENT 64
-
 struct cpu_control {
     struct cpu_sub_program *sub[2]; /* then, else; cond, body; body; body, its gradient */
     int64_t loop_limit;
@@ -25,7 +23,7 @@ struct cpu_control {
 
 static uint64_t aligned(uint64_t bytes)
 {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (bytes + CPU_ALIGN - 1) / CPU_ALIGN * CPU_ALIGN;
 }
 
 static uint64_t tensor_bytes(const struct cpu_tensor *t)

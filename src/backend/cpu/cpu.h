@@ -18,6 +18,8 @@ struct cpu_device {
 };
 
 #define CPU_MAX_PACKED 4
+#define CPU_ALIGN \
+    64 /* of buffers, scratch and tables: kernels load whole vectors from the latter */
 
 /* One step, ready to run once its operands have addresses. Operands: the inputs, then the output,
  * then scratch, then the table, then packed copies. */
@@ -32,7 +34,7 @@ struct cpu_work {
     struct cpu_tensor out, sum;
     const ir_value *read; /* whose values `in` are */
     struct cpu_fault fault;
-    uint64_t scratch_bytes, table_bytes;
+    uint64_t scratch_bytes, table_bytes;          /* that kernels may use */
     int32_t packed_count, packed[CPU_MAX_PACKED]; /* inputs that have packed copies */
     const struct cpu_kernel *kernel;
     const rlx_custom_op *custom;

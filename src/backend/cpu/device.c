@@ -10,8 +10,6 @@
 #include "backend/cpu/cpu.h"
 #include "base/str.h"
 
-#define ALIGNMENT 64
-
 struct buffer {
     uint8_t *data;
     uint64_t bytes;
@@ -62,7 +60,7 @@ static void cpu_describe(const struct backend *b, struct target *out)
     const struct cpu_kernels *k = dev ? dev->kernels : cpu_level((rlx_str){NULL, 0});
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 
-    *out = (struct target){.backend = "cpu", .alignment = ALIGNMENT};
+    *out = (struct target){.backend = "cpu", .alignment = CPU_ALIGN};
     for (int f = 0; f < FAMILY_count; f++)
         out->native[f] = k->family[f] != NULL;
     out->native[FAMILY_custom] = out->native[FAMILY_if_] = out->native[FAMILY_while_] = true;
@@ -77,7 +75,7 @@ static void cpu_describe(const struct backend *b, struct target *out)
  * third of a run that does little else. */
 static size_t alignment_of(uint64_t bytes)
 {
-    return bytes >= 2 * MEM_HUGE_PAGE ? MEM_HUGE_PAGE : ALIGNMENT;
+    return bytes >= 2 * MEM_HUGE_PAGE ? MEM_HUGE_PAGE : CPU_ALIGN;
 }
 
 static rlx_status cpu_alloc(struct backend *b, uint64_t bytes, struct buffer **out, struct diag *d)

@@ -35,7 +35,7 @@ struct cpu_call {
     const struct cpu_tensor *out;
     const struct cpu_tensor
         *sum;      /* of a norm and the sum that it is of, which goes there; or NULL */
-    void *scratch; /* 64-byte aligned, as many bytes as the kernel's scratch() asked for */
+    void *scratch; /* aligned to CPU_ALIGN, as many bytes as the kernel's scratch() asked for */
     void *table;   /* likewise, as table_size() asked for and make_table() filled */
     bool bounded;  /* runs may have smaller sizes than these, when asked for bytes */
     struct pool *pool;

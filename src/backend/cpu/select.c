@@ -24,6 +24,18 @@ static void take_sizes(struct cpu_work *w)
         w->sum = w->out; /* of the same type */
 }
 
+/* Slots may be planned more tightly than kernels want their scratch and tables. Those are then
+ * planned with room to spare, and begin where CPU_ALIGN allows. */
+static uint64_t with_slack(const struct select_call *c, uint64_t bytes)
+{
+    return c->options->slot_align ? bytes + CPU_ALIGN - c->options->slot_align : bytes;
+}
+
+static void *align_up(void *p)
+{
+    return (uint8_t *)p + (-(uintptr_t)p & (CPU_ALIGN - 1));
+}
+
 /* Operand pointers in the order of the step. The output of an op whose result is its state's own
  * memory has no operand. */
 void cpu_load_tensors(struct cpu_work *w, void *const *operand)
@@ -37,9 +49,9 @@ void cpu_load_tensors(struct cpu_work *w, void *const *operand)
     if (w->call.sum)
         w->sum.data = operand[at++];
     if (w->scratch_bytes)
-        w->call.scratch = operand[at++];
+        w->call.scratch = align_up(operand[at++]);
     if (w->table_bytes)
-        w->call.table = operand[at++];
+        w->call.table = align_up(operand[at++]);
     for (int32_t i = 0; i < w->packed_count; i++)
         w->in[w->packed[i]].packed = operand[at++];
 }
@@ -156,7 +168,7 @@ rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place
         TRY(select_node(c, w, in_place));
     if (scratch) {
         w->scratch_bytes = scratch;
-        TRY(select_scratch(c, scratch));
+        TRY(select_scratch(c, with_slack(c, scratch)));
     }
     return RLX_OK;
 }
@@ -323,7 +335,7 @@ rlx_status cpu_select(struct backend *b, struct select_call *c)
     TRY(cpu_emit(c, w, k->in_place, most_bytes(c, w, k->scratch)));
     w->table_bytes = most_bytes(c, w, k->table_size);
     if (w->table_bytes)
-        TRY(select_table(c, w->table_bytes));
+        TRY(select_table(c, with_slack(c, w->table_bytes)));
     for (int32_t i = 0; i < w->packed_count; i++)
         TRY(select_packed(c, c->node->in[w->packed[i]], w->packed[i], pack[i].bytes,
                           layout_of(dev, w, w->packed[i], pack[i].layout)));

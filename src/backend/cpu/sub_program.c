@@ -4,14 +4,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define ALIGNMENT 64
-
 static rlx_status fill_consts(const struct ir_graph *g, struct cpu_sub_program *p,
                               struct arena *arena, struct diag *d)
 {
     uint64_t bytes = p->plan->size[REGION_CONSTS];
 
-    p->consts = arena_alloc(arena, (size_t)bytes, ALIGNMENT);
+    p->consts = arena_alloc(arena, (size_t)bytes, CPU_ALIGN);
     if (!p->consts)
         return diag_no_memory(d, (size_t)bytes);
     IR_EACH(n, g) {
@@ -52,13 +50,14 @@ rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t 
     struct cpu_sub_program *p = arena_new(c->arena, struct cpu_sub_program);
     const struct ir_graph *symbolic = c->symbolic ? c->symbolic->mod->graph.at[graph] : NULL;
     const struct select_graph from = {.graph = g, .symbolic = symbolic, .probes = c->probes};
-    const struct plan_options options = {.align = ALIGNMENT};
+    const struct plan_options options = {.align = CPU_ALIGN};
     struct select_options select = *c->options;
 
     if (!p)
         return diag_no_memory(c->diag, sizeof *p);
     p->graph = g;
     select.pack_weights = false; /* copies belong to programs */
+    select.slot_align = 0;       /* its plan has the alignment that kernels rely on */
     TRY(lower_select(&from, &dev->base, &select, c->arena, &p->steps, c->diag));
     TRY(plan_build(p->steps, &options, c->arena, &p->plan, c->diag));
     TRY(fill_consts(g, p, c->arena, c->diag));
@@ -69,7 +68,7 @@ rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t 
 
 uint64_t cpu_sub_bytes(const struct cpu_sub_program *p)
 {
-    return (p->plan->size[REGION_ACTS] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (p->plan->size[REGION_ACTS] + CPU_ALIGN - 1) / CPU_ALIGN * CPU_ALIGN;
 }
 
 static uint8_t *address(const struct cpu_sub_program *p, uint8_t *memory, int32_t value)

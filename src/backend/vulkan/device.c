@@ -234,7 +234,8 @@ static rlx_status vk_open(const struct device_desc *desc, struct backend **out, 
 
 static void vk_describe(const struct backend *b, struct target *out)
 {
-    *out = (struct target){.backend = "vulkan", .alignment = GPU_ALIGN};
+    *out =
+        (struct target){.backend = "vulkan", .alignment = GPU_ALIGN, .least_alignment = GPU_ALIGN};
     gpu_describe(out);
     if (b)
         vk_describe_device((const struct vk_device *)b, out);

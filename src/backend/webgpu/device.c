@@ -303,7 +303,8 @@ rlx_status wg_count_adapters(const struct device_desc *desc, uint32_t *count, st
 
 static void wg_describe(const struct backend *b, struct target *out)
 {
-    *out = (struct target){.backend = "webgpu", .alignment = GPU_ALIGN};
+    *out =
+        (struct target){.backend = "webgpu", .alignment = GPU_ALIGN, .least_alignment = GPU_ALIGN};
     gpu_describe(out);
     if (b)
         wg_describe_device((const struct wg_device *)b, out);
