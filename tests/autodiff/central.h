@@ -184,31 +184,37 @@ static inline bool central_bind(struct central *c, ir_value *wrt, ir_value *dx, 
     return found;
 }
 
-static inline void agrees_body(struct test *t, struct central *c, double tol, const char *source)
+/* A value for every input, by its name. */
+static inline bool central_inputs(struct central *c)
+{
+    struct ir_graph *g = ir_entry(c->s.run.mod);
+    uint64_t seed = 7;
+
+    c->value = arena_array(&c->s.run.arena, struct eval_tensor, g->node.len);
+    for (size_t v = 0; c->value && v < g->node.len; v++)
+        if (ir_node(g, (ir_value)v)->op == RLX_OP_input) {
+            if (eval_tensor_new(&c->s.run.arena, &g->node.at[v].type, &c->value[v], &c->s.run.diag))
+                return false;
+            central_fill(&c->value[v], ir_leaf_name(&g->node.at[v]), &seed);
+        }
+    return c->value;
+}
+
+/* `like`: the graph whose differences count, with the same inputs; c itself, mostly. */
+static inline void agrees_body(struct test *t, struct central *c, struct central *like, double tol,
+                               const char *source)
 {
     struct ir_graph *g = ir_entry(c->s.run.mod);
     struct diag *d = &c->s.run.diag;
     ir_value wrt[16], dx[16];
     size_t count = central_wrt(g, wrt, 16);
-    uint64_t seed = 7;
 
-    if (central_seed(c, d) || grad_walk(g, 0, c->out, c->dy, wrt, count, dx, d)) {
+    if (central_seed(c, d) || grad_walk(g, 0, c->out, c->dy, wrt, count, dx, d) ||
+        (c->size > 0 && !central_bind(c, wrt, dx, count)) || !central_inputs(c)) {
         fail(t, "%s\n  in: %s", d->first.message, source);
         return;
     }
-    if (c->size > 0) {
-        if (!central_bind(c, wrt, dx, count)) {
-            fail(t, "%s\n  in: %s", d->first.message, source);
-            return;
-        }
-        g = ir_entry(c->s.run.mod);
-    }
-    c->value = arena_array(&c->s.run.arena, struct eval_tensor, g->node.len);
-    for (size_t v = 0; v < g->node.len; v++)
-        if (ir_node(g, (ir_value)v)->op == RLX_OP_input) {
-            eval_tensor_new(&c->s.run.arena, &g->node.at[v].type, &c->value[v], d);
-            central_fill(&c->value[v], ir_leaf_name(&g->node.at[v]), &seed);
-        }
+    g = ir_entry(c->s.run.mod);
     if (!central_run(t, c, 0, (ir_value)g->node.len - 1))
         return;
     for (size_t i = 0; i < count; i++) {
@@ -216,26 +222,34 @@ static inline void agrees_body(struct test *t, struct central *c, double tol, co
         if (flows && !type_same(ir_type_of(g, dx[i]), ir_type_of(g, wrt[i])))
             fail(t, "the gradient of operand %zu has another type\n  in: %s", i, source);
         struct eval_tensor got = flows ? c->value[dx[i]] : (struct eval_tensor){0};
-        central_compare(t, c, tol, wrt[i], flows ? &got : NULL, source);
+        central_compare(t, like, tol, wrt[i], flows ? &got : NULL, source);
     }
     if (central_run(t, c, 0, (ir_value)g->node.len - 1)) /* where nothing has been moved */
         on_cpu(t, c->s.run.mod, c->value, dx, count, source);
 }
 
-/* The text of a graph from its opening bracket on, and the size of all its symbols. */
-static inline void agrees_at(struct test *t, double tol, int64_t size, const char *graph)
+/* The text of a graph from its opening bracket on, parsed. */
+static inline bool central_open(struct test *t, struct central *c, const char *graph)
 {
-    struct central c = {.size = size};
     struct text s;
 
     text_init(&s, mem_default());
     text_addf(&s, "rlx 1 graph %s", graph);
-    if (run_open(t, &c.s.run, s.at, NULL)) {
-        agrees_body(t, &c, tol, graph);
-        run_close(&c.s.run);
-        ir_module_destroy(c.before);
-    }
+    bool opened = run_open(t, &c->s.run, s.at, NULL);
     text_free(&s);
+    return opened;
+}
+
+/* With that size for all its symbols. */
+static inline void agrees_at(struct test *t, double tol, int64_t size, const char *graph)
+{
+    struct central c = {.size = size};
+
+    if (!central_open(t, &c, graph))
+        return;
+    agrees_body(t, &c, &c, tol, graph);
+    run_close(&c.s.run);
+    ir_module_destroy(c.before);
 }
 
 static inline void agrees(struct test *t, double tol, const char *graph)
@@ -243,26 +257,39 @@ static inline void agrees(struct test *t, double tol, const char *graph)
     agrees_at(t, tol, 0, graph);
 }
 
+/* What reaches the inputs of `graph` is how the output of `like` moves, whose inputs are the same.
+ */
+static inline void agrees_with(struct test *t, double tol, const char *graph, const char *like)
+{
+    struct central c = {0}, smooth = {0};
+
+    if (!central_open(t, &c, graph))
+        return;
+    if (central_open(t, &smooth, like)) {
+        if (expect_ok(t, central_seed(&smooth, &smooth.s.run.diag)) && central_inputs(&smooth) &&
+            central_run(t, &smooth, 0, smooth.out))
+            agrees_body(t, &c, &smooth, tol, graph);
+        run_close(&smooth.s.run);
+    }
+    run_close(&c.s.run);
+}
+
 /* Asking for the gradient is refused, with that in the message. */
 static inline void refuses(struct test *t, rlx_status want, const char *part, const char *graph)
 {
     struct central c = {0};
-    struct text s;
+    ir_value wrt[16], dx[16];
 
-    text_init(&s, mem_default());
-    text_addf(&s, "rlx 1 graph %s", graph);
-    if (run_open(t, &c.s.run, s.at, NULL)) {
-        struct ir_graph *g = ir_entry(c.s.run.mod);
-        ir_value wrt[16], dx[16];
-        size_t count = central_wrt(g, wrt, 16);
-        expect_ok(t, central_seed(&c, &c.s.run.diag));
-        size_t before = g->node.len;
-        expect_status(t, grad_walk(g, 0, c.out, c.dy, wrt, count, dx, &c.s.run.diag), want);
-        expect_contains(t, c.s.run.diag.first.message, part);
-        expect_eq(t, g->node.len, before);
-        run_close(&c.s.run);
-    }
-    text_free(&s);
+    if (!central_open(t, &c, graph))
+        return;
+    struct ir_graph *g = ir_entry(c.s.run.mod);
+    size_t count = central_wrt(g, wrt, 16);
+    expect_ok(t, central_seed(&c, &c.s.run.diag));
+    size_t before = g->node.len;
+    expect_status(t, grad_walk(g, 0, c.out, c.dy, wrt, count, dx, &c.s.run.diag), want);
+    expect_contains(t, c.s.run.diag.first.message, part);
+    expect_eq(t, g->node.len, before);
+    run_close(&c.s.run);
 }
 
 #endif

@@ -43,15 +43,11 @@ static inline void gives(struct test *t, const char *graph, const double *x, con
                          const double *want)
 {
     struct central c = {0};
-    struct text s;
 
-    text_init(&s, mem_default());
-    text_addf(&s, "rlx 1 graph %s", graph);
-    if (run_open(t, &c.s.run, s.at, NULL)) {
-        gives_body(t, &c, x, dy, want, graph);
-        run_close(&c.s.run);
-    }
-    text_free(&s);
+    if (!central_open(t, &c, graph))
+        return;
+    gives_body(t, &c, x, dy, want, graph);
+    run_close(&c.s.run);
 }
 
 #endif
