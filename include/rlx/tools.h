@@ -23,6 +23,20 @@ typedef struct rlx_op_row {
 /* Op number i; false: there are no more. */
 RLX_API bool rlx_op_list(size_t i, rlx_op_row *out);
 
+/* ---- misspelt names ---- */
+
+/* Which name was meant by one that does not exist: start with {.wanted = name} and offer every name
+ * that there is. best is the one that takes the fewest changed, added, left out or swapped letters;
+ * none, where all are too far away to be meant. Names are borrowed. */
+typedef struct rlx_nearest {
+    rlx_str wanted, best;
+    size_t distance;
+} rlx_nearest;
+RLX_API void rlx_nearest_offer(rlx_nearest *n, rlx_str name);
+/* For the end of a message: `; did you mean NAME?`, or nothing. Returns out. */
+#define RLX_NEAREST_HINT 96
+RLX_API const char *rlx_nearest_hint(const rlx_nearest *n, char out[RLX_NEAREST_HINT]);
+
 /* ---- flags of the environment ---- */
 
 typedef struct rlx_flag_row {
@@ -46,6 +60,24 @@ RLX_API rlx_status rlx_model_describe(const rlx_model *m, bool json, rlx_write_f
 typedef enum rlx_picture { RLX_PICTURE_SVG, RLX_PICTURE_DOT } rlx_picture;
 RLX_API rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_write_fn write,
                                   void *user, rlx_error *err);
+
+/* A leaf or an output and its type, as the text form writes it: "f32[batch,3,224,224]". Returns
+ * out, which holds what fits. */
+RLX_API const char *rlx_model_io_type(const rlx_model *m, rlx_io_kind kind, size_t i, char *out,
+                                      size_t size);
+/* A symbolic dim of the model's inputs. */
+typedef struct rlx_dim_info {
+    rlx_str name;
+    int64_t size;  /* -1: nothing tells it yet */
+    int64_t bound; /* that the model declares; 0: none */
+    bool leads;    /* it is the first axis of an input, as the batch mostly is */
+} rlx_dim_info;
+RLX_API size_t rlx_model_dim_count(const rlx_model *m);
+/* All of them, with the sizes that a run's dims and the shapes of its inputs tell (data is not
+ * looked at; inputs that there are not, neither). BINDING where these contradict each other, SHAPE
+ * where an input does not fit. out has room for rlx_model_dim_count. */
+RLX_API rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
+                                  rlx_error *err);
 
 /* A new model after the named passes, in the order given: "expand,dce". dev NULL: for none in
  * particular. */

@@ -1,11 +1,13 @@
 /* binding.c: from the shapes of a run's inputs to a size for every symbolic dim (ops-core 3.3).
  *
  * What the run says in dims comes first, then inputs, then handles that no input replaces. */
+#include "api/dims.h"
 #include "api/objects.h"
 #include "base/str.h"
 
 struct binder {
-    struct rlx_session *s;
+    const struct rlx_model *model;
+    struct rlx_session *s; /* with bounds and handles; NULL: there is none yet */
     struct dim_table *dims;
     int64_t *size; /* by symbol; -1: not known yet */
     size_t count;
@@ -33,7 +35,7 @@ static rlx_status contradiction(struct binder *b, ir_dim want, int64_t value, in
 {
     struct text expr;
 
-    text_init(&expr, &b->s->model->ctx->mem);
+    text_init(&expr, &b->model->ctx->mem);
     dim_print(b->dims, want, &expr);
     rlx_status s = diag_fail(b->diag, RLX_ERROR_BINDING,
                              "input \"%.*s\": axis %d is %s, which is %lld by what dims or other "
@@ -42,6 +44,12 @@ static rlx_status contradiction(struct binder *b, ir_dim want, int64_t value, in
                              (long long)got);
     text_free(&expr);
     return s;
+}
+
+/* false: the axis has a size, and it is another one. */
+static bool is_free(ir_dim want, int64_t got)
+{
+    return want == RLX_DIM_UNKNOWN || !dim_is_static(want) || want == got;
 }
 
 static rlx_status match_dim(struct binder *b, ir_dim want, int64_t got, int32_t axis, rlx_str name)
@@ -62,14 +70,9 @@ static rlx_status match_dim(struct binder *b, ir_dim want, int64_t got, int32_t 
                          STR_ARG(name), STR_ARG(dim_symbol_name(b->dims, unbound[0])), axis,
                          (long long)got);
     }
-    const char *why = NULL;
-    value = dim_is_static(want) ? want : dim_eval(b->dims, want, b->size, b->count, &why);
+    value = dim_is_static(want) ? want : dim_eval(b->dims, want, b->size, b->count, NULL);
     if (value == got)
         return RLX_OK;
-    if (dim_is_static(want))
-        return diag_fail(b->diag, RLX_ERROR_SHAPE,
-                         "input \"%.*s\": axis %d is %lld, %lld was given", STR_ARG(name), axis,
-                         (long long)value, (long long)got);
     return contradiction(b, want, value, got, axis, name);
 }
 
@@ -100,17 +103,20 @@ static bool is_upper_shape(struct binder *b, const struct ir_type *t, const rlx_
 
 static rlx_status match_input(struct binder *b, const rlx_binding *in)
 {
-    const struct ir_graph *g = ir_entry(b->s->model->mod);
+    const struct ir_graph *g = ir_entry(b->model->mod);
     rlx_str name = rlx_cstr(in->name);
+    bool fits;
     ir_value v;
 
     if (!ir_find_leaf(g, name, &v) || ir_node(g, v)->op != RLX_OP_input)
         return RLX_OK; /* reported where inputs are taken */
     const struct ir_type *t = ir_type_of(g, v);
-    if (in->tensor.rank != t->rank)
-        return diag_fail(b->diag, RLX_ERROR_SHAPE, "input \"%.*s\" has rank %d, rank %d was given",
-                         STR_ARG(name), t->rank, in->tensor.rank);
-    if (is_upper_shape(b, t, &in->tensor))
+    fits = in->tensor.rank == t->rank;
+    for (int32_t i = 0; i < t->rank && fits; i++)
+        fits = is_free(t->dim[i], in->tensor.dim[i]);
+    if (!fits)
+        return refuse_shape(b->model, "input", name, t, &in->tensor, b->diag);
+    if (b->s && is_upper_shape(b, t, &in->tensor))
         return RLX_OK;
     for (int32_t i = 0; i < t->rank; i++)
         TRY(match_dim(b, t->dim[i], in->tensor.dim[i], i, name));
@@ -120,9 +126,9 @@ static rlx_status match_input(struct binder *b, const rlx_binding *in)
 /* A handle tells what nothing else did: how much of it holds data. */
 static rlx_status match_handles(struct binder *b, const rlx_run_desc *run)
 {
-    const struct ir_graph *g = ir_entry(b->s->model->mod);
+    const struct ir_graph *g = ir_entry(b->model->mod);
 
-    for (size_t i = 0; i < b->s->handle_count && !b->progress; i++) {
+    for (size_t i = 0; b->s && i < b->s->handle_count && !b->progress; i++) {
         const struct handle *h = &b->s->handle[i];
         const struct ir_type *t = ir_type_of(g, h->leaf);
         rlx_str name = ir_leaf_name(ir_node(g, h->leaf));
@@ -144,9 +150,7 @@ static rlx_status take_given(struct binder *b, const rlx_run_desc *run)
     for (size_t i = 0; i < run->dim_count; i++) {
         size_t symbol;
         const rlx_dim_size *given = &run->dims[i];
-        if (!given->name || !dim_find_symbol(b->dims, rlx_cstr(given->name), &symbol))
-            return diag_fail(b->diag, RLX_ERROR_NAME, "there is no dim \"%s\"",
-                             given->name ? given->name : "");
+        TRY(find_dim(b->dims, given->name, &symbol, b->diag));
         if (given->size < 0)
             return diag_fail(b->diag, RLX_ERROR_ARGUMENT, "dim \"%s\" cannot be %lld", given->name,
                              (long long)given->size);
@@ -161,32 +165,46 @@ static rlx_status derive_rows(struct binder *b)
 {
     int64_t rows;
 
-    if (!b->s->uses_rows || b->size[SYMBOL_BATCH] < 0 || b->size[SYMBOL_SEQ] < 0 ||
-        b->size[SYMBOL_ROWS] >= 0)
+    if (!dim_symbol_is_used(b->dims, SYMBOL_ROWS) || b->size[SYMBOL_BATCH] < 0 ||
+        b->size[SYMBOL_SEQ] < 0 || b->size[SYMBOL_ROWS] >= 0)
         return RLX_OK;
     if (__builtin_mul_overflow(b->size[SYMBOL_BATCH], b->size[SYMBOL_SEQ], &rows))
         return diag_fail(b->diag, RLX_ERROR_LIMIT, "batch * seq overflows 64 bits");
     return take(b, SYMBOL_ROWS, rows, STR("batch * seq"));
 }
 
+static rlx_status bind_all(struct binder *b, const rlx_run_desc *run)
+{
+    for (size_t i = 0; i < b->count; i++)
+        b->size[i] = -1;
+    TRY(take_given(b, run));
+    do {
+        b->progress = false;
+        for (size_t i = 0; i < run->input_count; i++)
+            TRY(match_input(b, &run->inputs[i]));
+        TRY(derive_rows(b));
+        if (!b->progress)
+            TRY(match_handles(b, run));
+    } while (b->progress);
+    return RLX_OK;
+}
+
+rlx_status bind_shapes(const struct rlx_model *m, const rlx_run_desc *run, int64_t *size,
+                       size_t count, struct diag *d)
+{
+    struct binder b = {.model = m, .dims = m->mod->dims, .size = size, .count = count, .diag = d};
+
+    return bind_all(&b, run);
+}
+
 rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
-    struct binder b = {.s = s,
+    struct binder b = {.model = s->model,
+                       .s = s,
                        .dims = s->model->mod->dims,
                        .size = s->binding,
                        .count = s->symbol_count,
                        .diag = d};
 
-    for (size_t i = 0; i < b.count; i++)
-        b.size[i] = -1;
-    TRY(take_given(&b, run));
-    do {
-        b.progress = false;
-        for (size_t i = 0; i < run->input_count; i++)
-            TRY(match_input(&b, &run->inputs[i]));
-        TRY(derive_rows(&b));
-        if (!b.progress)
-            TRY(match_handles(&b, run));
-    } while (b.progress);
-    return RLX_OK;
+    return bind_all(&b, run);
 }

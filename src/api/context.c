@@ -5,6 +5,7 @@
 #include "api/objects.h"
 #include "api/trace.h"
 #include "base/str.h"
+#include "rlx/tools.h"
 
 extern char **environ;
 
@@ -163,7 +164,8 @@ static rlx_status open_backend(rlx_context *ctx, rlx_str name, struct backend **
     rlx_str kind = {name.ptr, colon ? (size_t)(colon - name.ptr) : name.len};
     struct device_desc desc = describe_device(ctx);
     const struct backend_ops *ops = backend_find(kind);
-    char known[128];
+    rlx_nearest near = {.wanted = kind};
+    char known[128], hint[RLX_NEAREST_HINT];
     struct diag own;
 
     if (colon)
@@ -175,8 +177,17 @@ static rlx_status open_backend(rlx_context *ctx, rlx_str name, struct backend **
     if (s != RLX_ERROR_NO_DEVICE)
         return diag_again(d, &own.first, s);
     list_backends(known, sizeof known);
-    return diag_fail(d, s, "there is no device \"%.*s\"%s%s; known kinds: %s", STR_ARG(name),
-                     ops ? ": " : "", ops ? own.first.message : "", known);
+    if (ops)
+        return diag_fail(d, s, "there is no device \"%.*s\": %s", STR_ARG(name), own.first.message);
+    for (size_t i = 0; backend_at(i); i++)
+        rlx_nearest_offer(&near, rlx_cstr(backend_at(i)->name));
+    if (str_eq(kind, STR("gpu")) || str_eq(kind, STR("cuda"))) /* and not cpu */
+        near.best = STR("vulkan");
+    return diag_fail(
+        d, s,
+        "there is no device \"%.*s\"; kinds of devices: %s (rlx devices lists those of "
+        "this machine)%s",
+        STR_ARG(name), known, rlx_nearest_hint(&near, hint));
 }
 
 static rlx_status open_new(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)

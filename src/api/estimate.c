@@ -1,5 +1,6 @@
 /* estimate.c: how much memory a model will take on a device, before anything is put there: the
  * compiler's stages up to the plan, and no further. */
+#include "api/dims.h"
 #include "api/objects.h"
 #include "base/str.h"
 #include "pass/pass.h"
@@ -17,9 +18,7 @@ static rlx_status sizes_of(const rlx_model *m, const rlx_dim_size *dims, size_t 
     for (size_t i = 0; i < *symbols; i++)
         (*out)[i] = -1;
     for (size_t i = 0; i < count; i++) {
-        if (!dims[i].name || !dim_find_symbol(m->mod->dims, rlx_cstr(dims[i].name), &symbol))
-            return diag_fail(d, RLX_ERROR_NAME, "there is no dim \"%s\"",
-                             dims[i].name ? dims[i].name : "");
+        TRY(find_dim(m->mod->dims, dims[i].name, &symbol, d));
         (*out)[symbol] = dims[i].size;
     }
     return RLX_OK;

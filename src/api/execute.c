@@ -2,6 +2,7 @@
  * for a binding exists. */
 #include <string.h>
 
+#include "api/dims.h"
 #include "api/objects.h"
 #include "api/observe.h"
 #include "base/str.h"
@@ -48,20 +49,18 @@ static rlx_status check_input(rlx_session *s, const rlx_run_desc *run, size_t i,
     rlx_str name = rlx_cstr(in->name);
     size_t n = find_input(s->current, name);
     struct ir_type given;
-    char known[200];
 
     if (n == s->current->input_count)
-        return diag_fail(d, RLX_ERROR_NAME, "there is no input \"%.*s\"; there are: %s",
-                         STR_ARG(name),
-                         leaf_names(ir_entry(s->model->mod), RLX_OP_input, known, sizeof known));
+        return refuse_leaf(s->model, "input", RLX_OP_input, name, d);
     const struct program_slot *slot = &s->current->input[n];
     if (find_binding(run->inputs, i, name))
         return diag_fail(d, RLX_ERROR_ARGUMENT, "input \"%.*s\" is given twice", STR_ARG(name));
     if (in->tensor.data == RLX_UNCHANGED)
         return RLX_OK;
     if (in->tensor.dtype != slot->type.dtype && in->tensor.dtype != RLX_DTYPE_f32)
-        return diag_fail(d, RLX_ERROR_DTYPE, "input \"%.*s\" takes %s (or f32), not %s",
-                         STR_ARG(name), rlx_dtype_name(slot->type.dtype),
+        return diag_fail(d, RLX_ERROR_DTYPE, "input \"%.*s\" takes %s%s, not %s", STR_ARG(name),
+                         rlx_dtype_name(slot->type.dtype),
+                         slot->type.dtype == RLX_DTYPE_f32 ? "" : " (or f32)",
                          rlx_dtype_name(in->tensor.dtype));
     given = slot->type;
     bool fits = has_shape(s, &in->tensor, slot);
@@ -69,10 +68,7 @@ static rlx_status check_input(rlx_session *s, const rlx_run_desc *run, size_t i,
         memcpy(given.dim, in->tensor.dim, sizeof given.dim);
     TRY(tensor_check(&in->tensor, &given, "input", name, d));
     if (!fits)
-        return diag_fail(d, RLX_ERROR_SHAPE,
-                         "input \"%.*s\" has rank %d and the right number of elements, but another "
-                         "shape than the graph declares (rank %d)",
-                         STR_ARG(name), in->tensor.rank, slot->type.rank);
+        return refuse_shape(s->model, "input", name, &slot->type, &in->tensor, d);
     return RLX_OK;
 }
 
@@ -129,8 +125,7 @@ rlx_status find_output(const rlx_session *s, const char *name, size_t *out, stru
         *out = (size_t)number;
         return RLX_OK;
     }
-    return diag_fail(d, RLX_ERROR_NAME, "there is no output \"%s\"; the first of %zu is \"%.*s\"",
-                     name ? name : "", m->output_count, STR_ARG(m->output_name[0]));
+    return refuse_output(m, rlx_cstr(name), d);
 }
 
 rlx_status check_outputs(const rlx_session *s, const struct flight *f, const rlx_run_desc *run,

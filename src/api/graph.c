@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/dims.h"
 #include "api/objects.h"
 #include "base/str.h"
 #include "ir/text.h"
@@ -346,9 +347,7 @@ rlx_status rlx_dim_bound(rlx_graph *g, const char *name, int64_t upper, rlx_erro
     else if (upper < 1)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "the bound of \"%s\" must be at least 1, not %lld", name,
                   (long long)upper);
-    else if (!dim_find_symbol(g->mod->dims, rlx_cstr(name), &symbol))
-        diag_fail(&d, RLX_ERROR_NAME, "there is no dim \"%s\"", name);
-    else
+    else if (find_dim(g->mod->dims, name, &symbol, &d) == RLX_OK)
         dim_set_bound(g->mod->dims, symbol, upper);
     return diag_report(&d, err);
 }

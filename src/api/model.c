@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/artefact.h"
+#include "api/dims.h"
 #include "api/objects.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -285,7 +286,9 @@ static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
     case RLX_FILE_text: return load_text(ctx, path, f, desc, out, d);
     case RLX_FILE_artefact: return artefact_load_model(ctx, path, f, desc, out, d);
     case RLX_FILE_onnx: return model_load_onnx(ctx, path, f, desc, out, d);
-    default: return detect_refuse(kind, rlx_cstr(path), "a model", d);
+    default:
+        return detect_refuse(f->data, f->size, rlx_cstr(path),
+                             "a model (the text form .rlx, .onnx, or .rlxa from rlx compile)", d);
     }
 }
 
@@ -390,9 +393,7 @@ static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *
     for (size_t k = 0; k < symbols; k++)
         size[k] = -1;
     for (size_t k = 0; k < count; k++) {
-        if (!dims[k].name || !dim_find_symbol(m->mod->dims, rlx_cstr(dims[k].name), &symbol))
-            return diag_fail(d, RLX_ERROR_NAME, "there is no dim \"%s\"",
-                             dims[k].name ? dims[k].name : "");
+        TRY(find_dim(m->mod->dims, dims[k].name, &symbol, d));
         size[symbol] = dims[k].size;
     }
     if (rlx_model_io(m, RLX_IO_INPUT, i, &info, &err) != RLX_OK)
@@ -498,16 +499,13 @@ rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const c
 
 rlx_status model_find_param(const struct rlx_model *m, rlx_str name, size_t *out, struct diag *d)
 {
-    char known[200];
-
     for (size_t i = 0; i < m->param_count; i++) {
         if (str_eq(m->param[i].name, name)) {
             *out = i;
             return RLX_OK;
         }
     }
-    return diag_fail(d, RLX_ERROR_NAME, "there is no param \"%.*s\"; there are: %s", STR_ARG(name),
-                     leaf_names(ir_entry(m->mod), RLX_OP_param, known, sizeof known));
+    return refuse_leaf(m, "param", RLX_OP_param, name, d);
 }
 
 rlx_status model_need_open(struct rlx_model *m, struct diag *d)
@@ -523,7 +521,7 @@ rlx_status model_need_open(struct rlx_model *m, struct diag *d)
 
 static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *value, struct diag *d)
 {
-    size_t i, count;
+    size_t i = 0, count;
     void *data;
 
     if (!m || !name || !value)

@@ -18,6 +18,25 @@ static const struct {
     {"mixed-bf16", RLX_PRECISION_MIXED_BF16},
 };
 
+static const char *const classes[] = {"compute", "reduction", "elementwise", "movement"};
+
+/* class: it is of the form CLASS=TYPE, but there is no such class. */
+static rlx_status refuse_part(rlx_str part, rlx_str name, bool class, struct diag *d)
+{
+    rlx_nearest near = {.wanted = class ? name : part};
+    char hint[RLX_NEAREST_HINT];
+
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0] && class; i++)
+        rlx_nearest_offer(&near, rlx_cstr(classes[i]));
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0] && !class; i++)
+        rlx_nearest_offer(&near, rlx_cstr(policies[i].name));
+    return diag_fail(d, RLX_ERROR_ARGUMENT,
+                     "\"%.*s\" is not a precision; there are as-declared, f32, f16, mixed, "
+                     "mixed-conservative and mixed-bf16, or CLASS=TYPE,... where CLASS is compute, "
+                     "reduction, elementwise or movement and TYPE is f32, f16 or bf16%s",
+                     STR_ARG(part), rlx_nearest_hint(&near, hint));
+}
+
 /* "reduction=bf16" into its field of the map. */
 static rlx_status parse_part(rlx_str part, rlx_precision_map *map, struct diag *d)
 {
@@ -30,10 +49,7 @@ static rlx_status parse_part(rlx_str part, rlx_precision_map *map, struct diag *
                                                               : NULL;
 
     if (!eq || !to)
-        return diag_fail(d, RLX_ERROR_ARGUMENT,
-                         "\"%.*s\" is neither a precision policy nor CLASS=TYPE with compute, "
-                         "reduction, elementwise or movement",
-                         STR_ARG(part));
+        return refuse_part(part, name, eq != NULL, d);
     type = (rlx_str){eq + 1, part.len - name.len - 1};
     if (!dtype_from_name(type, &dtype) ||
         (dtype != RLX_DTYPE_f32 && dtype != RLX_DTYPE_f16 && dtype != RLX_DTYPE_bf16))

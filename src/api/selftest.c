@@ -478,6 +478,17 @@ static void try_row(struct tester *t, const struct case_row *row, uint64_t numbe
     }
 }
 
+static void refuse_op(const char *name, struct diag *d)
+{
+    rlx_nearest near = {.wanted = rlx_cstr(name)};
+    char hint[RLX_NEAREST_HINT];
+
+    for (int i = RLX_OP_none + 1; i < RLX_OP_count; i++)
+        rlx_nearest_offer(&near, rlx_cstr(op_info((rlx_op)i)->name));
+    diag_fail(d, RLX_ERROR_NAME, "there is no op \"%s\"%s (rlx ops lists them all)", name,
+              rlx_nearest_hint(&near, hint));
+}
+
 rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_desc *desc,
                         rlx_selftest_summary *out, rlx_error *err)
 {
@@ -490,7 +501,7 @@ rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_de
     if (!ctx || !dev || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !dev ? "dev" : "out");
     else if (desc->op && !op_from_name(rlx_cstr(desc->op), &op))
-        diag_fail(&d, RLX_ERROR_NAME, "there is no op \"%s\"", desc->op);
+        refuse_op(desc->op, &d);
     else {
         struct tester t = {.ctx = ctx, .dev = dev, .desc = desc, .counting = true};
         struct target target;

@@ -2,6 +2,7 @@
  * a run is in execute.c. */
 #include <string.h>
 
+#include "api/dims.h"
 #include "api/objects.h"
 #include "api/observe.h"
 #include "base/str.h"
@@ -299,9 +300,7 @@ static rlx_status find_symbol(rlx_session *s, const char *dim, const void *other
                               struct diag *d)
 {
     TRY(check_idle(s, dim, other, d));
-    if (dim_find_symbol(s->model->mod->dims, rlx_cstr(dim), out))
-        return RLX_OK;
-    return diag_fail(d, RLX_ERROR_NAME, "there is no dim \"%s\"", dim);
+    return find_dim(s->model->mod->dims, dim, out, d);
 }
 
 static rlx_status set_bound(rlx_session *s, const char *dim, int64_t upper, struct diag *d)

@@ -2,6 +2,7 @@
  * after a pass; and params turned into inputs: rlx/tools.h. */
 #include "api/stages.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/fold_eval.h"
@@ -111,6 +112,22 @@ static rlx_status print_after(const rlx_model *m, rlx_device *dev, struct watch 
     return s;
 }
 
+rlx_status refuse_pass(rlx_str name, struct diag *d)
+{
+    rlx_nearest near = {.wanted = name};
+    char known[384] = "", hint[RLX_NEAREST_HINT];
+    size_t len = 0;
+
+    for (size_t i = 0; pass_at(i); i++) {
+        rlx_nearest_offer(&near, rlx_cstr(pass_at(i)->name));
+        if (len < sizeof known)
+            len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i ? ", " : "",
+                                    pass_at(i)->name);
+    }
+    return diag_fail(d, RLX_ERROR_NAME, "there is no pass \"%.*s\"; there are: %s%s", STR_ARG(name),
+                     known, rlx_nearest_hint(&near, hint));
+}
+
 rlx_status rlx_model_print_after(const rlx_model *m, const char *pass, rlx_device *dev, bool elide,
                                  bool types, rlx_write_fn write, void *user, rlx_error *err)
 {
@@ -125,7 +142,7 @@ rlx_status rlx_model_print_after(const rlx_model *m, const char *pass, rlx_devic
     struct watch w = {.pass = pass_find(rlx_cstr(pass)), .print = &print, .diag = &d};
     text_init(&w.text, &m->ctx->mem);
     if (!w.pass)
-        diag_fail(&d, RLX_ERROR_NAME, "there is no pass \"%s\"", pass);
+        refuse_pass(rlx_cstr(pass), &d);
     else if (!m->parts)
         print_after(m, dev, &w, write, user, &d);
     for (size_t i = 0; m->parts && d.first.status == RLX_OK && i < m->parts->count; i++) {

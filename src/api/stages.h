@@ -16,6 +16,9 @@ void fusion_text(const struct ir_module *mod, const struct target *t, const stru
                  const struct joint_options *joint, struct backend *backend,
                  struct text *out); /* fusion.c */
 
+/* NAME, with the names that there are. */
+rlx_status refuse_pass(rlx_str name, struct diag *d);
+
 /* The dispatch report of the model, line by line, to the context's log, if it has one. */
 void stages_log_dispatch(const struct rlx_model *m, const struct target *t,
                          const struct pass_options *o);

@@ -7,6 +7,7 @@
 #include "api/fold_eval.h"
 #include "api/hand_out.h"
 #include "api/objects.h"
+#include "api/stages.h"
 #include "autodiff/autodiff.h"
 #include "base/diff.h"
 #include "base/json.h"
@@ -360,7 +361,7 @@ static rlx_status run_named(struct ir_module *mod, rlx_str names, const struct t
         rlx_str name = {names.ptr, comma ? (size_t)(comma - names.ptr) : names.len};
         const struct pass *p = pass_find(name);
         if (!p)
-            return diag_fail(d, RLX_ERROR_NAME, "there is no pass \"%.*s\"", STR_ARG(name));
+            return refuse_pass(name, d);
         TRY(pass_one(p, mod, target, options, NULL, d));
         names.ptr += name.len + (comma != NULL);
         names.len -= name.len + (comma != NULL);

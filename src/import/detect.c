@@ -127,10 +127,51 @@ rlx_file_kind detect_kind_by_name(rlx_str path)
     return best;
 }
 
-rlx_status detect_refuse(rlx_file_kind is, rlx_str path, const char *wanted, struct diag *d)
+/* What people try, that is none of our kinds; NULL: not known either. */
+static const char *foreign_kind(const uint8_t *bytes, size_t size)
 {
-    rlx_file_kind named = detect_kind_by_name(path);
+    static const struct {
+        size_t at, len;
+        const char *magic, *text;
+    } rows[] = {
+        {0, 8, "\x89PNG\r\n\x1a\n", "a PNG picture"},
+        {0, 3, "\xff\xd8\xff", "a JPEG picture"},
+        {0, 4, "GIF8", "a GIF picture"},
+        {8, 4, "WEBP", "a WebP picture"},
+        {0, 4, "%PDF", "a PDF document"},
+        {0, 4,
+         "\x7f"
+         "ELF",
+         "a program"},
+        {0, 2, "\x1f\x8b", "compressed with gzip: unpack it first"},
+        {0, 4, "\x28\xb5\x2f\xfd", "compressed with zstd: unpack it first"},
+        {0, 2, "BZ", "compressed with bzip2: unpack it first"},
+        {0, 6,
+         "\xfd"
+         "7zXZ",
+         "compressed with xz: unpack it first"},
+        {0, 8, "\x89HDF\r\n\x1a\n", "HDF5, as Keras writes: export the model to ONNX"},
+        {4, 4, "TFL3", "a TensorFlow Lite model: convert it to ONNX"},
+        {0, 2, "\x80\x02",
+         "a Python pickle: save the model as ONNX, or its weights as safetensors"},
+        {257, 5, "ustar", "a tar archive: unpack it first"},
+    };
 
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (size >= rows[i].at + rows[i].len &&
+            memcmp(bytes + rows[i].at, rows[i].magic, rows[i].len) == 0)
+            return rows[i].text;
+    return NULL;
+}
+
+rlx_status detect_refuse(const uint8_t *bytes, size_t size, rlx_str path, const char *wanted,
+                         struct diag *d)
+{
+    rlx_file_kind is = detect_kind(bytes, size), named = detect_kind_by_name(path);
+    const char *foreign = foreign_kind(bytes, size);
+
+    if (is == RLX_FILE_unknown && foreign)
+        return diag_fail(d, RLX_ERROR_FORMAT, "%s was expected, but this is %s", wanted, foreign);
     if (is == RLX_FILE_unknown && named != RLX_FILE_unknown)
         return diag_fail(d, RLX_ERROR_FORMAT,
                          "%s was expected; the file is called %s, but does not begin like one",

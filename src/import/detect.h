@@ -16,6 +16,7 @@ rlx_file_kind detect_kind(const uint8_t *bytes, size_t size);
 rlx_file_kind detect_kind_by_name(rlx_str path);
 
 /* Fails with FORMAT: what the file is, that the caller cannot use. wanted: "a model". */
-rlx_status detect_refuse(rlx_file_kind is, rlx_str path, const char *wanted, struct diag *d);
+rlx_status detect_refuse(const uint8_t *bytes, size_t size, rlx_str path, const char *wanted,
+                         struct diag *d);
 
 #endif

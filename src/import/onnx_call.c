@@ -117,6 +117,9 @@ const int64_t *onnx_i64s(struct onnx_call *c, size_t i, size_t *count)
     return out;
 }
 
+/* What whoever loads the model can do about it. */
+#define FIX_IT ": fix the model's input that it comes from (--fix NAME=VALUE)"
+
 bool onnx_sizes_in(struct onnx_call *c, size_t i, struct onnx_size *out, size_t room, size_t *count)
 {
     int64_t n;
@@ -125,7 +128,7 @@ bool onnx_sizes_in(struct onnx_call *c, size_t i, struct onnx_size *out, size_t 
         return false;
     const struct onnx_value *v = c->in[i];
     if ((!v->data && !v->size) || !dtype_is(v->type.dtype, CLASS_REAL)) {
-        onnx_unsupported(c, "input %zu (\"%.*s\") must be integers known at load", i,
+        onnx_unsupported(c, "input %zu (\"%.*s\") must be integers known at load" FIX_IT, i,
                          STR_ARG(v->name));
         return false;
     }
@@ -143,7 +146,7 @@ bool onnx_sizes_in(struct onnx_call *c, size_t i, struct onnx_size *out, size_t 
         else if (real == floor(real) && fabs(real) < 0x1p53)
             out[k] = (struct onnx_size){.number = (int64_t)real};
         else {
-            onnx_unsupported(c, "input %zu (\"%.*s\") must be whole numbers", i, STR_ARG(v->name));
+            onnx_unsupported(c, "input %zu (\"%.*s\") must be integers", i, STR_ARG(v->name));
             return false;
         }
     }
@@ -177,7 +180,7 @@ bool onnx_number_in(struct onnx_call *c, size_t i, double *out)
         return false;
     const double *at = onnx_reals(c, i, &count);
     if (!at || count != 1) {
-        onnx_unsupported(c, "input %zu (\"%.*s\") must be one number known at load", i,
+        onnx_unsupported(c, "input %zu (\"%.*s\") must be one number known at load" FIX_IT, i,
                          STR_ARG(c->in[i]->name));
         return false;
     }

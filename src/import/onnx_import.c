@@ -89,8 +89,9 @@ void onnx_note_failure(struct onnx_import *im, const struct onnx_node *n, int64_
 
     if (im->failures++ == 0)
         im->first = *e;
-    text_addf(t, "%.*s%s%.*s (opset %lld)", STR_ARG(n->domain), n->domain.len ? "." : "",
-              STR_ARG(n->op), (long long)opset);
+    text_addf(t, "%.*s%s%.*s", STR_ARG(n->domain), n->domain.len ? "." : "", STR_ARG(n->op));
+    if (opset) /* an input has none */
+        text_addf(t, " (opset %lld)", (long long)opset);
     if (n->name.len)
         text_addf(t, " \"%.*s\"", STR_ARG(n->name));
     else if (n->output.count)

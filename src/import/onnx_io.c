@@ -3,10 +3,13 @@
  * Ours are tensors. A sequence "x" of n tensors is n of them, "x[0]" and so on; an optional is its
  * value, or nothing. How many there are, and which are absent, is told by whoever loads the model.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "import/onnx_scope.h"
 #include "import/onnx_small_float.h"
+#include "ir/text.h"
+#include "rlx/tools.h"
 
 #define MAX_OUTPUTS (1 << 16) /* items of sequences counted */
 
@@ -77,9 +80,9 @@ static rlx_status declared_shape(struct onnx_import *im, const struct leaf *in, 
 
     if (!shape)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED,
-                         "the model does not tell the rank of \"%.*s\": tell its shape at load "
-                         "(--items)",
-                         STR_ARG(in->name));
+                         "the model does not tell the rank of \"%.*s\": give its shape at load, as "
+                         "in --items '%.*s=[1,3,224,224]'",
+                         STR_ARG(in->name), STR_ARG(in->name));
     if (shape->dim.count > RLX_MAX_RANK)
         return diag_fail(d, RLX_ERROR_LIMIT, "it has %zu axes, more than %d", shape->dim.count,
                          RLX_MAX_RANK);
@@ -130,6 +133,26 @@ static const rlx_load_input *told_input(const struct onnx_import *im, size_t num
     return NULL;
 }
 
+/* Both types, as the text form writes them. */
+static rlx_status refuse_value(struct onnx_import *im, const struct ir_type *want,
+                               const rlx_tensor *t, struct diag *d)
+{
+    struct ir_type is = {.dtype = t->dtype, .rank = t->rank};
+    struct text a, b;
+
+    memcpy(is.dim, t->dim, sizeof is.dim);
+    text_init(&a, im->mod->mem);
+    text_init(&b, im->mod->mem);
+    ir_print_type(im->mod, want, &a);
+    if (is.rank >= 0 && is.rank <= RLX_MAX_RANK && (unsigned)is.dtype < RLX_DTYPE_count)
+        ir_print_type(im->mod, &is, &b);
+    rlx_status s = diag_fail(d, RLX_ERROR_SHAPE, "the value given for it is %s, but %s is wanted",
+                             b.at ? b.at : "of another type", a.at ? a.at : "another");
+    text_free(&a);
+    text_free(&b);
+    return s;
+}
+
 /* An input whose value was given: its bytes are known from here on. */
 static rlx_status know_input(struct onnx_import *im, const rlx_tensor *t, struct onnx_value *v,
                              struct diag *d)
@@ -140,7 +163,7 @@ static rlx_status know_input(struct onnx_import *im, const rlx_tensor *t, struct
     for (int32_t i = 0; fits && i < t->rank; i++)
         fits = !dim_is_static(v->type.dim[i]) || v->type.dim[i] == t->dim[i];
     if (!fits)
-        return diag_fail(d, RLX_ERROR_SHAPE, "the value given for it is of another type or shape");
+        return refuse_value(im, &v->type, t, d);
     memcpy(v->type.dim, t->dim, sizeof t->dim);
     if (!type_bytes(&v->type, &bytes) || bytes != t->bytes)
         return diag_fail(d, RLX_ERROR_SIZE, "the value given for it has %zu bytes", t->bytes);
@@ -186,7 +209,9 @@ static rlx_status add_items(struct onnx_import *im, struct onnx_scope *s, rlx_st
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "it is a sequence of what are no tensors");
     if (!told)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED,
-                         "it is a sequence: tell how many items it has at load (--items)");
+                         "it is a sequence: say at load how many items it has, as in --items "
+                         "%.*s=3, or of which shapes, as in --items '%.*s=[2,3],[4,3]'",
+                         STR_ARG(name), STR_ARG(name));
     if (told->item_count > ONNX_MAX_ITEMS)
         return diag_fail(d, RLX_ERROR_LIMIT, "a sequence of %zu items, more than %d",
                          told->item_count, ONNX_MAX_ITEMS);
@@ -253,16 +278,39 @@ rlx_status onnx_add_input(struct onnx_import *im, struct onnx_scope *s, size_t n
     return onnx_bind(im, s, info->name, &v, d);
 }
 
+/* "x", or "x[3]", which is an item of it. */
+static bool is_of_input(rlx_str told, rlx_str input)
+{
+    return str_eq(told, input) || (str_starts(told, input) && told.ptr[input.len] == '[');
+}
+
+static rlx_status check_name(const struct onnx_graph *g, const char *told, struct diag *d)
+{
+    rlx_nearest near = {.wanted = rlx_cstr(told)};
+    char known[200] = "none", hint[RLX_NEAREST_HINT];
+    size_t len = 0;
+
+    for (size_t k = 0; k < g->input.count; k++) {
+        rlx_str name = g->input.at[k].name;
+        if (!told || is_of_input(near.wanted, name))
+            return RLX_OK;
+        rlx_nearest_offer(&near, name);
+        if (len < sizeof known)
+            len += (size_t)snprintf(known + len, sizeof known - len, "%s%.*s", k ? ", " : "",
+                                    STR_ARG(name));
+    }
+    if (!told)
+        return RLX_OK;
+    return diag_fail(d, RLX_ERROR_ARGUMENT, "the model has no input \"%s\"; it has: %s%s", told,
+                     known, rlx_nearest_hint(&near, hint));
+}
+
 rlx_status onnx_check_told(const struct onnx_import *im, const struct onnx_graph *g, struct diag *d)
 {
-    for (size_t i = 0; i < im->options->input_count; i++) {
-        const char *name = im->options->inputs[i].name;
-        bool found = !name;
-        for (size_t k = 0; !found && k < g->input.count; k++)
-            found = str_eq(g->input.at[k].name, rlx_cstr(name));
-        if (!found)
-            return diag_fail(d, RLX_ERROR_ARGUMENT, "the model has no input \"%s\"", name);
-    }
+    for (size_t i = 0; i < im->options->input_count; i++)
+        TRY(check_name(g, im->options->inputs[i].name, d));
+    for (size_t i = 0; i < im->options->known_count; i++)
+        TRY(check_name(g, im->options->known[i].name, d));
     return RLX_OK;
 }
 

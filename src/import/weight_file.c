@@ -139,7 +139,9 @@ rlx_status weights_read(struct weights *w, const uint8_t *bytes, size_t size, rl
     case RLX_FILE_safetensors: return safetensors_read(w, bytes, size, d);
     case RLX_FILE_npz: return npz_read(w, bytes, size, d);
     case RLX_FILE_npy: return read_npy(w, bytes, size, name, d);
-    default: return detect_refuse(w->kind, name, "a file of tensors", d);
+    default:
+        return detect_refuse(bytes, size, name,
+                             "a file of tensors (.gguf, .safetensors, .npz or .npy)", d);
     }
 }
 

@@ -20,6 +20,18 @@ struct binding {
 
 /* ---- sizes ---- */
 
+/* The other symbols that have no size: whoever gives one will have to give them all. */
+static void add_others(const struct binding *b, size_t said, struct text *out)
+{
+    const struct dim_table *dims = b->from->dims;
+    size_t count = 0;
+
+    for (size_t i = 0; i < b->count; i++)
+        if (i != said && b->size[i] < 0 && dim_symbol_is_used(dims, i) && !(b->keep && b->keep[i]))
+            text_addf(out, "%s\"%.*s\"",
+                      count++ ? ", " : "; without one, too: ", STR_ARG(dim_symbol_name(dims, i)));
+}
+
 static rlx_status no_size(const struct binding *b, ir_dim d, rlx_status s, const char *why)
 {
     const struct dim_table *dims = b->from->dims;
@@ -32,6 +44,8 @@ static rlx_status no_size(const struct binding *b, ir_dim d, rlx_status s, const
     for (size_t i = 0; i < count; i++)
         text_addf(&text, "%s\"%.*s\"", i ? ", " : " needs a size for ",
                   STR_ARG(dim_symbol_name(dims, missing[i])));
+    if (count)
+        add_others(b, missing[0], &text);
     s = text.failed ? diag_no_memory(b->diag, text.cap)
         : count     ? diag_fail(b->diag, s, "%s", text.at)
                     : diag_fail(b->diag, s, "%s has no size: %s", text.at, why);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ir/text_impl.h"
+#include "rlx/tools.h"
 
 enum { MAX_GRAPHS = 4096, MAX_NESTED_GRAPHS = 64, MAX_NODES = 1 << 20 };
 
@@ -134,50 +135,15 @@ static rlx_status add_node(struct file_parser *f, struct scope *s, struct ir_new
     return define_value(p, s, name, *out);
 }
 
-/* How many letters must be changed, added, left out or swapped with the next to turn one word into
- * the other. Too long a word: far from all. */
-static size_t distance(rlx_str a, rlx_str b)
-{
-    enum { LONGEST = 63 };
-    size_t rows[3][LONGEST + 1] = {{0}};
-
-    if (a.len > LONGEST || b.len > LONGEST)
-        return SIZE_MAX;
-    for (size_t k = 0; k <= b.len; k++)
-        rows[0][k] = k;
-    for (size_t i = 1; i <= a.len; i++) {
-        size_t *row = rows[i % 3], *up = rows[(i + 2) % 3], *up2 = rows[(i + 1) % 3];
-        row[0] = i;
-        for (size_t k = 1; k <= b.len; k++) {
-            size_t best = up[k - 1] + (a.ptr[i - 1] != b.ptr[k - 1]);
-            best = up[k] + 1 < best ? up[k] + 1 : best;
-            best = row[k - 1] + 1 < best ? row[k - 1] + 1 : best;
-            if (i > 1 && k > 1 && a.ptr[i - 1] == b.ptr[k - 2] && a.ptr[i - 2] == b.ptr[k - 1])
-                best = up2[k - 2] + 1 < best ? up2[k - 2] + 1 : best;
-            row[k] = best;
-        }
-    }
-    return rows[a.len % 3][b.len];
-}
-
 static rlx_status unknown_op(struct text_parser *p)
 {
-    rlx_str name = p->tok.text;
-    size_t best = 2 + name.len / 3; /* less is close enough to be meant */
-    const char *closest = NULL;
+    rlx_nearest near = {.wanted = p->tok.text};
+    char hint[RLX_NEAREST_HINT];
 
-    for (int op = RLX_OP_none + 1; op < RLX_OP_count; op++) {
-        const char *known = op_info((rlx_op)op)->name;
-        size_t d = distance(name, rlx_cstr(known));
-        if (d < best) {
-            best = d;
-            closest = known;
-        }
-    }
-    if (closest)
-        return text_fail(p, p->tok.at, RLX_ERROR_FORMAT, "there is no op '%.*s'; did you mean %s?",
-                         STR_ARG(name), closest);
-    return text_fail(p, p->tok.at, RLX_ERROR_FORMAT, "there is no op '%.*s'", STR_ARG(name));
+    for (int op = RLX_OP_none + 1; op < RLX_OP_count; op++)
+        rlx_nearest_offer(&near, rlx_cstr(op_info((rlx_op)op)->name));
+    return text_fail(p, p->tok.at, RLX_ERROR_FORMAT, "there is no op '%.*s'%s",
+                     STR_ARG(near.wanted), rlx_nearest_hint(&near, hint));
 }
 
 static rlx_status parse_op(struct text_parser *p, rlx_op *out)

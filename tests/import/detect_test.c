@@ -52,17 +52,27 @@ TEST(detect, names_are_hints)
     expect_str(t, rlx_file_kind_text((rlx_file_kind)-1), "?");
 }
 
+static rlx_status refuse(const char *bytes, size_t size, struct diag *d)
+{
+    return detect_refuse((const uint8_t *)bytes, size, STR("x.onnx"), "a model", d);
+}
+
 TEST(detect, a_refusal_says_what_it_is)
 {
     struct diag d;
 
     diag_init(&d, "load");
-    expect_status(t, detect_refuse(RLX_FILE_npy, STR("x.onnx"), "a model", &d), RLX_ERROR_FORMAT);
+    expect_status(t, refuse("\x93NUMPY\1", 7, &d), RLX_ERROR_FORMAT);
     expect_error(t, RLX_ERROR_FORMAT, "a model was expected, but this is one NumPy array",
                  &d.first);
     diag_init(&d, "load");
-    expect_status(t, detect_refuse(RLX_FILE_unknown, STR("x.onnx"), "a model", &d),
-                  RLX_ERROR_FORMAT);
+    expect_status(t, refuse("\0\0\0\0", 4, &d), RLX_ERROR_FORMAT);
     expect_error(t, RLX_ERROR_FORMAT, "the file is called .onnx, but does not begin like one",
                  &d.first);
+    diag_init(&d, "load");
+    expect_status(t, refuse("\x89PNG\r\n\x1a\n\0\0", 10, &d), RLX_ERROR_FORMAT);
+    expect_error(t, RLX_ERROR_FORMAT, "a model was expected, but this is a PNG picture", &d.first);
+    diag_init(&d, "load");
+    expect_status(t, refuse("\x80\x02", 2, &d), RLX_ERROR_FORMAT);
+    expect_error(t, RLX_ERROR_FORMAT, "a Python pickle: save the model as ONNX", &d.first);
 }

@@ -149,7 +149,7 @@ TEST(onnx_sequence, what_is_told_must_be_of_use)
     const rlx_load_input other = {.name = "z", .item_count = 1};
     const rlx_load_input absent = {.name = "x", .absent = true};
 
-    expect_told_refused(t, &seq, NULL, RLX_ERROR_UNSUPPORTED, "tell how many items it has");
+    expect_told_refused(t, &seq, NULL, RLX_ERROR_UNSUPPORTED, "say at load how many items it has");
     expect_told_refused(t, &seq, &many, RLX_ERROR_LIMIT, "more than 4096");
     expect_told_refused(t, &seq, &none, RLX_ERROR_UNSUPPORTED, "there is nothing to compute");
     expect_told_refused(t, &seq, &other, RLX_ERROR_ARGUMENT, "the model has no input \"z\"");
@@ -175,7 +175,7 @@ TEST(onnx_sequence, an_optional_is_its_value_or_nothing)
                 "graph @main (input %v0 \"x[0]\": f32[3]) {\n"
                 "    return %v0\n"
                 "}\n");
-    expect_told_refused(t, &of_many, NULL, RLX_ERROR_UNSUPPORTED, "tell how many items it has");
+    expect_told_refused(t, &of_many, NULL, RLX_ERROR_UNSUPPORTED, "say at load how many items it has");
     expect_told_refused(t, &m, &absent, RLX_ERROR_UNSUPPORTED, "there is nothing to compute");
 
     struct bytes g = {.len = 0};
