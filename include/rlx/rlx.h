@@ -369,7 +369,8 @@ RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_s
                                       rlx_session **out, rlx_error *err);
 RLX_API void rlx_session_destroy(rlx_session *s);
 
-/* Writes the store that all sessions of the model on this device share; STATE while one runs. */
+/* The model keeps it: all its sessions see it in their next runs, on any device, and so do sessions
+ * made later. A clone with weights of its own keeps it to itself. STATE while one of them runs. */
 RLX_API rlx_status rlx_session_set_param(rlx_session *s, const char *name, const rlx_tensor *value,
                                          rlx_error *err);
 /* value->data must hold the param in value->dtype; its dims are filled in. */

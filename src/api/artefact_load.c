@@ -93,7 +93,7 @@ static rlx_status take_weight(struct artefact *a, rlx_model *m, const struct wei
         return diag_fail(d, RLX_ERROR_FORMAT, "weights \"%.*s\" do not lie in their file",
                          STR_ARG(w->name));
     TRY(model_find_param(m, w->name, &i, d));
-    struct model_param *p = &m->param[i];
+    const struct model_param *p = &m->param[i];
     const uint8_t *at = from->data + w->piece.offset;
     if (p->bytes != w->piece.size || p->data)
         return diag_fail(d, RLX_ERROR_FORMAT, "weights \"%.*s\": %llu bytes, the model has %llu%s",
@@ -105,8 +105,7 @@ static rlx_status take_weight(struct artefact *a, rlx_model *m, const struct wei
         if (at[k] > 1)
             return diag_fail(d, RLX_ERROR_FORMAT, "weights \"%.*s\" hold a bool of %d",
                              STR_ARG(w->name), at[k]);
-    p->data = (void *)at;
-    p->borrowed = true;
+    param_take(&m->values, i, (void *)at, true, &m->ctx->mem);
     a->weights++;
     a->weight_bytes += p->bytes;
     return RLX_OK;

@@ -87,7 +87,7 @@ static rlx_status run_to_packs(struct rlx_session *s, const struct static_progra
         struct span to = {f->pack[i]->buffer, 0, from.bytes};
         if (from.bytes)
             TRY(b->ops->copy(b, to, from, d));
-        f->pack[i]->made = s->store->version;
+        f->pack[i]->made = s->store->values->version;
     }
     return RLX_OK;
 }
@@ -123,7 +123,7 @@ rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, str
     struct program *p = sp->program;
     bool old = false;
 
-    if (sp->fresh == s->store->version)
+    if (sp->fresh == s->store->values->version)
         return RLX_OK;
     for (size_t i = 0; i < sp->fixed.count; i++)
         old |= store_copy_is_old(s->store, sp->fixed.pack[i]);
@@ -134,8 +134,8 @@ rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, str
         if (!store_copy_is_old(s->store, p->packed[i]))
             continue;
         TRY(b->ops->pack(b, &p->command[k->step], k->operand, d));
-        p->packed[i]->made = s->store->version;
+        p->packed[i]->made = s->store->values->version;
     }
-    sp->fresh = s->store->version;
+    sp->fresh = s->store->values->version;
     return RLX_OK;
 }

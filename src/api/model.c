@@ -37,6 +37,7 @@ static rlx_status lay_out_params(struct rlx_model *m, struct diag *d)
             (m->weight_bytes + STORE_ALIGNMENT - 1) / STORE_ALIGNMENT * STORE_ALIGNMENT;
         m->param_count++;
     }
+    m->values = (struct param_values){.param = m->param, .count = m->param_count, .version = 1};
     return RLX_OK;
 }
 
@@ -132,9 +133,7 @@ static void destroy(struct rlx_model *m)
 {
     const rlx_allocator *mem = &m->ctx->mem;
 
-    for (size_t i = 0; i < m->param_count; i++)
-        if (!m->param[i].borrowed)
-            mem_free(mem, m->param[i].data, (size_t)m->param[i].bytes);
+    params_free(&m->values, mem);
     for (size_t i = 0; i < m->weights.len; i++)
         rlx_weights_close(m->weights.at[i]);
     vec_free(mem, &m->weights);
@@ -530,13 +529,10 @@ static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *va
     TRY(model_find_param(m, rlx_cstr(name), &i, d));
     const struct ir_type *type = ir_type_of(ir_entry(m->mod), m->param[i].node);
     TRY(tensor_check(value, type, "param", rlx_cstr(name), d));
-    data = m->param[i].borrowed ? NULL : m->param[i].data;
-    if (!data && m->param[i].bytes && !(data = mem_alloc(&m->ctx->mem, (size_t)m->param[i].bytes)))
-        return diag_no_memory(d, (size_t)m->param[i].bytes);
-    m->param[i].data = data;
-    m->param[i].borrowed = false;
+    TRY(param_room(&m->param[i], &m->ctx->mem, &data, d));
     if (tensor_count(value, &count) && count)
         convert(type->dtype, data, value->dtype, value->data, count);
+    param_take(&m->values, i, data, false, &m->ctx->mem);
     return RLX_OK;
 }
 

@@ -27,12 +27,11 @@ static rlx_status take_weights(struct rlx_model *m, const struct onnx_imported *
 {
     /* Both are in the order of the nodes. */
     for (size_t i = 0; i < m->param_count; i++) {
-        struct model_param *p = &m->param[i];
+        const struct model_param *p = &m->param[i];
         if (i >= from->weight.len || !str_eq(from->weight.at[i].name, p->name))
             return diag_fail(d, RLX_ERROR_INTERNAL, "param \"%.*s\" has no bytes",
                              STR_ARG(p->name));
-        p->data = (void *)from->weight.at[i].data;
-        p->borrowed = true;
+        param_take(&m->values, i, (void *)from->weight.at[i].data, true, &m->ctx->mem);
     }
     return RLX_OK;
 }

@@ -199,11 +199,8 @@ void model_parts_share_params(struct rlx_model *m)
     for (size_t i = 0; i < m->parts->count; i++) {
         struct rlx_model *part = m->parts->part[i].model;
         for (size_t j = 0; j < part->param_count; j++) {
-            struct model_param *p = &part->param[j];
-            if (model_find_param(m, p->name, &k, NULL) != RLX_OK)
-                continue;
-            p->data = m->param[k].data;
-            p->borrowed = true;
+            if (model_find_param(m, part->param[j].name, &k, NULL) == RLX_OK && m->param[k].changed)
+                param_take(&part->values, j, m->param[k].data, true, &m->ctx->mem);
         }
     }
 }

@@ -166,13 +166,8 @@ static rlx_status take_all(const struct pairing *p, struct taken *taken, rlx_wei
 static void commit(rlx_model *m, struct rlx_weights *w, const struct taken *taken)
 {
     for (size_t k = 0; k < m->param_count; k++) {
-        struct model_param *param = &m->param[k];
-        if (!taken[k].data)
-            continue;
-        if (!param->borrowed)
-            mem_free(&m->ctx->mem, param->data, (size_t)param->bytes);
-        param->data = taken[k].data;
-        param->borrowed = taken[k].borrowed;
+        if (taken[k].data)
+            param_take(&m->values, k, taken[k].data, taken[k].borrowed, &m->ctx->mem);
     }
     weights_retain(w);
     m->weights.at[m->weights.len++] = w;

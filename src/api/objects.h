@@ -50,12 +50,23 @@ struct rlx_graph {
     rlx_error first;             /* of the root: the first failure */
 };
 
+/* A param and its value on the host. */
 struct model_param {
     ir_value node;
     rlx_str name;
     uint64_t bytes;
-    void *data;    /* set before the first session; NULL: not set */
-    bool borrowed; /* data is the artefact's, the source's or a weights file's */
+    void *data;       /* NULL: not set, or empty */
+    bool borrowed;    /* data is the artefact's, the source's or a weights file's */
+    uint64_t changed; /* the version that brought it; 0: it was never set */
+};
+
+/* What the params hold: the model's, for all its sessions, or a clone's own. Stores on devices are
+ * made from it. Under the model's lock once there are sessions. */
+struct param_values {
+    struct model_param *param;
+    size_t count;
+    uint64_t version; /* counts changes; from 1 */
+    int running;      /* runs that have begun and not ended: nothing can be set */
 };
 
 /* A model with sizes that depend on data runs in parts, one after the other. What goes from one to
@@ -90,6 +101,7 @@ struct rlx_model {
     struct model_parts *parts; /* NULL: it runs as one; else mod has leaves of cuts as inputs */
     struct model_param *param;
     size_t param_count;
+    struct param_values values; /* of `param` */
     uint64_t weight_bytes;
     rlx_str *output_name;
     size_t output_count;
@@ -114,15 +126,14 @@ struct store {
     struct rlx_model *model; /* not counted: sessions count the model */
     struct rlx_device *device;
     struct memory memory;
-    uint64_t *offset;    /* by param: where in it */
-    uint64_t max_buffer; /* that it was laid out for */
-    bool *set;           /* by param */
-    uint64_t *changed;   /* by param: the version that brought its value */
-    uint64_t version;    /* counts changes; from 1 */
+    uint64_t *offset;            /* by param: where in it */
+    uint64_t max_buffer;         /* that it was laid out for */
+    struct param_values *values; /* the model's, or own */
+    struct param_values own;     /* of one clone: nobody else finds it; else empty */
+    uint64_t *has;               /* by param: the version of the value that is here; 0: none */
+    uint64_t fresh;              /* the version that all of them are of; 0: not yet */
     VEC(struct weight_copy *) copy;
-    bool own; /* of one clone: nobody else finds it */
     int refs;
-    int running; /* runs that have begun and not ended */
 };
 
 /* What is computed from weights alone, as a graph of its own; packs are its outputs. */
@@ -219,6 +230,19 @@ struct rlx_session {
 
 void device_retain(struct rlx_device *dev);
 void model_retain(struct rlx_model *m);
+
+/* params.c */
+rlx_status params_copy(const struct param_values *from, const rlx_allocator *mem,
+                       struct param_values *out, struct diag *d);
+void params_free(struct param_values *v, const rlx_allocator *mem); /* what they hold */
+/* Its value is this from now on; borrowed: and stays the caller's. */
+void param_take(struct param_values *v, size_t i, void *data, bool borrowed,
+                const rlx_allocator *mem);
+/* Room for its value: where it has some of its own, that; else new, which the caller is to take or
+ * to free. NULL for an empty one. */
+rlx_status param_room(const struct model_param *p, const rlx_allocator *mem, void **out,
+                      struct diag *d);
+void param_drop_room(const struct model_param *p, const rlx_allocator *mem, void *room);
 
 /* store.c */
 /* max_buffer: how it is laid out if nobody has opened it before. */

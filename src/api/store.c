@@ -3,6 +3,7 @@
 
 #include "api/objects.h"
 #include "base/str.h"
+#include "run/convert.h"
 
 static struct backend *backend_of(const struct store *s)
 {
@@ -12,7 +13,6 @@ static struct backend *backend_of(const struct store *s)
 static void destroy(struct store *s)
 {
     const rlx_allocator *mem = &s->model->ctx->mem;
-
     size_t params = s->model->param_count;
 
     for (size_t i = 0; i < s->copy.len; i++) {
@@ -23,9 +23,10 @@ static void destroy(struct store *s)
     vec_free(mem, &s->copy);
     memory_release(&s->memory);
     rlx_device_close(s->device);
+    params_free(&s->own, mem);
+    mem_free(mem, s->own.param, s->own.count * sizeof *s->own.param);
     mem_free(mem, s->offset, params * sizeof *s->offset);
-    mem_free(mem, s->set, params * sizeof *s->set);
-    mem_free(mem, s->changed, params * sizeof *s->changed);
+    mem_free(mem, s->has, params * sizeof *s->has);
     mem_free(mem, s, sizeof *s);
 }
 
@@ -34,16 +35,18 @@ static struct span span_of(const struct store *s, size_t param)
     return memory_span(&s->memory, s->offset[param], s->model->param[param].bytes);
 }
 
+/* Values that came since the last time. */
 static rlx_status upload(struct store *s, struct diag *d)
 {
-    for (size_t i = 0; i < s->model->param_count; i++) {
-        const struct model_param *p = &s->model->param[i];
-        if (!p->data)
+    for (size_t i = 0; s->fresh != s->values->version && i < s->values->count; i++) {
+        const struct model_param *p = &s->values->param[i];
+        if (s->has[i] == p->changed)
             continue;
-        TRY(backend_of(s)->ops->write(backend_of(s), span_of(s, i), p->data, d));
-        s->set[i] = true;
-        s->changed[i] = s->version;
+        if (p->bytes)
+            TRY(backend_of(s)->ops->write(backend_of(s), span_of(s, i), p->data, d));
+        s->has[i] = p->changed;
     }
+    s->fresh = s->values->version;
     return RLX_OK;
 }
 
@@ -78,10 +81,9 @@ static rlx_status allocate(struct store *s, struct diag *d)
 
     if (count) {
         s->offset = mem_alloc(mem, count * sizeof *s->offset);
-        s->set = mem_alloc(mem, count * sizeof *s->set);
-        s->changed = mem_alloc(mem, count * sizeof *s->changed);
-        if (!s->offset || !s->set || !s->changed)
-            return diag_no_memory(d, count * sizeof *s->changed);
+        s->has = mem_alloc(mem, count * sizeof *s->has);
+        if (!s->offset || !s->has)
+            return diag_no_memory(d, count * sizeof *s->has);
     }
     uint64_t *used = mem_alloc(mem, room);
     if (!used)
@@ -91,18 +93,21 @@ static rlx_status allocate(struct store *s, struct diag *d)
     return status;
 }
 
+/* from: whose values it gets as its own; NULL: it has the model's. */
 static rlx_status create(struct rlx_model *m, struct rlx_device *dev, uint64_t max_buffer,
-                         struct store **out, struct diag *d)
+                         const struct param_values *from, struct store **out, struct diag *d)
 {
     const rlx_allocator *mem = &m->ctx->mem;
     struct store *s = mem_alloc(mem, sizeof *s);
 
     if (!s)
         return diag_no_memory(d, sizeof *s);
-    *s = (struct store){
-        .model = m, .device = dev, .max_buffer = max_buffer, .refs = 1, .version = 1};
+    *s = (struct store){.model = m, .device = dev, .max_buffer = max_buffer, .refs = 1};
+    s->values = from ? &s->own : &m->values;
     device_retain(dev);
-    rlx_status status = allocate(s, d);
+    rlx_status status = from ? params_copy(from, mem, &s->own, d) : RLX_OK;
+    if (status == RLX_OK)
+        status = allocate(s, d);
     if (status == RLX_OK)
         status = upload(s, d);
     if (status != RLX_OK) {
@@ -121,13 +126,13 @@ rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, uint64_t max_
 
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->store.len && !s; i++)
-        if (m->store.at[i]->device == dev && !m->store.at[i]->own)
+        if (m->store.at[i]->device == dev && m->store.at[i]->values == &m->values)
             s = m->store.at[i];
     if (s)
         s->refs++;
     else if (!vec_room(&m->ctx->mem, &m->store))
         status = diag_no_memory(d, sizeof s);
-    else if ((status = create(m, dev, max_buffer, &s, d)) == RLX_OK)
+    else if ((status = create(m, dev, max_buffer, NULL, &s, d)) == RLX_OK)
         m->store.at[m->store.len++] = s;
     if (status == RLX_OK) {
         m->has_session = true;
@@ -135,15 +140,6 @@ rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, uint64_t max_
     }
     pthread_mutex_unlock(&m->lock);
     return status;
-}
-
-static rlx_status copy_weights(struct store *from, struct store *to, struct diag *d)
-{
-    for (size_t i = 0; i < from->model->param_count; i++) {
-        to->set[i] = from->set[i];
-        to->changed[i] = to->version;
-    }
-    return memory_copy(&to->memory, &from->memory, d);
 }
 
 rlx_status store_clone(struct store *from, struct store **out, struct diag *d)
@@ -156,13 +152,7 @@ rlx_status store_clone(struct store *from, struct store **out, struct diag *d)
     if (!vec_room(&m->ctx->mem, &m->store))
         status = diag_no_memory(d, sizeof s);
     if (status == RLX_OK)
-        status = create(m, from->device, from->max_buffer, &s, d);
-    if (status == RLX_OK) {
-        s->own = true;
-        status = copy_weights(from, s, d);
-        if (status != RLX_OK)
-            destroy(s);
-    }
+        status = create(m, from->device, from->max_buffer, from->values, &s, d);
     if (status == RLX_OK)
         *out = m->store.at[m->store.len++] = s;
     pthread_mutex_unlock(&m->lock);
@@ -192,9 +182,9 @@ static rlx_status check_all_set(const struct store *s, struct diag *d)
     char names[256] = "";
     size_t len = 0, missing = 0;
 
-    for (size_t i = 0; i < s->model->param_count; i++) {
-        const struct model_param *p = &s->model->param[i];
-        if (s->set[i] || !s->model->used[p->node] || p->bytes == 0)
+    for (size_t i = 0; i < s->values->count; i++) {
+        const struct model_param *p = &s->values->param[i];
+        if (p->changed || !s->model->used[p->node] || p->bytes == 0)
             continue;
         missing++;
         if (len + p->name.len + 3 < sizeof names) {
@@ -287,8 +277,8 @@ bool store_copy_is_old(const struct store *s, const struct weight_copy *c)
 {
     bool old = c->made == 0;
 
-    for (size_t i = 0; i < s->model->param_count && !old; i++)
-        old = c->needs[i] && s->changed[i] > c->made;
+    for (size_t i = 0; i < s->values->count && !old; i++)
+        old = c->needs[i] && s->values->param[i].changed > c->made;
     return old;
 }
 
@@ -301,9 +291,11 @@ rlx_status store_begin_run(struct store *s, bool params_default_zero,
     pthread_mutex_lock(&s->model->lock);
     rlx_status status = params_default_zero ? RLX_OK : check_all_set(s, d);
     if (status == RLX_OK)
+        status = upload(s, d);
+    if (status == RLX_OK)
         status = refresh(user, d);
     if (status == RLX_OK)
-        s->running++;
+        s->values->running++;
     pthread_mutex_unlock(&s->model->lock);
     return status;
 }
@@ -311,52 +303,80 @@ rlx_status store_begin_run(struct store *s, bool params_default_zero,
 void store_end_run(struct store *s)
 {
     pthread_mutex_lock(&s->model->lock);
-    s->running--;
+    s->values->running--;
     pthread_mutex_unlock(&s->model->lock);
+}
+
+/* The device first: where it is lost, the model keeps what it has. */
+static rlx_status write_value(struct store *s, size_t i, const rlx_tensor *value, struct diag *d)
+{
+    const rlx_allocator *mem = &s->model->ctx->mem;
+    const struct model_param *p = &s->values->param[i];
+    const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), p->node);
+    size_t count = 0;
+    void *room;
+
+    tensor_count(value, &count);
+    TRY(param_room(p, mem, &room, d));
+    rlx_status status =
+        span_write(backend_of(s), span_of(s, i), type->dtype, value->dtype, value->data, count, d);
+    if (status != RLX_OK) {
+        param_drop_room(p, mem, room);
+        return status;
+    }
+    if (count)
+        convert(type->dtype, room, value->dtype, value->data, count);
+    param_take(s->values, i, room, false, mem);
+    s->has[i] = p->changed;
+    return RLX_OK;
 }
 
 rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, struct diag *d)
 {
-    size_t i, count;
+    rlx_status status;
+    size_t i;
 
     TRY(model_find_param(s->model, name, &i, d));
-    const struct model_param *p = &s->model->param[i];
-    const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), p->node);
+    const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), s->values->param[i].node);
     TRY(tensor_check(value, type, "param", name, d));
-    tensor_count(value, &count);
-
     pthread_mutex_lock(&s->model->lock);
-    rlx_status status;
-    if (s->running)
+    if (s->values->running)
         status = diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\": a session of this model is running",
                            STR_ARG(name));
     else
-        status = span_write(backend_of(s), span_of(s, i), type->dtype, value->dtype, value->data,
-                            count, d);
-    if (status == RLX_OK) {
-        s->set[i] = true;
-        s->changed[i] = ++s->version;
-    }
+        status = write_value(s, i, value, d);
     pthread_mutex_unlock(&s->model->lock);
     return status;
 }
 
-rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct diag *d)
+static rlx_status read_value(const struct model_param *p, const struct ir_type *type,
+                             rlx_tensor *value, struct diag *d)
 {
-    size_t i, count;
+    size_t count = 0;
 
-    TRY(model_find_param(s->model, name, &i, d));
-    const struct model_param *p = &s->model->param[i];
-    const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), p->node);
-    pthread_mutex_lock(&s->model->lock);
-    bool set = s->set[i];
-    pthread_mutex_unlock(&s->model->lock);
-    if (!set)
-        return diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\" was never set", STR_ARG(name));
+    if (!p->changed)
+        return diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\" was never set", STR_ARG(p->name));
     value->rank = type->rank;
     memcpy(value->dim, type->dim, sizeof value->dim);
-    TRY(tensor_check(value, type, "param", name, d));
+    TRY(tensor_check(value, type, "param", p->name, d));
+    if (!convert_allowed(value->dtype, type->dtype))
+        return diag_fail(d, RLX_ERROR_DTYPE, "param \"%.*s\" is %s, which cannot become %s",
+                         STR_ARG(p->name), rlx_dtype_name(type->dtype),
+                         rlx_dtype_name(value->dtype));
     tensor_count(value, &count);
-    return span_read(backend_of(s), span_of(s, i), type->dtype, value->dtype, value->data, count,
-                     d);
+    if (count)
+        convert_unaligned(value->dtype, value->data, type->dtype, p->data, count);
+    return RLX_OK;
+}
+
+rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct diag *d)
+{
+    size_t i;
+
+    TRY(model_find_param(s->model, name, &i, d));
+    const struct model_param *p = &s->values->param[i];
+    pthread_mutex_lock(&s->model->lock);
+    rlx_status status = read_value(p, ir_type_of(ir_entry(s->model->mod), p->node), value, d);
+    pthread_mutex_unlock(&s->model->lock);
+    return status;
 }

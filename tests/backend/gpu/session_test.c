@@ -335,3 +335,51 @@ TEST_GPUS(gpu_session, lowered_limits)
     }
     close_gpu(t, &g);
 }
+
+/* What a session was given is the model's: a session on the device opened anew has it, and one on
+ * another device. A clone with weights of its own keeps them to itself. */
+TEST_GPUS(gpu_session, params_outlive_a_lost_device)
+{
+    const rlx_flag flag = {"GPU_LOSE_AFTER", "1"};
+    float w[4] = {1, 2, 3, 4}, own[4] = {9, 9, 9, 9}, x[4] = {1, 10, 100, 1000}, y[4] = {0};
+    rlx_tensor four = {RLX_DTYPE_f32, 1, {4}, w, sizeof w};
+    rlx_tensor other = {RLX_DTYPE_f32, 1, {4}, own, sizeof own};
+    rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {4}, x, sizeof x}};
+    rlx_binding out = {"y", {RLX_DTYPE_f32, 1, {4}, y, sizeof y}};
+    const rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_session *clone = NULL;
+    rlx_device *cpu = NULL;
+    struct gpu_place g;
+
+    if (!open_gpu(t, &g, &flag, 1))
+        return;
+    if (build(t, &g,
+              "graph (input %x: f32[4], param %w: f32[4]) { %y = mul %x, %w return %y }")) {
+        rlx_error *err = &g.p.err;
+        expect_ok(t, rlx_session_set_param(g.p.session, "w", &four, err));
+        expect_ok(t, rlx_session_clone(g.p.session, RLX_CLONE_OWN_WEIGHTS, &clone, err));
+        expect_ok(t, rlx_session_set_param(clone, "w", &other, err));
+        expect_ok(t, rlx_session_run(g.p.session, &run, err));
+        expect_status(t, rlx_session_run(g.p.session, &run, err), RLX_ERROR_DEVICE_LOST);
+        memset(w, 0, sizeof w);
+        expect_ok(t, rlx_session_get_param(g.p.session, "w", &four, err)); /* the model has it */
+        expect(t, w[0] == 1 && w[3] == 4);
+        rlx_session_destroy(g.p.session);
+        rlx_session_destroy(clone);
+        rlx_device_close(g.p.dev);
+        g.p.session = NULL;
+        g.p.dev = NULL;
+        expect_ok(t, rlx_device_open(g.p.ctx, rlx_cstr(test_device(t)), &g.p.dev, err));
+        expect_ok(t, rlx_device_open(g.p.ctx, STR("cpu"), &cpu, err));
+        for (int i = 0; i < 2; i++) {
+            memset(y, 0, sizeof y);
+            expect_ok(t, rlx_session_create(g.p.model, i ? cpu : g.p.dev, NULL, &g.p.session, err));
+            expect_ok(t, rlx_session_run(g.p.session, &run, err));
+            expect(t, y[0] == 1 && y[1] == 20 && y[2] == 300 && y[3] == 4000);
+            rlx_session_destroy(g.p.session);
+            g.p.session = NULL;
+        }
+        rlx_device_close(cpu);
+    }
+    close_gpu(t, &g);
+}
