@@ -13,18 +13,6 @@
 #include "ir/text.h"
 #include "rlx/tools.h"
 
-/* CASE(ops, dtypes, operands, attributes, profiles): T in an operand is each dtype in turn.
- * GRAPH_CASE(op, profiles, text): a whole graph, for ops that need sub-graphs. */
-struct case_row {
-    const char *ops, *dtypes, *operands, *attrs, *profiles;
-};
-static const struct case_row cases[] = {
-#define CASE(ops, dtypes, operands, attrs, profiles) {ops, dtypes, operands, attrs, profiles},
-#define GRAPH_CASE(op, profiles, text) {op, NULL, text, NULL, profiles},
-#include "api/selftest_cases.def"
-};
-#define CASE_COUNT (sizeof cases / sizeof cases[0])
-
 #define MAX_OPERANDS 16
 
 struct tester {
@@ -53,91 +41,17 @@ struct trial {
     rlx_verdict verdict;
 };
 
-static rlx_str next_word(rlx_str *rest)
-{
-    while (rest->len && *rest->ptr == ' ')
-        rest->ptr++, rest->len--;
-    rlx_str word = {rest->ptr, 0};
-    while (rest->len && *rest->ptr != ' ') {
-        rest->ptr++, rest->len--;
-        word.len++;
-    }
-    return word;
-}
-
-static bool has_word(const char *list, const char *word)
-{
-    rlx_str rest = rlx_cstr(list), w;
-
-    while ((w = next_word(&rest)).len)
-        if (str_eq(w, rlx_cstr(word)))
-            return true;
-    return false;
-}
-
-static void parse_spec(rlx_str text, struct value_spec *out)
-{
-    static const struct {
-        const char *name;
-        enum value_kind kind;
-    } kinds[] = {
-        {"index=", KIND_INDEX},      {"valid=", KIND_VALID},      {"positive", KIND_POSITIVE},
-        {"unit", KIND_UNIT},         {"spd", KIND_SPD},           {"triangle", KIND_TRIANGLE},
-        {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES},       {"log", KIND_LOG},
-        {"turn", KIND_TURN},         {"camera", KIND_CAMERA},     {"small", KIND_SMALL},
-        {"packed=", KIND_PACKED},    {"lowrank=", KIND_LOW_RANK}, {"repeated=", KIND_REPEATED}};
-
-    *out = (struct value_spec){KIND_ANY, 0};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        rlx_str name = rlx_cstr(kinds[i].name);
-        if (!str_starts(text, name))
-            continue;
-        rlx_str value = {text.ptr + name.len, text.len - name.len};
-        int32_t scheme = 0;
-        out->kind = kinds[i].kind;
-        if (out->kind != KIND_PACKED)
-            str_to_i64(value, &out->n);
-        else if (enum_from_word("quant_scheme", value, &scheme))
-            out->n = scheme;
-    }
-}
-
-/* One operand of a row: its type behind T, what it holds, and whether it is a state. */
-struct operand_text {
-    rlx_str dtype, shape;
-    bool state;
-};
-
-static struct operand_text read_operand(rlx_str word, const char *dtype, struct value_spec *spec)
-{
-    struct operand_text o = {.state = str_starts(word, STR("state:"))};
-
-    if (o.state)
-        word = (rlx_str){word.ptr + 6, word.len - 6};
-    const char *colon = memchr(word.ptr, ':', word.len), *open = memchr(word.ptr, '[', word.len);
-    const char *end = colon ? colon : word.ptr + word.len;
-    open = open ? open : end;
-    parse_spec(
-        (rlx_str){colon ? colon + 1 : NULL, colon ? (size_t)(word.ptr + word.len - end - 1) : 0},
-        spec);
-    o.dtype = (rlx_str){word.ptr, (size_t)(open - word.ptr)};
-    o.shape = (rlx_str){open, (size_t)(end - open)};
-    if (str_eq(o.dtype, STR("T")))
-        o.dtype = rlx_cstr(dtype);
-    return o;
-}
-
 /* "T[2,3] i32[4]:index=2 state:T[5]" becomes a graph with one node. With copies, the node reads
  * copies of its operands that die with it, so that it may work in place. */
 static void write_graph(struct trial *r, const struct case_row *row, const char *dtype,
                         struct text *out)
 {
-    rlx_str rest = rlx_cstr(row->operands), word;
-    struct operand_text operand[MAX_OPERANDS];
+    rlx_str rest = rlx_cstr(row->operands);
+    struct case_operand operand[MAX_OPERANDS];
     size_t count = 0;
 
-    while ((word = next_word(&rest)).len && count < MAX_OPERANDS) {
-        operand[count] = read_operand(word, dtype, &r->spec[count]);
+    while (count < MAX_OPERANDS && selftest_operand(&rest, dtype, &operand[count])) {
+        r->spec[count] = operand[count].spec;
         count++;
     }
     text_addf(out, "rlx 1\ngraph (");
@@ -439,7 +353,7 @@ static void try_values(struct tester *t, const struct case_row *row, const char 
  * masks that are added to scores of NaN, products that overflow on the way. */
 static bool has_other_edges(const char *op)
 {
-    return has_word("silu fused_swiglu rsqrt attention fused_conv_bias_act cumprod", op);
+    return selftest_has_word("silu fused_swiglu rsqrt attention fused_conv_bias_act cumprod", op);
 }
 
 static void try_profiles(struct tester *t, const struct case_row *row, const char *op,
@@ -448,7 +362,7 @@ static void try_profiles(struct tester *t, const struct case_row *row, const cha
     for (int p = 0; p < VALUES_COUNT; p++) {
         uint64_t seed = t->desc->seed + number * 64 + (uint64_t)p;
 
-        if (!has_word(row->profiles, profile_name((enum value_profile)p)) ||
+        if (!selftest_has_word(row->profiles, profile_name((enum value_profile)p)) ||
             (t->desc->through_onnx && p != VALUES_PLAIN && has_other_edges(op)))
             continue;
         try_values(t, row, op, dtype, (enum value_profile)p, false, seed);
@@ -462,7 +376,7 @@ static void try_row(struct tester *t, const struct case_row *row, uint64_t numbe
     rlx_str ops = rlx_cstr(row->ops), op, dtypes, dtype;
     char op_name[64], dtype_name[16];
 
-    while ((op = next_word(&ops)).len) {
+    while ((op = selftest_word(&ops)).len) {
         snprintf(op_name, sizeof op_name, "%.*s", STR_ARG(op));
         if (t->desc->op && strcmp(t->desc->op, op_name) != 0)
             continue;
@@ -471,7 +385,7 @@ static void try_row(struct tester *t, const struct case_row *row, uint64_t numbe
             continue;
         }
         dtypes = rlx_cstr(row->dtypes);
-        while ((dtype = next_word(&dtypes)).len) {
+        while ((dtype = selftest_word(&dtypes)).len) {
             snprintf(dtype_name, sizeof dtype_name, "%.*s", STR_ARG(dtype));
             try_profiles(t, row, op_name, dtype_name, number);
         }
@@ -507,11 +421,11 @@ rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_de
         struct target target;
         dev->backend->ops->describe(dev->backend, &target);
         t.flushes = target.flushes_small;
-        for (size_t i = 0; i < CASE_COUNT; i++)
-            try_row(&t, &cases[i], i);
+        for (size_t i = 0; selftest_row(i); i++)
+            try_row(&t, selftest_row(i), i);
         t.counting = false;
-        for (size_t i = 0; i < CASE_COUNT; i++)
-            try_row(&t, &cases[i], i);
+        for (size_t i = 0; selftest_row(i); i++)
+            try_row(&t, selftest_row(i), i);
         *out = t.sum;
     }
     return diag_report(&d, err);

@@ -1,6 +1,7 @@
 /* selftest.h: the self-test's parts.
  *
  *     selftest_cases.def   what is tried: ops, dtypes, operand types, attributes, values
+ *     selftest_rows.c      that table, and what its words mean
  *     selftest_values.c    the numbers that go in
  *     selftest_compare.c   how far a result may be from its definition (ops-core 22)
  *     selftest_factors.c   the same for factors of matrices, which are not unique
@@ -46,6 +47,25 @@ struct value_spec {
     int64_t n; /* KIND_PACKED: the scheme */
 };
 
+/* A row of the table, from 0 on; NULL: there are no more.
+ * CASE(ops, dtypes, operands, attributes, profiles): T in an operand is each dtype in turn.
+ * GRAPH_CASE(op, profiles, text): a whole graph, for ops that need sub-graphs: its dtypes are NULL,
+ * and its text is in operands. */
+struct case_row {
+    const char *ops, *dtypes, *operands, *attrs, *profiles;
+};
+const struct case_row *selftest_row(size_t i);
+/* The next of some words with spaces between them; empty: there are no more. */
+rlx_str selftest_word(rlx_str *rest);
+bool selftest_has_word(const char *list, const char *word);
+/* One operand of a row: its type with T replaced, what it holds, and whether it is a state. */
+struct case_operand {
+    rlx_str dtype, shape;
+    struct value_spec spec;
+    bool state;
+};
+bool selftest_operand(rlx_str *rest, const char *dtype, struct case_operand *out);
+
 /* Fill a tensor with the numbers of this seed; already rounded to its dtype. */
 void selftest_fill(struct eval_tensor *t, const struct value_spec *spec, enum value_profile profile,
                    uint64_t seed);
@@ -64,6 +84,10 @@ struct comparison {
 void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
                       const struct eval_tensor *want, const struct eval_tensor *abs_want,
                       const struct eval_tensor *got, struct comparison *out);
+/* What each element of such a result may be off: `out` has want->count of them. */
+void selftest_allowed(const struct ir_graph *g, const struct ir_node *n,
+                      const struct eval_tensor *want, const struct eval_tensor *abs_want,
+                      double *out);
 /* For svd, qr and eigh of a, where that comparison failed: *out becomes a verdict in proportion to
  * the matrix, and by what factors are for where they are not unique. Other ops: nothing happens. */
 rlx_status selftest_compare_factors(const struct ir_node *n, const struct eval_tensor *a,

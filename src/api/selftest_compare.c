@@ -289,9 +289,8 @@ void selftest_flush(struct eval_tensor *t)
     }
 }
 
-void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
-                      const struct eval_tensor *want, const struct eval_tensor *abs_want,
-                      const struct eval_tensor *got, struct comparison *out)
+static struct allowance allowance_of(const struct ir_graph *g, const struct ir_node *n,
+                                     const struct eval_tensor *want)
 {
     rlx_dtype t = want->type.dtype;
     struct allowance a = {
@@ -306,13 +305,45 @@ void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
     if (t == RLX_DTYPE_c64 && a.class != TOLERANCE_EXACT && a.class != TOLERANCE_SUM &&
         a.class != TOLERANCE_SPECTRUM)
         a.class = TOLERANCE_NORM;
+    return a;
+}
+
+static bool begins_row(const struct allowance *a, const struct eval_tensor *want, int64_t k)
+{
+    return a->class == TOLERANCE_SPECTRUM && k % want->type.dim[want->type.rank - 1] == 0;
+}
+
+void selftest_allowed(const struct ir_graph *g, const struct ir_node *n,
+                      const struct eval_tensor *want, const struct eval_tensor *abs_want,
+                      double *out)
+{
+    struct allowance a = allowance_of(g, n, want);
+
+    for (int64_t k = 0; k < want->count; k++) {
+        struct eval_cell w = want->at[k];
+        double size = fmax(fabs(w.f), fabs(w.im));
+        if (begins_row(&a, want, k))
+            a.row = row_allowed(want, k);
+        out[k] = dtype_is(want->type.dtype, CLASS_INT | CLASS_B)
+                     ? 0
+                     : allowed(&a, size, abs_want ? fabs(abs_want->at[k].f) : size);
+    }
+}
+
+void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
+                      const struct eval_tensor *want, const struct eval_tensor *abs_want,
+                      const struct eval_tensor *got, struct comparison *out)
+{
+    rlx_dtype t = want->type.dtype;
+    struct allowance a = allowance_of(g, n, want);
+
     *out = (struct comparison){.position = -1, .ok = true};
     for (int64_t k = 0; k < want->count; k++) {
         struct eval_cell w = want->at[k], r = w, one;
         struct eval_tensor cell = {.type = want->type, .count = 1, .at = &one};
         double size = abs_want ? fabs(abs_want->at[k].f) : fabs(w.f);
 
-        if (a.class == TOLERANCE_SPECTRUM && k % want->type.dim[want->type.rank - 1] == 0)
+        if (begins_row(&a, want, k))
             a.row = row_allowed(want, k);
         if (dtype_is(t, CLASS_INT | CLASS_B)) {
             if (got->at[k].i != w.i)
