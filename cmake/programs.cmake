@@ -60,6 +60,7 @@ endif()
 if(RLX_BUILD_TESTS)
     enable_testing()
     file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.c)
+    list(FILTER test_sources EXCLUDE REGEX "/tests/random/") # a program of its own
     if(NOT RLX_HAVE_VULKAN)
         list(FILTER test_sources EXCLUDE REGEX "/tests/backend/vulkan/[^/]*\\.c$")
     endif()
@@ -83,4 +84,10 @@ if(RLX_BUILD_TESTS)
         add_dependencies(rlx-tests rlx-command) # tests run it
     endif()
     add_test(NAME rlx-tests COMMAND rlx-tests)
+
+    file(GLOB random_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/random/*.c)
+    add_executable(rlx-random ${random_sources} ${rlx_objects})
+    target_link_libraries(rlx-random PRIVATE rlx_flags ${rlx_system_libraries})
+    target_include_directories(rlx-random PRIVATE
+        ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 endif()
