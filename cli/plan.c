@@ -9,7 +9,7 @@ static struct {
     const char *svg, *device;
     struct texts dims;
     bool json, quiet, no_reuse;
-} opt = {.device = "cpu"};
+} opt = {.device = "auto"};
 
 static const struct flag *flags(void)
 {
@@ -18,7 +18,7 @@ static const struct flag *flags(void)
         {"--svg", FLAG_TEXT, &opt.svg, "OUT", "draw it: time to the right, offset upwards"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {"--quiet", FLAG_SWITCH, &opt.quiet, NULL, "one line only"},
-        {"--device", FLAG_TEXT, &opt.device, "D", "plan for this device (cpu)"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "plan for this device (auto)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
         {"--no-reuse", FLAG_SWITCH, &opt.no_reuse, NULL, "every tensor its own bytes"},
         {0}};

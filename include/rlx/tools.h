@@ -152,7 +152,8 @@ RLX_API rlx_status rlx_session_schedule(rlx_session *s, bool json, rlx_write_fn 
  * names agree up to their last dot. A table, or JSON. */
 RLX_API rlx_status rlx_session_bindings(rlx_session *s, bool json, rlx_write_fn write, void *user,
                                         rlx_error *err);
-/* What a model will take, before a session is made. A param that several nodes read counts once. */
+/* What a session of the model will take, before one is made: what rlx_session_memory then says.
+ * Dims with a bound count at their bound. A param that several nodes read counts once. */
 typedef struct rlx_memory_estimate {
     uint64_t weights, constants, activations, states, total; /* bytes */
     uint64_t weight_copies;                                  /* weights as kernels pack them */

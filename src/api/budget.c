@@ -34,6 +34,8 @@ static rlx_status check(const struct rlx_session *s, uint64_t copies, uint64_t b
 {
     uint64_t held = add(taken(s), copies), limit = s->desc.memory_limit, all = s->target.memory;
 
+    if (s->plan_only) /* it takes nothing */
+        return RLX_OK;
     if (limit && add(held, bytes) > limit)
         return diag_fail(d, RLX_ERROR_MEMORY,
                          "%llu bytes are wanted besides %llu held, more than memory_limit, %llu",

@@ -66,6 +66,7 @@ static void place_leaf(void *user, const struct ir_node *leaf, struct leaf_place
     ir_value v;
 
     if (leaf->op == RLX_OP_param && pack) {
+        out->is_outside = true;
         out->outside = pack->buffer;
         return;
     }
@@ -77,8 +78,10 @@ static void place_leaf(void *user, const struct ir_node *leaf, struct leaf_place
         if (m->param[i].node == v)
             out->offset = k->s->store->offset[i];
     const struct handle *h = handle_of(k->s, ir_leaf_name(leaf));
-    if (leaf->op == RLX_OP_input && h && h->direct)
+    if (leaf->op == RLX_OP_input && h && h->direct) {
+        out->is_outside = true;
         out->outside = h->buffer;
+    }
 }
 
 /* Copies are told apart by what they are made from, of which shape, and how they are laid out: the
@@ -305,6 +308,7 @@ static rlx_status make_program(struct making *k)
         .weights = &s->store->memory,
         .state = &s->state,
         .symbol_count = s->symbol_count,
+        .plan_only = s->plan_only,
         .probes = &k->probes,
         .place_leaf = place_leaf,
         .copy_of = copy_of,

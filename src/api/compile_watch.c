@@ -186,7 +186,7 @@ static void log_program(const struct compile_watch *w, const struct program *p)
     char line[160];
 
     snprintf(line, sizeof line, "compiled %zu steps; activations %llu bytes, lower bound %llu",
-             p->steps->step_count, (unsigned long long)p->plan->size[REGION_ACTS],
+             p->steps->step_count, (unsigned long long)p->plan->held[REGION_ACTS],
              (unsigned long long)p->plan->lower_bound);
     context_log(w->ctx, 2, "%s", line);
 }

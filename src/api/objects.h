@@ -133,6 +133,7 @@ struct store {
     uint64_t *has;               /* by param: the version of the value that is here; 0: none */
     uint64_t fresh;              /* the version that all of them are of; 0: not yet */
     VEC(struct weight_copy *) copy;
+    bool plan_only; /* of one session: laid out, and memory has bytes but no buffers */
     int refs;
 };
 
@@ -191,6 +192,8 @@ struct rlx_session {
     struct rlx_model *model;
     struct rlx_device *device;
     struct session_parts *parts; /* of a model in parts: it has little else; session_parts.c */
+    bool plan_only; /* compiled up to the plan: what it would take is known, it takes nothing and
+                     * cannot run */
     struct store *store;
     struct memory state;
     uint64_t *state_offset;          /* by node of the model's entry graph */
@@ -244,9 +247,16 @@ rlx_status param_room(const struct model_param *p, const rlx_allocator *mem, voi
                       struct diag *d);
 void param_drop_room(const struct model_param *p, const rlx_allocator *mem, void *room);
 
+/* session.c: see rlx_session.plan_only; with the defaults, as the context's flags make them. */
+rlx_status session_plan_only(struct rlx_model *m, struct rlx_device *dev, struct rlx_session **out,
+                             struct diag *d);
+
 /* store.c */
 /* max_buffer: how it is laid out if nobody has opened it before. */
 rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, uint64_t max_buffer,
+                      struct store **out, struct diag *d);
+/* Laid out, and nothing else: of a session that is only planned. */
+rlx_status store_plan(struct rlx_model *m, struct rlx_device *dev, uint64_t max_buffer,
                       struct store **out, struct diag *d);
 /* The same weights, but from now on apart. */
 rlx_status store_clone(struct store *from, struct store **out, struct diag *d);

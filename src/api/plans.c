@@ -37,7 +37,7 @@ static void summarise(const struct plan *p, rlx_plan_summary *out)
 {
     if (out)
         *out = (rlx_plan_summary){
-            .arena = p->size[REGION_ACTS],
+            .arena = p->held[REGION_ACTS],
             .lower_bound = p->lower_bound,
             .unshared = p->unshared,
             .values = p->steps->value_count,
@@ -66,10 +66,13 @@ rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn
         diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
     else if (session_is_whole(s, "show one plan", &d) == RLX_OK && !s->current)
         diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else if (s->current &&
-             hand_out(s->current->plan, format, plans_node_name, ir_entry(s->current->mod),
-                      &s->model->ctx->mem, write, user, &d) == RLX_OK)
-        summarise(s->current->plan, out);
+    else if (s->current) {
+        struct plan *p = s->current->plan;
+        p->held[REGION_OUTSIDE] = store_copy_bytes(s->store); /* other programs may have more */
+        if (hand_out(p, format, plans_node_name, ir_entry(s->current->mod), &s->model->ctx->mem,
+                     write, user, &d) == RLX_OK)
+            summarise(p, out);
+    }
     return diag_report(&d, err);
 }
 

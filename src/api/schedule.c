@@ -73,7 +73,7 @@ static bool count_phases(const struct program *p, struct arena *arena, size_t co
 
 static double plan_ratio(const struct plan *p)
 {
-    return p->lower_bound ? (double)p->size[REGION_ACTS] / (double)p->lower_bound : 1;
+    return p->lower_bound ? (double)p->held[REGION_ACTS] / (double)p->lower_bound : 1;
 }
 
 static void print_kinds(const struct program *p, const struct kind *kind, size_t count,
@@ -82,7 +82,7 @@ static void print_kinds(const struct program *p, const struct kind *kind, size_t
     struct kind sum = {.name = "in all"};
 
     text_addf(out, "%zu steps, arena %.3f MiB, plan/lower bound %.3f, %u in place\n",
-              p->steps->step_count, (double)p->plan->size[REGION_ACTS] / 1048576,
+              p->steps->step_count, (double)p->plan->held[REGION_ACTS] / 1048576,
               plan_ratio(p->plan), p->plan->in_place);
     text_addf(out, "%7s  %-32s %12s %12s %12s\n", "count", "step", "kB read", "kB written",
               "MFLOP");
@@ -131,7 +131,7 @@ static void schedule_json(const struct program *p, struct text *out)
     json_init(&j, out);
     json_open(&j, '{');
     json_number(&j, "steps", p->steps->step_count);
-    json_number(&j, "arena", p->plan->size[REGION_ACTS]);
+    json_number(&j, "arena", p->plan->held[REGION_ACTS]);
     json_number(&j, "lower_bound", p->plan->lower_bound);
     json_number(&j, "in_place", p->plan->in_place);
     json_number(&j, "prologue_nodes", nodes[PHASE_PROLOGUE]);

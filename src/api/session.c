@@ -6,6 +6,7 @@
 #include "api/objects.h"
 #include "api/observe.h"
 #include "base/str.h"
+#include "plan/segments.h"
 
 /* States lie one after the other in memory of the session's own. */
 static rlx_status lay_out_states(struct rlx_session *s, struct memory_layout *l, struct diag *d)
@@ -37,6 +38,10 @@ static rlx_status make_states(struct rlx_session *s, struct diag *d)
         return diag_no_memory(d, count * sizeof(uint64_t));
     TRY(memory_layout_begin(&l, s->desc.max_buffer, STORE_ALIGNMENT, used, d));
     TRY(lay_out_states(s, &l, d));
+    if (s->plan_only) {
+        s->state.bytes = memory_layout_bytes(&l);
+        return RLX_OK;
+    }
     TRY(budget_check(s, memory_layout_bytes(&l), d));
     return memory_alloc(s->device->backend, &s->model->ctx->mem, l.segment, l.used, l.count,
                         &s->state, d);
@@ -143,20 +148,23 @@ static rlx_status build(struct rlx_session *s, struct store *store, struct diag 
     TRY(make_flights(s, d));
     TRY(make_handles(s, d));
     if (!store)
-        TRY(store_open(s->model, s->device, s->desc.max_buffer, &s->store, d));
+        TRY((s->plan_only ? store_plan : store_open)(s->model, s->device, s->desc.max_buffer,
+                                                     &s->store, d));
     TRY(make_states(s, d));
     return s->model->is_static ? compile_static(s, d) : RLX_OK; /* else in the first run */
 }
 
 /* store NULL: the one that the model's sessions on the device share. */
 static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
-                               struct store *store, rlx_session **out, struct diag *d)
+                               struct store *store, bool plan_only, rlx_session **out,
+                               struct diag *d)
 {
     rlx_session *s = mem_alloc(&m->ctx->mem, sizeof *s);
     if (!s)
         return diag_no_memory(d, sizeof *s);
     s->model = m;
     s->device = dev;
+    s->plan_only = plan_only;
     s->desc = *desc;
     s->desc.in_flight = desc->in_flight ? desc->in_flight : SESSION_FLIGHTS;
     dev->backend->ops->describe(dev->backend, &s->target);
@@ -180,7 +188,7 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
 }
 
 static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
-                         rlx_session **out, struct diag *d)
+                         bool plan_only, rlx_session **out, struct diag *d)
 {
     static const rlx_session_desc zero;
 
@@ -191,7 +199,13 @@ static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *
     rlx_session_desc resolved = desc ? *desc : zero;
     flags_apply(m->ctx, &resolved);
     TRY(check_desc(&resolved, d));
-    return open_session(m, dev, &resolved, NULL, out, d);
+    return open_session(m, dev, &resolved, NULL, plan_only, out, d);
+}
+
+rlx_status session_plan_only(rlx_model *m, rlx_device *dev, rlx_session **out, struct diag *d)
+{
+    TRY(model_is_whole(m, "be planned before it runs", d));
+    return create(m, dev, NULL, true, out, d);
 }
 
 rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
@@ -200,7 +214,7 @@ rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_d
     struct diag d;
 
     diag_init(&d, "compile");
-    create(m, dev, desc, out, &d);
+    create(m, dev, desc, false, out, &d);
     return diag_report(&d, err);
 }
 
@@ -269,7 +283,7 @@ static rlx_status clone_session(rlx_session *s, unsigned flags, rlx_session **ou
         return diag_fail(d, RLX_ERROR_ARGUMENT, "there is no flag %#x", flags);
     if (flags & RLX_CLONE_OWN_WEIGHTS && !s->parts)
         TRY(store_clone(s->store, &own, d));
-    rlx_status status = open_session(s->model, s->device, &s->desc, own, &made, d);
+    rlx_status status = open_session(s->model, s->device, &s->desc, own, false, &made, d);
     if (status != RLX_OK)
         return status; /* own went with the session that could not be */
     status = s->parts ? parts_clone(s, flags, made, d) : copy_life(s, made, d);
@@ -513,16 +527,16 @@ rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *e
     else {
         const struct plan *p = s->current->plan;
         *out = (rlx_memory_info){
-            .weights = s->model->weight_bytes,
+            .weights = p->held[REGION_WEIGHTS],
             .weight_copies = store_copy_bytes(s->store),
-            .constants = s->current->consts.bytes,
-            .activations = s->current->acts.bytes,
-            .state = p->size[REGION_STATE],
+            .constants = p->held[REGION_CONSTS],
+            .activations = p->held[REGION_ACTS],
+            .state = p->held[REGION_STATE],
             .lower_bound = p->lower_bound,
             .unshared = p->unshared,
             .steps = (uint32_t)s->current->steps->step_count,
             .in_place = p->in_place,
-            .buffers = (uint32_t)s->current->acts.count,
+            .buffers = (uint32_t)segment_count(p->segment, p->size[REGION_ACTS]),
         };
     }
     return diag_report(&d, err);

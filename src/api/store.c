@@ -16,7 +16,8 @@ static void destroy(struct store *s)
     size_t params = s->model->param_count;
 
     for (size_t i = 0; i < s->copy.len; i++) {
-        backend_of(s)->ops->release(backend_of(s), s->copy.at[i]->buffer);
+        if (!s->plan_only)
+            backend_of(s)->ops->release(backend_of(s), s->copy.at[i]->buffer);
         mem_free(mem, (void *)s->copy.at[i]->needs, params * sizeof(bool));
         mem_free(mem, s->copy.at[i], sizeof *s->copy.at[i]);
     }
@@ -70,6 +71,10 @@ static rlx_status lay_out(struct store *s, uint64_t *used, struct diag *d)
     TRY(memory_layout_begin(&l, s->max_buffer, STORE_ALIGNMENT, used, d));
     for (size_t i = 0; i < m->param_count; i++)
         TRY(memory_layout_add(&l, "param", m->param[i].name, m->param[i].bytes, &s->offset[i], d));
+    if (s->plan_only) {
+        s->memory.bytes = memory_layout_bytes(&l);
+        return RLX_OK;
+    }
     TRY(check_memory(s, memory_layout_bytes(&l), d));
     return memory_alloc(backend_of(s), &m->ctx->mem, l.segment, l.used, l.count, &s->memory, d);
 }
@@ -95,20 +100,22 @@ static rlx_status allocate(struct store *s, struct diag *d)
 
 /* from: whose values it gets as its own; NULL: it has the model's. */
 static rlx_status create(struct rlx_model *m, struct rlx_device *dev, uint64_t max_buffer,
-                         const struct param_values *from, struct store **out, struct diag *d)
+                         const struct param_values *from, bool plan_only, struct store **out,
+                         struct diag *d)
 {
     const rlx_allocator *mem = &m->ctx->mem;
     struct store *s = mem_alloc(mem, sizeof *s);
 
     if (!s)
         return diag_no_memory(d, sizeof *s);
-    *s = (struct store){.model = m, .device = dev, .max_buffer = max_buffer, .refs = 1};
+    *s = (struct store){
+        .model = m, .device = dev, .max_buffer = max_buffer, .plan_only = plan_only, .refs = 1};
     s->values = from ? &s->own : &m->values;
     device_retain(dev);
     rlx_status status = from ? params_copy(from, mem, &s->own, d) : RLX_OK;
     if (status == RLX_OK)
         status = allocate(s, d);
-    if (status == RLX_OK)
+    if (status == RLX_OK && !plan_only)
         status = upload(s, d);
     if (status != RLX_OK) {
         destroy(s);
@@ -132,7 +139,7 @@ rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, uint64_t max_
         s->refs++;
     else if (!vec_room(&m->ctx->mem, &m->store))
         status = diag_no_memory(d, sizeof s);
-    else if ((status = create(m, dev, max_buffer, NULL, &s, d)) == RLX_OK)
+    else if ((status = create(m, dev, max_buffer, NULL, false, &s, d)) == RLX_OK)
         m->store.at[m->store.len++] = s;
     if (status == RLX_OK) {
         m->has_session = true;
@@ -140,6 +147,12 @@ rlx_status store_open(struct rlx_model *m, struct rlx_device *dev, uint64_t max_
     }
     pthread_mutex_unlock(&m->lock);
     return status;
+}
+
+rlx_status store_plan(struct rlx_model *m, struct rlx_device *dev, uint64_t max_buffer,
+                      struct store **out, struct diag *d)
+{
+    return create(m, dev, max_buffer, NULL, true, out, d);
 }
 
 rlx_status store_clone(struct store *from, struct store **out, struct diag *d)
@@ -152,7 +165,7 @@ rlx_status store_clone(struct store *from, struct store **out, struct diag *d)
     if (!vec_room(&m->ctx->mem, &m->store))
         status = diag_no_memory(d, sizeof s);
     if (status == RLX_OK)
-        status = create(m, from->device, from->max_buffer, from->values, &s, d);
+        status = create(m, from->device, from->max_buffer, from->values, false, &s, d);
     if (status == RLX_OK)
         *out = m->store.at[m->store.len++] = s;
     pthread_mutex_unlock(&m->lock);
@@ -216,7 +229,8 @@ static rlx_status add_copy(struct store *s, uint64_t key, uint64_t bytes, const 
         *c = (struct weight_copy){.key = key, .bytes = bytes, .needs = own};
         for (size_t i = 0; i < params; i++)
             own[i] = needs && needs[i];
-        status = backend_of(s)->ops->alloc(backend_of(s), bytes, &c->buffer, d);
+        if (!s->plan_only)
+            status = backend_of(s)->ops->alloc(backend_of(s), bytes, &c->buffer, d);
     }
     if (status != RLX_OK) {
         mem_free(mem, own, params * sizeof *own);

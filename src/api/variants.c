@@ -184,6 +184,8 @@ static bool is_about_sizes(rlx_status s)
 /* Outputs of the run before lie where this one's will, and are taken away first. */
 static rlx_status load_current(rlx_session *s, struct diag *d)
 {
+    if (s->plan_only)
+        return RLX_OK;
     TRY(flight_keep(s, s->current, d));
     TRY(handles_attach(s, d));
     return program_load(s->current, s->binding, d);

@@ -139,6 +139,24 @@ static rlx_status check_sizes(const struct plan *p, const struct steps *s, struc
     return RLX_OK;
 }
 
+/* A region that is cut up has gaps below its cuts, which no buffer holds. */
+static rlx_status count_held(struct plan *p, struct arena *scratch, struct diag *d)
+{
+    static const enum region cut[] = {REGION_ACTS, REGION_CONSTS};
+
+    memcpy(p->held, p->size, sizeof p->held);
+    p->held[REGION_OUTSIDE] = 0;
+    for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
+        uint64_t *bytes;
+        size_t count;
+        TRY(segment_bytes(p, cut[i], scratch, &bytes, &count, d));
+        p->held[cut[i]] = 0;
+        for (size_t k = 0; k < count; k++)
+            p->held[cut[i]] += bytes[k]; /* at most its size */
+    }
+    return RLX_OK;
+}
+
 static rlx_status build(struct plan *p, struct steps *s, const struct plan_options *o,
                         struct arena *scratch, struct diag *d)
 {
@@ -160,6 +178,7 @@ static rlx_status build(struct plan *p, struct steps *s, const struct plan_optio
     if (!p->restored)
         TRY((o->no_reuse ? share_nothing : share_out)(p, s, root, o, scratch, d));
     plan_place_views(s);
+    TRY(count_held(p, scratch, d));
     return o->check ? plan_check(p, scratch, d) : RLX_OK;
 }
 
@@ -211,7 +230,7 @@ rlx_status plan_from_fit(const struct plan_item *item, size_t count, const struc
     s->value_count = count;
     p->steps = s;
     p->align = 1;
-    p->size[REGION_ACTS] = fit->arena;
+    p->size[REGION_ACTS] = p->held[REGION_ACTS] = fit->arena;
     p->lower_bound = fit->lower_bound;
     p->unshared = fit->unshared;
     p->peak = fit->peak;

@@ -74,7 +74,10 @@ struct plan_saved {
 
 struct plan {
     const struct steps *steps;   /* whose values now have offsets */
-    uint64_t size[REGION_COUNT]; /* bytes each region needs */
+    uint64_t size[REGION_COUNT]; /* where each region ends */
+    /* Bytes that are there, as people are shown them. Less than size where a region is cut up. Of
+     * weights and states all there are, and outside the copies of weights: their owner says. */
+    uint64_t held[REGION_COUNT];
     uint64_t align;
     uint64_t segment; /* activations and constants are cut at its multiples; 0: not at all */
     uint64_t lower_bound, unshared; /* of the activation region */

@@ -56,7 +56,7 @@ static void print_peak(const struct report *r)
 
 static uint64_t saved(const struct plan *p)
 {
-    uint64_t arena = p->size[REGION_ACTS];
+    uint64_t arena = p->held[REGION_ACTS];
     return p->unshared > arena ? p->unshared - arena : 0;
 }
 
@@ -67,13 +67,14 @@ void plan_print(const struct plan *p, plan_name name, void *user, struct text *o
     if (!report_begin(&r, p, name, user, out, true))
         return;
     text_addf(out, "# arena_size=%llu total_unshared=%llu saved=%llu lower_bound=%llu\n",
-              (unsigned long long)p->size[REGION_ACTS], (unsigned long long)p->unshared,
+              (unsigned long long)p->held[REGION_ACTS], (unsigned long long)p->unshared,
               (unsigned long long)saved(p), (unsigned long long)p->lower_bound);
     text_addf(out, "# align=%llu method=%s in_place=%u", (unsigned long long)p->align,
               p->method ? p->method : "none", p->in_place);
-    for (int i = 0; i < REGION_OUTSIDE; i++)
+    for (int i = 0; i < REGION_COUNT; i++)
         if (i != REGION_ACTS)
-            text_addf(out, " %s=%llu", report_region[i], (unsigned long long)p->size[i]);
+            text_addf(out, " %s=%llu", report_region[i], (unsigned long long)p->held[i]);
+    text_addf(out, " total=%llu", (unsigned long long)report_total(p));
     if (p->segment)
         text_addf(out, " buffers=%zu", segment_count(p->segment, p->size[REGION_ACTS]));
     text_add(out, STR("\n"));
@@ -129,7 +130,7 @@ void plan_print_json(const struct plan *p, plan_name name, void *user, struct te
         return;
     json_init(&j, out);
     json_open(&j, '{');
-    json_bytes(&j, "arena_size", p->size[REGION_ACTS]);
+    json_bytes(&j, "arena_size", p->held[REGION_ACTS]);
     json_bytes(&j, "lower_bound", p->lower_bound);
     json_bytes(&j, "total_unshared", p->unshared);
     json_bytes(&j, "saved", saved(p));
@@ -144,9 +145,10 @@ void plan_print_json(const struct plan *p, plan_name name, void *user, struct te
     json_str(&j, rlx_cstr(p->method));
     json_key(&j, "regions");
     json_open(&j, '{');
-    for (int i = 0; i < REGION_OUTSIDE; i++)
-        json_bytes(&j, report_region[i], p->size[i]);
+    for (int i = 0; i < REGION_COUNT; i++)
+        json_bytes(&j, report_region[i], p->held[i]);
     json_close(&j, '}');
+    json_bytes(&j, "total", report_total(p));
     json_key(&j, "values");
     json_open(&j, '[');
     for (size_t i = 0; i < r.count; i++)

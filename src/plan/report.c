@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const report_region[REGION_COUNT] = {"weights", "consts", "acts", "state", "outside"};
+const char *const report_region[REGION_COUNT] = {"weights", "consts", "acts", "state", "copies"};
 
 static int by_offset(const void *a, const void *b)
 {
@@ -92,6 +92,16 @@ void report_bytes(struct text *out, uint64_t bytes)
     }
     uint64_t part = (bytes >> (10 * (u - 1))) & 1023;
     text_addf(out, "%llu.%02llu %s", whole, (unsigned long long)(part * 100 / 1024), unit[u]);
+}
+
+uint64_t report_total(const struct plan *p)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < REGION_COUNT; i++)
+        if (__builtin_add_overflow(sum, p->held[i], &sum))
+            return UINT64_MAX;
+    return sum;
 }
 
 size_t report_peak(const struct report *r, const struct value **out, size_t max)

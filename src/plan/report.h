@@ -27,6 +27,7 @@ rlx_str report_name(const struct report *r, const struct value *v); /* "" if it 
 void report_add_name(const struct report *r, const struct value *v);
 void report_node(const struct report *r, const struct value *v); /* "%12", or "scratch" */
 void report_bytes(struct text *out, uint64_t bytes);             /* "1.50 MiB" */
+uint64_t report_total(const struct plan *p);                     /* of all regions */
 
 /* The largest slots alive at the peak, at most max; how many. */
 size_t report_peak(const struct report *r, const struct value **out, size_t max);

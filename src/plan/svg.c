@@ -1,6 +1,6 @@
 /* svg.c: a plan as a picture. Time goes to the right, offsets go up, a slot is a box.
  *
- *     title: arena, lower bound, ratio
+ *     title: arena, lower bound, ratio; what else there is besides the arena
  *     +---------------+--+ arena
  *     +- - - - - - - -|- + lower bound
  *     |      +--------+  |
@@ -14,10 +14,10 @@
 
 enum {
     WIDTH = 1280,
-    HEIGHT = 760,
+    HEIGHT = 778,
     LEFT = 96,
     RIGHT = 24,
-    TOP = 84,
+    TOP = 102,
     BOTTOM = 60,
     PLOT_W = WIDTH - LEFT - RIGHT,
     PLOT_H = HEIGHT - TOP - BOTTOM,
@@ -119,6 +119,31 @@ static void add_ratio(struct text *out, uint64_t a, uint64_t b)
 
 /* ---- frame ---- */
 
+/* What a program takes in all: the arena is one part of it. */
+static void draw_regions(const struct plan *p, struct text *out)
+{
+    static const struct {
+        enum region region;
+        const char *name;
+    } part[] = {{REGION_WEIGHTS, "weights"},
+                {REGION_OUTSIDE, "their copies"},
+                {REGION_CONSTS, "constants"},
+                {REGION_ACTS, "arena"},
+                {REGION_STATE, "states"}};
+    const char *between = "";
+
+    text_addf(out, "<text x=\"%d\" y=\"70\" fill=\"#5b6470\">%llu bytes in all: ", LEFT,
+              (unsigned long long)report_total(p));
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        unsigned long long bytes = p->held[part[i].region];
+        if (bytes == 0 && part[i].region != REGION_ACTS)
+            continue;
+        text_addf(out, "%s%s %llu", between, part[i].name, bytes);
+        between = ", ";
+    }
+    text_add(out, STR("</text>\n"));
+}
+
 static void draw_head(const struct drawing *w)
 {
     const struct plan *p = w->r.p;
@@ -131,11 +156,11 @@ static void draw_head(const struct drawing *w)
               WIDTH, HEIGHT, WIDTH, HEIGHT);
     text_addf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", WIDTH, HEIGHT);
     text_addf(out, "<text x=\"%d\" y=\"32\" font-size=\"18\" font-weight=\"bold\">arena ", LEFT);
-    report_bytes(out, p->size[REGION_ACTS]);
+    report_bytes(out, p->held[REGION_ACTS]);
     text_add(out, STR(", lower bound "));
     report_bytes(out, p->lower_bound);
     text_add(out, STR(", ratio "));
-    add_ratio(out, p->size[REGION_ACTS], p->lower_bound);
+    add_ratio(out, p->held[REGION_ACTS], p->lower_bound);
     text_addf(out, "</text>\n<text x=\"%d\" y=\"52\" fill=\"#5b6470\">%zu slots, ", LEFT,
               w->r.count - p->in_place);
     report_bytes(out, p->unshared);
@@ -143,6 +168,7 @@ static void draw_head(const struct drawing *w)
     if (p->in_place > 0)
         text_addf(out, "; %u values in place of an input (dotted edges)", p->in_place);
     text_add(out, STR("</text>\n"));
+    draw_regions(p, out);
     text_addf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fafbfc\"/>\n", LEFT,
               TOP, PLOT_W, PLOT_H);
 }

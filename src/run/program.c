@@ -34,7 +34,7 @@ static rlx_status place_leaves(const struct program_desc *desc, struct program *
         desc->place_leaf(desc->user, n, &place);
         out->offset[v] = place.offset;
         out->outside[v] = place.outside;
-        out->is_outside[v] = place.outside != NULL;
+        out->is_outside[v] = place.is_outside;
     }
     return RLX_OK;
 }
@@ -280,33 +280,51 @@ static rlx_status note_ends(struct program *p, const struct program_slot *inputs
     return RLX_OK;
 }
 
+/* Weights and states are not the program's own: all there are count, not only those it reads. */
+static void count_held(const struct program_desc *desc, struct program *p)
+{
+    p->plan->held[REGION_WEIGHTS] = desc->weights ? desc->weights->bytes : 0;
+    p->plan->held[REGION_STATE] = desc->state ? desc->state->bytes : 0;
+}
+
+static rlx_status plan(const struct program_desc *desc, struct program *p, struct places *places,
+                       struct diag *d)
+{
+    TRY(place_leaves(desc, p, places, d));
+    const struct select_graph from = {.graph = ir_entry(p->mod),
+                                      .symbolic = p->symbolic ? ir_entry(p->symbolic) : NULL,
+                                      .probes = desc->probes,
+                                      .leaf_offset = places->offset,
+                                      .outside = places->is_outside};
+    TRY(lower_select(&from, p->backend, &desc->select, &p->arena, &p->steps, d));
+    TRY(check_sizes(p, &desc->plan, d));
+    TRY(plan_build(p->steps, &desc->plan, &p->arena, &p->plan, d));
+    count_held(desc, p);
+    return RLX_OK;
+}
+
 static rlx_status build(const struct program_desc *desc, struct program *p,
                         const struct program_slot *inputs, size_t input_count, struct diag *d)
 {
     struct places places;
-    const struct ir_graph *g = ir_entry(p->mod);
 
-    TRY(place_leaves(desc, p, &places, d));
-    const struct select_graph from = {.graph = g,
-                                      .symbolic = p->symbolic ? ir_entry(p->symbolic) : NULL,
-                                      .probes = desc->probes,
-                                      .leaf_offset = places.offset,
-                                      .outside = places.is_outside};
-    TRY(lower_select(&from, p->backend, &desc->select, &p->arena, &p->steps, d));
-    TRY(check_sizes(p, &desc->plan, d));
-    TRY(plan_build(p->steps, &desc->plan, &p->arena, &p->plan, d));
-    TRY(allocate(desc, p, d));
-    TRY(upload_consts(p, d));
+    TRY(plan(desc, p, &places, d));
+    if (!desc->plan_only) {
+        TRY(allocate(desc, p, d));
+        TRY(upload_consts(p, d));
+    }
     p->outside = arena_array(&p->arena, struct buffer *, p->steps->value_count);
     p->size = arena_array(&p->arena, int64_t, desc->symbol_count);
     if (!p->outside || !p->size)
         return diag_no_memory(d, p->steps->value_count * sizeof *p->outside);
     memset(p->size, 0xff, desc->symbol_count * sizeof *p->size);
     p->symbol_count = desc->symbol_count;
-    memcpy(p->outside, places.outside, g->node.len * sizeof *p->outside);
+    memcpy(p->outside, places.outside, ir_entry(p->mod)->node.len * sizeof *p->outside);
     TRY(find_packed(desc, p, d));
-    TRY(make_commands(p, d));
     TRY(note_ends(p, inputs, input_count, d));
+    if (desc->plan_only)
+        return RLX_OK;
+    TRY(make_commands(p, d));
     return program_prepare(p, desc->probes, d);
 }
 

@@ -54,7 +54,8 @@ struct program {
 /* Where a leaf that is no constant lies: in its region, or in a buffer of its own. */
 struct leaf_place {
     uint64_t offset;
-    struct buffer *outside;
+    bool is_outside;
+    struct buffer *outside; /* NULL: a program that is only planned has none */
 };
 
 struct program_desc {
@@ -62,8 +63,9 @@ struct program_desc {
     const rlx_allocator *mem;
     struct plan_options plan;
     struct select_options select;
-    const struct memory *weights, *state;
+    const struct memory *weights, *state; /* NULL: the graph has none */
     size_t symbol_count;
+    bool plan_only; /* nothing is allocated and it cannot be loaded: its steps and plan tell all */
     const struct size_probes *probes; /* of a symbolic module; else NULL */
     void (*place_leaf)(void *user, const struct ir_node *leaf, struct leaf_place *out);
     /* The copy of a param or constant that a kernel asked for. */

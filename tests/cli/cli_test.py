@@ -1264,6 +1264,62 @@ def test_schedule_and_memory(t):
     rlx("info", graph, "--memory", code=FAILED)
 
 
+def told_memory(*arguments):
+    """What plan, its picture and info say of a program's bytes, by who says it."""
+    said = {}
+    j = rlx("plan", *arguments, "--json").json()
+    names = {"weights": "weights", "copies": "weight_copies", "consts": "constants",
+             "acts": "activations", "state": "states"}
+    said["plan --json"] = {names[k]: v for k, v in j["regions"].items()} | {"total": j["total"]}
+    need(j["arena_size"] == j["regions"]["acts"], f"plan: {j['arena_size']} and {j['regions']}")
+    head = dict(re.findall(r"(\w+)=(\d+)", "".join(rlx("plan", *arguments).out.splitlines()[:2])))
+    said["plan"] = {names.get(k, k): int(v) for k, v in head.items() if k in {*names, "total"}}
+    said["plan"]["activations"] = int(head["arena_size"])
+    with tempfile.TemporaryDirectory() as folder:
+        picture = pathlib.Path(folder) / "plan.svg"
+        line = rlx("plan", *arguments, "--svg", picture).out
+        said["plan --svg, its line"] = {"activations": int(re.search(r": (\d+) bytes,", line)[1])}
+        title = re.search(r">(\d+) bytes in all: (.*?)<", picture.read_text())
+    names = {"weights": "weights", "their copies": "weight_copies", "constants": "constants",
+             "arena": "activations", "states": "states"}
+    said["plan --svg"] = {v: 0 for v in names.values()} | {"total": int(title[1])}
+    for part in title[2].split(", "):
+        name, count = part.rsplit(" ", 1)
+        said["plan --svg"][names[name]] = int(count)
+    j = rlx("info", *arguments, "--memory", "--json").json()
+    said["info --memory"] = {k: j[k] for k in {*names.values(), "total"}}
+    said["info --schedule"] = {
+        "activations": rlx("info", *arguments, "--schedule", "--json").json()["arena"]}
+    return said
+
+
+def test_memory_is_told_alike(t):
+    onnx = t.path / "block.onnx"
+    rlx("convert", ROOT / "examples" / "transformer_block.rlx", onnx)
+    sized = "graph (input %x: f32[n,40], param %w: f32[40,24]) {\n" \
+            "%m = matmul %x, %w\n%y = softmax %m\nreturn %y }"
+    open_dim = t.write("open.rlx", "rlx 1\n" + sized)
+    bounded = t.write("bounded.rlx", "rlx 1\ndim n <= 100\n\n" + sized)
+    state = t.write("state.rlx", "rlx 1\ngraph (input %x: f32[3], state %s: f32[3], param %p: "
+                                 "f32[7], param %unused: f32[999]) {\n%a = const f32[5] {1 2 3 4 5}\n"
+                                 "%b = expand %a shape=[200,5]\n%c = exp %b\n%y = add %x, %s\n"
+                                 "%u = neg %p\nreturn %y, %c, %u }")
+    models = [*([e] for e in EXAMPLES), [onnx], [state], [open_dim, "--dim", "n=9"],
+              [bounded, "--dim", "n=9"]]
+    devices = ["cpu", "cpu:baseline", "auto",
+               *(d for d in ("vulkan", "webgpu") if call(["plan", MLP, "--device", d]).code == DONE)]
+    for model in models:
+        for device in devices:
+            said = told_memory(*model, "--device", device)
+            want = said["info --memory"]
+            for who, told in said.items():
+                for what, count in told.items():
+                    need(count == want[what], f"{model} on {device}: {who} says {what} {count}, "
+                                              f"info --memory {want[what]}")
+            need(want["total"] == sum(v for k, v in want.items() if k != "total"), f"{want}")
+    need(told_memory(MLP) == told_memory(MLP, "--device", "auto"), "other devices are meant")
+
+
 def test_print_diff(t):
     other = t.write("other.rlx", pathlib.Path(MLP).read_text().replace("gelu", "relu"))
     out = rlx("print", MLP, "--diff", other).out

@@ -47,7 +47,7 @@ TEST(plan_print, a_line_per_value_by_offset)
     expect(t, !out.failed);
     expect_str(t, out.at,
                "# arena_size=448 total_unshared=832 saved=384 lower_bound=448\n"
-               "# align=64 method=size in_place=1 weights=0 consts=0 state=0\n"
+               "# align=64 method=size in_place=1 weights=0 consts=0 state=0 copies=0 total=448\n"
                "offset\tsize\tnode\tname\tsteps\tnote\n"
                "0\t256\t%1\tconv?<1> & \"co\"\t0-1\t\n"
                "0\t256\t%2\t\t0-1\tview of %1\n"
@@ -75,7 +75,10 @@ TEST(plan_print, json_says_the_same)
     text_init(&out, mem_default());
     plan_print_json(p, name_of, NULL, &out);
     expect_contains(t, out.at, "{\"arena_size\":448,\"lower_bound\":448,\"total_unshared\":832,");
-    expect_contains(t, out.at, "\"regions\":{\"weights\":0,\"consts\":0,\"acts\":448,\"state\":0}");
+    expect_contains(
+        t, out.at,
+        "\"regions\":{\"weights\":0,\"consts\":0,\"acts\":448,\"state\":0,\"copies\":0},"
+        "\"total\":448,");
     expect_contains(t, out.at, "\"name\":\"conv\\t<1> & \\\"co\\\"\"");
     expect_contains(t, out.at, "\"birth\":1,\"death\":2,\"in_place_of\":1}");
     expect_contains(t, out.at, "\"view_of\":1}");
