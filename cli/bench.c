@@ -1,7 +1,7 @@
 /* bench.c: `rlx bench`, how long a graph or a single op takes, step by step.
  *
- * Each step's bytes are set beside the copy bandwidth measured in the same run, so that a figure
- * means something on any machine. */
+ * Each step's bytes are set beside the device's copy bandwidth, so that a figure means something on
+ * any machine. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -37,64 +37,12 @@ static const struct flag *flags(void)
     return list;
 }
 
-#define MAX_STEPS 8192
-struct step_time {
-    const char *name;
-    uint64_t ns, bytes, runs;
-};
-struct times {
-    struct step_time *step;
-    size_t count;
-    struct profile profile;
-    rlx_ceilings ceilings;
-};
-
-static void note_step(void *user, const rlx_profile_event *e)
-{
-    struct times *t = user;
-
-    if (opt.profile)
-        profile_note(&t->profile, e);
-    if (e->index < 0 || e->index >= MAX_STEPS)
-        return;
-    struct step_time *s = &t->step[e->index];
-    s->name = e->step;
-    s->ns += e->duration_ns;
-    s->bytes = e->bytes_read + e->bytes_written;
-    s->runs++;
-    if ((size_t)e->index + 1 > t->count)
-        t->count = (size_t)e->index + 1;
-}
-
 static double now(void)
 {
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Bytes read and written per second by a plain copy of 32 MB, the best of five. */
-static double copy_bandwidth(void)
-{
-    size_t bytes = (size_t)32 << 20;
-    char *a = malloc(bytes), *b = malloc(bytes);
-    double best = 0;
-
-    if (a && b) {
-        memset(a, 1, bytes);
-        memset(b, 2, bytes);
-        for (int i = 0; i < 5; i++) {
-            double start = now();
-            memcpy(a, b, bytes);
-            b[i] = a[bytes - 1 - (size_t)i];
-            double rate = 2 * (double)bytes / (now() - start);
-            best = rate > best ? rate : best;
-        }
-    }
-    free(a);
-    free(b);
-    return best;
 }
 
 static int by_value(const void *a, const void *b)
@@ -142,74 +90,88 @@ static int measure(struct cli *c, struct opened *o, const char *what, double *se
     return EXIT_DONE;
 }
 
-static void print_text(const char *what, const double *s, size_t count, const struct times *t,
-                       double copy)
+struct result {
+    double *seconds; /* of each run, sorted */
+    size_t count;
+    struct profile profile;
+    struct ceiling ceiling;
+};
+
+static void print_text(const char *what, const struct result *r)
 {
+    const double *s = r->seconds;
+
     printf("%s on %s: median %.1f us, fastest %.1f us, slowest %.1f us, %zu runs\n", what,
-           opt.device, s[count / 2] * 1e6, s[0] * 1e6, s[count - 1] * 1e6, count);
-    printf("copy bandwidth in this run: %.2f GB/s\n\n", copy / 1e9);
-    printf("%5s %-32s %12s %10s %8s\n", "step", "name", "us", "GB/s", "of copy");
-    for (size_t i = 0; i < t->count; i++) {
-        const struct step_time *k = &t->step[i];
-        if (!k->runs)
+           opt.device, s[r->count / 2] * 1e6, s[0] * 1e6, s[r->count - 1] * 1e6, r->count);
+    ceiling_print(stdout, &r->ceiling);
+    printf("\n%5s %-32s %12s %10s %8s\n", "step", "name", "us", "GB/s", "of copy");
+    for (size_t i = 0; i < r->profile.count; i++) {
+        const struct profile_row *k = &r->profile.step[i];
+        if (!k->count)
             continue;
-        double ns = (double)k->ns / (double)k->runs, rate = ns > 0 ? (double)k->bytes / ns : 0;
+        double ns = profile_row_ns(k), rate = ns > 0 ? (double)k->bytes / ns : 0;
         printf("%5zu %-32s %12.2f %10.2f %7.1f%%\n", i, k->name, ns / 1e3, rate,
-               copy > 0 ? 100 * rate * 1e9 / copy : 0);
+               r->ceiling.copy_bytes > 0 ? 100 * rate * 1e9 / r->ceiling.copy_bytes : 0);
     }
     if (opt.profile) {
         puts("");
-        profile_print(stdout, &t->profile, &t->ceilings);
+        profile_print(stdout, &r->profile, &r->ceiling);
     }
 }
 
-static void print_json(const char *what, const double *s, size_t count, const struct times *t,
-                       double copy)
+static void print_json(const char *what, const struct result *r)
 {
+    const double *s = r->seconds;
+    const char *between = "";
+
     fputs("{\"what\": ", stdout);
     cli_json_string(stdout, what, strlen(what));
     printf(", \"median_us\": %.3f, \"fastest_us\": %.3f, \"slowest_us\": %.3f, \"runs\": %zu, "
            "\"copy_gb_per_s\": %.3f, \"steps\": [",
-           s[count / 2] * 1e6, s[0] * 1e6, s[count - 1] * 1e6, count, copy / 1e9);
-    for (size_t i = 0; i < t->count; i++)
-        if (t->step[i].runs)
-            printf("%s{\"step\": %zu, \"name\": \"%s\", \"us\": %.3f, \"bytes\": %llu}",
-                   i ? ", " : "", i, t->step[i].name,
-                   (double)t->step[i].ns / (double)t->step[i].runs / 1e3,
-                   (unsigned long long)t->step[i].bytes);
+           s[r->count / 2] * 1e6, s[0] * 1e6, s[r->count - 1] * 1e6, r->count,
+           r->ceiling.copy_bytes / 1e9);
+    for (size_t i = 0; i < r->profile.count; i++) {
+        const struct profile_row *k = &r->profile.step[i];
+        if (!k->count)
+            continue;
+        printf("%s{\"step\": %zu, \"name\": \"%s\", \"us\": %.3f, \"bytes\": %llu}", between, i,
+               k->name, profile_row_ns(k) / 1e3, (unsigned long long)k->bytes);
+        between = ", ";
+    }
     fputs("]", stdout);
     if (opt.profile) {
         fputs(", \"profile\": ", stdout);
-        profile_json(stdout, &t->profile, &t->ceilings);
+        profile_json(stdout, &r->profile, &r->ceiling);
     }
     fputs("}\n", stdout);
 }
 
+/* Steps are timed apart, so that timing them costs the runs above nothing. */
+static int measure_steps(struct cli *c, struct opened *o, const char *what, struct profile *out)
+{
+    rlx_run_desc run = opened_run(o);
+    rlx_error err;
+
+    rlx_session_set_profile(o->session, profile_note, out);
+    for (int i = 0; i < 5; i++)
+        if (rlx_session_run(o->session, &run, &err) != RLX_OK)
+            return cli_fail(c, &err, "cannot run", what);
+    return EXIT_DONE;
+}
+
 static int bench(struct cli *c, struct opened *o, const char *what)
 {
-    struct times t = {.step = calloc(MAX_STEPS, sizeof *t.step)};
-    double *seconds = calloc(MAX_RUNS, sizeof *seconds);
-    size_t count = 0;
-    int code = t.step && seconds ? measure(c, o, what, seconds, &count) : EXIT_FAILED;
+    struct result r = {.seconds = calloc(MAX_RUNS, sizeof *r.seconds)};
+    int code = r.seconds ? measure(c, o, what, r.seconds, &r.count) : EXIT_FAILED;
 
-    if (code == EXIT_DONE) { /* steps are timed apart, so that timing them costs nothing above */
-        rlx_error err;
-        rlx_run_desc run = opened_run(o);
-        rlx_session_set_profile(o->session, note_step, &t);
-        for (int i = 0; i < 5 && code == EXIT_DONE; i++)
-            if (rlx_session_run(o->session, &run, &err) != RLX_OK)
-                code = cli_fail(c, &err, "cannot run", what);
-    }
-    if (code == EXIT_DONE && opt.profile) {
-        rlx_error err;
-        if (rlx_ceilings_measure(c->ctx, false, &t.ceilings, &err) != RLX_OK)
-            code = cli_fail(c, &err, "cannot measure", "the machine");
-    }
-    if (code == EXIT_DONE && count)
-        (opt.json ? print_json : print_text)(what, seconds, count, &t, copy_bandwidth());
-    profile_free(&t.profile);
-    free(t.step);
-    free(seconds);
+    if (code == EXIT_DONE)
+        code = measure_steps(c, o, what, &r.profile);
+    if (code == EXIT_DONE)
+        code = profile_ceiling(c, o->device, opt.device, &r.profile, &r.ceiling);
+    if (code == EXIT_DONE && r.count)
+        (opt.json ? print_json : print_text)(what, &r);
+    profile_free(&r.profile);
+    free(r.seconds);
     return code;
 }
 
@@ -290,7 +252,7 @@ const struct command cmd_bench = {
     .usage = "rlx bench FILE | rlx bench --op SPEC",
     .details =
         "Inputs and params are random. Times are of whole runs, inputs and outputs included;\n"
-        "steps are timed apart, beside the copy bandwidth measured in the same run.",
+        "steps are timed apart, beside the bandwidth of a copy on the same device.",
     .run = run,
     .flags = flags,
 };

@@ -37,6 +37,70 @@ void profile_free(struct profile *p)
     *p = (struct profile){0};
 }
 
+double profile_row_ns(const struct profile_row *r)
+{
+    return r->count ? (double)(r->ns / r->count) : 0;
+}
+
+/* ---- ceilings ---- */
+
+/* A step that was faster than the ceiling is the ceiling: its data came from a cache, its numbers
+ * were smaller than f32, or the device was busy when it was measured. */
+static void raise(struct ceiling *c, const struct profile *p)
+{
+    c->flops = c->measured.flops;
+    c->copy_bytes = c->measured.copy_bytes;
+    c->flops_by = c->copy_by = NULL;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct profile_row *r = &p->step[i];
+        double seconds = profile_row_ns(r) * 1e-9;
+        if (seconds > 0 && (double)r->flops / seconds > c->flops) {
+            c->flops = (double)r->flops / seconds;
+            c->flops_by = r;
+        }
+        if (seconds > 0 && (double)r->bytes / seconds > c->copy_bytes) {
+            c->copy_bytes = (double)r->bytes / seconds;
+            c->copy_by = r;
+        }
+    }
+}
+
+int profile_ceiling(struct cli *c, rlx_device *dev, const char *name, const struct profile *p,
+                    struct ceiling *out)
+{
+    rlx_error err;
+
+    *out = (struct ceiling){.device = name};
+    for (int fresh = 0; fresh < 2; fresh++) {
+        if (rlx_ceilings_measure(dev, fresh, &out->measured, &err) != RLX_OK)
+            return cli_fail(c, &err, "cannot measure", name);
+        raise(out, p);
+        if ((!out->flops_by && !out->copy_by) || !out->measured.cached)
+            break;
+    }
+    return EXIT_DONE;
+}
+
+static void print_raised(FILE *out, const struct profile_row *by, const char *what, double value)
+{
+    if (by)
+        fprintf(out, "  step %d (%s%s%s) was faster: percentages are of its %.2f %s\n", by->index,
+                by->name, by->label[0] ? " " : "", by->label, value / 1e9, what);
+}
+
+void ceiling_print(FILE *out, const struct ceiling *c)
+{
+    const rlx_ceilings *m = &c->measured;
+
+    fprintf(out, "ceilings of %s (%s", c->device, m->device);
+    if (m->threads)
+        fprintf(out, ", %d threads", m->threads);
+    fprintf(out, "%s): %.1f GFLOP/s in f32, %.2f GB/s copied\n",
+            m->cached ? ", measured earlier" : "", m->flops / 1e9, m->copy_bytes / 1e9);
+    print_raised(out, c->flops_by, "GFLOP/s", c->flops);
+    print_raised(out, c->copy_by, "GB/s", c->copy_bytes);
+}
+
 /* ---- rows of one run ---- */
 
 struct rows {
@@ -59,7 +123,7 @@ static bool steps_of(const struct profile *p, struct rows *out)
         if (!p->step[i].count)
             continue;
         struct profile_row r = p->step[i];
-        r.ns /= r.count;
+        r.ns = (uint64_t)profile_row_ns(&r);
         r.count = 1;
         out->at[out->count++] = r;
     }
@@ -101,8 +165,8 @@ static struct profile_row sum_of(const struct rows *rows)
     return sum;
 }
 
-/* The time it would take at the machine's ceiling, as a part of the time it took. */
-static double of_ceiling(const struct profile_row *r, const rlx_ceilings *c)
+/* The time it would take at the device's ceiling, as a part of the time it took. */
+static double of_ceiling(const struct profile_row *r, const struct ceiling *c)
 {
     double copy = c->copy_bytes > 0 ? (double)r->bytes / c->copy_bytes : 0;
     double compute = c->flops > 0 ? (double)r->flops / c->flops : 0;
@@ -125,7 +189,7 @@ static void print_head(FILE *out, const char *first, const char *second)
 }
 
 static void print_row(FILE *out, const char *first, const struct profile_row *r, uint64_t total_ns,
-                      const rlx_ceilings *c)
+                      const struct ceiling *c)
 {
     fprintf(out, "%7s  %-28s %-16s %10.1f us %6.1f%% %10.1f %8.2f %10.3f %9.2f %9.1f%%\n", first,
             r->name, r->label, (double)r->ns / 1e3,
@@ -134,7 +198,7 @@ static void print_row(FILE *out, const char *first, const struct profile_row *r,
             100 * of_ceiling(r, c));
 }
 
-static void print_table(FILE *out, const struct rows *rows, bool kinds, const rlx_ceilings *c)
+static void print_table(FILE *out, const struct rows *rows, bool kinds, const struct ceiling *c)
 {
     struct profile_row sum = sum_of(rows);
     char first[32];
@@ -151,14 +215,13 @@ static void print_table(FILE *out, const struct rows *rows, bool kinds, const rl
     print_row(out, "", &sum, sum.ns, c);
 }
 
-void profile_print(FILE *out, const struct profile *p, const rlx_ceilings *c)
+void profile_print(FILE *out, const struct profile *p, const struct ceiling *c)
 {
     struct rows steps = {0}, kinds = {0};
 
     if (steps_of(p, &steps) && kinds_of(&steps, &kinds)) {
-        fprintf(out, "ceilings (%s, %d threads%s): %.1f GFLOP/s in f32, %.2f GB/s copied\n\n",
-                c->cpu, c->threads, c->cached ? ", measured earlier" : "", c->flops / 1e9,
-                c->copy_bytes / 1e9);
+        ceiling_print(out, c);
+        fputs("\n", out);
         print_table(out, &kinds, true, c);
         fputs("\n", out);
         print_table(out, &steps, false, c);
@@ -167,7 +230,7 @@ void profile_print(FILE *out, const struct profile *p, const rlx_ceilings *c)
     free(kinds.at);
 }
 
-static void json_rows(FILE *out, const char *key, const struct rows *rows, const rlx_ceilings *c)
+static void json_rows(FILE *out, const char *key, const struct rows *rows, const struct ceiling *c)
 {
     fprintf(out, ", \"%s\": [", key);
     for (size_t i = 0; i < rows->count; i++) {
@@ -184,19 +247,23 @@ static void json_rows(FILE *out, const char *key, const struct rows *rows, const
     fputs("]", out);
 }
 
-void profile_json(FILE *out, const struct profile *p, const rlx_ceilings *c)
+void profile_json(FILE *out, const struct profile *p, const struct ceiling *c)
 {
     struct rows steps = {0}, kinds = {0};
 
     if (steps_of(p, &steps) && kinds_of(&steps, &kinds)) {
         struct profile_row sum = sum_of(&steps);
-        fputs("{\"cpu\": ", out);
-        cli_json_string(out, c->cpu, strlen(c->cpu));
+        fputs("{\"device\": ", out);
+        cli_json_string(out, c->device, strlen(c->device));
+        fputs(", \"description\": ", out);
+        cli_json_string(out, c->measured.device, strlen(c->measured.device));
         fprintf(out,
                 ", \"threads\": %d, \"ceiling_gflops\": %.3f, \"ceiling_copy_gb_per_s\": %.3f, "
+                "\"measured_gflops\": %.3f, \"measured_copy_gb_per_s\": %.3f, "
                 "\"us\": %.3f, \"bytes\": %llu, \"flops\": %llu",
-                c->threads, c->flops / 1e9, c->copy_bytes / 1e9, (double)sum.ns / 1e3,
-                (unsigned long long)sum.bytes, (unsigned long long)sum.flops);
+                c->measured.threads, c->flops / 1e9, c->copy_bytes / 1e9, c->measured.flops / 1e9,
+                c->measured.copy_bytes / 1e9, (double)sum.ns / 1e3, (unsigned long long)sum.bytes,
+                (unsigned long long)sum.flops);
         json_rows(out, "kinds", &kinds, c);
         json_rows(out, "nodes", &steps, c);
         fputs("}", out);

@@ -20,10 +20,24 @@ struct profile {
 
 void profile_note(void *user, const rlx_profile_event *e); /* user: a struct profile */
 void profile_free(struct profile *p);
+double profile_row_ns(const struct profile_row *r); /* of one run */
+
+/* What percentages are of: what the device was measured to do at best, or what a step of this very
+ * run did, where that was more. */
+struct ceiling {
+    const char *device;    /* its name */
+    rlx_ceilings measured; /* again, if a step was faster than what was measured earlier */
+    double flops, copy_bytes;
+    const struct profile_row *flops_by, *copy_by; /* that step, of the profile; NULL: none was */
+};
+/* EXIT_DONE, or what to return. */
+int profile_ceiling(struct cli *c, rlx_device *dev, const char *name, const struct profile *p,
+                    struct ceiling *out);
+void ceiling_print(FILE *out, const struct ceiling *c); /* a line, and one for each step above */
 
 /* Tables for people: kinds and nodes, most time first, and what is the sum. Percentages are of what
- * the machine could do: the larger of its bytes at copy speed and its flops at full speed. */
-void profile_print(FILE *out, const struct profile *p, const rlx_ceilings *c);
-void profile_json(FILE *out, const struct profile *p, const rlx_ceilings *c); /* one object */
+ * the device could do: the larger of its bytes at copy speed and its flops at full speed. */
+void profile_print(FILE *out, const struct profile *p, const struct ceiling *c);
+void profile_json(FILE *out, const struct profile *p, const struct ceiling *c); /* one object */
 
 #endif

@@ -109,9 +109,8 @@ static int set_views(struct cli *c, struct opened *o, struct views *v)
 
 static int show_views(struct cli *c, struct opened *o, struct views *v)
 {
-    rlx_ceilings ceilings;
+    struct ceiling ceiling;
     rlx_numerics numerics;
-    rlx_error err;
 
     if (opt.nans && rlx_session_numerics(o->session, &numerics, NULL) == RLX_OK &&
         numerics.step < 0) /* else it was logged */
@@ -120,10 +119,10 @@ static int show_views(struct cli *c, struct opened *o, struct views *v)
         watch_print(stderr, &v->watch, opt.limit);
     if (!opt.profile)
         return EXIT_DONE;
-    if (rlx_ceilings_measure(c->ctx, false, &ceilings, &err) != RLX_OK)
-        return cli_fail(c, &err, "cannot measure", "the machine");
-    profile_print(stderr, &v->profile, &ceilings);
-    return EXIT_DONE;
+    int code = profile_ceiling(c, o->device, opt.device, &v->profile, &ceiling);
+    if (code == EXIT_DONE)
+        profile_print(stderr, &v->profile, &ceiling);
+    return code;
 }
 
 static int run_viewed(struct cli *c, struct opened *o, struct views *v, const char *path)

@@ -246,18 +246,18 @@ RLX_API rlx_status rlx_tensor_list_load(rlx_context *ctx, const char *path, rlx_
                                         rlx_error *err);
 RLX_API void rlx_tensor_list_free(rlx_context *ctx, rlx_tensor_list *l);
 
-/* ---- how fast the machine is ---- */
+/* ---- how fast a device is ---- */
 
-/* Measured with the context's threads in a fraction of a second, and kept in a file of the user's
- * cache for the next time; fresh: measured anew. */
+/* At best: measured on the device in a second or less, and kept in a file of the user's cache for
+ * the next time; fresh: measured anew. Zeros of a device that computes nothing. */
 typedef struct rlx_ceilings {
-    char cpu[128];
-    int32_t threads;
-    double flops;      /* f32 multiply-adds count as two, per second */
+    char device[128];  /* the CPU's model, or what the GPU calls itself */
+    int32_t threads;   /* CPU workers; 0 on a GPU */
+    double flops;      /* f32 multiply-adds count as two, per second; of a GPU, in a matmul */
     double copy_bytes; /* read and written, per second */
     bool cached;       /* it came from the file */
 } rlx_ceilings;
-RLX_API rlx_status rlx_ceilings_measure(rlx_context *ctx, bool fresh, rlx_ceilings *out,
+RLX_API rlx_status rlx_ceilings_measure(rlx_device *dev, bool fresh, rlx_ceilings *out,
                                         rlx_error *err);
 
 /* ---- are two results the same? ---- */

@@ -1,14 +1,14 @@
-/* ceiling.c: what this machine can do at best, measured once and kept in a file of the user's
- * cache.
+/* ceiling.c: what a device can do at best, measured once and kept in a file of the user's cache.
  *
- *     $XDG_CACHE_HOME/rlx/ceilings-THREADS, or ~/.cache/rlx/ceilings-THREADS
+ *     $XDG_CACHE_HOME/rlx/ceilings-WHICH, or ~/.cache/rlx/ceilings-WHICH
+ *     WHICH: how many threads of the CPU, or a GPU's name, like vulkan:0
  *
  *     rlx ceilings 1
- *     the CPU's model
+ *     the CPU's model, or what the GPU calls itself
  *     threads
  *     multiply-adds per second, copied bytes per second
  *
- * A file that is not just like that, or is about another CPU, is measured anew and replaced. */
+ * A file that is not just like that, or is about another device, is measured anew and replaced. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "api/ceiling.h"
 #include "api/objects.h"
 #include "base/file.h"
-#include "base/rate.h"
 #include "base/str.h"
 #include "rlx/tools.h"
 
@@ -47,7 +47,7 @@ static void cpu_model(char *out, size_t size)
 }
 
 /* false: there is no place for a cache. */
-static bool cache_path(int threads, char *folder, char *path, size_t size)
+static bool cache_path(const char *which, char *folder, char *path, size_t size)
 {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     bool given = xdg && xdg[0] == '/';
@@ -58,7 +58,7 @@ static bool cache_path(int threads, char *folder, char *path, size_t size)
     len = snprintf(folder, size, "%s%s/rlx", given ? xdg : home, given ? "" : "/.cache");
     if (len < 0 || (size_t)len >= size)
         return false;
-    len = snprintf(path, size, "%s/ceilings-%d", folder, threads);
+    len = snprintf(path, size, "%s/ceilings-%s", folder, which);
     return len > 0 && (size_t)len < size;
 }
 
@@ -89,7 +89,8 @@ static bool load(const char *path, const rlx_allocator *mem, rlx_ceilings *c)
     if (file_open(&f, path, FILE_READ, mem, &d) != RLX_OK)
         return false;
     rlx_str rest = {(const char *)f.data, f.size < 4096 ? f.size : 0};
-    bool ok = str_eq(next_line(&rest), STR(HEADER)) && str_eq(next_line(&rest), rlx_cstr(c->cpu)) &&
+    bool ok = str_eq(next_line(&rest), STR(HEADER)) &&
+              str_eq(next_line(&rest), rlx_cstr(c->device)) &&
               str_to_i64(next_line(&rest), &threads) && threads == c->threads;
     rlx_str flops = next_line(&rest), copy = next_line(&rest);
     ok = ok && str_to_f64(flops, &read.flops) && str_to_f64(copy, &read.copy_bytes) &&
@@ -109,51 +110,73 @@ static void store(const char *folder, const char *path, const rlx_ceilings *c)
     diag_init(&d, "cache");
     str_from_f64(flops, c->flops);
     str_from_f64(copy, c->copy_bytes);
-    int len =
-        snprintf(text, sizeof text, HEADER "\n%s\n%d\n%s\n%s\n", c->cpu, c->threads, flops, copy);
+    int len = snprintf(text, sizeof text, HEADER "\n%s\n%d\n%s\n%s\n", c->device, c->threads, flops,
+                       copy);
     snprintf(parent, sizeof parent, "%.*s", (int)(strlen(folder) - strlen("/rlx")), folder);
     mkdir(parent, 0700);
     mkdir(folder, 0700);
     file_write_private(path, text, (size_t)len, &d);
 }
 
-static rlx_status measure(rlx_context *ctx, bool fresh, rlx_ceilings *out, struct diag *d)
+/* Which device it is, and the name of its file. */
+static void identify(rlx_device *dev, rlx_ceilings *c, char *which, size_t size)
 {
-    char folder[PATH_MAX], path[PATH_MAX];
-    rlx_ceilings c = {0};
+    struct target t;
+
+    dev->backend->ops->describe(dev->backend, &t);
+    c->threads = t.threads;
+    if (t.threads) {
+        cpu_model(c->device, sizeof c->device);
+        snprintf(which, size, "%d", t.threads);
+        return;
+    }
+    snprintf(c->device, sizeof c->device, "%s", t.description);
+    c->device[strcspn(c->device, "\n")] = 0;
+    snprintf(which, size, "%s", dev->name);
+}
+
+static rlx_status measure_host(rlx_context *ctx, struct rate *out, struct diag *d)
+{
     struct pool *pool;
-    struct rate rate;
 
     TRY(pool_create(&pool, ctx->threads, &ctx->mem, d));
-    c.threads = pool_threads(pool);
-    cpu_model(c.cpu, sizeof c.cpu);
-    bool cache = cache_path(c.threads, folder, path, sizeof path);
-    rlx_status s = RLX_OK;
-    bool known = cache && !fresh && load(path, &ctx->mem, &c);
-    c.cached = known;
-    if (!c.cached) {
-        s = rate_measure(pool, &ctx->mem, &rate, d);
-        if (s == RLX_OK) {
-            c.flops = rate.flops;
-            c.copy_bytes = rate.copy;
-        }
-        if (s == RLX_OK && cache)
-            store(folder, path, &c);
-    }
+    rlx_status s = rate_measure(pool, &ctx->mem, out, d);
     pool_destroy(pool);
-    if (s == RLX_OK)
-        *out = c;
     return s;
 }
 
-rlx_status rlx_ceilings_measure(rlx_context *ctx, bool fresh, rlx_ceilings *out, rlx_error *err)
+static rlx_status measure(rlx_device *dev, bool fresh, rlx_ceilings *out, struct diag *d)
+{
+    char folder[PATH_MAX], path[PATH_MAX], which[64];
+    const rlx_allocator *mem = &dev->ctx->mem;
+    rlx_ceilings c = {0};
+    struct target target;
+    struct rate rate;
+
+    identify(dev, &c, which, sizeof which);
+    dev->backend->ops->describe(dev->backend, &target);
+    bool cache = cache_path(which, folder, path, sizeof path);
+    c.cached = cache && !fresh && load(path, mem, &c);
+    if (!c.cached && !target.computes_nothing) {
+        TRY(c.threads ? measure_host(dev->ctx, &rate, d)
+                      : ceiling_of_device(dev->backend, mem, &rate, d));
+        c.flops = rate.flops;
+        c.copy_bytes = rate.copy;
+        if (cache)
+            store(folder, path, &c);
+    }
+    *out = c;
+    return RLX_OK;
+}
+
+rlx_status rlx_ceilings_measure(rlx_device *dev, bool fresh, rlx_ceilings *out, rlx_error *err)
 {
     struct diag d;
 
     diag_init(&d, "ceilings");
-    if (!ctx || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "out" : "ctx");
+    if (!dev || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", dev ? "out" : "dev");
     else
-        measure(ctx, fresh, out, &d);
+        measure(dev, fresh, out, &d);
     return diag_report(&d, err);
 }

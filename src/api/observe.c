@@ -113,6 +113,7 @@ static void after_step(void *user, int32_t step, uint64_t start, uint64_t end)
     if (trace_of(s))
         trace_span(trace_of(s), st->name, end ? start : observe_now(s), end,
                    &(struct trace_args){.category = s->device->backend->ops->name,
+                                        .device = s->target.threads ? NULL : s->device->name,
                                         .is_step = true,
                                         .step = step,
                                         .label = ir_node(g, st->node)->label,

@@ -13,6 +13,11 @@
 #include "base/io_error.h"
 #include "base/str.h"
 
+enum {
+    MOST_TRACKS = 64,
+    FIRST_DEVICE = 1 << 30, /* the tid of a device's track: no thread has one so high */
+};
+
 struct trace {
     const rlx_allocator *mem;
     pthread_mutex_t lock; /* of what follows */
@@ -21,6 +26,11 @@ struct trace {
     bool any;       /* an event was written: a comma goes before the next */
     bool broken;    /* the disk is full, or the like: no more is written */
     uint64_t start; /* ts 0 */
+    struct track {
+        uint64_t tid;
+        char device[64]; /* "": a thread of the host */
+    } track[MOST_TRACKS];
+    size_t tracks; /* that have a name in the file; those that come later stay without */
 };
 
 #define EVENT_BYTES 1024 /* of one event; longer labels are cut */
@@ -164,20 +174,65 @@ static void add_args(struct event *e, const struct trace_args *a)
     add(e, "}", 1);
 }
 
-/* Over the closing bracket, and with a new one behind it. */
+/* ---- the file ---- */
+
+/* Over the closing bracket, and with a new one after it. The lock is held. */
 static void append(struct trace *t, struct event *e)
 {
     size_t len = e->len;
+    size_t skip = t->any ? 0 : 2; /* the first has no ",\n" before it */
 
     add(e, "\n]\n", 3);
-    pthread_mutex_lock(&t->lock);
-    size_t skip = t->any ? 0 : 2; /* the first has no ",\n" before it */
-    if (!t->broken) {
-        t->broken = write_at(t->fd, e->at + skip, e->len - skip, t->end) != 0;
-        t->end += (off_t)(len - skip);
-        t->any = true;
+    if (t->broken)
+        return;
+    t->broken = write_at(t->fd, e->at + skip, e->len - skip, t->end) != 0;
+    t->end += (off_t)(len - skip);
+    t->any = true;
+}
+
+static void name_track(struct trace *t, const struct track *k)
+{
+    bool is_main = k->tid == (uint64_t)getpid();
+    struct event e = {.len = 0};
+    char name[96];
+
+    if (k->device[0])
+        snprintf(name, sizeof name, "device %s, its queue", k->device);
+    else if (is_main)
+        snprintf(name, sizeof name, "host, main thread");
+    else
+        snprintf(name, sizeof name, "host, thread %llu", (unsigned long long)k->tid);
+    add(&e, ",\n{", 3);
+    add_string(&e, "\"name\":", STR("thread_name"));
+    add(&e, ",\"ph\":\"M\"", 9);
+    add_number(&e, ",\"pid\":", (uint64_t)getpid());
+    add_number(&e, ",\"tid\":", k->tid);
+    add_string(&e, ",\"args\":{\"name\":", rlx_cstr(name));
+    add(&e, "}}", 2);
+    append(t, &e);
+}
+
+/* The track of this thread, or of that device; a new one gets its name. The lock is held. */
+static uint64_t track_of(struct trace *t, const char *device)
+{
+    struct track k = {.tid = FIRST_DEVICE};
+
+    if (device)
+        snprintf(k.device, sizeof k.device, "%s", device);
+    else
+        k.tid = (uint64_t)syscall(SYS_gettid);
+    for (size_t i = 0; i < t->tracks; i++) {
+        bool same = device ? strcmp(t->track[i].device, k.device) == 0
+                           : !t->track[i].device[0] && t->track[i].tid == k.tid;
+        if (same)
+            return t->track[i].tid;
+        k.tid += device && t->track[i].device[0];
     }
-    pthread_mutex_unlock(&t->lock);
+    if (t->tracks < MOST_TRACKS) {
+        t->track[t->tracks++] = k;
+        name_track(t, &k);
+    }
+    return k.tid;
 }
 
 void trace_span(struct trace *t, const char *name, uint64_t start, uint64_t end,
@@ -191,6 +246,8 @@ void trace_span(struct trace *t, const char *name, uint64_t start, uint64_t end,
     args = args ? args : &none;
     end = end ? end : now();
     start = start < t->start ? t->start : start;
+    pthread_mutex_lock(&t->lock);
+    uint64_t tid = track_of(t, args->device);
     add(&e, ",\n{", 3);
     add_string(&e, "\"name\":", rlx_cstr(name));
     add_string(&e, ",\"cat\":", rlx_cstr(args->category ? args->category : "rlx"));
@@ -198,8 +255,9 @@ void trace_span(struct trace *t, const char *name, uint64_t start, uint64_t end,
     add_time(&e, ",\"ts\":", start - t->start);
     add_time(&e, ",\"dur\":", end > start ? end - start : 0);
     add_number(&e, ",\"pid\":", (uint64_t)getpid());
-    add_number(&e, ",\"tid\":", (uint64_t)syscall(SYS_gettid));
+    add_number(&e, ",\"tid\":", tid);
     add_args(&e, args);
     add(&e, "}", 1);
     append(t, &e);
+    pthread_mutex_unlock(&t->lock);
 }

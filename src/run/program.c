@@ -31,7 +31,8 @@ static rlx_status place_leaves(const struct program_desc *desc, struct program *
         ir_value v = ir_id(g, n);
         if (!op_is(n->op, OP_LEAF) || n->op == RLX_OP_const)
             continue;
-        desc->place_leaf(desc->user, n, &place);
+        if (desc->place_leaf)
+            desc->place_leaf(desc->user, n, &place);
         out->offset[v] = place.offset;
         out->outside[v] = place.outside;
         out->is_outside[v] = place.is_outside;

@@ -67,6 +67,7 @@ struct program_desc {
     size_t symbol_count;
     bool plan_only; /* nothing is allocated and it cannot be loaded: its steps and plan tell all */
     const struct size_probes *probes; /* of a symbolic module; else NULL */
+    /* NULL: there are inputs only, and they lie in the arena. */
     void (*place_leaf)(void *user, const struct ir_node *leaf, struct leaf_place *out);
     /* The copy of a param or constant that a kernel asked for. */
     rlx_status (*copy_of)(void *user, const struct ir_node *source, uint64_t layout, uint64_t bytes,

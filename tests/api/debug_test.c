@@ -250,8 +250,9 @@ TEST_DEVICES(trace, threads_do_not_mix_their_events)
     require(t, text);
     expect_eq(t, count_of(text, "{\"name\":\"work\",\"cat\":\"rlx\",\"ph\":\"X\",\"ts\":"),
               4 * SPANS);
-    expect_eq(t, count_of(text, ",\"node\":\"x\",\"bytes\":0}},\n"), 4 * SPANS - 1);
-    expect_eq(t, count_of(text, "\n"), 4 * SPANS + 2);
+    expect_eq(t, count_of(text, ",\"node\":\"x\",\"bytes\":0}}"), 4 * SPANS);
+    expect_eq(t, count_of(text, "\"thread_name\",\"ph\":\"M\""), 4);
+    expect_eq(t, count_of(text, "\n"), 4 * SPANS + 4 + 2);
 }
 
 TEST(trace, a_file_that_cannot_be_written_is_said)
@@ -499,10 +500,41 @@ TEST(model_diff, shows_the_node_that_changed)
     close_world(&a);
 }
 
+/* Another file per GPU; its own figures, not the host's. */
+TEST_GPUS(ceilings, of_a_gpu_are_its_own)
+{
+    const char *folder = test_temp(t, "cache");
+    struct world w;
+    rlx_ceilings c, again;
+    char path[512], *old = getenv("XDG_CACHE_HOME");
+
+    old = old ? strdup(old) : NULL;
+    setenv("XDG_CACHE_HOME", folder, 1);
+    if (open_world(t, &w, LOGS, NULL, NULL)) {
+        expect_ok(t, rlx_ceilings_measure(w.dev, true, &c, &w.err));
+        expect(t, !c.cached && c.threads == 0 && c.flops > 1e7 && c.copy_bytes > 1e7);
+        expect(t, c.device[0] && !strstr(c.device, "CPU"));
+        expect_ok(t, rlx_ceilings_measure(w.dev, false, &again, &w.err));
+        expect(t, again.cached);
+        expect_near(t, again.flops, c.flops, 0);
+        snprintf(path, sizeof path, "%s/rlx/ceilings-%s", folder, test_device(t));
+        expect_eq(t, remove(path), 0);
+        snprintf(path, sizeof path, "%s/rlx", folder);
+        remove(path);
+    }
+    close_world(&w);
+    if (old)
+        setenv("XDG_CACHE_HOME", old, 1);
+    else
+        unsetenv("XDG_CACHE_HOME");
+    free(old);
+}
+
 TEST(ceilings, are_measured_once_and_believed_only_if_they_make_sense)
 {
     const char *folder = test_temp(t, "cache");
     rlx_context *ctx;
+    rlx_device *dev;
     rlx_ceilings c, again;
     rlx_error err;
     char path[512], *old = getenv("XDG_CACHE_HOME");
@@ -510,19 +542,22 @@ TEST(ceilings, are_measured_once_and_believed_only_if_they_make_sense)
     old = old ? strdup(old) : NULL;
     setenv("XDG_CACHE_HOME", folder, 1);
     if (expect_ok(t,
-                  rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &ctx, &err))) {
-        expect_ok(t, rlx_ceilings_measure(ctx, false, &c, &err));
-        expect(t, !c.cached && c.threads == 1 && c.flops > 1e8 && c.copy_bytes > 1e7 && c.cpu[0]);
-        expect_ok(t, rlx_ceilings_measure(ctx, false, &again, &err));
+                  rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &ctx, &err)) &&
+        expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err))) {
+        expect_ok(t, rlx_ceilings_measure(dev, false, &c, &err));
+        expect(t,
+               !c.cached && c.threads == 1 && c.flops > 1e8 && c.copy_bytes > 1e7 && c.device[0]);
+        expect_ok(t, rlx_ceilings_measure(dev, false, &again, &err));
         expect(t, again.cached);
         expect_near(t, again.flops, c.flops, 0);
         snprintf(path, sizeof path, "%s/rlx/ceilings-1", folder);
         expect(t, test_write(t, path, "rlx ceilings 1\nx\n1\n1e300\n-5\n", 28));
-        expect_ok(t, rlx_ceilings_measure(ctx, false, &again, &err));
+        expect_ok(t, rlx_ceilings_measure(dev, false, &again, &err));
         expect(t, !again.cached && again.flops > 1e8);
         remove(path);
         snprintf(path, sizeof path, "%s/rlx", folder);
         remove(path);
+        rlx_device_close(dev);
         rlx_context_destroy(ctx);
     }
     if (old)

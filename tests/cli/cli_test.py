@@ -1128,11 +1128,23 @@ def test_flags_of_the_environment(t):
     need(runs == 4, f"RLX_BENCH_ITERS=4: {runs} runs")
 
 
+def read_trace(path):
+    """(spans, {track: its name})"""
+    events = json.loads(path.read_text())
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M"}
+    spans = [e for e in events if e["ph"] == "X"]
+    need(len(spans) + len(names) == len(events), f"trace: a track is named twice, or else: {events}")
+    need(len(set(names.values())) == len(names), f"trace: two tracks of a name: {names}")
+    need(all((s["pid"], s["tid"]) in names for s in spans), "trace: a track without a name")
+    return spans, names
+
+
 def test_trace(t):
     for flags, env in ((["--trace", t.path / "a.json"], None),
                        ([], {"RLX_TRACE_PERFETTO": str(t.path / "a.json")})):
         rlx("run", MLP, "--random", *flags, env=env)
-        spans = json.loads((t.path / "a.json").read_text())
+        spans, tracks = read_trace(t.path / "a.json")
+        need(list(tracks.values()) == ["host, main thread"], f"trace: {tracks}")
         steps = [s for s in spans if "step" in s.get("args", {})]
         need([s["args"]["step"] for s in steps] == list(range(3)), f"trace: steps {steps}")
         need([s["args"]["node"] for s in steps] == ["h", "a2", "y"], "trace: nodes")
@@ -1141,11 +1153,29 @@ def test_trace(t):
         names = {s["name"] for s in spans}
         need({"compile", "dce", "upload", "submit", "wait", "readback"} <= names, f"trace: {names}")
         for s in spans:
-            need(s["ph"] == "X" and s["cat"] == "cpu" and s["pid"] > 1 and s["tid"] > 1, f"span {s}")
+            need(s["cat"] == "cpu" and s["pid"] > 1 and s["tid"] > 1, f"span {s}")
             need(s["ts"] >= 0 and s["dur"] >= 0, f"span {s}")
         need(all(s["args"]["bytes"] > 0 for s in steps), "trace: bytes")
         (t.path / "a.json").unlink()
     rlx("run", MLP, "--random", "--trace", t.path / "no" / "folder.json", code=FAILED)
+
+
+def test_trace_of_a_gpu(t):
+    """What a device does is on its own track, in the time in which the host waited for it."""
+    for device in gpus():
+        rlx("bench", MLP, "--repeat", "4", "--device", device, "--trace", t.path / "a.json")
+        spans, tracks = read_trace(t.path / "a.json")
+        need(sorted(tracks.values()) == [f"device {device}, its queue", "host, main thread"],
+             f"trace: {tracks}")
+        queue = [s for s in spans if tracks[s["pid"], s["tid"]].startswith("device")]
+        steps = [s for s in spans if "step" in s["args"]]
+        need(queue == steps and len(steps) > 9, "trace: steps are on the host's track")
+        submits = [(s["ts"], s["ts"] + s["dur"]) for s in spans if s["name"] == "submit"]
+        for s in steps:
+            need(any(a - 1 <= s["ts"] and s["ts"] + s["dur"] <= b + 1 for a, b in submits),
+                 f"trace: {s} is in none of {submits}")
+        for a, b in zip(steps, steps[1:]):
+            need(a["ts"] <= b["ts"], f"trace: {b} comes before {a}")
 
 
 def test_nans(t):
@@ -1216,6 +1246,34 @@ def test_profile(t):
          f"profile: {p['nodes']}")
     times = [n["us"] for n in p["nodes"]]
     need(times == sorted(times, reverse=True), f"profile: not sorted: {times}")
+
+
+def test_percentages_of_a_ceiling(t):
+    """None is above 100: a ceiling that was measured too low is measured again, and a step that is
+    faster still is the ceiling, and named."""
+    home = {"XDG_CACHE_HOME": str(t.path)}
+    cached = t.write("narrow.rlx", "rlx 1\ngraph (input %x: f32[256,64]) {\n%a = transpose %x "
+                                   "perm=[1,0]\n%y = softmax %a\n%z = exp %y\nreturn %z, %a }")
+    for device in ["cpu", *gpus()]:
+        models = (MLP, cached, ROOT / "examples" / "transformer_block.rlx")
+        for model in models if device == "cpu" else (cached,):
+            flags = [model, "--device", device, "--profile"]
+            p = rlx("bench", *flags, "--repeat", "3", "--json", env=home).json()["profile"]
+            rows = p["kinds"] + p["nodes"]
+            need(all(r["of_ceiling"] <= 1.000001 for r in rows), f"{device}: {rows}")
+            need(p["device"] == device and (p["threads"] > 0) == (device == "cpu"), f"profile: {p}")
+            need(p["ceiling_gflops"] >= p["measured_gflops"] > 0, f"profile: {p}")
+            need(p["ceiling_copy_gb_per_s"] >= p["measured_copy_gb_per_s"] > 0, f"profile: {p}")
+            out = rlx("bench", *flags, "--repeat", "3", env=home).out
+            out += rlx("run", *flags, "--random", env=home).err
+            need(f"ceilings of {device} (" in out, f"profile: {out!r}")
+            shares = [float(s) for s in re.findall(r"([\d.]+)%$", out, re.M)]
+            need(shares and max(shares) <= 100, f"{device}: {shares}")
+    file = next(f for f in (t.path / "rlx").iterdir() if f.name[-1].isdigit() and ":" not in f.name)
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:3], "2e6", "2e6"]) + "\n")
+    out = rlx("bench", MLP, "--repeat", "3", "--device", "cpu", env=home).out
+    need("measured earlier" not in out and " 0.0 GFLOP/s" not in out, f"not measured again: {out!r}")
 
 
 def test_check(t):
@@ -1293,6 +1351,10 @@ def told_memory(*arguments):
     return said
 
 
+def gpus():
+    return [d for d in ("vulkan", "webgpu") if call(["plan", MLP, "--device", d]).code == DONE]
+
+
 def test_memory_is_told_alike(t):
     onnx = t.path / "block.onnx"
     rlx("convert", ROOT / "examples" / "transformer_block.rlx", onnx)
@@ -1306,8 +1368,7 @@ def test_memory_is_told_alike(t):
                                  "%u = neg %p\nreturn %y, %c, %u }")
     models = [*([e] for e in EXAMPLES), [onnx], [state], [open_dim, "--dim", "n=9"],
               [bounded, "--dim", "n=9"]]
-    devices = ["cpu", "cpu:baseline", "auto",
-               *(d for d in ("vulkan", "webgpu") if call(["plan", MLP, "--device", d]).code == DONE)]
+    devices = ["cpu", "cpu:baseline", "auto", *gpus()]
     for model in models:
         for device in devices:
             said = told_memory(*model, "--device", device)
