@@ -242,6 +242,15 @@ static int64_t next_probe(int64_t v)
     return v < 2 || v % 2 == 0 ? v + 1 : 2 * (v - 1);
 }
 
+/* Can a run have these sizes? */
+static bool can_run_at(const struct making *k, const int64_t *size)
+{
+    struct diag quiet;
+
+    diag_init(&quiet, "compile");
+    return ir_check_sizes(k->mod, size, k->s->symbol_count, &quiet) == RLX_OK;
+}
+
 /* Sizes to ask kernels about beforehand, as some need more scratch for less work: for all symbols,
  * and for each alone while the others are at their bounds. */
 static rlx_status choose_probes(struct making *k)
@@ -260,13 +269,14 @@ static rlx_status choose_probes(struct making *k)
     for (size_t alone = 0; alone <= n; alone++) {
         bool more = alone == n || s->key[alone] == SYMBOL_KEPT;
         for (int64_t v = 0; more; v = next_probe(v)) {
-            int64_t *row = size + k->probes.count++ * n;
+            int64_t *row = size + k->probes.count * n;
             more = false;
             for (size_t i = 0; i < n; i++) {
                 bool small = s->key[i] == SYMBOL_KEPT && (alone == n || alone == i);
                 row[i] = small && v < s->upper[i] ? v : s->upper[i] - (small && s->upper[i] > 0);
                 more |= small && v < s->upper[i];
             }
+            k->probes.count += can_run_at(k, row);
         }
     }
     return RLX_OK;

@@ -29,11 +29,18 @@ struct ir_graph {
     VEC(ir_value) written; /* states that have their writer */
 };
 
-/* Two dims that must come out equal once symbols are bound. */
+/* What must hold of two dims once symbols are bound. */
+enum ir_check_kind {
+    CHECK_EQUAL,
+    CHECK_AT_LEAST,  /* a >= b */
+    CHECK_DIVIDES,   /* b divides a */
+    CHECK_STRETCHES, /* a is 1 or b */
+    CHECK_FILLED,    /* a is not 0, or b is */
+};
 struct ir_check {
     ir_dim a, b;
     int32_t graph, node;
-    enum { CHECK_EQUAL, CHECK_AT_LEAST /* a >= b */, CHECK_DIVIDES /* b divides a */ } kind;
+    enum ir_check_kind kind;
     rlx_status status;
     const char *what; /* "inner dimensions", for the message */
 };
@@ -126,6 +133,8 @@ rlx_status ir_adopt_dims(struct ir_module *m, const struct dim_table *like, stru
  * every type and attribute of `sized` becomes what `symbolic` says. Nothing is allocated. */
 rlx_status ir_resize(const struct ir_module *symbolic, struct ir_module *sized, const int64_t *size,
                      size_t count, struct diag *d);
+/* Does it hold of these sizes? */
+bool ir_check_holds(enum ir_check_kind kind, int64_t a, int64_t b);
 /* The checks that had to wait for sizes; those that hold an unbound symbol keep waiting. */
 rlx_status ir_check_sizes(const struct ir_module *m, const int64_t *size, size_t count,
                           struct diag *d);

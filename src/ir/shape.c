@@ -234,16 +234,13 @@ rlx_status shape_result_like(struct shape_call *c, int32_t operand)
 
 rlx_status shape_need_elements(struct shape_call *c, ir_dim axis, const char *what)
 {
-    bool filled = true; /* the result surely holds something */
-
-    for (int32_t i = 0; i < c->out->rank; i++) {
+    if (dim_is_static(axis) && axis > 0)
+        return RLX_OK;
+    for (int32_t i = 0; i < c->out->rank; i++)
         if (c->out->dim[i] == 0)
             return RLX_OK;
-        filled = filled && dim_is_static(c->out->dim[i]);
-    }
-    if (!filled) /* asked again when all sizes are known */
-        return RLX_OK;
-    if (!shape_at_least(c, axis, 1, "an axis that is read and 1"))
+    if (!shape_check(c, CHECK_FILLED, axis, shape_product(c, c->out->dim, c->out->rank),
+                     RLX_ERROR_SHAPE, "an axis that is read and the elements of the result"))
         return SHAPE_FAIL(c, SHAPE, "%s: %s is empty, but the result %s is not", c->name, what,
                           type_text(c, c->out));
     return RLX_OK;

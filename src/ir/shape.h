@@ -55,9 +55,9 @@ rlx_status shape_axes(struct shape_call *c, const char *what, rlx_list *axes, in
 bool shape_agree(struct shape_call *c, ir_dim a, ir_dim b, const char *what);
 /* a >= b, likewise. */
 bool shape_at_least(struct shape_call *c, ir_dim a, ir_dim b, const char *what);
-/* Both of these, and CHECK_DIVIDES, with a status of one's own for when it fails at binding. */
-bool shape_check(struct shape_call *c, int kind, ir_dim a, ir_dim b, rlx_status status,
-                 const char *what);
+/* Any kind of check, with a status of one's own for when it fails at binding. */
+bool shape_check(struct shape_call *c, enum ir_check_kind kind, ir_dim a, ir_dim b,
+                 rlx_status status, const char *what);
 rlx_status shape_need_static(struct shape_call *c, ir_dim d, const char *what);
 /* A size attribute: a size or an expression, not negative, unknown or -1; else ATTRIBUTE. */
 rlx_status shape_need_size(struct shape_call *c, const char *what, ir_dim d);

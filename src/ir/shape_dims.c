@@ -1,17 +1,8 @@
 /* shape_dims.c: comparing dims, now or when symbols are bound, and broadcasting them. */
 #include "ir/shape.h"
 
-static bool holds(int kind, int64_t a, int64_t b)
-{
-    switch (kind) {
-    case CHECK_EQUAL: return a == b;
-    case CHECK_AT_LEAST: return a >= b;
-    default: return b != 0 && a % b == 0;
-    }
-}
-
-bool shape_check(struct shape_call *c, int kind, ir_dim a, ir_dim b, rlx_status status,
-                 const char *what)
+bool shape_check(struct shape_call *c, enum ir_check_kind kind, ir_dim a, ir_dim b,
+                 rlx_status status, const char *what)
 {
     if (c->failed != RLX_OK)
         return false;
@@ -24,7 +15,7 @@ bool shape_check(struct shape_call *c, int kind, ir_dim a, ir_dim b, rlx_status 
     if (a == RLX_DIM_UNKNOWN || b == RLX_DIM_UNKNOWN)
         return true; /* looked at again once the data tells the size */
     if (dim_is_static(a) && dim_is_static(b))
-        return holds(kind, a, b);
+        return ir_check_holds(kind, a, b);
     if (a == b || (kind == CHECK_AT_LEAST && b == 0) || !c->note_checks)
         return true;
     if (!vec_room(c->mod->mem, &c->mod->check)) {
@@ -32,12 +23,7 @@ bool shape_check(struct shape_call *c, int kind, ir_dim a, ir_dim b, rlx_status 
         return false;
     }
     struct ir_check *note = &c->mod->check.at[c->mod->check.len++];
-    *note = (struct ir_check){.a = a, .b = b, .graph = c->graph->id, .node = c->node_id};
-    note->kind = kind == CHECK_EQUAL      ? CHECK_EQUAL
-                 : kind == CHECK_AT_LEAST ? CHECK_AT_LEAST
-                                          : CHECK_DIVIDES;
-    note->status = status;
-    note->what = what;
+    *note = (struct ir_check){a, b, c->graph->id, c->node_id, kind, status, what};
     return true;
 }
 

@@ -103,8 +103,8 @@ rlx_status shape_expand(struct shape_call *c)
             continue;
         }
         TRY(shape_need_size(c, "an entry of shape", shape->at[i]));
-        if (from != 1 && dim_is_static(from) &&
-            !shape_agree(c, from, shape->at[i], "an axis and its target"))
+        if (from != 1 && !shape_check(c, CHECK_STRETCHES, from, shape->at[i], RLX_ERROR_SHAPE,
+                                      "an axis and its target"))
             return SHAPE_FAIL(c, SHAPE, "%s: %s does not broadcast to %s: %s against %s", c->name,
                               type_text(c, x), dims_text(c, shape->at, shape->count),
                               dim_text(c, from), dim_text(c, shape->at[i]));

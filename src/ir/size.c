@@ -58,14 +58,21 @@ rlx_status ir_resize(const struct ir_module *symbolic, struct ir_module *sized, 
     return RLX_OK;
 }
 
+bool ir_check_holds(enum ir_check_kind kind, int64_t a, int64_t b)
+{
+    switch (kind) {
+    case CHECK_EQUAL: return a == b;
+    case CHECK_AT_LEAST: return a >= b;
+    case CHECK_STRETCHES: return a == 1 || a == b;
+    case CHECK_FILLED: return a != 0 || b == 0;
+    default: return b != 0 && a % b == 0;
+    }
+}
+
 rlx_status ir_check_fits(const struct ir_check *c, const struct ir_node *n, int64_t a, int64_t b,
                          struct diag *d)
 {
-    bool ok = c->kind == CHECK_EQUAL      ? a == b
-              : c->kind == CHECK_AT_LEAST ? a >= b
-                                          : b != 0 && a % b == 0;
-
-    if (ok)
+    if (ir_check_holds(c->kind, a, b))
         return RLX_OK;
     return diag_fail(d, c->status, "%s: %s do not fit once dims have sizes: %lld and %lld",
                      op_info(n->op)->name, c->what, (long long)a, (long long)b);

@@ -137,7 +137,8 @@ static rlx_status ask(const struct preparing *k)
     struct diag quiet;
 
     diag_init(&quiet, "prepare");
-    if (ir_resize(p->symbolic, p->mod, k->size, p->symbol_count, &quiet) != RLX_OK ||
+    if (ir_check_sizes(p->symbolic, k->size, p->symbol_count, &quiet) != RLX_OK ||
+        ir_resize(p->symbolic, p->mod, k->size, p->symbol_count, &quiet) != RLX_OK ||
         lower_resize(ir_entry(p->mod), p->steps, &quiet) != RLX_OK)
         return RLX_OK; /* no run can have them */
     for (size_t i = 0; i < k->steps; i++)

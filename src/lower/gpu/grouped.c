@@ -8,7 +8,7 @@
 
 bool gpu_experts_sortable(uint64_t rows, uint64_t experts, uint64_t each)
 {
-    return rows >= experts * each && rows * experts <= MOST_SORTED;
+    return experts && rows >= experts * each && rows * experts <= MOST_SORTED;
 }
 
 struct gpu_experts gpu_experts_room(struct gpu_call *c, int32_t id, uint64_t experts)

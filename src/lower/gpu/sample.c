@@ -242,7 +242,7 @@ void gpu_lower_sample(struct gpu_call *c)
     struct sample s;
 
     describe(&s, c);
-    if (s.rows == 0)
+    if (s.rows == 0 || s.cols == 0)
         return;
     s.parts = gpu_ceil(s.cols, PART);
     if (s.parts > gpu_ceil(ENOUGH_GROUPS, s.rows))

@@ -32,6 +32,12 @@ static gpu_lower_fn join(struct gpu_call *c, const struct gpu_work *w, struct gp
     return gpu_lowering(op_info(c->op)->family, &in_place);
 }
 
+/* An op whose result is empty has nothing to do, unless it is there for its state. */
+static bool writes_nothing(const struct gpu_call *c)
+{
+    return gpu_count(c->out) == 0 && !op_is(c->op, OP_WRITES);
+}
+
 /* in_place of the table's row is not asked here: the step says it. */
 static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, struct ir_type *in,
                              const struct ir_type *result, const struct ir_type *symbolic,
@@ -71,6 +77,9 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, struct ir
     w->launches = 0;
     w->words = 0;
     w->loops = 0;
+    *scratch = 0;
+    if (writes_nothing(&c))
+        return RLX_OK;
     gpu_lower_fn lower = join(&c, w, arg, in, &out, columns);
     if (w->joint == JOINT_TEE)
         lower(&c);

@@ -195,7 +195,7 @@ static void lower_order(struct gpu_call *c, const struct wish *w)
     struct gpu_sort_rows r = {.x = gpu_in(c, 0), .dtype = x->dtype, .down = w->down};
     uint64_t k = (uint64_t)c->out->dim[w->axis];
 
-    if (gpu_count(c->out) == 0)
+    if (gpu_count(x) == 0 || gpu_count(c->out) == 0)
         return;
     r.n = (uint64_t)x->dim[w->axis];
     r.inner = gpu_product(x, w->axis + 1, x->rank);
