@@ -56,17 +56,33 @@ static int draw(struct cli *c, const rlx_model *m, rlx_picture kind, const char 
     return code;
 }
 
-static int print_after(struct cli *c, const rlx_model *m, const char *path)
+static int draw_all(struct cli *c, const rlx_model *m)
+{
+    int code = opt.svg ? draw(c, m, RLX_PICTURE_SVG, opt.svg) : EXIT_DONE;
+
+    return opt.dot && code == EXIT_DONE ? draw(c, m, RLX_PICTURE_DOT, opt.dot) : code;
+}
+
+/* The graph after a pass: drawn, or printed. */
+static int show_after(struct cli *c, const rlx_model *m, const char *path)
 {
     const char *name = opt.device ? opt.device : "cpu";
     rlx_device *dev;
+    rlx_model *then;
     rlx_error err;
     int code = EXIT_DONE;
 
     if (rlx_device_open(c->ctx, rlx_cstr(name), &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open", name);
-    if (rlx_model_print_after(m, opt.after, dev, !opt.full, opt.types, cli_write, stdout, &err) !=
-        RLX_OK)
+    if (opt.svg || opt.dot) {
+        if (rlx_model_after(m, opt.after, dev, &then, &err) != RLX_OK)
+            code = cli_fail(c, &err, "cannot compile", path);
+        else {
+            code = draw_all(c, then);
+            rlx_model_destroy(then);
+        }
+    } else if (rlx_model_print_after(m, opt.after, dev, !opt.full, opt.types, cli_write, stdout,
+                                     &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot compile", path);
     rlx_device_close(dev);
     return code;
@@ -97,18 +113,11 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
-    if (opt.after && (opt.svg || opt.dot))
-        return cli_misuse(c, "--after prints text; it draws nothing");
     if (opt.device && !opt.after)
         return cli_misuse(c, "--device belongs to --after");
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
-    if (opt.after)
-        code = print_after(c, m, args.at[0]);
-    if (opt.svg)
-        code = draw(c, m, RLX_PICTURE_SVG, opt.svg);
-    if (opt.dot && code == EXIT_DONE)
-        code = draw(c, m, RLX_PICTURE_DOT, opt.dot);
+    code = opt.after ? show_after(c, m, args.at[0]) : draw_all(c, m);
     if (opt.diff && code == EXIT_DONE)
         code = diff(c, m, args.at[0]);
     if (!opt.svg && !opt.dot && !opt.after && !opt.diff &&

@@ -105,6 +105,10 @@ RLX_API bool rlx_pass_list(size_t i, const char **name, const char **summary);
 RLX_API rlx_status rlx_model_print_after(const rlx_model *m, const char *pass, rlx_device *dev,
                                          bool elide, bool types, rlx_write_fn write, void *user,
                                          rlx_error *err);
+/* The same as a model, to be drawn or looked at otherwise. STATE where a compile does not come to
+ * that pass. */
+RLX_API rlx_status rlx_model_after(const rlx_model *m, const char *pass, rlx_device *dev,
+                                   rlx_model **out, rlx_error *err);
 /* Who runs what on dev: for each op in the model whether the device has a kernel, simpler ops stand
  * in for it, or nothing does: a table, or JSON. */
 RLX_API rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json,

@@ -71,8 +71,7 @@ void stages_log_dispatch(const struct rlx_model *m, const struct target *t,
 
 struct watch {
     const struct pass *pass;
-    const struct text_print_options *print;
-    struct text text; /* the module when the pass was made last */
+    struct ir_module *seen; /* the module when the pass was made last; NULL: it was not */
     struct diag *diag;
 };
 
@@ -83,33 +82,51 @@ static void look(void *user, const struct pass *pass, const struct ir_module *m,
     (void)changes;
     if (pass != w->pass)
         return;
-    text_free(&w->text);
-    text_init(&w->text, m->mem);
-    ir_print(m, w->print, &w->text, w->diag);
+    ir_module_destroy(w->seen);
+    w->seen = NULL;
+    ir_module_copy(m, m->mem, &w->seen, w->diag);
 }
 
-/* What was seen is handed out even where a later pass fails: that may be why somebody looks. */
-static rlx_status print_after(const rlx_model *m, rlx_device *dev, struct watch *w,
-                              rlx_write_fn write, void *user, struct diag *d)
+/* Every pass of a compile, up to the one that fails. w->seen shares constants with *made, which the
+ * caller destroys after it. */
+static rlx_status run_passes(const rlx_model *m, rlx_device *dev, struct watch *w,
+                             struct ir_module **made, struct diag *d)
 {
     struct fold_eval fold;
     const struct pass_options options = {
         .eval = fold_eval_node, .eval_user = &fold, .after = look, .after_user = w};
-    struct ir_module *mod;
     struct target target;
 
-    TRY(ir_module_copy(m->mod, &m->ctx->mem, &mod, d));
+    TRY(ir_module_copy(m->mod, &m->ctx->mem, made, d));
     if (dev)
         dev->backend->ops->describe(dev->backend, &target);
     fold_eval_init(&fold, &m->ctx->mem, dev ? dev->backend : NULL);
-    rlx_status s = pass_all(mod, dev ? &target : NULL, &options, d);
+    rlx_status s = pass_all(*made, dev ? &target : NULL, &options, d);
     fold_eval_free(&fold);
-    ir_module_destroy(mod);
-    if (w->text.failed)
-        return diag_no_memory(d, w->text.len);
-    if (w->text.len)
-        write(user, w->text.at, w->text.len);
     return s;
+}
+
+/* What was seen is handed out even where a later pass fails: that may be why somebody looks. */
+static rlx_status print_after(const rlx_model *m, rlx_device *dev, struct watch *w,
+                              const struct text_print_options *print, rlx_write_fn write,
+                              void *user, struct diag *d)
+{
+    struct ir_module *mod = NULL;
+    struct text text;
+
+    rlx_status s = run_passes(m, dev, w, &mod, d), printed = RLX_OK;
+    text_init(&text, &m->ctx->mem);
+    if (w->seen)
+        printed = ir_print(w->seen, print, &text, d);
+    if (text.failed)
+        printed = diag_no_memory(d, text.len);
+    else if (text.len && printed == RLX_OK)
+        write(user, text.at, text.len);
+    text_free(&text);
+    ir_module_destroy(w->seen);
+    w->seen = NULL;
+    ir_module_destroy(mod);
+    return s == RLX_OK ? printed : s;
 }
 
 rlx_status refuse_pass(rlx_str name, struct diag *d)
@@ -139,21 +156,61 @@ rlx_status rlx_model_print_after(const rlx_model *m, const char *pass, rlx_devic
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !pass ? "pass" : "write");
         return diag_report(&d, err);
     }
-    struct watch w = {.pass = pass_find(rlx_cstr(pass)), .print = &print, .diag = &d};
-    text_init(&w.text, &m->ctx->mem);
+    struct watch w = {.pass = pass_find(rlx_cstr(pass)), .diag = &d};
     if (!w.pass)
         refuse_pass(rlx_cstr(pass), &d);
     else if (!m->parts)
-        print_after(m, dev, &w, write, user, &d);
+        print_after(m, dev, &w, &print, write, user, &d);
     for (size_t i = 0; m->parts && d.first.status == RLX_OK && i < m->parts->count; i++) {
         char title[64];
         int len = model_part_title(m->parts, i, title, sizeof title);
         write(user, title, (size_t)len);
-        print_after(m->parts->part[i].model, dev, &w, write, user, &d);
-        text_free(&w.text);
-        text_init(&w.text, &m->ctx->mem);
+        print_after(m->parts->part[i].model, dev, &w, &print, write, user, &d);
     }
-    text_free(&w.text);
+    return diag_report(&d, err);
+}
+
+static void destroy_module(void *module)
+{
+    ir_module_destroy(module);
+}
+
+/* Constants that passes made are in the module they worked on, which stays as long as the model. */
+static rlx_status model_after(const rlx_model *m, rlx_device *dev, struct watch *w, rlx_model **out,
+                              struct diag *d)
+{
+    struct ir_module *mod = NULL;
+
+    rlx_status s = run_passes(m, dev, w, &mod, d);
+    if (s == RLX_OK && !w->seen)
+        s = diag_fail(d, RLX_ERROR_STATE, "a compile of this model does not come to that pass");
+    if (s == RLX_OK)
+        s = model_from_copy(m, w->seen, out, d);
+    if (s == RLX_OK) {
+        (*out)->source = mod;
+        (*out)->close_source = destroy_module;
+        return RLX_OK;
+    }
+    ir_module_destroy(w->seen);
+    ir_module_destroy(mod);
+    return s;
+}
+
+rlx_status rlx_model_after(const rlx_model *m, const char *pass, rlx_device *dev, rlx_model **out,
+                           rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "passes");
+    if (!m || !pass || !out) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !pass ? "pass" : "out");
+        return diag_report(&d, err);
+    }
+    struct watch w = {.pass = pass_find(rlx_cstr(pass)), .diag = &d};
+    if (!w.pass)
+        refuse_pass(rlx_cstr(pass), &d);
+    else if (model_is_whole(m, "be shown after a pass as one", &d) == RLX_OK)
+        model_after(m, dev, &w, out, &d);
     return diag_report(&d, err);
 }
 

@@ -1,5 +1,6 @@
-/* text_draw.c: a graph in the language of Graphviz, for those who have it. */
-#include "ir/text_impl.h"
+/* text_draw.c: a graph in the language of Graphviz, for those who have it: a box per chain of nodes
+ * (text_fold.h). */
+#include "ir/text_fold.h"
 
 /* What stands between the quotes of a label. */
 static void add_escaped(struct text *out, rlx_str s)
@@ -26,52 +27,96 @@ static const char *fill(const struct ir_node *n)
     }
 }
 
-static void draw_node(const struct ir_graph *g, const struct text_names *names, ir_value id,
-                      struct text *out)
+struct drawing {
+    const struct ir_graph *graph;
+    struct text_names names;
+    struct fold fold;
+    struct text *out;
+};
+
+static void add_name(struct drawing *w, ir_value v)
 {
-    const struct ir_node *n = ir_node(g, id);
+    add_escaped(w->out, fold_name(w->graph, &w->names, v));
+}
+
+static void add_type(struct drawing *w, ir_value v)
+{
+    ir_print_type(w->graph->mod, ir_type_of(w->graph, v), w->out);
+}
+
+/* A node's op and attributes, and the weights and constants that it reads: a line each. */
+static void draw_node(struct drawing *w, ir_value id)
+{
+    const struct ir_node *n = ir_node(w->graph, id);
     struct text attrs;
 
-    text_init(&attrs, g->mod->mem);
+    text_init(&attrs, w->graph->mod->mem);
     if (op_info(n->op)->family != FAMILY_leaf && n->op != RLX_OP_const)
-        ir_print_attrs(g->mod, n->op, &n->attr, &attrs);
-    text_addf(out, "    n%d [label=\"%s\\n%%", id, op_info(n->op)->name);
-    add_escaped(out, names->name[id]);
+        ir_print_attrs(w->graph->mod, n->op, &n->attr, &attrs);
+    text_addf(w->out, "%s", op_info(n->op)->name);
     if (attrs.len) {
-        text_add(out, STR("\\n"));
-        add_escaped(out, (rlx_str){attrs.at, attrs.len});
+        text_add(w->out, STR("\\n"));
+        add_escaped(w->out, (rlx_str){attrs.at, attrs.len});
     }
-    text_add(out, STR("\\n"));
-    ir_print_type(g->mod, &n->type, out);
-    text_addf(out, "\" fillcolor=\"%s\"]\n", fill(n));
-    out->failed |= attrs.failed;
+    for (int32_t i = 0; i < n->in_count; i++) {
+        if (w->fold.box_of[n->in[i]] >= 0)
+            continue;
+        text_add(w->out, STR("\\n"));
+        add_name(w, fold_source(w->graph, n->in[i]));
+        text_add(w->out, STR(" "));
+        add_type(w, n->in[i]);
+    }
+    text_add(w->out, STR("\\n"));
+    w->out->failed |= attrs.failed;
     text_free(&attrs);
+}
+
+static void draw_box(struct drawing *w, size_t box)
+{
+    int32_t end = w->fold.first[box + 1];
+
+    text_addf(w->out, "    n%zu [label=\"", box);
+    for (int32_t i = w->fold.first[box]; i < end; i++)
+        draw_node(w, w->fold.node[i]);
+    text_add(w->out, STR("%"));
+    add_name(w, w->fold.node[end - 1]);
+    text_add(w->out, STR("\\n"));
+    add_type(w, w->fold.node[end - 1]);
+    text_addf(w->out, "\" fillcolor=\"%s\"]\n",
+              fill(ir_node(w->graph, w->fold.node[w->fold.first[box]])));
+}
+
+static void draw(struct drawing *w)
+{
+    const struct ir_graph *g = w->graph;
+    struct text *out = w->out;
+
+    text_add(out, STR("digraph \""));
+    add_escaped(out, g->name);
+    text_add(out, STR("\" {\n    node [shape=box style=\"rounded,filled\" fontname=monospace]\n"));
+    for (size_t i = 0; i < w->fold.boxes && !out->failed; i++)
+        draw_box(w, i);
+    for (size_t i = 0; i < w->fold.arcs; i++)
+        text_addf(out, "    n%d -> n%d\n", w->fold.arc[i].from, w->fold.arc[i].to);
+    for (size_t i = 0; i < g->output.len; i++)
+        text_addf(out,
+                  "    out%zu [label=\"output %zu\" fillcolor=\"#dcfce7\"]\n    n%d -> out%zu\n", i,
+                  i, w->fold.box_of[g->output.at[i]], i);
+    text_add(out, STR("}\n"));
 }
 
 void ir_draw_dot(const struct ir_graph *g, struct text *out)
 {
+    struct drawing w = {.graph = g, .out = out};
     struct arena scratch;
-    struct text_names names;
+    struct diag d;
 
+    diag_init(&d, "draw");
     arena_init(&scratch, g->mod->mem);
-    if (text_name_values(g, &scratch, &names, NULL) != RLX_OK) {
+    if (text_name_values(g, &scratch, &w.names, &d) == RLX_OK &&
+        fold_graph(g, &scratch, &w.fold, &d) == RLX_OK)
+        draw(&w);
+    else
         out->failed = true;
-        arena_free(&scratch);
-        return;
-    }
-    text_add(out, STR("digraph \""));
-    add_escaped(out, g->name);
-    text_add(out, STR("\" {\n    node [shape=box style=\"rounded,filled\" fontname=monospace]\n"));
-    for (size_t i = 0; i < g->node.len && !out->failed; i++)
-        draw_node(g, &names, (ir_value)i, out);
-    IR_EACH(n, g) {
-        for (int32_t i = 0; i < n->in_count; i++)
-            text_addf(out, "    n%d -> n%d\n", n->in[i], ir_id(g, n));
-    }
-    for (size_t i = 0; i < g->output.len; i++)
-        text_addf(out,
-                  "    out%zu [label=\"output %zu\" fillcolor=\"#dcfce7\"]\n    n%d -> out%zu\n", i,
-                  i, g->output.at[i], i);
-    text_add(out, STR("}\n"));
     arena_free(&scratch);
 }

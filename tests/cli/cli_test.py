@@ -544,7 +544,14 @@ def test_print_after(t):
     need(late.count("const f32[2] {1 2}") == 1, f"equal constants are merged: {late!r}")
     r = rlx("print", "--after=nonsense", graph, code=FAILED)
     need("nonsense" in r.err, f"{r.what}: {r.err!r}")
-    rlx("print", "--after=dce", "--svg", t.path / "x.svg", graph, code=MISUSED)
+    for pass_, there in (("inline-custom-fn", False), ("dce", True)):
+        rlx("print", f"--after={pass_}", "--svg", t.path / "x.svg", "--dot", t.path / "x.dot", graph)
+        xml.etree.ElementTree.parse(t.path / "x.svg")
+        for name in ("x.svg", "x.dot"):
+            fused = "fused" in (t.path / name).read_text() or "region" in (t.path / name).read_text()
+            need(fused == there, f"after {pass_}: {name} {'shows no' if there else 'shows a'} fusion")
+    rlx("print", "--after=nonsense", "--svg", t.path / "y.svg", graph, code=FAILED)
+    need(not (t.path / "y.svg").exists(), "a picture of no pass")
     rlx("print", "--device", "cpu", graph, code=MISUSED)
     shown = rlx("help", "print").out
     for name in re.findall(r"^([\w-]+) +\w", rlx("opt", "--list").out, re.M):
@@ -634,6 +641,38 @@ def test_pictures(t):
         rlx("print", graph, "--dot", dot)
         text = dot.read_text()
         need(text.startswith("digraph") and text.count("{") == text.count("}"), f"{graph}: dot")
+
+
+def network(blocks, scope="net"):
+    """A graph of branches, detours and weights, eight nodes and six leaves a block."""
+    leaves, body, last = ["input %x: f32[8,16]"], [], "x"
+    for i in range(blocks):
+        at = f"{scope}.block{i}"
+        leaves += [f"param %{at}.{k}: f32[16,16]" for k in ("q", "k", "v", "o")]
+        leaves += [f"param %{at}.{k}: f32[16]" for k in ("scale", "bias")]
+        body += [f"%{at}.n = rms_norm %{last}, %{at}.scale"]
+        body += [f"%{at}.m{k} = matmul %{at}.n, %{at}.{k}" for k in ("q", "k", "v")]
+        body += [f"%{at}.s = silu %{at}.mq", f"%{at}.p = mul %{at}.s, %{at}.mk",
+                 f"%{at}.a = add %{at}.p, %{at}.mv", f"%{at}.b = matmul %{at}.a, %{at}.o",
+                 f"%{at}.c = add %{at}.b, %{at}.bias", f"%{at}.y = add %{at}.c, %{last}"]
+        last = f"{at}.y"
+    return f"rlx 1\ngraph ({', '.join(leaves)}) {{\n" + "\n".join(body) + f"\nreturn %{last} }}"
+
+
+def test_picture_of_a_large_model(t):
+    graph = t.write("large.rlx", network(40))
+    need(rlx("info", graph, "--json").json()["nodes"] > 600, "it is smaller than it should be")
+    rlx("print", graph, "--svg", t.path / "a.svg", "--dot", t.path / "a.dot")
+    rlx("print", graph, "--svg", t.path / "b.svg", "--dot", t.path / "b.dot")
+    for kind in ("svg", "dot"):
+        need((t.path / f"a.{kind}").read_bytes() == (t.path / f"b.{kind}").read_bytes(),
+             f"{kind}: not the same twice")
+    root = xml.etree.ElementTree.parse(t.path / "a.svg").getroot()
+    need(float(root.get("width")) < 2000, f"{root.get('width')} pixels wide")
+    boxes = root.findall(".//{http://www.w3.org/2000/svg}title")
+    need(len(boxes) < 300, f"{len(boxes)} boxes: nothing is folded")
+    text = (t.path / "a.svg").read_text()
+    need("net.block39.bias f32[16]" in text and "%net.block7.y" in text, "names are lost")
 
 
 def test_opt(t):

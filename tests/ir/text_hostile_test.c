@@ -334,7 +334,7 @@ static size_t count_of(const char *text, const char *part)
     return count;
 }
 
-TEST(text_draw, svg_shows_every_node_once)
+TEST(text_draw, svg_shows_every_op_once)
 {
     struct ir_module *m = NULL;
     struct text out;
@@ -345,14 +345,55 @@ TEST(text_draw, svg_shows_every_node_once)
     expect_ok(t, ir_draw_svg(ir_entry(m), &out, &d));
     expect(t, strncmp(out.at, "<svg xmlns=\"http://www.w3.org/2000/svg\"", 39) == 0);
     expect_contains(t, out.at, "</svg>\n");
-    expect_eq(t, count_of(out.at, "class=\"op\""), ir_entry(m)->node.len + ir_entry(m)->output.len);
+    /* c and what is computed from it alone is a word in its readers' boxes; b is an output. */
+    expect_eq(t, count_of(out.at, "class=\"op\""),
+              ir_entry(m)->node.len - 1 + ir_entry(m)->output.len);
     expect_eq(t, count_of(out.at, "<text"), count_of(out.at, "</text>"));
     expect_eq(t, count_of(out.at, "<g"), count_of(out.at, "</g>"));
-    expect_contains(t, out.at, ">%c</text>");
+    expect_contains(t, out.at, ">%e</text>");
     expect_contains(t, out.at, ">f32[n,(n-1)/2]</text>");
-    expect_contains(t, out.at, "{1 -2.5 nan inf}");
+    expect_contains(t, out.at, ">{1 -2.5 nan inf} f32[2,2]</text>");
     expect_eq(t, count_of(out.at, "nan.0") + count_of(out.at, "-nan"), 0);
     text_free(&out);
+    ir_module_destroy(m);
+}
+
+/* x -> a chain with a detour and weights -> two readers; one chain is too long to be listed. */
+static const char chains[] =
+    "rlx 1 graph (input %x: f32[4], param %w: f32[4], param %u \"a </title><script>\": f32[4]) {\n"
+    "    %v = neg %w\n    %a = mul %x, %w\n    %b = fma %a, %v, %u\n    %s = sigmoid %b\n"
+    "    %c = mul %b, %s\n    %d = exp %c\n    %l = log %c\n"
+    "    %e = abs %l\n    %f = neg %e\n    %g = abs %f\n    %h = neg %g\n    %i = abs %h\n"
+    "    %j = neg %i\n    %k = abs %j\n    %m = neg %k\n    %n = abs %m\n    return %d, %n }";
+
+TEST(text_draw, chains_are_one_box_and_weights_are_words)
+{
+    struct ir_module *m = NULL;
+    struct text out, again;
+    struct diag d;
+
+    require_ok(t, try(chains, sizeof chains - 1, &m, &d));
+    text_init(&out, mem_default());
+    text_init(&again, mem_default());
+    expect_ok(t, ir_draw_svg(ir_entry(m), &out, &d));
+    /* x; mul fma sigmoid mul; exp; log abs neg ...: each a box with a tooltip */
+    expect_eq(t, count_of(out.at, "<title>"), 4);
+    expect_contains(t, out.at, ">w f32[4]</text>");
+    expect_contains(t, out.at, ">a &lt;/title&gt;&lt;");
+    expect_eq(t, count_of(out.at, "<script>"), 0);
+    expect_contains(t, out.at, "\xe2\x80\xa6 2 more \xe2\x80\xa6");
+    expect_contains(t, out.at, "%g = abs %f"); /* in the tooltip, all the same */
+    expect_eq(t, count_of(out.at, "marker-end"), 5);
+    expect_ok(t, ir_draw_svg(ir_entry(m), &again, &d));
+    expect_str(t, again.at, out.at);
+    out.len = 0;
+    ir_draw_dot(ir_entry(m), &out);
+    expect_contains(t, out.at,
+                    "label=\"mul\\nw f32[4]\\nfma\\nv f32[4]\\na </title><script> f32[4]\\n"
+                    "sigmoid\\nmul\\n%c\\nf32[4]\"");
+    expect_eq(t, count_of(out.at, " -> "), 5);
+    text_free(&out);
+    text_free(&again);
     ir_module_destroy(m);
 }
 
@@ -390,8 +431,10 @@ TEST(text_draw, dot_is_quoted)
     ir_draw_dot(ir_entry(m), &out);
     expect(t, !out.failed);
     expect(t, strncmp(out.at, "digraph \"main\" {\n", 17) == 0);
-    expect_contains(t, out.at, "label=\"reduce_sum\\n%r\\naxes=[0,1] keep_dim=true\\nf32[1,1]\"");
-    expect_contains(t, out.at, "n0 -> n5\n");
+    expect_contains(t, out.at,
+                    "label=\"reduce_sum\\naxes=[0,1] keep_dim=true\\n"
+                    "elementwise_region\\nchain=");
+    expect_contains(t, out.at, "n0 -> n4\n");
     expect_eq(t, count_of(out.at, "-> out"), 5);
     text_free(&out);
     ir_module_destroy(m);
