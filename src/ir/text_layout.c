@@ -15,6 +15,7 @@
 enum { SWEEPS = 12, SHIFTS = 24, SETTLING = 8, MAX_POINTS = 1 << 18 };
 static const double GAP = 22, POINT_GAP = 12, LAYER_GAP = 40, MARGIN = 24;
 static const double PORT_GAP = 26, CORNER = 14; /* where arrows meet a box */
+static const double HOLD = 0.96; /* of its way from the middle a box may keep in each layer */
 
 struct vertex {
     int32_t layer, order;                 /* order: its place in the layer */
@@ -306,7 +307,8 @@ static double apart(const struct paper *p, int32_t a, int32_t b)
 enum side { ABOVE = 1, BELOW = 2 };
 
 /* Where a vertex would like to be, and how much it cares: points most, and they look at points
- * first, which keeps long lines straight. */
+ * first, which keeps long lines straight. Boxes are drawn to the middle a little: a deep graph
+ * whose blocks all lean to one side would become as wide as it is high. */
 static double wish(const struct paper *p, int32_t number, enum side side, double *weight)
 {
     const struct vertex *v = &p->v[number];
@@ -327,7 +329,7 @@ static double wish(const struct paper *p, int32_t number, enum side side, double
     }
     if ((size_t)number < p->l->boxes) {
         *weight = n;
-        return sum / n;
+        return HOLD * sum / n;
     }
     *weight = 8;
     return points ? of_points / points : sum / n;
@@ -346,6 +348,10 @@ static void place_row(struct paper *p, int32_t layer, enum side side, struct blo
     int32_t count = p->first[layer + 1] - p->first[layer], blocks = 0;
     double room = 0;
 
+    if (count == 1) { /* everything passes through it */
+        p->v[row[0]].x = 0;
+        return;
+    }
     for (int32_t i = 0; i < count; i++) {
         double weight, x;
         room += i ? apart(p, row[i - 1], row[i]) : 0;
