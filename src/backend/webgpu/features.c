@@ -1,7 +1,7 @@
 /* features.c: what an adapter offers, what of it is asked for, and what the device then is.
  *
- * Limits are asked for as every device has them, so that what works here works everywhere. Features
- * are taken where they are, and kernels made without them where they are not. */
+ * Limits are asked for as the adapter has them: a device has no more than what it was opened with.
+ * Features are taken where they are, and kernels made without them where they are not. */
 #include <stdio.h>
 
 #include "backend/webgpu/webgpu.h"
@@ -11,6 +11,7 @@
 #define LEAST_BINDING (UINT64_C(128) << 20)
 #define LEAST_BUFFER (UINT64_C(256) << 20)
 #define LEAST_SHARED 16384
+#define MOST_GROUP 1024 /* invocations: more than that no kernel asks for */
 #define MOST_GROUPS 65535
 #define NATIVE_SUBGROUPS ((WGPUFeatureName)0x00030021) /* wgpu-native's number for Subgroups */
 
@@ -21,28 +22,37 @@ static uint64_t least(uint64_t a, uint64_t b)
     return b < a ? b : a;
 }
 
-/* More than the least only where RLX_GPU_MAX_BINDING asks for it and the adapter has it. */
+/* What the adapter has; what every device has where it does not say. */
+static void read_limits(struct wg_device *dev, WGPULimits *has)
+{
+    *has = (WGPULimits)WGPU_LIMITS_INIT;
+    if (dev->wg.AdapterGetLimits(dev->adapter, has) == WGPUStatus_Success)
+        return;
+    has->maxStorageBufferBindingSize = LEAST_BINDING;
+    has->maxBufferSize = LEAST_BUFFER;
+    has->maxStorageBuffersPerShaderStage = GPU_BUFFERS;
+    has->maxComputeInvocationsPerWorkgroup = has->maxComputeWorkgroupSizeX = GPU_GROUP;
+    has->maxComputeWorkgroupStorageSize = LEAST_SHARED;
+}
+
+/* RLX_GPU_MAX_BINDING and RLX_GPU_MAX_GROUPS lower what kernels see, not what is asked for. */
 static void choose_limits(struct wg_device *dev, WGPULimits *ask)
 {
-    WGPULimits has = WGPU_LIMITS_INIT;
-    uint64_t wanted = dev->options.max_binding;
+    uint64_t binding = dev->options.max_binding, groups = dev->options.max_groups;
+    WGPULimits has;
 
-    dev->max_binding = LEAST_BINDING;
-    dev->max_buffer = LEAST_BUFFER;
-    if (wanted > LEAST_BINDING &&
-        dev->wg.AdapterGetLimits(dev->adapter, &has) == WGPUStatus_Success) {
-        dev->max_binding = least(wanted, has.maxStorageBufferBindingSize) / 256 * 256;
-        if (dev->max_binding > dev->max_buffer)
-            dev->max_buffer = least(dev->max_binding, has.maxBufferSize);
-        dev->max_binding = least(dev->max_binding, dev->max_buffer);
-    }
-    ask->maxStorageBufferBindingSize = dev->max_binding;
-    ask->maxBufferSize = dev->max_buffer;
-    if (wanted)
-        dev->max_binding = least(dev->max_binding, wanted);
-    dev->max_groups = MOST_GROUPS;
-    if (dev->options.max_groups)
-        dev->max_groups = (uint32_t)least(MOST_GROUPS, dev->options.max_groups);
+    read_limits(dev, &has);
+    dev->max_buffer = ask->maxBufferSize = has.maxBufferSize;
+    ask->maxStorageBufferBindingSize =
+        least(has.maxStorageBufferBindingSize, dev->max_buffer) / GPU_ALIGN * GPU_ALIGN;
+    dev->max_binding = ask->maxStorageBufferBindingSize;
+    if (binding)
+        dev->max_binding = least(dev->max_binding, binding);
+    dev->max_groups = (uint32_t)least(MOST_GROUPS, groups ? groups : MOST_GROUPS);
+    dev->max_group = (uint32_t)least(
+        MOST_GROUP, least(has.maxComputeInvocationsPerWorkgroup, has.maxComputeWorkgroupSizeX));
+    ask->maxComputeInvocationsPerWorkgroup = ask->maxComputeWorkgroupSizeX = dev->max_group;
+    dev->max_shared = ask->maxComputeWorkgroupStorageSize = has.maxComputeWorkgroupStorageSize;
 }
 
 /* ---- features ---- */
@@ -65,8 +75,8 @@ rlx_status wg_choose(struct wg_device *dev, const struct flags *flags, struct wg
         (struct kc_features){.f16 = true, .subgroups = true, .dot8 = true, .fma = !dev->is_cpu};
     dev->timestamps = true;
     TRY(gpu_leave_out(flags, &dev->features, &dev->timestamps, d));
-    dev->features.max_group = GPU_GROUP;
-    dev->features.shared_bytes = LEAST_SHARED;
+    dev->features.max_group = dev->max_group;
+    dev->features.shared_bytes = dev->max_shared;
     dev->features.f16 = dev->features.f16 && take(dev, w, WGPUFeatureName_ShaderF16);
     dev->features.subgroups = dev->features.subgroups && (take(dev, w, WGPUFeatureName_Subgroups) ||
                                                           take(dev, w, NATIVE_SUBGROUPS));

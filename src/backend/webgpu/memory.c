@@ -8,8 +8,7 @@ rlx_status wg_make_buffer(struct wg_device *dev, WGPUBufferUsage use, uint64_t b
 
     if (room < bytes || room > dev->max_buffer)
         return diag_fail(d, RLX_ERROR_LIMIT,
-                         "a buffer of %llu bytes is more than %s has in one piece (%llu); "
-                         "RLX_GPU_MAX_BINDING may ask for more",
+                         "a buffer of %llu bytes is more than %s has in one piece (%llu)",
                          (unsigned long long)bytes, dev->name, (unsigned long long)dev->max_buffer);
     if (dev->options.max_memory && dev->held + room > dev->options.max_memory)
         return diag_fail(d, RLX_ERROR_MEMORY,

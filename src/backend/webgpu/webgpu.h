@@ -75,7 +75,8 @@ struct wg_device {
     WGPUQueue queue;
     struct kc_features features;
     uint64_t max_binding, max_buffer;
-    uint32_t max_groups;
+    uint32_t max_groups, max_group,
+        max_shared;          /* of a grid's axis; invocations, bytes of a group */
     char name[120];          /* of the adapter, and who drives it */
     bool is_cpu, timestamps; /* timestamps: it can time its own work, in ticks of tick_ns */
     double tick_ns;
