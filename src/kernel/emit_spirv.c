@@ -355,14 +355,12 @@ static rlx_status body(struct emit *e)
 rlx_status kc_emit_spirv(const struct kir *k, const struct kc_emit *how, struct arena *arena,
                          uint32_t **words, size_t *count, struct diag *d)
 {
-    struct emit e = {
-        .s = {.arena = arena, .diag = d, .next = 1}, .k = k, .f = how->features, .how = how};
+    struct emit e = {.s = {.arena = arena, .diag = d, .next = 1}, .k = k, .f = how->features};
 
     e.value = arena_array(arena, spirv_id, k->instrs);
     e.buffer = arena_array(arena, spirv_id, k->buffers);
     e.var = arena_array(arena, spirv_id, k->vars);
-    e.offset_word = arena_array(arena, uint32_t, k->buffers);
-    if (!e.value || !e.buffer || !e.var || !e.offset_word)
+    if (!e.value || !e.buffer || !e.var)
         return diag_no_memory(d, k->instrs * sizeof *e.value);
     begin(&e);
     TRY(emit_interface(&e));

@@ -16,14 +16,11 @@ struct emit {
     struct spirv s;
     const struct kir *k;
     const struct kc_features *f;
-    const struct kc_emit *how;
     spirv_id *value;  /* by instruction */
     spirv_id *buffer; /* their variables */
     spirv_id *var;
     spirv_id params, builtin[13];
     bool params_pushed;
-    uint32_t *offset_word; /* by buffer: where its offset is; KIR_NONE: it has none */
-    uint32_t param_words;
     spirv_id entry;      /* the function */
     bool open;           /* the block that is being written has no end yet */
     bool float_controls; /* how floats behave has been said */

@@ -10,7 +10,6 @@ enum {
     OFFSET = 35,
     BINDING = 33,
     SET = 34,
-    ALIASED = 20,
     BUILTIN = 11
 };
 enum { SCOPE_DEVICE = 1, SCOPE_GROUP = 2, RELAXED = 0 };
@@ -80,28 +79,18 @@ static spirv_id block(struct emit *e, spirv_id element, uint32_t stride, uint32_
 static rlx_status add_buffer(struct emit *e, uint32_t i)
 {
     const struct kir_buffer *b = &e->k->buffer[i];
-    uint32_t bytes, binding = e->how->merge ? e->how->merge[i] : i;
+    uint32_t bytes;
     spirv_id element = stored_type(e, b, &bytes);
 
     if (b->type.lanes == 3 || (layout_of(e, b) == LAYOUT_WORDS && bytes % 4))
         return diag_fail(e->s.diag, RLX_ERROR_UNSUPPORTED,
                          "buffer %.*s: elements of %u bytes cannot lie in a buffer",
                          STR_ARG(b->name), bytes);
-    e->buffer[i] = block(e, element, bytes, binding);
+    e->buffer[i] = block(e, element, bytes, i);
     name(e, e->buffer[i], b->name);
-    bool shares = false, written = (b->mode & KIR_OUT) != 0;
-    for (uint32_t j = 0; e->how->merge && j < e->k->buffers; j++) {
-        shares |= j != i && e->how->merge[j] == binding;
-        written |= e->how->merge[j] == binding && (e->k->buffer[j].mode & KIR_OUT);
-    }
-    if (shares)
-        SPIRV(&e->s, SPIRV_DECORATIONS, OP_DECORATE, e->buffer[i], ALIASED);
-    if (!written)
+    if (!(b->mode & KIR_OUT))
         SPIRV(&e->s, SPIRV_DECORATIONS, OP_MEMBER_DECORATE,
               /* the struct is the id behind its array's */ e->buffer[i] - 1, 0, NON_WRITABLE);
-    e->offset_word[i] = KIR_NONE;
-    if (shares || (e->how->offset && e->how->offset[i]))
-        e->offset_word[i] = e->param_words++;
     return RLX_OK;
 }
 
@@ -111,14 +100,15 @@ static void add_params(struct emit *e)
     struct spirv *s = &e->s;
     spirv_id word = word_type(e);
 
-    if (e->param_words == 0)
+    if (e->k->param_words == 0)
         return;
-    e->params_pushed = e->param_words <= PUSH_WORDS;
+    e->params_pushed = e->k->param_words <= PUSH_WORDS;
     if (!e->params_pushed) {
         e->params = block(e, word, 4, e->k->buffers);
         SPIRV(s, SPIRV_DECORATIONS, OP_MEMBER_DECORATE, e->params - 1, 0, NON_WRITABLE);
     } else {
-        spirv_id count = spirv_word(s, e->param_words), array = spirv_new(s), type = spirv_new(s);
+        spirv_id count = spirv_word(s, e->k->param_words), array = spirv_new(s),
+                 type = spirv_new(s);
         SPIRV(s, SPIRV_GLOBALS, OP_TYPE_ARRAY, array, word, count);
         SPIRV(s, SPIRV_GLOBALS, OP_TYPE_STRUCT, type, array);
         SPIRV(s, SPIRV_DECORATIONS, OP_DECORATE, array, ARRAY_STRIDE, 4);
@@ -180,7 +170,6 @@ static void add_variable(struct emit *e, uint32_t i)
 
 rlx_status emit_interface(struct emit *e)
 {
-    e->param_words = e->k->param_words;
     for (uint32_t i = 0; i < e->k->buffers; i++)
         TRY(add_buffer(e, i));
     add_params(e);
@@ -284,14 +273,6 @@ void emit_store(struct emit *e, const struct kir_instr *n)
 
 /* ---- buffers ---- */
 
-static spirv_id element_index(struct emit *e, uint32_t buffer, kir_value index)
-{
-    if (e->offset_word[buffer] == KIR_NONE)
-        return e->value[index];
-    spirv_id offset = param_word(e, spirv_word(&e->s, e->offset_word[buffer]));
-    return SPIRV_MAKE(&e->s, OP_I_ADD, word_type(e), e->value[index], offset);
-}
-
 static spirv_id pointer_at(struct emit *e, uint32_t buffer, spirv_id index, spirv_id type)
 {
     return SPIRV_MAKE(&e->s, OP_ACCESS_CHAIN, spirv_pointer(&e->s, SPIRV_STORAGE, type),
@@ -305,7 +286,7 @@ spirv_id emit_element(struct emit *e, uint64_t imm, kir_value index, enum spirv_
     if (imm & KIR_IN_BUFFER) {
         *storage = SPIRV_STORAGE;
         spirv_id type = stored_type(e, &e->k->buffer[i], &bytes);
-        return pointer_at(e, i, element_index(e, i, index), type);
+        return pointer_at(e, i, e->value[index], type);
     }
     struct kir_type t = e->k->var[i].type;
     t.count = 0;
@@ -389,7 +370,7 @@ spirv_id emit_buffer_load(struct emit *e, const struct kir_instr *n)
     const struct kir_buffer *b = &e->k->buffer[i];
     struct spirv *s = &e->s;
     enum spirv_layout layout = layout_of(e, b);
-    spirv_id index = element_index(e, i, n->a), stored = stored_type(e, b, &bytes), shift = 0;
+    spirv_id index = e->value[n->a], stored = stored_type(e, b, &bytes), shift = 0;
 
     if (layout == LAYOUT_PACKED) {
         bytes = kir_scalar_bytes((enum kir_scalar)b->type.scalar);
@@ -452,7 +433,7 @@ void emit_buffer_store(struct emit *e, const struct kir_instr *n)
     const struct kir_buffer *b = &e->k->buffer[i];
     struct spirv *s = &e->s;
     enum spirv_layout layout = layout_of(e, b);
-    spirv_id index = element_index(e, i, n->a), value = e->value[n->b];
+    spirv_id index = e->value[n->a], value = e->value[n->b];
 
     if (layout == LAYOUT_PACKED) {
         bytes = kir_scalar_bytes((enum kir_scalar)b->type.scalar);

@@ -464,9 +464,7 @@ rlx_status kc_emit_wgsl(const struct kir *k, const struct kc_emit *how, struct t
                         struct diag *d)
 {
     struct wgsl w = {.k = k, .f = how->features, .how = how, .out = out, .diag = d};
-    uint32_t offset_word[32];
 
-    w.offset_word = offset_word;
     if (k->uses_coop || k->uses_f64)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "%.*s: WGSL has no %s", STR_ARG(k->name),
                          k->uses_coop ? "cooperative matrices" : "f64");

@@ -12,7 +12,6 @@ struct wgsl {
     struct text *out;
     struct diag *diag;
     rlx_status status;
-    uint32_t *offset_word; /* by buffer: where its offset is; KIR_NONE: it has none */
     uint32_t param_words;
     int indent;
 };

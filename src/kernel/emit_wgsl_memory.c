@@ -22,33 +22,11 @@ static bool is_words(const struct wgsl *w, const struct kir_buffer *b)
     return element_bytes(b) < 4 && b->type.lanes > 1 && !(b->type.scalar == KIR_F16 && w->f->f16);
 }
 
-static uint32_t binding_of(const struct wgsl *w, uint32_t i)
-{
-    return w->how->merge ? w->how->merge[i] : i;
-}
-
-/* Of all buffers in the binding. */
-static bool is_written(const struct wgsl *w, uint32_t i)
-{
-    bool written = false;
-
-    for (uint32_t j = 0; j < w->k->buffers; j++)
-        written |= binding_of(w, j) == binding_of(w, i) && (w->k->buffer[j].mode & KIR_OUT);
-    return written;
-}
-
 static bool is_atomic(const struct wgsl *w, uint32_t i)
 {
     const struct kir_buffer *b = &w->k->buffer[i];
 
-    return b->atomic || (is_packed(w, b) && is_written(w, i));
-}
-
-static bool same_elements(const struct wgsl *w, uint32_t i, uint32_t j)
-{
-    const struct kir_buffer *a = &w->k->buffer[i], *b = &w->k->buffer[j];
-
-    return kir_type_same(a->type, b->type) && a->atomic == b->atomic;
+    return b->atomic || (is_packed(w, b) && (b->mode & KIR_OUT));
 }
 
 /* ---- declarations ---- */
@@ -71,26 +49,13 @@ static void element_type(struct wgsl *w, uint32_t i)
 static rlx_status add_buffer(struct wgsl *w, uint32_t i)
 {
     const struct kir_buffer *b = &w->k->buffer[i];
-    uint32_t binding = binding_of(w, i);
-    bool shares = false;
 
     if (b->type.lanes == 3 || (is_words(w, b) && element_bytes(b) * b->type.lanes % 4))
         return diag_fail(w->diag, RLX_ERROR_UNSUPPORTED,
                          "buffer %.*s: elements of %u bytes cannot lie in a buffer",
                          STR_ARG(b->name), element_bytes(b) * b->type.lanes);
-    for (uint32_t j = 0; j < w->k->buffers; j++)
-        shares |= j != i && binding_of(w, j) == binding;
-    if (binding != i && !same_elements(w, i, binding))
-        return diag_fail(w->diag, RLX_ERROR_UNSUPPORTED,
-                         "buffers %.*s and %.*s overlap and have elements of different types",
-                         STR_ARG(b->name), STR_ARG(w->k->buffer[binding].name));
-    w->offset_word[i] = KIR_NONE;
-    if (shares || (w->how->offset && w->how->offset[i]))
-        w->offset_word[i] = w->param_words++;
-    if (binding != i)
-        return RLX_OK;
     text_addf(w->out, "@group(0) @binding(%u) var<storage, %s> b%u: array<", i,
-              is_written(w, i) || w->how->read_write ? "read_write" : "read", i);
+              (b->mode & KIR_OUT) || w->how->read_write ? "read_write" : "read", i);
     element_type(w, i);
     text_addf(w->out, ">; // %.*s\n", STR_ARG(b->name));
     return RLX_OK;
@@ -165,27 +130,14 @@ void wgsl_param_word(struct wgsl *w, uint32_t word, kir_value more)
     text_add(w->out, STR(") % 4u]"));
 }
 
-static void buffer_index(struct wgsl *w, uint32_t i, kir_value index)
-{
-    if (w->offset_word[i] == KIR_NONE) {
-        wgsl_value(w, index);
-        return;
-    }
-    text_add(w->out, STR("("));
-    wgsl_value(w, index);
-    text_add(w->out, STR(" + "));
-    wgsl_param_word(w, w->offset_word[i], KIR_NONE);
-    text_add(w->out, STR(")"));
-}
-
 /* An element: of a buffer, or of a variable. */
 static void place(struct wgsl *w, uint64_t imm, kir_value index)
 {
     uint32_t i = (uint32_t)imm & ~KIR_IN_BUFFER;
 
     if (imm & KIR_IN_BUFFER) {
-        text_addf(w->out, "b%u[", binding_of(w, i));
-        buffer_index(w, i, index);
+        text_addf(w->out, "b%u[", i);
+        wgsl_value(w, index);
         text_add(w->out, STR("]"));
         return;
     }
@@ -202,10 +154,10 @@ static void place(struct wgsl *w, uint64_t imm, kir_value index)
 /* at<n>: the index; s<n>: how far up in its word. */
 static void packed_place(struct wgsl *w, const struct kir_instr *n, uint32_t id, uint32_t bytes)
 {
-    uint32_t i = (uint32_t)n->imm, log = bytes == 2 ? 1 : 2;
+    uint32_t log = bytes == 2 ? 1 : 2;
 
     text_addf(w->out, "let at%u = ", id);
-    buffer_index(w, i, n->a);
+    wgsl_value(w, n->a);
     text_add(w->out, STR(";"));
     wgsl_line(w);
     text_addf(w->out, "let s%u = (at%u & %uu) * %uu;", id, id, (1u << log) - 1, bytes * 8);
@@ -219,19 +171,19 @@ static void packed_load(struct wgsl *w, const struct kir_instr *n, uint32_t id)
 
     packed_place(w, n, id, bytes);
     text_addf(w->out, "let v%u = (%sb%u[at%u >> %uu]%s >> s%u) & %uu;", id,
-              atomic ? "atomicLoad(&" : "", binding_of(w, i), id, bytes == 2 ? 1u : 2u,
-              atomic ? ")" : "", id, bytes == 2 ? 0xffffu : 0xffu);
+              atomic ? "atomicLoad(&" : "", i, id, bytes == 2 ? 1u : 2u, atomic ? ")" : "", id,
+              bytes == 2 ? 0xffffu : 0xffu);
 }
 
 static void packed_store(struct wgsl *w, const struct kir_instr *n, uint32_t id)
 {
     uint32_t i = (uint32_t)n->imm, bytes = element_bytes(&w->k->buffer[i]);
-    uint32_t mask = bytes == 2 ? 0xffffu : 0xffu, b = binding_of(w, i), log = bytes == 2 ? 1 : 2;
+    uint32_t mask = bytes == 2 ? 0xffffu : 0xffu, log = bytes == 2 ? 1 : 2;
 
     packed_place(w, n, id, bytes);
-    text_addf(w->out, "atomicAnd(&b%u[at%u >> %uu], ~(%uu << s%u));", b, id, log, mask, id);
+    text_addf(w->out, "atomicAnd(&b%u[at%u >> %uu], ~(%uu << s%u));", i, id, log, mask, id);
     wgsl_line(w);
-    text_addf(w->out, "atomicOr(&b%u[at%u >> %uu], (", b, id, log);
+    text_addf(w->out, "atomicOr(&b%u[at%u >> %uu], (", i, id, log);
     wgsl_value(w, n->b);
     text_addf(w->out, " & %uu) << s%u);", mask, id);
 }

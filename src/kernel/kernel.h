@@ -53,14 +53,26 @@ rlx_status kc_specialise(const struct kc_sources *sources, rlx_str file, rlx_str
 rlx_status kc_kernels(const struct kc_sources *sources, rlx_str file, struct arena *arena,
                       rlx_str **names, size_t *count, struct diag *d);
 
-/* How a kernel's buffers are bound. Buffers that overlap are one binding: merge[i] is the first of
- * those that i is in (NULL: all are apart). offset[i]: elements of i begin behind the start of the
- * binding (NULL: none do); so do those of all merged ones. Such offsets, in elements, are words of
- * the parameter block behind the kernel's own, in the order of the buffers. */
+/* How a kernel's buffers are bound. */
+struct kc_binding {
+    const uint32_t *merge;   /* those that overlap are one binding: merge[i] is the first of those
+                                that i is in; NULL: all are apart */
+    const bool *offset;      /* elements of i begin behind the start of its binding, as do those of
+                                all merged ones; NULL: no others */
+    const uint32_t *windows; /* of the first: it is so many bindings, one behind the other; 0 or
+                                NULL: one */
+    uint64_t window;         /* bytes of each but the last; elements fit into it without a rest */
+};
+/* The same kernel with bindings for buffers; buffer i lies in those from first[i] on. Offsets, in
+ * elements, are words of the parameter block behind the kernel's own, in the order of the buffers.
+ * LIMIT where a matrix is loaded through windows. */
+rlx_status kc_bind(const struct kir *k, const struct kc_binding *how, struct arena *arena,
+                   struct kir *out, uint32_t *first, struct diag *d);
+/* Has buffer i of so many such an offset? */
+bool kc_begins_inside(const struct kc_binding *how, uint32_t i, uint32_t buffers);
+
 struct kc_emit {
     const struct kc_features *features;
-    const uint32_t *merge;
-    const bool *offset;
     bool read_write;      /* WGSL: all buffers, as a device may see one in one way at a time */
     bool plain_subgroups; /* WGSL: a compiler that knows no `enable subgroups` */
 };

@@ -23,6 +23,7 @@
 #include "lower/lower.h"
 
 #define GPU_BUFFERS 8    /* of one kernel: what WebGPU promises */
+#define GPU_BINDINGS 64  /* of one kernel: its buffers, those that are large as several windows */
 #define GPU_OPERANDS 256 /* of a step: concat may have many */
 #define GPU_PLACES 64    /* operands of which more is known than that they begin anywhere */
 #define GPU_FAULT (-1)   /* as an operand: where bad indices are told; see kernels/index_check */
@@ -37,8 +38,11 @@ struct gpu_arg {
 
 /* A kernel made for one use; the device keeps it (gpu/kernels.c). */
 struct gpu_kernel {
-    const char *key; /* "softmax:softmax T=f32", and which buffers begin at an offset */
-    uint32_t buffers, words, group[3];
+    const char *key; /* "softmax:softmax T=f32", and how its buffers are bound */
+    uint32_t buffers, words, group[3], bindings;
+    uint8_t first[GPU_BUFFERS];   /* the binding a buffer is in, or the first of its windows */
+    uint8_t windows[GPU_BUFFERS]; /* how many; those of buffers that overlap are the same ones */
+    uint64_t window;              /* bytes of each but the last */
     uint8_t mode[GPU_BUFFERS];    /* enum kir_mode */
     uint8_t element[GPU_BUFFERS]; /* bytes */
     bool begins_at[GPU_BUFFERS];  /* its first element is given as a word behind the others */
@@ -106,8 +110,9 @@ struct gpu_device_desc {
     struct backend *backend;
     const struct gpu_driver *driver;
     struct kc_features features;
-    uint32_t max_groups;  /* per dimension of a grid */
-    uint64_t max_binding; /* bytes of a buffer that a kernel sees */
+    uint32_t max_groups;   /* per dimension of a grid */
+    uint64_t max_binding;  /* bytes of a buffer that a kernel sees through one binding */
+    uint32_t max_bindings; /* of a kernel; its words are not counted */
 };
 rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_device **out,
                              struct diag *d);
@@ -129,12 +134,13 @@ rlx_status gpu_prepare(struct gpu_device *g, struct command *c, struct diag *d);
 rlx_status gpu_pack(struct gpu_device *g, struct command *c, int32_t operand, struct diag *d);
 /* For backend_ops.describe: what all that is lowered here has in common. */
 void gpu_describe(struct target *out);
-/* One launch's buffers where the command's operands lie, in bytes: offset is down to `align`, and
+/* One launch's bindings where the command's operands lie, in bytes: offset is down to `align`, and
  * what is left of it has become a word. words: those of the launch, with room for GPU_BUFFERS more.
  * fault: bound where a kernel tells of bad indices. */
 struct gpu_bound {
-    struct span span[GPU_BUFFERS];
-    uint32_t words;
+    struct span span[GPU_BINDINGS]; /* of no bytes: nobody looks */
+    bool writes[GPU_BINDINGS];
+    uint32_t bindings, words;
 };
 rlx_status gpu_bind_launch(const struct gpu_work *w, const struct gpu_launch *l,
                            const struct command *c, struct span fault, uint64_t align,

@@ -129,12 +129,3 @@ TEST(wgsl, no_name_hides_a_type)
     text_free(&out);
     source_close(&s);
 }
-
-TEST(wgsl, overlapping_buffers_are_one)
-{
-    const uint32_t merge[] = {0, 0, 2};
-    const struct kc_emit how = {.features = &source_least, .merge = merge};
-
-    writes(t, "kernel k(a: in [f32], b: in [f32], y: out [f32]) group(1) { y[0] = a[0] + b[0] }\n",
-           "", &how, "b0[(0u + params[0][1])]");
-}

@@ -128,8 +128,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 static rlx_status make_kernels(struct vk_device *dev, struct diag *d)
 {
     const VkPhysicalDeviceLimits *l = &dev->properties.limits;
-    uint64_t groups = MOST_GROUPS;
+    uint64_t groups = MOST_GROUPS, bindings = l->maxPerStageDescriptorStorageBuffers;
 
+    bindings = least(bindings, l->maxDescriptorSetStorageBuffers);
+    bindings = least(bindings, l->maxPerStageResources);
     for (size_t i = 0; i < 3; i++)
         groups = least(groups, l->maxComputeWorkGroupCount[i]);
     return gpu_device_create(
@@ -138,7 +140,8 @@ static rlx_status make_kernels(struct vk_device *dev, struct diag *d)
                                   .features = dev->features,
                                   .max_groups = (uint32_t)least(groups, dev->options.max_groups),
                                   .max_binding =
-                                      least(l->maxStorageBufferRange, dev->options.max_binding)},
+                                      least(l->maxStorageBufferRange, dev->options.max_binding),
+                                  .max_bindings = (uint32_t)bindings - 1 /* words may be one */},
         &dev->gpu, d);
 }
 

@@ -19,7 +19,7 @@ static void drop(struct backend *b, void *pipeline)
 
 static rlx_status make_layout(struct vk_device *dev, struct vk_pipeline *p, struct diag *d)
 {
-    VkDescriptorSetLayoutBinding binding[GPU_BUFFERS + 1];
+    VkDescriptorSetLayoutBinding binding[GPU_BINDINGS + 1];
     uint32_t count = p->buffers + p->words_in_buffer;
 
     for (uint32_t i = 0; i < count; i++)
@@ -81,8 +81,6 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     (void)key;
     if (!p)
         return diag_no_memory(d, sizeof *p);
-    for (uint32_t i = 0; i < k->buffers; i++)
-        all += how->offset && how->offset[i];
     p->buffers = k->buffers;
     p->words_in_buffer = all * sizeof *words > PUSH_BYTES;
     p->push_bytes = p->words_in_buffer ? 0 : all * (uint32_t)sizeof *words;

@@ -44,7 +44,7 @@ static void count_needs(const struct gpu_piece *piece, struct needs *n)
             n->launches++;
             n->buffers += p->buffers + p->words_in_buffer;
             n->words += p->words_in_buffer ? word_room(&w->launch[k]) : 0;
-            for (uint32_t a = 0; a < p->buffers; a++)
+            for (uint32_t a = 0; a < w->launch[k].kernel->buffers; a++)
                 n->faults |= w->launch[k].arg[a].operand == GPU_FAULT;
         }
     }
@@ -183,21 +183,21 @@ static void note_buffer(struct vk_recording *r, struct buffer *buf)
         r->touches++;
 }
 
-static rlx_status note_hazards(struct recorder *c, const struct gpu_kernel *k,
-                               const struct gpu_bound *bound)
+static rlx_status note_hazards(struct recorder *c, const struct gpu_bound *bound)
 {
     struct gpu_hazards *h = &c->dev->recording;
-    struct gpu_touch touch[GPU_BUFFERS];
-    bool wait, full = c->dev->options.full_barrier || h->touched.len + k->buffers > MOST_TOUCHES;
+    struct gpu_touch touch[GPU_BINDINGS];
+    bool wait,
+        full = c->dev->options.full_barrier || h->touched.len + bound->bindings > MOST_TOUCHES;
 
-    for (uint32_t i = 0; i < k->buffers; i++) {
-        touch[i] = (struct gpu_touch){bound->span[i], (k->mode[i] & KIR_OUT) != 0};
+    for (uint32_t i = 0; i < bound->bindings; i++) {
+        touch[i] = (struct gpu_touch){bound->span[i], bound->writes[i]};
         if (bound->span[i].buffer && bound->span[i].buffer != &c->r->fault)
             note_buffer(c->r, bound->span[i].buffer);
     }
     if (full)
         h->touched.len = 0;
-    TRY(gpu_touch(h, touch, k->buffers, &wait, c->diag));
+    TRY(gpu_touch(h, touch, bound->bindings, &wait, c->diag));
     if (c->any && (wait || full))
         between_launches(c);
     c->any = true;
@@ -207,8 +207,8 @@ static rlx_status note_hazards(struct recorder *c, const struct gpu_kernel *k,
 static rlx_status bind_set(struct recorder *c, const struct vk_pipeline *p,
                            const struct gpu_bound *bound, struct span words)
 {
-    VkDescriptorBufferInfo info[GPU_BUFFERS + 1];
-    VkWriteDescriptorSet write[GPU_BUFFERS + 1];
+    VkDescriptorBufferInfo info[GPU_BINDINGS + 1];
+    VkWriteDescriptorSet write[GPU_BINDINGS + 1];
     uint32_t count = p->buffers + p->words_in_buffer;
     VkDescriptorSet set;
     const VkDescriptorSetAllocateInfo alloc = {.sType =
@@ -252,7 +252,7 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd,
     TRY(gpu_bind_launch(cmd->work, l, cmd, fault,
                         c->dev->properties.limits.minStorageBufferOffsetAlignment, word, &bound,
                         c->diag));
-    TRY(note_hazards(c, l->kernel, &bound));
+    TRY(note_hazards(c, &bound));
     if (p->words_in_buffer) {
         words = (struct span){&c->r->words, c->words_at, bound.words * sizeof *word};
         TRY(vk_put(c->dev, words, word, c->diag));
@@ -344,7 +344,7 @@ rlx_status vk_record(struct backend *b, struct gpu_recording *base, const struct
     r->base.valid = false;
     r->touches = 0;
     dev->recording.touched.len = 0;
-    if (!vec_room_for(dev->base.mem, &dev->recording.touched, MOST_TOUCHES + GPU_BUFFERS))
+    if (!vec_room_for(dev->base.mem, &dev->recording.touched, MOST_TOUCHES + GPU_BINDINGS))
         return diag_no_memory(d, MOST_TOUCHES * sizeof(struct gpu_touch));
     count_needs(p, &needs);
     TRY(make_room(dev, r, &needs, p->count, d));

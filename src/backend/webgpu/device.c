@@ -207,13 +207,14 @@ static rlx_status open_all(struct wg_device *dev, const struct device_desc *desc
     TRY(wg_choose(dev, desc->flags, &wish, d));
     dev->programs.no_times = !dev->timestamps;
     TRY(make_device(dev, &wish, d));
-    TRY(wg_make_buffer(dev, WG_FOR_WORK, GPU_BUFFERS * GPU_ALIGN, &dev->nothing, d));
+    TRY(wg_make_buffer(dev, WG_FOR_WORK, GPU_BINDINGS * GPU_ALIGN, &dev->nothing, d));
     wg_try(dev);
     TRY(gpu_device_create(&(struct gpu_device_desc){.backend = &dev->base,
                                                     .driver = &wg_driver,
                                                     .features = dev->features,
                                                     .max_groups = dev->max_groups,
-                                                    .max_binding = dev->max_binding},
+                                                    .max_binding = dev->max_binding,
+                                                    .max_bindings = dev->max_bindings},
                           &dev->gpu, d));
     return wg_check(dev, d);
 }

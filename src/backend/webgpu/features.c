@@ -48,6 +48,8 @@ static void choose_limits(struct wg_device *dev, WGPULimits *ask)
     dev->max_binding = ask->maxStorageBufferBindingSize;
     if (binding)
         dev->max_binding = least(dev->max_binding, binding);
+    dev->max_bindings = (uint32_t)least(has.maxStorageBuffersPerShaderStage, GPU_BINDINGS);
+    ask->maxStorageBuffersPerShaderStage = dev->max_bindings;
     dev->max_groups = (uint32_t)least(MOST_GROUPS, groups ? groups : MOST_GROUPS);
     dev->max_group = (uint32_t)least(
         MOST_GROUP, least(has.maxComputeInvocationsPerWorkgroup, has.maxComputeWorkgroupSizeX));
@@ -90,7 +92,7 @@ rlx_status wg_choose(struct wg_device *dev, const struct flags *flags, struct wg
 static bool try_kernel(struct wg_device *dev, rlx_str source, uint32_t *word, uint32_t words)
 {
     const struct wg_functions *wg = &dev->wg;
-    struct wg_pipeline p = {.buffers = 1, .bound = {true}};
+    struct wg_pipeline p = {.buffers = 1};
     struct span out = {&dev->nothing, 0, words * sizeof *word};
     struct diag quiet;
 

@@ -21,15 +21,13 @@ static void drop(struct backend *b, void *pipeline)
 
 static void make_layout(struct wg_device *dev, struct wg_pipeline *p)
 {
-    WGPUBindGroupLayoutEntry entry[GPU_BUFFERS + 1];
+    WGPUBindGroupLayoutEntry entry[GPU_BINDINGS + 1];
     size_t count = 0;
 
     for (uint32_t i = 0; i < p->buffers; i++)
-        if (p->bound[i])
-            entry[count++] =
-                (WGPUBindGroupLayoutEntry){.binding = i,
-                                           .visibility = WGPUShaderStage_Compute,
-                                           .buffer.type = WGPUBufferBindingType_Storage};
+        entry[count++] = (WGPUBindGroupLayoutEntry){.binding = i,
+                                                    .visibility = WGPUShaderStage_Compute,
+                                                    .buffer.type = WGPUBufferBindingType_Storage};
     if (p->words)
         entry[count++] = (WGPUBindGroupLayoutEntry){.binding = p->buffers,
                                                     .visibility = WGPUShaderStage_Compute,
@@ -128,13 +126,6 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     mine.plain_subgroups = dev->plain_subgroups;
     p->buffers = k->buffers;
     p->words = k->param_words + 1; /* a zero ends them */
-    for (uint32_t i = 0; i < k->buffers; i++) {
-        bool shares = false;
-        for (uint32_t j = 0; how->merge && j < k->buffers; j++)
-            shares |= i != j && how->merge[i] == how->merge[j];
-        p->bound[i] = !how->merge || how->merge[i] == i;
-        p->words += shares || (how->offset && how->offset[i]);
-    }
     text_init(&source, b->mem);
     rlx_status s = kc_emit_wgsl(k, &mine, &source, d);
     if (s == RLX_OK)

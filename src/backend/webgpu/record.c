@@ -123,13 +123,11 @@ struct recorder {
 static WGPUBindGroup make_group(struct recorder *c, const struct wg_pipeline *p,
                                 const struct gpu_bound *bound)
 {
-    WGPUBindGroupEntry entry[GPU_BUFFERS + 1];
+    WGPUBindGroupEntry entry[GPU_BINDINGS + 1];
     size_t count = 0;
 
     for (uint32_t i = 0; i < p->buffers; i++) {
         struct span s = bound->span[i];
-        if (!p->bound[i])
-            continue;
         if (s.bytes == 0) /* nobody looks, but something must be there */
             s = (struct span){&c->dev->nothing, i * GPU_ALIGN, GPU_ALIGN};
         uint64_t bytes = (s.bytes + 15) / 16 * 16, most = s.buffer->bytes - s.offset;

@@ -75,6 +75,7 @@ struct wg_device {
     WGPUQueue queue;
     struct kc_features features;
     uint64_t max_binding, max_buffer;
+    uint32_t max_bindings;
     uint32_t max_groups, max_group,
         max_shared;          /* of a grid's axis; invocations, bytes of a group */
     char name[120];          /* of the adapter, and who drives it */
@@ -178,10 +179,9 @@ struct wg_pipeline {
     WGPUComputePipeline handle;
     WGPUBindGroupLayout layout;
     uint32_t buffers, words; /* words: with those of offsets */
-    bool bound[GPU_BUFFERS]; /* else it is in the binding of another */
 };
 extern const struct gpu_driver wg_driver;
-/* The kernel of a source, called key in messages; buffers, bound and words are set. What was made
+/* The kernel of a source, called key in messages; buffers and words are set. What was made
  * before an error is dropped by the caller. */
 rlx_status wg_make_pipeline(struct wg_device *dev, rlx_str source, const char *key,
                             struct wg_pipeline *p, struct diag *d);

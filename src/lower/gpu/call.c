@@ -141,12 +141,6 @@ void gpu_bind(struct gpu_call *c, struct gpu_arg a)
                    op_info(c->op)->name, c->key, GPU_BUFFERS);
         return;
     }
-    if (a.bytes > gpu_seen(c, a))
-        gpu_refuse(c, RLX_ERROR_LIMIT,
-                   "%s works on %llu bytes of one tensor, and this device shows a kernel %llu at "
-                   "most; make its tensors smaller",
-                   op_info(c->op)->name, (unsigned long long)a.bytes,
-                   (unsigned long long)gpu_seen(c, a));
     c->now.arg[c->bound++] = a;
 }
 
@@ -285,23 +279,49 @@ static void note_offsets(struct gpu_call *c, bool *begins_at)
     }
 }
 
+/* So is through how many windows it sees those that are larger than what can be bound at once. */
+static void note_windows(struct gpu_call *c, const bool *begins_at, uint32_t *windows)
+{
+    uint32_t most = gpu_device_desc(c->device)->max_bindings;
+    uint64_t all = 0, bytes = 0;
+
+    for (uint32_t i = 0; i < c->bound; i++) {
+        uint64_t room = c->now.arg[i].bytes + (begins_at[i] ? GPU_ALIGN : 0);
+        uint64_t count = room > c->max_binding ? gpu_ceil(room, c->max_binding) : 1;
+        windows[i] = (uint32_t)(count < most ? count : most);
+        all += count;
+        bytes += c->now.arg[i].bytes;
+        if (count > 1)
+            add_key(c, " %%%u:%u", i, windows[i]);
+    }
+    if (all > most)
+        gpu_refuse(c, RLX_ERROR_LIMIT,
+                   "%s works on %llu bytes at once, in %llu windows of %llu bytes; this device "
+                   "shows a kernel %u; make its tensors smaller",
+                   op_info(c->op)->name, (unsigned long long)bytes, (unsigned long long)all,
+                   (unsigned long long)c->max_binding, most);
+}
+
 void gpu_groups(struct gpu_call *c, uint64_t count)
 {
     bool begins_at[GPU_BUFFERS] = {false};
-    uint32_t words = c->work->words - c->now.first_word;
+    uint32_t windows[GPU_BUFFERS] = {0}, words = c->work->words - c->now.first_word;
+    const struct kc_binding how = {
+        .offset = begins_at, .windows = windows, .window = c->max_binding};
 
     if (c->status == RLX_OK && count == 0)
         c->work->words = c->now.first_word;
     if (c->status != RLX_OK || count == 0)
         return;
     note_offsets(c, begins_at);
+    note_windows(c, begins_at, windows);
     if (!gpu_fold_grid(count, gpu_device_max_groups(c->device), c->now.grid))
         gpu_refuse(c, RLX_ERROR_LIMIT, "%s needs %llu groups, more than a grid can have",
                    op_info(c->op)->name, (unsigned long long)count);
     if (c->status != RLX_OK)
         return;
-    c->status = gpu_find_kernel(c->device, c->key, c->source, begins_at, c->bound, words,
-                                &c->now.kernel, c->diag);
+    c->status = gpu_find_kernel(c->device, c->key, c->source, &how, c->bound, words, &c->now.kernel,
+                                c->diag);
     if (c->status == RLX_OK)
         gpu_add_launch(c, &c->now);
 }

@@ -11,10 +11,10 @@ size_t gpu_device_kernels(struct gpu_device *g); /* made so far */
 const struct gpu_device_desc *gpu_device_desc(const struct gpu_device *g);
 
 /* The kernel of that key, made if there is none yet; it lives as long as the device. source: of a
- * generated one. buffers, words: what the caller passes, so that a kernel that wants other ones is
- * found out here. */
+ * generated one. how: its buffers are bound, which is part of the key. buffers, words: what the
+ * caller passes, so that a kernel that wants other ones is found out here. */
 rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source,
-                           const bool *begins_at, uint32_t buffers, uint32_t words,
+                           const struct kc_binding *how, uint32_t buffers, uint32_t words,
                            const struct gpu_kernel **out, struct diag *d);
 
 /* So many groups in up to three dimensions of at most `limit` each, as few as will do, with some to
@@ -28,9 +28,20 @@ uint64_t gpu_seen(const struct gpu_call *c, struct gpu_arg a);
  * kernel can see (parts.c). */
 void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower);
 
-/* The same kernel for buffers that overlap; merge as in struct kc_emit. */
+/* The same kernel for buffers that overlap; merge and windows as in struct kc_binding. */
 rlx_status gpu_find_variant(struct gpu_device *g, const struct gpu_kernel *k, const uint32_t *merge,
-                            const struct gpu_kernel **out, struct diag *d);
+                            const uint32_t *windows, const struct gpu_kernel **out, struct diag *d);
+
+/* bind.c: where a launch's buffers lie, and its words with the offsets of those that begin
+ * elsewhere; then they become its bindings. */
+struct gpu_placed {
+    struct span span[GPU_BUFFERS];
+    uint32_t *word, words; /* word: the caller's */
+};
+rlx_status gpu_place_buffers(const struct gpu_work *w, const struct gpu_launch *l,
+                             const struct command *c, struct span fault, uint64_t align,
+                             struct gpu_placed *out, struct diag *d);
+void gpu_open_windows(const struct gpu_kernel *k, const struct span *whole, struct gpu_bound *out);
 
 /* A work's launches for the sizes of now. LIMIT if it needs more scratch than was planned. */
 rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step, struct diag *d);

@@ -49,7 +49,7 @@ rlx_status gpu_select_half(struct select_call *c, const struct gpu_work *w)
 static rlx_status halve(struct gpu_device *g, const struct span both[2], uint64_t count,
                         struct diag *d)
 {
-    const bool begins_at[GPU_BUFFERS] = {false};
+    const struct kc_binding whole = {.window = gpu_device_desc(g)->max_binding};
     struct backend *b = gpu_device_desc(g)->backend;
     uint32_t word = (uint32_t)count;
     struct gpu_launch launch = {.arg = {{0, 0, both[0].bytes}, {1, 0, both[1].bytes}}};
@@ -59,7 +59,7 @@ static rlx_status halve(struct gpu_device *g, const struct span both[2], uint64_
     struct run_report report;
     uint64_t ticket;
 
-    TRY(gpu_find_kernel(g, "half:halve", (rlx_str){NULL, 0}, begins_at, 2, 1, &launch.kernel, d));
+    TRY(gpu_find_kernel(g, "half:halve", (rlx_str){NULL, 0}, &whole, 2, 1, &launch.kernel, d));
     if (!gpu_fold_grid(gpu_ceil(gpu_ceil(count, 2), GPU_GROUP), gpu_device_max_groups(g),
                        launch.grid))
         return diag_fail(d, RLX_ERROR_LIMIT, "%llu weights are too many for a launch",

@@ -1,5 +1,6 @@
 /* kernels.c: the kernels a device has made, by what they were made of. */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -28,8 +29,12 @@ rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_devi
     if (!g)
         return diag_no_memory(d, sizeof *g);
     g->desc = *desc;
-    if (desc->max_binding < GPU_ALIGN) /* lowered too far: not even a buffer's first place fits */
+    /* Windows begin where a buffer can, however far the limit was lowered. */
+    g->desc.max_binding = desc->max_binding / GPU_ALIGN * GPU_ALIGN;
+    if (desc->max_binding < GPU_ALIGN)
         g->desc.max_binding = GPU_ALIGN;
+    if (desc->max_bindings > GPU_BINDINGS)
+        g->desc.max_bindings = GPU_BINDINGS;
     g->mem = mem;
     arena_init(&g->arena, mem);
     map_init(&g->index, mem);
@@ -121,7 +126,7 @@ static bool find_source(void *user, rlx_str name, rlx_str *text)
     return kc_library.find(kc_library.user, name, text);
 }
 
-/* "file:kernel NAME=VALUE ... @1 &001": what the compiler is asked for. */
+/* "file:kernel NAME=VALUE ... @1 %0:2 &001": what the compiler is asked for. */
 struct wish {
     rlx_str file, kernel;
     struct kc_define define[MOST_DEFINES];
@@ -138,7 +143,7 @@ static rlx_status read_key(const char *key, struct wish *out, struct diag *d)
     while (*at) {
         size_t len = strcspn(++at, " ");
         const char *equals = memchr(at, '=', len);
-        if (*at != '@' && *at != '&') {
+        if (*at != '@' && *at != '%' && *at != '&') {
             if (out->defines == MOST_DEFINES)
                 return diag_fail(d, RLX_ERROR_INTERNAL, "kernel %s has too many constants", key);
             out->define[out->defines++] = (struct kc_define){
@@ -149,42 +154,33 @@ static rlx_status read_key(const char *key, struct wish *out, struct diag *d)
     return RLX_OK;
 }
 
-/* How a kernel's buffers are bound: as in struct kc_emit. */
-struct binding {
-    const bool *begins_at;
-    const uint32_t *merge;
-};
-
-static bool shares(const struct binding *how, uint32_t i, uint32_t buffers)
-{
-    for (uint32_t j = 0; how->merge && j < buffers; j++)
-        if (i != j && how->merge[i] == how->merge[j])
-            return true;
-    return false;
-}
-
-static void describe(const struct kir *k, const struct binding *how, struct gpu_kernel *out)
+static void describe(const struct kir *k, const struct kc_binding *how, struct gpu_kernel *out)
 {
     out->buffers = k->buffers;
     out->words = k->param_words;
+    out->window = how->window;
     memcpy(out->group, k->group, sizeof out->group);
     for (uint32_t i = 0; i < k->buffers; i++) {
         struct kir_type t = k->buffer[i].type;
+        uint32_t windows = how->windows ? how->windows[how->merge ? how->merge[i] : i] : 1;
         out->mode[i] = (uint8_t)k->buffer[i].mode;
         out->element[i] = (uint8_t)(kir_scalar_bytes(t.scalar) * t.lanes);
-        out->begins_at[i] = how->begins_at[i] || shares(how, i, k->buffers);
+        out->begins_at[i] = kc_begins_inside(how, i, k->buffers);
+        out->windows[i] = (uint8_t)(windows ? windows : 1);
         out->type[i] =
             (uint32_t)t.scalar | (uint32_t)t.lanes << 8 | (uint32_t)k->buffer[i].atomic << 16;
     }
 }
 
 static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str source,
-                       const struct binding *bind, uint32_t buffers, uint32_t words,
+                       const struct kc_binding *bind, uint32_t buffers, uint32_t words,
                        struct arena *scratch, struct gpu_kernel *out, struct diag *d)
 {
     struct generated generated = {w->file, source};
     const struct kc_sources sources = {find_source, &generated};
-    struct kir k;
+    const struct kc_emit how = {.features = &g->desc.features};
+    uint32_t first[GPU_BUFFERS];
+    struct kir k, bound;
 
     TRY(kc_specialise(&sources, w->file, w->kernel, w->define, w->defines, &g->desc.features,
                       scratch, &k, d));
@@ -193,9 +189,11 @@ static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str sourc
                          "kernel %s takes %u buffers and %u words, and is given %u and %u",
                          out->key, k.buffers, k.param_words, buffers, words);
     describe(&k, bind, out);
-    const struct kc_emit how = {
-        .features = &g->desc.features, .merge = bind->merge, .offset = bind->begins_at};
-    return g->desc.driver->build(g->desc.backend, &k, &how, out->key, &out->pipeline, d);
+    TRY(kc_bind(&k, bind, scratch, &bound, first, d));
+    out->bindings = bound.buffers;
+    for (uint32_t i = 0; i < buffers; i++)
+        out->first[i] = (uint8_t)first[i];
+    return g->desc.driver->build(g->desc.backend, &bound, &how, out->key, &out->pipeline, d);
 }
 
 static bool same_key(const void *owner, uint32_t value, const void *key)
@@ -206,7 +204,7 @@ static bool same_key(const void *owner, uint32_t value, const void *key)
 }
 
 static rlx_status add_kernel(struct gpu_device *g, const char *key, rlx_str source,
-                             const struct binding *bind, uint32_t buffers, uint32_t words,
+                             const struct kc_binding *bind, uint32_t buffers, uint32_t words,
                              const struct gpu_kernel **out, struct diag *d)
 {
     struct gpu_kernel *k = arena_new(&g->arena, struct gpu_kernel);
@@ -233,9 +231,9 @@ static rlx_status add_kernel(struct gpu_device *g, const char *key, rlx_str sour
     return RLX_OK;
 }
 
-static rlx_status find_bound(struct gpu_device *g, const char *key, rlx_str source,
-                             const struct binding *bind, uint32_t buffers, uint32_t words,
-                             const struct gpu_kernel **out, struct diag *d)
+rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source,
+                           const struct kc_binding *bind, uint32_t buffers, uint32_t words,
+                           const struct gpu_kernel **out, struct diag *d)
 {
     rlx_status s = RLX_OK;
     uint32_t at;
@@ -249,27 +247,18 @@ static rlx_status find_bound(struct gpu_device *g, const char *key, rlx_str sour
     return s;
 }
 
-rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source,
-                           const bool *begins_at, uint32_t buffers, uint32_t words,
-                           const struct gpu_kernel **out, struct diag *d)
-{
-    const struct binding bind = {.begins_at = begins_at};
-
-    return find_bound(g, key, source, &bind, buffers, words, out, d);
-}
-
 rlx_status gpu_find_variant(struct gpu_device *g, const struct gpu_kernel *k, const uint32_t *merge,
-                            const struct gpu_kernel **out, struct diag *d)
+                            const uint32_t *windows, const struct gpu_kernel **out, struct diag *d)
 {
-    const struct binding bind = {k->begins_at, merge};
-    char key[GPU_KEY + GPU_BUFFERS + 3];
-    size_t len = strlen(k->key);
+    const struct kc_binding bind = {merge, k->begins_at, windows, k->window};
+    char key[GPU_KEY + 8 * GPU_BUFFERS];
+    size_t len = (size_t)snprintf(key, sizeof key, "%s &", k->key);
 
-    memcpy(key, k->key, len);
-    key[len++] = ' ';
-    key[len++] = '&';
     for (uint32_t i = 0; i < k->buffers; i++)
         key[len++] = (char)('0' + merge[i]);
     key[len] = 0;
-    return find_bound(g, key, k->source, &bind, k->buffers, k->words, out, d);
+    for (uint32_t i = 0; i < k->buffers; i++)
+        if (merge[i] == i && windows[i] != k->windows[i])
+            len += (size_t)snprintf(key + len, sizeof key - len, " %%%u:%u", i, windows[i]);
+    return gpu_find_kernel(g, key, k->source, &bind, k->buffers, k->words, out, d);
 }

@@ -1,8 +1,9 @@
-/* parts.c: tensors that are larger than what a kernel can see.
+/* parts.c: tensors that are larger than what a device binds at once.
  *
  * Many nodes compute each row of their result, along some outer axis, from the same row of some
  * operands and from all of the others. Such a node is lowered as several of fewer rows, one after
- * the other. Elementwise kernels do so themselves. */
+ * the other. Elementwise kernels do so themselves. What is too large even then, a row, or an
+ * operand that all rows need, is seen through several windows (kc_bind). */
 #include "ir/op.h"
 #include "lower/gpu/device.h"
 
@@ -238,8 +239,8 @@ static uint64_t rows_seen(const struct gpu_call *c, struct gpu_arg a, uint64_t r
     return row ? seen / row : all;
 }
 
-/* How many rows at a time, so that parts begin where a buffer can, if that is possible; 0: not even
- * one can be seen. */
+/* How many rows at a time, so that parts begin where a buffer can, if that is possible; one where
+ * not even that can be seen, which may be cut along the next axis. */
 static uint64_t rows_at_once(const struct gpu_call *c, const struct split *s)
 {
     uint64_t all = (uint64_t)c->out->dim[s->axis], row = c->arg_out.bytes / all;
@@ -252,12 +253,25 @@ static uint64_t rows_at_once(const struct gpu_call *c, const struct split *s)
             most = fit < most ? fit : most;
             each = aligned_rows(row) > each ? aligned_rows(row) : each;
         }
-    return most < each ? most : most / each * each;
+    most = most < each ? most : most / each * each;
+    return most ? most : 1;
 }
 
 static struct gpu_arg rows_of(struct gpu_arg a, uint64_t all, uint64_t first, uint64_t count)
 {
     return gpu_part(a, a.bytes / all * first, a.bytes / all * count);
+}
+
+/* Tiles of matrices do not cross windows. */
+static void lower_in_windows(struct gpu_call *c, gpu_lower_fn lower)
+{
+    const struct kc_features *all = c->features;
+    struct kc_features plain = *all;
+
+    plain.coop = plain.coop_group = plain.coop_bf16 = plain.coop_rows = false;
+    c->features = &plain;
+    lower(c);
+    c->features = all;
 }
 
 static void lower_rows(const struct gpu_call *whole, const struct split *s, uint64_t first,
@@ -279,7 +293,13 @@ static void lower_rows(const struct gpu_call *whole, const struct split *s, uint
     c->out = &out;
     c->arg_in = arg;
     c->arg_out = rows_of(whole->arg_out, all, first, count);
-    lower(c);
+    if (count == 1) {
+        gpu_lower_in_parts(c, lower);
+    } else if (is_too_large(c)) { /* operands that are not cut */
+        lower_in_windows(c, lower);
+    } else {
+        lower(c);
+    }
 }
 
 void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower)
@@ -288,13 +308,18 @@ void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower)
     uint64_t all, most, scratch = 0;
     struct split s;
 
-    if (!is_too_large(c) || !find_split(c, &s) || (most = rows_at_once(c, &s)) == 0) {
+    if (!is_too_large(c)) {
         lower(c);
         return;
     }
+    if (!find_split(c, &s)) {
+        lower_in_windows(c, lower);
+        return;
+    }
     all = (uint64_t)c->out->dim[s.axis];
+    most = rows_at_once(c, &s);
     for (uint64_t first = 0; first < all && c->status == RLX_OK; first += most) {
-        c->scratch = 0; /* each has it after the one before */
+        c->scratch = whole.scratch; /* each has it after the one before */
         lower_rows(&whole, &s, first, all - first < most ? all - first : most, lower, c);
         scratch = c->scratch > scratch ? c->scratch : scratch;
     }

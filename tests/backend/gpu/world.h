@@ -99,13 +99,13 @@ static inline bool world_step(struct test *t, struct world *w, struct world_step
                               const char *source, const char *kernel, const struct span *span,
                               uint32_t spans, bool fault, uint32_t *word, uint32_t words)
 {
-    static const bool begins[GPU_BUFFERS];
+    const struct kc_binding whole = {.window = gpu_device_desc(world_gpu(w))->max_binding};
     uint32_t buffers = spans + fault;
     char key[80];
 
     snprintf(key, sizeof key, "=%zu:%s", strlen(source), kernel);
     *s = (struct world_step){0};
-    if (!expect_ok(t, gpu_find_kernel(world_gpu(w), key, rlx_cstr(source), begins, buffers, words,
+    if (!expect_ok(t, gpu_find_kernel(world_gpu(w), key, rlx_cstr(source), &whole, buffers, words,
                                       &s->kernel, &w->diag)))
         return fail(t, "%s", w->diag.first.message);
     s->launch = (struct gpu_launch){.kernel = s->kernel, .grid = {1, 1, 1}};

@@ -61,6 +61,9 @@ TEST(gpu_bind, offsets_become_words)
     const struct gpu_kernel kernel = {.key = "k",
                                       .buffers = 3,
                                       .words = 2,
+                                      .bindings = 3,
+                                      .first = {0, 1, 2},
+                                      .windows = {1, 1, 1},
                                       .element = {4, 2, 8},
                                       .begins_at = {true, true, false}};
     uint32_t own[] = {7, 8, 9}, word[2 + GPU_BUFFERS];
@@ -86,8 +89,12 @@ TEST(gpu_bind, offsets_become_words)
 /* Bytes that an operand does not have are never bound, nor an offset that a kernel cannot know. */
 TEST(gpu_bind, mistakes_are_found)
 {
-    const struct gpu_kernel plain = {.key = "k", .buffers = 1, .element = {4}},
-                            moved = {.key = "k", .buffers = 1, .element = {4}, .begins_at = {true}};
+    const struct gpu_kernel plain = {.key = "k", .buffers = 1, .element = {4}, .windows = {1}},
+                            moved = {.key = "k",
+                                     .buffers = 1,
+                                     .element = {4},
+                                     .begins_at = {true},
+                                     .windows = {1}};
     static const struct {
         bool moved;
         struct gpu_arg arg;

@@ -1,6 +1,6 @@
-/* parts_test.c: runtime.md section 10, line 9: operands above what a kernel can see at once. The
- * limit is lowered: results are those of a device without it, or the op is refused with its name,
- * the bytes and the limit. Line 10: more groups than fit into a row of a grid. */
+/* parts_test.c: runtime.md section 10, line 9: operands above what a kernel can see at once, of
+ * which rows go in parts (windows_test.c: the others). The limit is lowered: results are those of a
+ * device without it. Line 10: more groups than fit into a row of a grid. */
 #include "../../api/sized.h"
 
 static const char *const graphs[] = {
@@ -161,33 +161,4 @@ TEST_GPUS(gpu_parts, sizes_on_both_sides_of_the_limit)
         }
     place_close(&limited);
     place_close(&plain);
-}
-
-/* What cannot go in parts is refused when it is compiled, with numbers, and nothing else suffers.
- */
-TEST_GPUS(gpu_parts, what_cannot_be_cut_is_refused)
-{
-    static const struct {
-        const char *graph, *op, *bytes;
-    } rows[] = {
-        {"graph (input %x: f32[2048]) { %y = softmax %x axis=0 return %y }", "softmax", "8192"},
-        {"graph (input %x: f32[64,40]) { %y = reduce_sum %x axes=[0] return %y }", "reduce_sum",
-         "10240"},
-        {"graph (input %x: f32[4,64], input %w: f32[64,32]) { %y = matmul %x, %w return %y }",
-         "matmul", "8192"},
-        {"graph (input %x: f32[64,40]) { %y = sort %x axis=0 return %y }", "sort", "10240"},
-    };
-    struct place p;
-
-    if (!open_limited(t, &p, "GPU_MAX_BINDING", "4096"))
-        return;
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        test_note(t, "%s", rows[i].graph);
-        expect_status(t, place_build(&p, rows[i].graph, NULL), RLX_ERROR_LIMIT);
-        expect_contains(t, p.err.message, rows[i].op);
-        expect_contains(t, p.err.message, rows[i].bytes);
-        expect_contains(t, p.err.message, "4096");
-        expect_working(t, &p);
-    }
-    place_close(&p);
 }
