@@ -29,10 +29,23 @@ static void follow_broadcast(const struct gpu_call *c, struct split *s, int32_t 
         follow(s, i, axis);
 }
 
-static bool split_product(const struct gpu_call *c, struct split *s, bool turned)
+/* Columns of a single row, each the product with a row of the weights. */
+static bool split_columns(const struct gpu_call *c, struct split *s)
+{
+    if (s->axis != c->out->rank - 1 || c->in[1].rank != 2)
+        return false;
+    follow(s, 1, 0);
+    for (int32_t i = 2; i < c->in_count; i++)
+        follow_broadcast(c, s, i);
+    return true;
+}
+
+static bool split_product(const struct gpu_call *c, struct split *s, bool turned, bool weight_rows)
 {
     int32_t rows = c->out->rank - 2;
 
+    if (weight_rows && split_columns(c, s))
+        return true;
     if (s->axis > rows || c->in[0].rank < 2 || c->in[1].rank < 2 || (turned && s->axis == rows))
         return false;
     for (int32_t i = 0; i < c->in_count; i++)
@@ -75,6 +88,14 @@ static bool split_concat(const struct gpu_call *c, struct split *s)
     return s->axis < c->attr->concat.axis && c->in_count <= 64;
 }
 
+/* What each row has of operands that are broadcast; rows are along the last axis. */
+static bool split_broadcast(const struct gpu_call *c, struct split *s)
+{
+    for (int32_t i = 0; i < c->in_count; i++)
+        follow_broadcast(c, s, i);
+    return s->axis < c->out->rank - 1;
+}
+
 /* These operands, a bit each, have the result's rows up to the axis that is worked along. */
 static bool split_before(const struct gpu_call *c, struct split *s, int64_t axis, uint32_t operands)
 {
@@ -86,6 +107,15 @@ static bool split_before(const struct gpu_call *c, struct split *s, int64_t axis
         follow(s, i, s->axis);
     }
     return s->axis < axis;
+}
+
+/* Images of a batch; of a single image channels, each with weights of its own. */
+static bool split_images(const struct gpu_call *c, struct split *s, int64_t groups)
+{
+    if (s->axis != 1 || groups != 1)
+        return split_before(c, s, 1, 1);
+    follow(s, 1, 0);
+    return true;
 }
 
 /* Of the gradients of a norm, that for its input; the operand behind the weights is dy. */
@@ -167,11 +197,11 @@ static bool find_items(const struct gpu_call *c, struct split *s)
     switch (op_info(c->op)->family) {
     case FAMILY_group_norm:
     case FAMILY_layer_norm_2d:
-    case FAMILY_conv:
     case FAMILY_conv_transpose:
     case FAMILY_conv_backward_input:
     case FAMILY_qconv_2d:
     case FAMILY_pool: return split_before(c, s, 1, 1);
+    case FAMILY_conv: return split_images(c, s, a->conv.groups);
     case FAMILY_max_pool_backward: return split_before(c, s, 1, 3);
     case FAMILY_fused_conv_bias_act: return split_before(c, s, 1, 1u | 1u << 3);
     case FAMILY_group_norm_backward:
@@ -196,9 +226,11 @@ static bool find_rows(const struct gpu_call *c, struct split *s)
     case FAMILY_expand: follow_broadcast(c, s, 0); return true;
     case FAMILY_gather: return split_gather(c, s, a->gather.axis);
     case FAMILY_dequant_gather: return split_gather(c, s, 0);
-    case FAMILY_matmul: return split_product(c, s, a->matmul.transpose_a);
+    case FAMILY_ada_layer_norm: return split_broadcast(c, s);
+    case FAMILY_matmul: return split_product(c, s, a->matmul.transpose_a, a->matmul.transpose_b);
     case FAMILY_fused_matmul_bias_act:
-        return split_product(c, s, a->fused_matmul_bias_act.transpose_a);
+        return split_product(c, s, a->fused_matmul_bias_act.transpose_a,
+                             a->fused_matmul_bias_act.transpose_b);
     default: return find_items(c, s);
     }
 }

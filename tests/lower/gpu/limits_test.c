@@ -177,6 +177,60 @@ TEST_GPUS_SLOW(gpu_limits, an_arena_above_a_binding_of_128_mib)
     free(x);
 }
 
+enum { WORDS = 32000, WIDTH = 1152 };
+
+/* Of the products with the table, those whose rows lie before, across and behind its middle edge.
+ */
+static void expect_products(struct test *t, const float *w, const int32_t *id, const float *y)
+{
+    static const size_t column[] = {0, 1, 29126, 29127, 29128, WORDS - 1};
+
+    for (size_t r = 0; r < 2; r++)
+        for (size_t k = 0; k < COUNT_OF(column); k++) {
+            const float *a = w + (size_t)id[r] * WIDTH, *b = w + column[k] * WIDTH;
+            double sum = 0;
+            for (size_t i = 0; i < WIDTH; i++)
+                sum += (double)a[i] * (double)b[i];
+            test_note(t, "row %zu, column %zu", r, column[k]);
+            expect_near(t, (double)y[r * WORDS + column[k]], sum, 1e-3);
+        }
+}
+
+/* An embedding table of 147 MB, which is a weight as well: 128 MiB can be bound at once on the
+ * least of devices, and on Mesa's software driver. */
+TEST_GPUS_SLOW(gpu_limits, a_table_above_a_binding_of_128_mib)
+{
+    const rlx_flag limit = {"GPU_MAX_BINDING", "134217728"};
+    size_t count = (size_t)WORDS * WIDTH;
+    float *w = malloc(count * sizeof *w), *y = malloc(2 * WORDS * sizeof *y), x[2 * WIDTH];
+    int32_t id[] = {5, 31000};
+    rlx_tensor table = {RLX_DTYPE_f32, 2, {WORDS, WIDTH}, w, count * sizeof *w};
+    rlx_binding in = {"i", {RLX_DTYPE_i32, 1, {2}, id, sizeof id}};
+    rlx_binding out[] = {
+        {"x", {.dtype = RLX_DTYPE_f32, .data = x, .bytes = sizeof x}},
+        {"y", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = 2 * WORDS * sizeof *y}}};
+    struct place p;
+
+    require(t, w && y);
+    fill(w, count, 5);
+    if (place_open(t, &p, test_device(t), &(rlx_context_desc){.flags = &limit, .flag_count = 1}) &&
+        expect_ok(t, place_build(&p,
+                                 "graph (input %i: i32[2], param %w: f32[32000,1152])"
+                                 " { %x = gather %w, %i axis=0 %y = matmul %x, %w transpose_b=true"
+                                 " return %x, %y }",
+                                 NULL)) &&
+        expect_ok(t, rlx_session_set_param(p.session, "w", &table, &p.err)) &&
+        expect_ok(t,
+                  rlx_session_run(p.session, &(rlx_run_desc){&in, 1, out, 2, NULL, 0}, &p.err))) {
+        for (size_t r = 0; r < 2; r++)
+            expect(t, memcmp(x + r * WIDTH, w + (size_t)id[r] * WIDTH, WIDTH * sizeof *x) == 0);
+        expect_products(t, w, id, y);
+    }
+    place_close(&p);
+    free(w);
+    free(y);
+}
+
 /* One tensor that is larger than what can be bound at once goes in parts or is seen through
  * windows; one that needs too many of them is refused by name. */
 TEST_GPUS(gpu_limits, one_operand_above_the_limit)

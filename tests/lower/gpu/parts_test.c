@@ -33,6 +33,13 @@ static const char *const graphs[] = {
     "graph (input %x: f32[64,30]) { %y = pad %x before=[0,3] after=[0,7] return %y }",
     "graph (input %x: f32[80,16], param %w: f32[16,24]) { %y = matmul %x, %w return %y }",
     "graph (input %x: f32[1,80,16], param %w: f32[16,24]) { %y = matmul %x, %w return %y }",
+    "graph (input %x: f32[1,40], param %w: f32[97,40]) { %y = matmul %x, %w transpose_b=true"
+    " return %y }",
+    "graph (input %x: f32[1,40], param %w: f32[97,40], param %b: f32[97])"
+    " { %m = matmul %x, %w transpose_b=true %a = add %m, %b %y = relu %a return %y }",
+    "graph (input %x: f32[1,3,17,19], param %w: f32[9,3,3,3]) { %y = conv %x, %w return %y }",
+    "graph (input %x: f32[3,20,40], input %s: f32[3,1,40], input %b: f32[40])"
+    " { %y = ada_layer_norm %x, %s, %b return %y }",
     "graph (input %x: f32[16,8,16], input %z: f32[16,16,8]) { %y = matmul %x, %z return %y }",
     "graph (input %x: f32[16,8,16], input %z: f32[16,8]) { %y = matmul %x, %z return %y }",
     "graph (input %x: f32[80,16], param %w: f32[16,24], param %b: f32[24])"
