@@ -354,8 +354,7 @@ TEST_GPUS(gpu_session, params_outlive_a_lost_device)
 
     if (!open_gpu(t, &g, &flag, 1))
         return;
-    if (build(t, &g,
-              "graph (input %x: f32[4], param %w: f32[4]) { %y = mul %x, %w return %y }")) {
+    if (build(t, &g, "graph (input %x: f32[4], param %w: f32[4]) { %y = mul %x, %w return %y }")) {
         rlx_error *err = &g.p.err;
         expect_ok(t, rlx_session_set_param(g.p.session, "w", &four, err));
         expect_ok(t, rlx_session_clone(g.p.session, RLX_CLONE_OWN_WEIGHTS, &clone, err));
