@@ -218,7 +218,8 @@ rlx_status expand_gated_residual(struct rebuild *r, const struct ir_node *n, con
 {
     ir_value gated;
 
-    (void)n;
+    if (rlx_dtype_size(n->type.dtype) == 2) /* rounded once */
+        return rebuild_add(r, RLX_OP_fma, (const ir_value[]){in[2], in[1], in[0]}, 3, NULL, out);
     TRY(expand_2(r, RLX_OP_mul, in[2], in[1], &gated));
     return expand_2(r, RLX_OP_add, in[0], gated, out);
 }

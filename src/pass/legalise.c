@@ -68,7 +68,7 @@ static const struct rewriter rewriters[] = {
     {F(ada_layer_norm), REWRITE_COMPOSITE, "norm", expand_ada_layer_norm, NULL,
      {F(layer_norm), F(rms_norm), F(binary), F(cast), F(const_)}},
     {F(gated_residual), REWRITE_COMPOSITE, "norm", expand_gated_residual, NULL,
-     {F(binary)}},
+     {F(binary), F(fma)}},
     {F(group_norm), REWRITE_LOGICAL, "group-norm", expand_group_norm, NULL,
      {F(cast), F(reshape), F(reduce), F(binary), F(unary), F(const_)}},
     {F(resize_nearest_2x), REWRITE_LOGICAL, "resize", expand_resize_nearest_2x, NULL,
