@@ -33,6 +33,65 @@ static bool is_tame(struct grower *g, ir_value v)
     return spread_width(g->spread, v) <= limit;
 }
 
+/* The sizes of a node's attributes, where the symbol has one. */
+static void give_sizes(const struct grower *g, rlx_op op, union ir_attr *attr)
+{
+    struct dim_table *dims = g->g->mod->dims;
+    size_t count, symbols = dim_symbol_count(dims);
+    const struct attr_info *a = family_attrs(op_info(op)->family, &count);
+    int64_t size[64];
+
+    for (size_t i = 0; i < 64; i++)
+        size[i] = g->size;
+    for (size_t i = 0; i < count; i++) {
+        void *at = (char *)attr + a[i].offset;
+        if (a[i].kind == ATTR_DIM)
+            *(ir_dim *)at = dim_substitute(dims, *(ir_dim *)at, size, symbols);
+        for (int32_t k = 0; a[i].kind == ATTR_DIMS && k < ((rlx_list *)at)->count; k++)
+            ((rlx_list *)at)->at[k] = dim_substitute(dims, ((rlx_list *)at)->at[k], size, symbols);
+    }
+}
+
+static bool add_to_twin(struct grower *g, struct ir_new_node n, ir_value v)
+{
+    struct diag d;
+    ir_value same;
+
+    diag_init(&d, "grow");
+    give_sizes(g, n.op, &n.attr);
+    return ir_add(g->twin, &n, &same, &d) == RLX_OK && same == v;
+}
+
+/* Small enough, and as tame as it should be. */
+static bool is_fit(struct grower *g, rlx_op op, size_t first, ir_value v)
+{
+    const struct ir_type *t = ir_type_of(g->twin ? g->twin : g->g, v);
+    int64_t elements = 1;
+
+    if (type_is_static(t) && (!type_count(t, &elements) || elements > 5000))
+        return false;
+    if (!g->spread)
+        return true;
+    if (spread_go_on(g->spread) != RLX_OK)
+        return false;
+    for (ir_value k = (ir_value)first; k <= v && !op_is(op, OP_LEAF); k++)
+        if (!is_tame(g, k))
+            return false;
+    return true;
+}
+
+static void take_back(struct grower *g, size_t nodes, size_t checks)
+{
+    g->g->node.len = nodes;
+    g->g->mod->check.len = checks;
+    if (g->twin && g->twin->node.len > nodes)
+        g->twin->node.len = nodes;
+    if (g->spread) {
+        spread_back(g->spread, nodes);
+        diag_init(&g->spread->diag, "random");
+    }
+}
+
 ir_value put(struct grower *g, rlx_op op, const ir_value *in, int32_t count,
              const union ir_attr *attr)
 {
@@ -48,25 +107,10 @@ ir_value put(struct grower *g, rlx_op op, const ir_value *in, int32_t count,
     attr_defaults(op, &n.attr);
     if (attr)
         n.attr = *attr;
-    bool fine = ir_add(g->g, &n, &v, &d) == RLX_OK;
-    for (int32_t i = 0; fine && i < ir_node(g->g, v)->type.rank; i++)
-        fine = ir_node(g->g, v)->type.dim[i] < 5000;
-    int64_t elements = 1;
-    if (fine && type_is_static(&ir_node(g->g, v)->type))
-        fine = type_count(&ir_node(g->g, v)->type, &elements) && elements <= 5000;
-    if (fine && g->spread) {
-        fine = spread_go_on(g->spread) == RLX_OK;
-        for (ir_value k = (ir_value)nodes; fine && k <= v; k++)
-            fine = op_is(op, OP_LEAF) || is_tame(g, k);
-    }
-    if (fine)
+    if (ir_add(g->g, &n, &v, &d) == RLX_OK && (!g->twin || add_to_twin(g, n, v)) &&
+        is_fit(g, op, nodes, v))
         return v;
-    g->g->node.len = nodes;
-    g->g->mod->check.len = checks;
-    if (g->spread) {
-        spread_back(g->spread, nodes);
-        diag_init(&g->spread->diag, "random");
-    }
+    take_back(g, nodes, checks);
     return RLX_NO_VALUE;
 }
 
@@ -339,27 +383,48 @@ static rlx_status choose_outputs(struct grower *g, struct diag *d)
     return g->g->output.len ? RLX_OK : ir_add_output(g->g, (ir_value)count - 1, d);
 }
 
+static void grow_nodes(struct grower *g)
+{
+    size_t nodes = 8 + (size_t)dice_below(g->dice, 60); /* much of it nothing will read */
+
+    for (int i = 0; i < 400 && g->g->node.len < nodes; i++)
+        grow_step(g);
+}
+
+/* A size that is not known, but is bounded, or is not. */
+static void name_symbol(struct grower *g)
+{
+    struct dim_table *dims = g->g->mod->dims;
+    size_t number;
+
+    g->symbol = dim_symbol(dims, STR("n"));
+    g->size = 2 + dice_below(g->dice, 4);
+    if (dim_find_symbol(dims, STR("n"), &number) && dice_percent(g->dice, 80))
+        dim_set_bound(dims, number, g->size + dice_below(g->dice, 5));
+}
+
 rlx_status grow(uint64_t seed, struct grown *out, struct diag *d)
 {
     struct dice dice = {seed * UINT64_C(0x2545f4914f6cdd1d) + 1};
+    struct ir_module *twin = NULL;
     int64_t leaves = 0;
     struct spread spread;
-    struct ir_graph *entry;
+    struct grower g = {.dice = &dice, .spread = &spread, .leaves = &leaves};
 
     *out = (struct grown){.values = seed};
     out->profile = dice_percent(&dice, 85) ? VALUES_PLAIN : VALUES_SPECIAL;
+    g.tame = out->profile == VALUES_PLAIN;
     TRY(ir_module_create(mem_default(), &out->mod, d));
-    TRY(ir_graph_add(out->mod, STR(""), &entry, d));
-    spread_init(&spread, entry, out->profile, out->values, 2, 1);
-    struct grower g = {.g = entry,
-                       .dice = &dice,
-                       .spread = &spread,
-                       .leaves = &leaves,
-                       .tame = out->profile == VALUES_PLAIN};
-    size_t nodes = 8 + (size_t)dice_below(&dice, 60); /* much of it nothing will read */
-    for (int i = 0; i < 400 && entry->node.len < nodes; i++)
-        grow_step(&g);
+    TRY(ir_graph_add(out->mod, STR(""), &g.g, d));
+    if (dice_percent(&dice, 25)) {
+        TRY(ir_module_create(mem_default(), &twin, d));
+        TRY(ir_graph_add(twin, STR(""), &g.twin, d));
+        name_symbol(&g);
+    }
+    spread_init(&spread, g.twin ? g.twin : g.g, out->profile, out->values, 2, 1);
+    grow_nodes(&g);
     rlx_status s = choose_outputs(&g, d);
     spread_free(&spread);
+    ir_module_destroy(twin);
     return s;
 }

@@ -7,11 +7,13 @@
 struct grower {
     struct ir_graph *g;
     struct dice *dice;
-    struct spread *spread; /* values as they grow; NULL: in a sub-graph, or sizes are not known */
+    struct spread *spread; /* values as they grow; NULL: in a sub-graph */
     int64_t *leaves;       /* made so far */
     bool tame;             /* values stay finite, and errors small */
     bool inner;            /* in a sub-graph: no leaves but constants, nothing that jumps */
-    ir_dim symbol;         /* a size that is not known; 0: there is none */
+    ir_dim symbol;         /* a size that is not known; 0: there is none. Then there is a */
+    struct ir_graph *twin; /* of the same nodes with a size for it, which has the values */
+    int64_t size;
 };
 
 /* All answer RLX_NO_VALUE where that cannot be: the op refuses its operands, or its values would be

@@ -243,13 +243,25 @@ static bool give_back(struct inner *s, const struct ir_type *type)
     return y >= 0 && ir_add_output(s->g.g, y, &d) == RLX_OK;
 }
 
+/* All floats of a sub-graph have one type: errors of a narrow one would not be expected in a wide
+ * result. */
+static rlx_dtype draw_float(struct grower *g)
+{
+    static const rlx_dtype rare[] = {RLX_DTYPE_f16, RLX_DTYPE_bf16, RLX_DTYPE_f64};
+
+    return dice_percent(g->dice, 80) ? RLX_DTYPE_f32 : rare[dice_below(g->dice, 3)];
+}
+
 /* Operands of a sub-graph: small floats. */
-static int operands(struct grower *g, ir_value *in, struct ir_type *type, int most)
+static int operands(struct grower *g, rlx_dtype dtype, ir_value *in, struct ir_type *type, int most)
 {
     int count = 1 + (int)dice_below(g->dice, most);
 
     for (int i = 0; i < count; i++) {
         in[i] = pick_of(g, CLASS_F);
+        struct ir_type t = in[i] >= 0 ? *type_of(g, in[i]) : (struct ir_type){0};
+        t.dtype = dtype;
+        in[i] = adapt(g, in[i], &t);
         int64_t elements;
         if (in[i] < 0 || !type_count(type_of(g, in[i]), &elements) || elements > 300)
             return 0;
@@ -260,9 +272,10 @@ static int operands(struct grower *g, ir_value *in, struct ir_type *type, int mo
 
 static bool flow_if(struct grower *g)
 {
+    rlx_dtype dtype = draw_float(g);
     ir_value in[MOST_INNER + 1];
     struct ir_type type[MOST_INNER], out, truth = {.dtype = RLX_DTYPE_bool};
-    int count = operands(g, in + 1, type, 3);
+    int count = operands(g, dtype, in + 1, type, 3);
     union ir_attr attr;
     struct inner s;
 
@@ -270,7 +283,7 @@ static bool flow_if(struct grower *g)
         return false;
     in[0] = dice_percent(g->dice, 50) ? add_leaf(g, &truth, &any)
                                       : adapt(g, pick_of(g, CLASS_B), &truth);
-    out = random_type(g, RLX_DTYPE_f32);
+    out = random_type(g, dtype);
     attr_defaults(RLX_OP_if, &attr);
     for (int i = 0; i < 2; i++) {
         if (!open_inner(g, &s, type, count) || !give_back(&s, &out))
@@ -313,7 +326,7 @@ static bool flow_while(struct grower *g)
 {
     ir_value in[MOST_INNER + 1];
     struct ir_type type[MOST_INNER + 1] = {{.dtype = RLX_DTYPE_i32}};
-    int count = operands(g, in + 1, type + 1, 2) + 1;
+    int count = operands(g, draw_float(g), in + 1, type + 1, 2) + 1;
     union ir_attr attr;
     struct inner s;
     struct diag d;
@@ -341,9 +354,10 @@ static bool flow_while(struct grower *g)
 
 static bool flow_scan(struct grower *g)
 {
+    rlx_dtype dtype = draw_float(g);
     ir_value in[MOST_INNER + 1];
     struct ir_type type[MOST_INNER + 1];
-    int count = operands(g, in, type, 2), xs = (int)dice_below(g->dice, 3);
+    int count = operands(g, dtype, in, type, 2), xs = (int)dice_below(g->dice, 3);
     int64_t length = dice_percent(g->dice, 5) ? 0 : 1 + dice_below(g->dice, 5);
     union ir_attr attr;
     struct inner s;
@@ -356,7 +370,7 @@ static bool flow_scan(struct grower *g)
     attr.scan.num_xs = xs;
     attr.scan.save_trajectory = dice_percent(g->dice, 50);
     for (int i = 0; i < xs; i++) {
-        type[count] = random_type(g, RLX_DTYPE_f32);
+        type[count] = random_type(g, dtype);
         if (type[count].rank > 2)
             type[count].rank = 2;
         struct ir_type all = type[count];
@@ -375,9 +389,10 @@ static bool flow_scan(struct grower *g)
 /* A function of the graph's own, called. */
 static bool flow_call(struct grower *g)
 {
+    rlx_dtype dtype = draw_float(g);
     ir_value in[MOST_INNER];
-    struct ir_type type[MOST_INNER], out = random_type(g, RLX_DTYPE_f32);
-    int count = operands(g, in, type, 3);
+    struct ir_type type[MOST_INNER], out = random_type(g, dtype);
+    int count = operands(g, dtype, in, type, 3);
     union ir_attr attr;
     struct inner s;
 

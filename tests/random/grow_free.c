@@ -106,6 +106,22 @@ static bool free_cast(struct grower *g, rlx_op op)
 
 /* ---- movement ---- */
 
+/* Two neighbouring axes as one, whatever their sizes are. */
+static bool join_axes(struct grower *g, ir_value x)
+{
+    struct ir_type t = *type_of(g, x);
+    union ir_attr attr;
+
+    if (t.rank < 2)
+        return false;
+    int64_t at = dice_below(g->dice, t.rank - 1);
+    attr_defaults(RLX_OP_reshape, &attr);
+    t.dim[at] = dim_mul(g->g->mod->dims, t.dim[at], t.dim[at + 1]);
+    memmove(t.dim + at + 1, t.dim + at + 2, (size_t)(t.rank - at - 2) * sizeof *t.dim);
+    attr.reshape.shape = rlx_list_of(t.rank - 1, t.dim);
+    return made(put(g, RLX_OP_reshape, &x, 1, &attr));
+}
+
 /* The elements in another shape: factors of their number. */
 static bool free_reshape(struct grower *g)
 {
@@ -113,8 +129,10 @@ static bool free_reshape(struct grower *g)
     union ir_attr attr;
     int64_t left;
 
-    if (x < 0 || !type_count(type_of(g, x), &left) || left == 0)
+    if (x < 0)
         return false;
+    if (!type_count(type_of(g, x), &left) || left == 0)
+        return join_axes(g, x);
     attr_defaults(RLX_OP_reshape, &attr);
     rlx_list *shape = &attr.reshape.shape;
     *shape = (rlx_list){0};
@@ -147,6 +165,20 @@ static bool free_transpose(struct grower *g)
     return made(put(g, RLX_OP_transpose, &x, 1, &attr));
 }
 
+/* All of an axis whose size is not known but for what stands in front: n+2 .. n. */
+static bool narrow_symbol(struct grower *g, ir_value x, int64_t axis)
+{
+    ir_dim n = type_of(g, x)->dim[axis];
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_narrow, &attr);
+    attr.narrow.axis = axis;
+    attr.narrow.start = dice_below(g->dice, 2);
+    attr.narrow.len =
+        dice_percent(g->dice, 50) ? g->symbol : dim_sub(g->g->mod->dims, n, attr.narrow.start);
+    return made(put(g, RLX_OP_narrow, &x, 1, &attr));
+}
+
 static bool free_part(struct grower *g, rlx_op op)
 {
     ir_value x = pick(g);
@@ -155,6 +187,8 @@ static bool free_part(struct grower *g, rlx_op op)
     if (x < 0 || type_of(g, x)->rank < 1)
         return false;
     int64_t axis = dice_below(g->dice, type_of(g, x)->rank), n = type_of(g, x)->dim[axis];
+    if (n < 0 && op == RLX_OP_narrow)
+        return narrow_symbol(g, x, axis);
     if (n < 1)
         return false;
     attr_defaults(op, &attr);

@@ -4,6 +4,12 @@
 
 #include "grow.h"
 
+/* Is it said what becomes of NaN and Inf? */
+static bool takes_any(const struct case_row *row)
+{
+    return selftest_has_word(row->profiles, "nasty") || selftest_has_word(row->profiles, "special");
+}
+
 /* The rows of an op, one of them drawn; NULL: it has none. */
 static const struct case_row *draw_row(struct grower *g, const char *op)
 {
@@ -11,7 +17,8 @@ static const struct case_row *draw_row(struct grower *g, const char *op)
     int64_t seen = 0;
 
     for (size_t i = 0; (row = selftest_row(i)); i++)
-        if (row->dtypes && selftest_has_word(row->ops, op) && dice_below(g->dice, ++seen) == 0)
+        if (row->dtypes && selftest_has_word(row->ops, op) && (g->tame || takes_any(row)) &&
+            dice_below(g->dice, ++seen) == 0)
             found = row;
     return found;
 }
@@ -58,7 +65,7 @@ static bool read_type(rlx_str dtype, rlx_str shape, struct ir_type *out)
 }
 
 /* A value for it: one that the graph has, where any will do. */
-static ir_value operand(struct grower *g, const struct case_operand *o)
+static ir_value operand(struct grower *g, const struct case_operand *o, int64_t unknown)
 {
     struct value_spec spec = o->spec;
     struct ir_type type;
@@ -68,12 +75,28 @@ static ir_value operand(struct grower *g, const struct case_operand *o)
     if (o->state || !read_type(o->dtype, o->shape, &type) || !type_count(&type, &count) ||
         count > 3000)
         return RLX_NO_VALUE;
+    for (int32_t i = 0; i < type.rank && unknown > 0; i++)
+        if (type.dim[i] == unknown)
+            type.dim[i] = g->symbol;
     if (spec.kind == KIND_INDEX)
         spec.kind = KIND_VALID; /* what others are is another test's matter */
     if (spec.kind == KIND_ANY && dtype_is(type.dtype, CLASS_F | CLASS_C) &&
         dice_percent(g->dice, 70))
         x = adapt(g, pick_of(g, (unsigned)dtype_class(type.dtype)), &type);
     return x >= 0 ? x : add_leaf(g, &type, &spec);
+}
+
+/* A size of the first operand, which the symbol takes the place of in all of them; 0: none. */
+static int64_t draw_unknown(struct grower *g, const struct case_row *row, rlx_dtype dtype)
+{
+    rlx_str rest = rlx_cstr(row->operands);
+    struct case_operand o;
+    struct ir_type type;
+
+    if (!g->symbol || !selftest_operand(&rest, rlx_dtype_name(dtype), &o) ||
+        !read_type(o.dtype, o.shape, &type) || type.rank == 0 || dice_percent(g->dice, 20))
+        return 0;
+    return type.dim[dice_below(g->dice, type.rank)];
 }
 
 /* Values that are not unique, or that a state outlives. */
@@ -95,8 +118,9 @@ bool grow_row(struct grower *g, rlx_op op)
         return false;
     rlx_str rest = rlx_cstr(row->operands);
     struct case_operand o;
+    int64_t unknown = draw_unknown(g, row, dtype);
     while (count < 16 && selftest_operand(&rest, rlx_dtype_name(dtype), &o)) {
-        in[count] = operand(g, &o);
+        in[count] = operand(g, &o, unknown);
         if (in[count++] < 0)
             return false;
     }

@@ -13,9 +13,11 @@ struct edit {
     int32_t drop_output;  /* -1: none */
     ir_value cut, bypass; /* RLX_NO_VALUE: none */
     int32_t operand;      /* of bypass: what stands in for it */
+    ir_value only;        /* the one output; RLX_NO_VALUE: those there are */
     int64_t from, to;     /* sizes; from 0: none */
 };
-static const struct edit nothing = {-1, RLX_NO_VALUE, RLX_NO_VALUE, 0, 0, 0};
+static const struct edit nothing = {
+    .drop_output = -1, .cut = RLX_NO_VALUE, .bypass = RLX_NO_VALUE, .only = RLX_NO_VALUE};
 
 /* ---- a graph with an edit ---- */
 
@@ -34,11 +36,18 @@ static ir_value stands_for(const struct rebuild *r, ir_value v)
     return v == r->e->bypass ? ir_node(r->old, v)->in[r->e->operand] : v;
 }
 
+static bool keeps(const struct edit *e, size_t output)
+{
+    return e->only == RLX_NO_VALUE && (int32_t)output != e->drop_output;
+}
+
 static void mark(struct rebuild *r)
 {
     for (size_t i = 0; i < r->old->output.len; i++)
-        if ((int32_t)i != r->e->drop_output)
+        if (keeps(r->e, i))
             r->live[stands_for(r, r->old->output.at[i])] = true;
+    if (r->e->only != RLX_NO_VALUE)
+        r->live[r->e->only] = true;
     for (ir_value v = (ir_value)r->old->node.len - 1; v >= 0; v--)
         for (int32_t i = 0; r->live[v] && v != r->e->cut && i < ir_node(r->old, v)->in_count; i++)
             r->live[stands_for(r, ir_node(r->old, v)->in[i])] = true;
@@ -103,9 +112,9 @@ static rlx_status fill(struct rebuild *r)
         if (r->live[v])
             TRY(add_node(r, v));
     for (size_t i = 0; i < r->old->output.len; i++)
-        if ((int32_t)i != r->e->drop_output)
+        if (keeps(r->e, i))
             TRY(ir_add_output(r->g, r->now[stands_for(r, r->old->output.at[i])], r->d));
-    return RLX_OK;
+    return r->e->only == RLX_NO_VALUE ? RLX_OK : ir_add_output(r->g, r->now[r->e->only], r->d);
 }
 
 static bool runs_graphs(const struct ir_graph *g)
@@ -195,10 +204,11 @@ static bool try_sizes(struct search *s, const struct ir_module *m)
         for (int32_t i = 0; op_is(n->op, OP_LEAF) && i < n->type.rank; i++) {
             struct edit e = nothing;
             e.from = n->type.dim[i];
-            for (e.to = e.from > 1 ? 1 : e.from; e.to > 0 && e.to < e.from;
-                 e.to = e.to == 1 && e.from > 2 ? e.from / 2 : e.from)
+            for (int half = 0; half < 2 && e.from > 1; half++) {
+                e.to = half ? e.from / 2 : 1;
                 if (try_edit(s, m, &e))
                     return true;
+            }
         }
     return false;
 }
@@ -226,6 +236,12 @@ static bool try_nodes(struct search *s, const struct ir_module *m)
 
 static bool try_outputs(struct search *s, const struct ir_module *m)
 {
+    for (ir_value v = 0; v < (ir_value)ir_entry(m)->node.len; v++) {
+        struct edit e = nothing;
+        e.only = v;
+        if (!op_is(ir_node(ir_entry(m), v)->op, OP_LEAF) && try_edit(s, m, &e))
+            return true;
+    }
     for (size_t i = 0; ir_entry(m)->output.len > 1 && i < ir_entry(m)->output.len; i++) {
         struct edit e = nothing;
         e.drop_output = (int32_t)i;

@@ -112,12 +112,19 @@ rlx_status node_sizes(const struct ir_graph *g, const struct ir_node *n,
     return RLX_OK;
 }
 
-static double unit_of(rlx_dtype t)
+/* About the distance between neighbouring values at v. */
+static double unit_at(rlx_dtype t, double v)
 {
-    return t == RLX_DTYPE_f16    ? 0x1p-10
-           : t == RLX_DTYPE_bf16 ? 0x1p-7
-           : t == RLX_DTYPE_f64  ? 0x1p-52
-                                 : 0x1p-23;
+    double unit = t == RLX_DTYPE_f16    ? 0x1p-10
+                  : t == RLX_DTYPE_bf16 ? 0x1p-7
+                  : t == RLX_DTYPE_f64  ? 0x1p-52
+                                        : 0x1p-23;
+    double least = t == RLX_DTYPE_f16    ? 0x1p-24
+                   : t == RLX_DTYPE_bf16 ? 0x1p-133
+                   : t == RLX_DTYPE_f64  ? 0x1p-1074
+                                         : 0x1p-149;
+
+    return fmax(unit * fabs(v), least);
 }
 
 /* What moves elements about rounds nothing; all else may, once it is fused with others. */
@@ -189,18 +196,26 @@ static rlx_status fill_leaf(struct spread *s, ir_value v)
     return RLX_OK;
 }
 
+/* x moved by what is allowed; zeros stay. */
+static double moved_by(struct spread *s, const struct ir_node *n, double x, double size,
+                       double allowed)
+{
+    double unit = computes(n) && x != 0 ? unit_at(n->type.dtype, size) : 0;
+
+    return isfinite(x) ? x + dice_unit(&s->dice) * s->reach * fmax(allowed, unit) : x;
+}
+
 static void shake(struct spread *s, const struct ir_node *n, const double *allowed,
                   struct eval_tensor *t)
 {
-    double unit = computes(n) ? unit_of(n->type.dtype) : 0;
+    bool pairs = n->type.dtype == RLX_DTYPE_c64;
 
     for (int64_t k = 0; k < t->count && dtype_is(n->type.dtype, CLASS_F | CLASS_C); k++) {
         struct eval_cell *c = &t->at[k];
-        if (isfinite(c->f))
-            c->f += dice_unit(&s->dice) * s->reach * fmax(allowed[k], unit * fabs(c->f));
-        if (n->type.dtype == RLX_DTYPE_c64 && isfinite(c->im))
-            c->im += dice_unit(&s->dice) * s->reach *
-                     fmax(allowed[k], unit * fmax(fabs(c->f), fabs(c->im)));
+        double size = pairs ? hypot(c->f, c->im) : c->f;
+        c->f = moved_by(s, n, c->f, size, allowed[k]);
+        if (pairs)
+            c->im = moved_by(s, n, c->im, size, allowed[k]);
     }
     eval_round(t);
 }
@@ -323,7 +338,7 @@ bool spread_allows(const struct spread *s, ir_value v, const struct eval_tensor 
             double g = part(got, k, i), w = part(want, k, i), r = reach_at(s, v, k, i);
             if (same_number(g, w, flushes) || (whole ? r > 0 : isinf(r)))
                 continue;
-            double slack = whole ? 0 : 3 * r + 2 * unit_of(want->type.dtype) * fabs(w);
+            double slack = whole ? 0 : 3 * r + 2 * unit_at(want->type.dtype, w);
             if (isfinite(g) && isfinite(w) && fabs(g - w) <= slack)
                 continue;
             snprintf(message, room,
