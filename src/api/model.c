@@ -496,6 +496,15 @@ rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const c
     return RLX_OK;
 }
 
+rlx_status leaf_check(const struct rlx_model *m, const rlx_tensor *t, const struct ir_type *type,
+                      const char *what, rlx_str name, struct diag *d)
+{
+    TRY(tensor_check(t, type, what, name, d));
+    if (t->rank != type->rank || memcmp(t->dim, type->dim, (size_t)t->rank * sizeof *t->dim) != 0)
+        return refuse_shape(m, what, name, type, t, d);
+    return RLX_OK;
+}
+
 rlx_status model_find_param(const struct rlx_model *m, rlx_str name, size_t *out, struct diag *d)
 {
     for (size_t i = 0; i < m->param_count; i++) {
@@ -528,7 +537,7 @@ static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *va
     TRY(model_need_open(m, d));
     TRY(model_find_param(m, rlx_cstr(name), &i, d));
     const struct ir_type *type = ir_type_of(ir_entry(m->mod), m->param[i].node);
-    TRY(tensor_check(value, type, "param", rlx_cstr(name), d));
+    TRY(leaf_check(m, value, type, "param", rlx_cstr(name), d));
     TRY(param_room(&m->param[i], &m->ctx->mem, &data, d));
     if (tensor_count(value, &count) && count)
         convert(type->dtype, data, value->dtype, value->data, count);

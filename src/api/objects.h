@@ -339,6 +339,9 @@ rlx_status model_find_param(const struct rlx_model *m, rlx_str name, size_t *out
 /* The tensor's element count and bytes are those of a type with as many elements. */
 rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const char *what,
                         rlx_str name, struct diag *d);
+/* The same for a param or a state of the model, whose shape the tensor must have, too. */
+rlx_status leaf_check(const struct rlx_model *m, const rlx_tensor *t, const struct ir_type *type,
+                      const char *what, rlx_str name, struct diag *d);
 /* Names of the leaves of that op, "a, b, c", for messages; cut where it gets long. */
 const char *leaf_names(const struct ir_graph *g, rlx_op op, char *out, size_t size);
 bool tensor_count(const rlx_tensor *t, size_t *count); /* false: a bad tensor */

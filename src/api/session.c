@@ -463,7 +463,7 @@ static rlx_status set_state(rlx_session *s, const char *name, const rlx_tensor *
 
     TRY(find_state(s, name, value, &v, &span, d));
     const struct ir_type *t = ir_type_of(ir_entry(s->model->mod), v);
-    TRY(tensor_check(value, t, "state", rlx_cstr(name), d));
+    TRY(leaf_check(s->model, value, t, "state", rlx_cstr(name), d));
     tensor_count(value, &count);
     return span_write(s->device->backend, span, t->dtype, value->dtype, value->data, count, d);
 }

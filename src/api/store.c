@@ -352,7 +352,7 @@ rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, s
 
     TRY(model_find_param(s->model, name, &i, d));
     const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), s->values->param[i].node);
-    TRY(tensor_check(value, type, "param", name, d));
+    TRY(leaf_check(s->model, value, type, "param", name, d));
     pthread_mutex_lock(&s->model->lock);
     if (s->values->running)
         status = diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\": a session of this model is running",

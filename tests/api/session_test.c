@@ -162,6 +162,36 @@ TEST_DEVICES(session, params_are_typed_and_shared)
     "    %all = cache_append %cache, %row, %at axis=0\n"                         \
     "    %sum = reduce_sum %all axes=[0]\n    return %sum\n}\n"
 
+/* As many elements in another shape are most likely a mistake: a matrix that is the other way
+ * round. */
+TEST(session, params_and_states_have_the_models_shape)
+{
+    float k[6] = {1, 2, 3, 4, 5, 6};
+    const rlx_tensor right = {RLX_DTYPE_f32, 2, {3, 2}, k, sizeof k},
+                     turned = {RLX_DTYPE_f32, 2, {2, 3}, k, sizeof k},
+                     flat = {RLX_DTYPE_f32, 1, {6}, k, sizeof k};
+    struct world w;
+
+    if (!open_world(t, &w,
+                    "rlx 1\ngraph (input %x: f32[3,2], param %w: f32[3,2], state %s: f32[3,2]) {\n"
+                    "    %y = mul %x, %w\n    %z = add %y, %s\n    return %z\n}\n",
+                    NULL))
+        return close_world(&w);
+    expect_status(t, rlx_model_set_param(w.model, "w", &turned, &w.err), RLX_ERROR_SHAPE);
+    expect_contains(t, w.err.message, "\"w\": f32[3,2] is wanted, f32[2,3] was given");
+    expect_status(t, rlx_model_set_param(w.model, "w", &flat, &w.err), RLX_ERROR_SHAPE);
+    expect_ok(t, rlx_model_set_param(w.model, "w", &right, &w.err));
+    require_ok(t, rlx_session_create(w.model, w.dev, NULL, &w.session, &w.err));
+    expect_status(t, rlx_session_set_param(w.session, "w", &turned, &w.err), RLX_ERROR_SHAPE);
+    expect_contains(t, w.err.message, "f32[2,3] was given");
+    expect_status(t, rlx_session_set_param(w.session, "w", &flat, &w.err), RLX_ERROR_SHAPE);
+    expect_ok(t, rlx_session_set_param(w.session, "w", &right, &w.err));
+    expect_status(t, rlx_session_set_state(w.session, "s", &turned, &w.err), RLX_ERROR_SHAPE);
+    expect_status(t, rlx_session_set_state(w.session, "s", &flat, &w.err), RLX_ERROR_SHAPE);
+    expect_ok(t, rlx_session_set_state(w.session, "s", &right, &w.err));
+    close_world(&w);
+}
+
 TEST_DEVICES(session, states_survive_runs)
 {
     struct world w;
