@@ -248,6 +248,10 @@ typedef struct rlx_load_desc {
      * has a value, given under its own name, unless it is told to be absent. Outputs likewise. */
     const struct rlx_load_input *inputs;
     size_t input_count;
+    /* Of an artefact that you made yourself, or have from somebody you trust: its compiled graphs
+     * are run as they are. Otherwise the passes are made again, and have to give these very graphs.
+     */
+    bool trust_programs;
 } rlx_load_desc;
 /* A file in the text form (*.rlx), an artefact (rlx/artefact.h), or an ONNX model (docs/onnx.md).
  */

@@ -194,6 +194,7 @@ struct artefact {
     size_t program_count;
     uint32_t weights;
     uint64_t weight_bytes;
+    bool trusted; /* its graphs are believed to be made from the model */
 };
 /* The file becomes the model's when this succeeds. */
 rlx_status artefact_load_model(rlx_context *ctx, const char *path, const struct file *f,
@@ -207,6 +208,7 @@ struct reuse {
     struct ir_module *mod;         /* optimised; whoever compiles it takes it over */
     const struct plan_saved *plan; /* NULL: plan anew */
     bool must_fit;                 /* same device, same options: the plan has to */
+    bool derive;                   /* a stranger's: mod has to be what the passes make */
 };
 /* Of everything but sizes that a program depends on: options, and which inputs are handles. */
 uint64_t reuse_options_key(const struct rlx_session *s);
@@ -221,6 +223,10 @@ rlx_status reuse_find(struct rlx_session *s, const struct ir_module *bound, stru
 /* After a program was made of it: counts, logs, and keeps what is worth keeping. */
 rlx_status reuse_done(struct rlx_session *s, const struct reuse *r, const struct session_program *p,
                       struct diag *d);
+/* After the passes were made for a stranger's program: whether `mod` is its graph. If so its plan is
+ * used; if it should be, and is not, FORMAT. */
+rlx_status reuse_compare(struct rlx_session *s, struct reuse *r, const struct ir_module *mod,
+                         struct diag *d);
 /* A cached program that could not be used after all. */
 void reuse_failed(struct rlx_session *s, const struct diag *why);
 

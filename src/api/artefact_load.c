@@ -212,6 +212,7 @@ rlx_status artefact_load_model(rlx_context *ctx, const char *path, const struct 
     if (!a)
         return diag_no_memory(d, sizeof *a);
     a->mem = &ctx->mem;
+    a->trusted = desc && desc->trust_programs;
     arena_init(&a->arena, &ctx->mem);
     rlx_status s = artefact_read(&a->file, f, !(desc && desc->skip_checksums), &a->arena, d);
     if (s == RLX_OK)

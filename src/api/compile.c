@@ -418,6 +418,18 @@ static rlx_status finish_saved(struct making *k, bool *made)
     return RLX_OK;
 }
 
+/* The graph of a stranger's file is only compared: the passes' own is the program's. */
+static rlx_status derive(struct making *k)
+{
+    rlx_status status = optimise(k);
+
+    if (status == RLX_OK)
+        status = reuse_compare(k->s, &k->reuse, k->mod, k->d);
+    ir_module_destroy(k->reuse.mod);
+    k->reuse.mod = NULL;
+    return status == RLX_OK ? finish(k) : status;
+}
+
 static rlx_status make(struct making *k)
 {
     struct rlx_session *s = k->s;
@@ -430,8 +442,12 @@ static rlx_status make(struct making *k)
     compile_watch_bound(&k->watch, k->mod);
     TRY(list_inputs(k));
     TRY(reuse_find(s, k->mod, &k->scratch, &k->reuse, k->d));
-    if (k->reuse.mod)
+    if (k->reuse.mod && k->reuse.derive) {
+        TRY(derive(k));
+        made = true;
+    } else if (k->reuse.mod) {
         TRY(finish_saved(k, &made));
+    }
     if (!made) {
         TRY(optimise(k));
         TRY(finish(k));

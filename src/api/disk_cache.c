@@ -3,7 +3,8 @@
  *     <key>.rlxc    128 bits of everything a program depends on, in hex
  *
  * A file is an artefact without model and weights. It appears in one step, so any number of
- * processes may use one folder, and is read as warily as any file. When the folder grows too large
+ * processes may use one folder, and is read as warily as any file; but the graph in it is believed,
+ * so a file or folder that other users may write to is not used. When the folder grows too large
  * the files used longest ago go. Nothing here fails a compile: trouble is logged. */
 #include <dirent.h>
 #include <errno.h>
@@ -148,7 +149,7 @@ bool cache_find(struct rlx_session *s, const struct ir_module *bound, const int6
     if (status == RLX_OK && access(path, F_OK) != 0)
         return false;
     if (status == RLX_OK)
-        status = file_open(&f, path, FILE_READ, &ctx->mem, &d);
+        status = file_open_own(&f, path, FILE_READ, &ctx->mem, &d);
     if (status == RLX_OK) {
         status = read_program(s, &f, &key, bound, binding, count, scratch, out, &d);
         file_close(&f);
@@ -274,6 +275,8 @@ void cache_keep(struct rlx_session *s, const struct session_program *p, const in
     rlx_status status = make_key(s, binding, count, &key, &d);
     if (status == RLX_OK)
         status = make_path(ctx->cache_dir, &key, path, &d);
+    if (status == RLX_OK)
+        status = file_check_own_folder(path, &d);
     if (status == RLX_OK)
         status = artefact_begin(&w, path, FILE_PRIVATE, &ctx->mem, &d);
     if (status == RLX_OK)

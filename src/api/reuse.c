@@ -4,7 +4,9 @@
  *     the cache folder         the same, for models that came from anywhere
  *
  * A graph that was optimised for other kernels, with other options or by another version of rlx is
- * of no use; one that was planned for other limits is, but has to be planned again. */
+ * of no use; one that was planned for other limits is, but has to be planned again. The graphs of
+ * an artefact are compared with what the passes make of its model, unless whoever loads it trusts
+ * it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +127,7 @@ static rlx_status find_in_artefact(struct rlx_session *s, const struct ir_module
     plan->max_buffer = a->target.max_buffer;
     out->from = REUSE_ARTEFACT;
     out->plan = plan;
+    out->derive = !a->trusted;
     out->must_fit = target_same_limits(&a->target, &here) && p->plan.align == align &&
                     s->store->max_buffer == s->desc.max_buffer;
     return RLX_OK;
@@ -141,6 +144,26 @@ rlx_status reuse_find(struct rlx_session *s, const struct ir_module *bound, stru
         TRY(find_in_artefact(s, bound, size, s->symbol_count, scratch, out, d));
     if (!out->mod && s->model->ctx->cache_dir)
         cache_find(s, bound, size, s->symbol_count, scratch, out);
+    return RLX_OK;
+}
+
+/* A graph can be valid, fit its plan and still be another than the model's. What the passes make of
+ * the model is run in its place, so it does not matter that fingerprints can be forged. */
+rlx_status reuse_compare(struct rlx_session *s, struct reuse *r, const struct ir_module *mod,
+                         struct diag *d)
+{
+    uint64_t ours, theirs;
+
+    TRY(ir_fingerprint(mod, true, &ours, d));
+    TRY(ir_fingerprint(r->mod, true, &theirs, d));
+    if (ours == theirs)
+        return RLX_OK;
+    if (r->must_fit)
+        return diag_fail(d, RLX_ERROR_FORMAT,
+                         "the artefact's compiled graph is not what its model compiles to");
+    say_why(s, "compiled anew", "the artefact's compiled graph is not what its model compiles to");
+    r->from = REUSE_NOTHING;
+    r->plan = NULL;
     return RLX_OK;
 }
 

@@ -97,6 +97,83 @@ rlx_status file_open(struct file *f, const char *path, enum file_mode mode,
     return s;
 }
 
+/* The folder that holds `beside`, opened for walking on only. */
+static rlx_status open_folder_of(const char *beside, int *out, struct diag *d)
+{
+    const char *slash = strrchr(beside, '/');
+    char folder[PATH_MAX] = ".";
+
+    if (slash) {
+        size_t len = slash == beside ? 1 : (size_t)(slash - beside);
+        if (len >= sizeof folder)
+            return io_error_errno(d, "cannot open the folder of", rlx_cstr(beside), ENAMETOOLONG);
+        memcpy(folder, beside, len);
+        folder[len] = 0;
+    }
+    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return io_error_errno(d, "cannot open", rlx_cstr(folder), errno);
+    *out = fd;
+    return RLX_OK;
+}
+
+/* ---- files of our own -------------------------------------------------------------------- */
+
+static rlx_status check_own(int fd, rlx_str path, struct diag *d)
+{
+    struct stat st;
+    const char *why = NULL;
+
+    if (fstat(fd, &st) != 0)
+        return io_error_errno(d, "cannot open", path, errno);
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        why = "it belongs to another user";
+    else if (st.st_mode & (S_IWGRP | S_IWOTH))
+        why = "other users may write to it";
+    return why ? io_error(d, "cannot trust", path, why) : RLX_OK;
+}
+
+/* The folder of the path, opened and found to be our own. */
+static rlx_status open_own_folder(const char *path, int *out, struct diag *d)
+{
+    const char *slash = strrchr(path, '/');
+    rlx_str folder = slash ? (rlx_str){path, (size_t)(slash - path)} : STR(".");
+
+    TRY(open_folder_of(path, out, d));
+    rlx_status s = check_own(*out, folder, d);
+    if (s != RLX_OK)
+        close(*out);
+    return s;
+}
+
+rlx_status file_check_own_folder(const char *path, struct diag *d)
+{
+    int fd;
+
+    TRY(open_own_folder(path, &fd, d));
+    close(fd);
+    return RLX_OK;
+}
+
+rlx_status file_open_own(struct file *f, const char *path, enum file_mode mode,
+                         const rlx_allocator *mem, struct diag *d)
+{
+    const char *slash = strrchr(path, '/');
+    int folder;
+
+    TRY(open_own_folder(path, &folder, d));
+    int fd = openat(folder, slash ? slash + 1 : path, OPEN_FLAGS | O_NOFOLLOW);
+    int err = errno;
+    close(folder);
+    if (fd < 0)
+        return io_error_errno(d, "cannot open", rlx_cstr(path), err);
+    rlx_status s = check_own(fd, rlx_cstr(path), d);
+    if (s == RLX_OK)
+        s = take_bytes(f, fd, rlx_cstr(path), mode, mem, d);
+    close(fd);
+    return s;
+}
+
 /* ---- a file named by a file -------------------------------------------------------------- */
 
 /* The next component of the name, terminated; at the end an empty one. "." counts as nothing. */
@@ -132,26 +209,6 @@ static rlx_status check_name(rlx_str name, bool trusted, struct diag *d)
         return io_error(d, "cannot open", name, "a file may not name another by an absolute path");
     if (name.ptr[name.len - 1] == '/')
         return io_error(d, "cannot open", name, "the name is that of a folder");
-    return RLX_OK;
-}
-
-/* The folder that holds `beside`, opened for walking on only. */
-static rlx_status open_folder_of(const char *beside, int *out, struct diag *d)
-{
-    const char *slash = strrchr(beside, '/');
-    char folder[PATH_MAX] = ".";
-
-    if (slash) {
-        size_t len = slash == beside ? 1 : (size_t)(slash - beside);
-        if (len >= sizeof folder)
-            return io_error_errno(d, "cannot open the folder of", rlx_cstr(beside), ENAMETOOLONG);
-        memcpy(folder, beside, len);
-        folder[len] = 0;
-    }
-    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return io_error_errno(d, "cannot open", rlx_cstr(folder), errno);
-    *out = fd;
     return RLX_OK;
 }
 

@@ -22,7 +22,7 @@ struct forge {
     struct artefact_file file;
 };
 
-static bool start(struct test *t, struct forge *f)
+static bool start_with(struct test *t, struct forge *f, const char *model)
 {
     rlx_model *m = NULL;
     rlx_session *s = NULL;
@@ -32,7 +32,7 @@ static bool start(struct test *t, struct forge *f)
     arena_init(&f->arena, mem_default());
     bool ok = expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &f->ctx, &f->err)) &&
               expect_ok(t, rlx_device_open(f->ctx, rlx_cstr("cpu"), &f->dev, &f->err)) &&
-              expect_ok(t, rlx_model_parse(f->ctx, rlx_cstr(MODEL), &m, &f->err)) &&
+              expect_ok(t, rlx_model_parse(f->ctx, rlx_cstr(model), &m, &f->err)) &&
               expect_ok(t, rlx_session_create(m, f->dev, NULL, &s, &f->err)) &&
               expect_ok(t, rlx_session_save(s, f->good, 0, &f->err)) &&
               expect_ok(t, file_open(&bytes, f->good, FILE_READ, mem_default(), NULL)) &&
@@ -41,6 +41,11 @@ static bool start(struct test *t, struct forge *f)
     rlx_session_destroy(s);
     rlx_model_destroy(m);
     return ok;
+}
+
+static bool start(struct test *t, struct forge *f)
+{
+    return start_with(t, f, MODEL);
 }
 
 static void finish(struct forge *f)
@@ -180,11 +185,26 @@ TEST(artefact_forged, the_graph_must_have_the_ends_of_the_model)
         expect_graph(t, &f, HEAD "    %o = neg %z\n    return %o, %z\n}\n", "2 outputs");
         expect_graph(t, &f, HEAD "    %o = reshape %z shape=[32]\n    return %o\n}\n", "output 0");
         /* the right ends, but another step: the plan is not its own */
-        expect_graph(t, &f, HEAD "    %o = abs %z\n    return %o\n}\n", "plan does not fit");
-        expect_graph(t, &f, HEAD "    %q = neg %z\n    %o = neg %q\n    return %o\n}\n", "values");
+        expect_graph(t, &f, HEAD "    %o = abs %z\n    return %o\n}\n", "not what its model");
+        expect_graph(t, &f, HEAD "    %q = neg %z\n    %o = neg %q\n    return %o\n}\n",
+                     "not what its model");
 #undef HEAD
     }
     finish(&f);
+}
+
+/* The file is in order and shows one graph: a stranger must not make it run another. */
+TEST(artefact_forged, the_graph_must_be_the_models_own)
+{
+#define LIMITED(most)                                                                         \
+    "rlx 1\ngraph (input %x: f32[4,8]) {\n    %y = clamp %x min=-1 max=" most "\n    return " \
+                                                                              "%y\n}\n"
+    struct forge f;
+
+    if (start_with(t, &f, LIMITED("1")))
+        expect_graph(t, &f, LIMITED("2"), "not what its model compiles to");
+    finish(&f);
+#undef LIMITED
 }
 
 TEST(artefact_forged, every_section_counts)

@@ -283,6 +283,28 @@ TEST(disk_cache, without_a_folder_to_write_everything_still_works)
     expect_str(t, empty.log.text, "");
 }
 
+/* What others can write to, others may have written: it is neither read nor written. */
+TEST(disk_cache, what_others_can_write_to_is_not_used)
+{
+    const char *folder = test_temp(t, "cache");
+    struct job first = {.folder = folder}, shared = {.folder = folder}, open = {.folder = folder},
+               again = {.folder = folder};
+    struct stat st;
+    char path[4096];
+
+    expect_run(t, &first, false);
+    require(t, list(folder, path, sizeof path, &st) == 1);
+    require(t, chmod(folder, 0777) == 0);
+    expect_run(t, &shared, false);
+    expect_contains(t, shared.log.text, "other users may write to it");
+    require(t, chmod(folder, 0700) == 0 && chmod(path, 0666) == 0);
+    expect_run(t, &open, false); /* and written anew, for its owner alone */
+    expect_contains(t, open.log.text, "other users may write to it");
+    expect_run(t, &again, true);
+    expect_str(t, again.log.text, "");
+    clear(folder);
+}
+
 static void *work(void *arg)
 {
     struct job *j = arg;

@@ -75,6 +75,54 @@ TEST(file, missing_folder_and_pipe_are_refused)
     expect_eq(t, f.size, 77); /* left alone */
 }
 
+static void expect_own(struct test *t, const char *path, const char *why)
+{
+    struct diag d;
+    struct file f;
+
+    diag_init(&d, "test");
+    rlx_status s = file_open_own(&f, path, FILE_READ, mem_default(), &d);
+    if (why) {
+        expect_error(t, RLX_ERROR_IO, why, &d.first);
+    } else if (expect_ok(t, s)) {
+        expect_eq(t, f.size, 4);
+        file_close(&f);
+    }
+}
+
+TEST(file, own_files_are_those_that_nobody_else_can_write)
+{
+    const char *folder = test_temp(t, "folder");
+    char path[4096], link[4096];
+    struct diag d;
+
+    diag_init(&d, "test");
+    snprintf(path, sizeof path, "%s/mine", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    require(t, mkdir(folder, 0700) == 0);
+    require(t, test_write(t, path, "mine", 4) && chmod(path, 0644) == 0);
+    expect_own(t, path, NULL);
+    expect_ok(t, file_check_own_folder(path, &d));
+    require(t, chmod(path, 0664) == 0);
+    expect_own(t, path, "other users may write to it");
+    require(t, chmod(path, 0600) == 0 && chmod(folder, 01777) == 0);
+    expect_own(t, path, "other users may write to it");
+    expect_status(t, file_check_own_folder(path, &d), RLX_ERROR_IO);
+    require(t, chmod(folder, 0700) == 0 && symlink("mine", link) == 0);
+    expect_own(t, link, "cannot open");
+    if (geteuid() == 0) { /* only root can give files away */
+        require(t, chown(path, 12345, (gid_t)-1) == 0);
+        expect_own(t, path, "belongs to another user");
+        require(t, chown(path, 0, (gid_t)-1) == 0 && chown(folder, 12345, (gid_t)-1) == 0);
+        expect_own(t, path, "belongs to another user");
+        require(t, chown(folder, 0, (gid_t)-1) == 0);
+    }
+    expect_own(t, path, NULL);
+    unlink(link);
+    unlink(path);
+    rmdir(folder);
+}
+
 TEST(file, a_very_long_path_keeps_its_reason)
 {
     static char path[3000];

@@ -3,7 +3,8 @@
  *     <folder>/vulkan-<uuid>-<driver>-<version>.bin    header, then what the driver gave us
  *
  * The folder is RLX_GPU_CACHE, the context's cache_dir, or rlx in the user's cache folder. A file
- * appears in one step, and is read as warily as any: the driver gets only what it once gave. */
+ * appears in one step, and is read as warily as any: the driver gets only what it once gave, from a
+ * folder that nobody else can write to. */
 #include "backend/vulkan/cache.h"
 
 #include <errno.h>
@@ -161,9 +162,10 @@ void vk_cache_load(struct vk_device *dev)
     struct diag d;
 
     diag_init(&d, "cache");
-    if (dev->cache_path && access(dev->cache_path, F_OK) == 0 &&
-        file_open(&f, dev->cache_path, FILE_READ, dev->base.mem, &d) == RLX_OK) {
-        if (!vk_cache_check(&key, f.data, f.size, &data, &bytes))
+    if (dev->cache_path && access(dev->cache_path, F_OK) == 0) {
+        if (file_open_own(&f, dev->cache_path, FILE_READ, dev->base.mem, &d) != RLX_OK)
+            vk_log(dev, 1, "vulkan: pipelines not read: %s", d.first.message);
+        else if (!vk_cache_check(&key, f.data, f.size, &data, &bytes))
             vk_log(dev, 1, "vulkan: %s is damaged or another's; it is not used", dev->cache_path);
         else
             dev->cache_hash = hash_of(data, bytes);
@@ -203,7 +205,8 @@ void vk_cache_save(struct vk_device *dev)
     if (dev->vk.GetPipelineCacheData(dev->device, dev->cache, &bytes, data) == VK_SUCCESS &&
         hash_of(data, bytes) != dev->cache_hash) {
         make_folder(dev->cache_path);
-        if (vk_cache_write(dev->cache_path, &key, data, bytes, &d) != RLX_OK)
+        if (file_check_own_folder(dev->cache_path, &d) != RLX_OK ||
+            vk_cache_write(dev->cache_path, &key, data, bytes, &d) != RLX_OK)
             vk_log(dev, 1, "vulkan: pipelines are not kept: %s", d.first.message);
     }
     mem_free(dev->base.mem, data, room);
