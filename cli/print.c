@@ -1,11 +1,12 @@
 /* print.c: `rlx print`, a graph as text or as a picture. */
 #include <string.h>
 
-#include "cli.h"
+#include "page.h"
 
 static struct {
-    bool types, full;
-    const char *svg, *dot, *after, *device, *diff;
+    bool types, full, profile;
+    const char *svg, *dot, *html, *after, *device, *diff;
+    struct texts dims;
 } opt;
 
 static char details[2048];
@@ -32,9 +33,13 @@ static const struct flag *flags(void)
         {"--full", FLAG_SWITCH, &opt.full, NULL,
          "large constants in full, so that it parses again"},
         {"--after", FLAG_TEXT, &opt.after, "PASS", "as it is after this pass of a compile"},
-        {"--device", FLAG_TEXT, &opt.device, "D", "the device of --after (cpu)"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "the device of --after (cpu) and --html (auto)"},
         {"--svg", FLAG_TEXT, &opt.svg, "OUT", "draw the graph to an SVG file instead"},
         {"--dot", FLAG_TEXT, &opt.dot, "OUT", "write it for Graphviz instead"},
+        {"--html", FLAG_TEXT, &opt.html, "OUT", "a page to look at it in a browser instead"},
+        {"--profile", FLAG_SWITCH, &opt.profile, NULL,
+         "with --html: run it on random inputs, show times"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "with --html: the size of a symbolic dim"},
         {"--diff", FLAG_TEXT, &opt.diff, "FILE2", "only what turns FILE into FILE2, as diff -u"},
         {0}};
 
@@ -63,6 +68,26 @@ static int draw_all(struct cli *c, const rlx_model *m)
     return opt.dot && code == EXIT_DONE ? draw(c, m, RLX_PICTURE_DOT, opt.dot) : code;
 }
 
+static int show_page(struct cli *c, rlx_model *m, const char *path)
+{
+    return page_write(c, m,
+                      &(struct page_options){.path = path,
+                                             .out = opt.html,
+                                             .device = opt.device ? opt.device : "auto",
+                                             .dims = &opt.dims,
+                                             .profile = opt.profile});
+}
+
+static int show_page_after(struct cli *c, rlx_model *m, const char *path)
+{
+    char view[96];
+
+    snprintf(view, sizeof view, "after %s", opt.after);
+    return page_write(
+        c, m,
+        &(struct page_options){.path = path, .out = opt.html, .view = view, .graph_only = true});
+}
+
 /* The graph after a pass: drawn, or printed. */
 static int show_after(struct cli *c, const rlx_model *m, const char *path)
 {
@@ -74,12 +99,15 @@ static int show_after(struct cli *c, const rlx_model *m, const char *path)
 
     if (rlx_device_open(c->ctx, rlx_cstr(name), &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open", name);
-    if (opt.svg || opt.dot) {
+    if (opt.svg || opt.dot || opt.html) {
         if (rlx_model_after(m, opt.after, dev, &then, &err) != RLX_OK)
             code = cli_fail(c, &err, "cannot compile", path);
         else {
             code = draw_all(c, then);
-            rlx_model_destroy(then);
+            if (opt.html && code == EXIT_DONE)
+                code = show_page_after(c, then, path);
+            else
+                rlx_model_destroy(then);
         }
     } else if (rlx_model_print_after(m, opt.after, dev, !opt.full, opt.types, cli_write, stdout,
                                      &err) != RLX_OK)
@@ -113,13 +141,17 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
-    if (opt.device && !opt.after)
-        return cli_misuse(c, "--device belongs to --after");
+    if (opt.device && !opt.after && !opt.html)
+        return cli_misuse(c, "--device belongs to --after and --html");
+    if ((opt.profile || opt.dims.count) && (!opt.html || opt.after))
+        return cli_misuse(c, "--profile and --dim belong to --html, without --after");
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
     code = opt.after ? show_after(c, m, args.at[0]) : draw_all(c, m);
     if (opt.diff && code == EXIT_DONE)
         code = diff(c, m, args.at[0]);
+    if (opt.html && !opt.after && code == EXIT_DONE)
+        return show_page(c, m, args.at[0]);
     if (!opt.svg && !opt.dot && !opt.after && !opt.diff &&
         rlx_model_print(m, !opt.full, opt.types, cli_write, stdout, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot print", args.at[0]);
@@ -130,7 +162,7 @@ static int run(struct cli *c, int argc, char **argv)
 const struct command cmd_print = {
     .name = "print",
     .summary = "Print a graph in its canonical text form, or draw it",
-    .usage = "rlx print FILE [--after PASS [--device D]] [--svg OUT] [--dot OUT] [--diff FILE2]",
+    .usage = "rlx print FILE [--after PASS] [--svg OUT] [--dot OUT] [--html OUT [--profile]]",
     .details = details,
     .run = run,
     .flags = flags,

@@ -40,7 +40,15 @@ add_custom_command(
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${rlk_files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     COMMENT "Embedding kernels" VERBATIM)
-add_library(rlx_core OBJECT ${library_sources} ${embedded})
+file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/page/*)
+set(embedded_page ${CMAKE_CURRENT_BINARY_DIR}/embedded_page.c)
+add_custom_command(
+    OUTPUT ${embedded_page}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR}/src/api/page -DOUT=${embedded_page}
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake
+    DEPENDS ${page_files} ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake
+    COMMENT "Embedding the page" VERBATIM)
+add_library(rlx_core OBJECT ${library_sources} ${embedded} ${embedded_page})
 rlx_library_target(rlx_core)
 if(RLX_HAVE_VULKAN)
     target_compile_definitions(rlx_core PRIVATE RLX_HAVE_VULKAN)

@@ -8,7 +8,7 @@ _rlx() {
     fi
     case ${COMP_WORDS[1]} in
     info) flags="--dispatch --fusion --schedule --bindings --memory --budget --device --dim --json --items --absent --external-data --threads --help" ;;
-    print) flags="--types --full --after --device --svg --dot --diff --items --absent --external-data --threads --help" ;;
+    print) flags="--types --full --after --device --svg --dot --html --profile --dim --diff --items --absent --external-data --threads --help" ;;
     opt) flags="--pass --device --precision --types --list --items --absent --external-data --threads --help" ;;
     plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --items --absent --external-data --threads --help" ;;
     compile) flags="-o --device --bind --weights --weights-beside --param --params --random --items --absent --external-data --threads --help" ;;

@@ -173,6 +173,22 @@ RLX_API rlx_status rlx_plan_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity
                                 rlx_plan_format format, rlx_write_fn write, void *user,
                                 rlx_plan_summary *out, rlx_error *err);
 
+/* ---- a page to look at a model with ---- */
+
+typedef struct rlx_page_desc {
+    const char *title; /* NULL: "a model" */
+    const char *view;  /* what the model's own graph is called; NULL: "as written" */
+    const char *note;  /* a sentence for the reader; NULL: none */
+    /* Of the model, prepared: its program is shown too, with memory and FLOPs. NULL: none. */
+    rlx_session *session;
+    const uint64_t *step_ns; /* how long each step of the program took; NULL: not known */
+    size_t step_count;
+} rlx_page_desc;
+/* One HTML file that needs nothing else: the graph, to fold and unfold, to search and to zoom in.
+ */
+RLX_API rlx_status rlx_page_write(const rlx_model *m, const rlx_page_desc *desc, rlx_write_fn write,
+                                  void *user, rlx_error *err);
+
 /* ---- numbers in the middle of a run ---- */
 
 /* What a value holds. */

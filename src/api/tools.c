@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/category.h"
 #include "api/fold_eval.h"
 #include "api/hand_out.h"
 #include "api/objects.h"
@@ -430,10 +431,6 @@ static void list_attributes(enum op_family family, char *out, size_t size)
 
 bool rlx_op_list(size_t i, rlx_op_row *out)
 {
-    static const char *const categories[] = {
-        "io",     "elementwise", "movement",      "index",  "reduction",
-        "random", "contraction", "normalisation", "window", "sequence",
-        "fused",  "control",     "gradient"};
     struct target cpu, vulkan, webgpu;
 
     if (!out || i + 1 >= RLX_OP_count)
@@ -445,7 +442,7 @@ bool rlx_op_list(size_t i, rlx_op_row *out)
     *out = (rlx_op_row){
         .name = o->name,
         .family = family_name(o->family),
-        .category = categories[o->category],
+        .category = category_name(o->category),
         .inputs = o->inputs,
         .summary = o->summary,
         .special = (o->flags & OP_SPECIAL) != 0,

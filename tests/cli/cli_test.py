@@ -659,6 +659,37 @@ def network(blocks, scope="net"):
     return f"rlx 1\ngraph ({', '.join(leaves)}) {{\n" + "\n".join(body) + f"\nreturn %{last} }}"
 
 
+def test_page(t):
+    """What can be said without a browser; html_test.py looks at pages in one."""
+    graph, page = t.write("large.rlx", network(40)), t.path / "page.html"
+    rlx("print", graph, "--html", page, "--profile", "--device", "cpu")
+    text = page.read_text()
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
+    written, program = data["views"]
+    need(len(written["graphs"][0]["nodes"]) > 600 and data["title"] == "large.rlx", "the graph")
+    plan = rlx("plan", graph, "--device", "cpu", "--json").json()
+    need(program["memory"]["arena"] == plan["arena_size"] and
+         program["memory"]["memory in all"] == plan["total"], f"{program['memory']}")
+    places = {v["node"]: (v["offset"], v["bytes"]) for v in plan["values"] if "node" in v}
+    nodes = program["graphs"][0]["nodes"]
+    need(places == {i: (n["f"], n["b"]) for i, n in enumerate(nodes)
+                    if n["r"] == "activations" and n["b"]}, "offsets differ from the plan's")
+    steps = [n for n in nodes if "s" in n]
+    need(len(steps) == program["steps"] and all(n["ns"] > 0 for n in steps), "steps without a time")
+    need(any(n.get("w") for n in steps), "no FLOPs")
+    need(not re.search(r"(src|href)=|url\(|@import|https?://", text), "it asks for something elsewhere")
+    rlx("print", graph, "--html", page, "--after", "dce")
+    need('"name":"after dce"' in page.read_text(), "after a pass")
+    sized = t.write("sized.rlx", "rlx 1\ngraph (input %x: f32[n]) { %y = neg %x\nreturn %y }")
+    rlx("print", sized, "--html", page)
+    need("symbolic dims" in page.read_text(), "it does not say what is missing")
+    rlx("print", sized, "--html", page, "--profile", code=FAILED)
+    rlx("print", sized, "--html", page, "--profile", "--dim", "n=4")
+    rlx("print", sized, "--html", t.path / "no" / "page.html", code=FAILED)
+    rlx("print", graph, "--profile", code=MISUSED)
+    rlx("print", graph, "--html", page, "--after", "dce", "--profile", code=MISUSED)
+
+
 def test_picture_of_a_large_model(t):
     graph = t.write("large.rlx", network(40))
     need(rlx("info", graph, "--json").json()["nodes"] > 600, "it is smaller than it should be")
