@@ -34,7 +34,7 @@ void fuzz_artefact(const uint8_t *data, size_t size)
     size_t used = 0;
     const rlx_allocator mem = {fuzz_resize, &used};
     const rlx_context_desc desc = {.allocator = &mem, .threads = 1};
-    const rlx_load_desc load = {.read_files = true, .skip_checksums = true};
+    const rlx_load_desc load = {.read_files = true, .skip_checksums = true, .trust_programs = true};
     rlx_context *ctx = NULL;
     rlx_device *dev = NULL;
     rlx_model *m = NULL;
