@@ -244,10 +244,30 @@ ir_value pick_of(struct grower *g, unsigned classes)
     return add_leaf(g, &t, &(struct value_spec){KIND_ANY, 0});
 }
 
+ir_value pick_like(struct grower *g, const struct ir_type *type)
+{
+    ir_value found = pick_of(g, (unsigned)dtype_class(type->dtype));
+    int64_t want, have;
+
+    for (int i = 0; i < 12 && found >= 0 && !type_same(type_of(g, found), type); i++) {
+        ir_value v = pick(g);
+        if (v < 0 || type_of(g, v)->dtype != type->dtype)
+            continue;
+        if (type_same(type_of(g, v), type) ||
+            (type_count(type, &want) && type_count(type_of(g, v), &have) && have == want) ||
+            type_of(g, found)->dtype != type->dtype)
+            found = v;
+    }
+    return found;
+}
+
 static ir_value to_shape(struct grower *g, rlx_op op, ir_value x, int32_t rank, const ir_dim *dim)
 {
     union ir_attr attr;
 
+    if (x >= 0 && type_of(g, x)->rank == rank &&
+        memcmp(type_of(g, x)->dim, dim, (size_t)rank * sizeof *dim) == 0)
+        return x;
     attr_defaults(op, &attr);
     if (op == RLX_OP_reshape)
         attr.reshape.shape = rlx_list_of(rank, dim);
@@ -328,20 +348,29 @@ static rlx_op random_op(struct grower *g)
     return (rlx_op)dice_below(g->dice, RLX_OP_count);
 }
 
+/* One try; what it leaves behind without a result is taken out, unless a leaf is part of it. */
+static bool grow_once(struct grower *g, bool (*how)(struct grower *g, rlx_op op), rlx_op op)
+{
+    size_t nodes = g->g->node.len, checks = g->g->mod->check.len;
+    int64_t leaves = *g->leaves;
+
+    if (how(g, op))
+        return true;
+    if (*g->leaves == leaves)
+        take_back(g, nodes, checks);
+    return false;
+}
+
 static void grow_step(struct grower *g)
 {
     int64_t roll = dice_below(g->dice, 100);
+    bool (*how)(struct grower *, rlx_op) = roll < 6    ? grow_flow
+                                           : roll < 20 ? grow_motif
+                                           : roll < 60 ? grow_free
+                                                       : grow_row;
 
-    if (roll < 6)
-        grow_flow(g);
-    else if (roll < 16)
-        grow_motif(g);
-    else if (roll < 60)
-        for (int i = 0; i < 20 && !grow_free(g, random_op(g));)
-            i++;
-    else
-        for (int i = 0; i < 20 && !grow_row(g, random_op(g));)
-            i++;
+    for (int i = 0; i < 20 && !grow_once(g, how, random_op(g));)
+        i++;
 }
 
 /* How many nodes each value is made of, roughly: the longest way to it, and a bit for each operand.
@@ -385,7 +414,7 @@ static rlx_status choose_outputs(struct grower *g, struct diag *d)
 
 static void grow_nodes(struct grower *g)
 {
-    size_t nodes = 8 + (size_t)dice_below(g->dice, 60); /* much of it nothing will read */
+    size_t nodes = 10 + (size_t)dice_below(g->dice, 90); /* much of it nothing will read */
 
     for (int i = 0; i < 400 && g->g->node.len < nodes; i++)
         grow_step(g);

@@ -29,6 +29,8 @@ ir_value adapt(struct grower *g, ir_value x, const struct ir_type *type);
 /* A value made before; of those classes, or made now. */
 ir_value pick(struct grower *g);
 ir_value pick_of(struct grower *g, unsigned classes);
+/* One that is nearly of that type, if there is one. */
+ir_value pick_like(struct grower *g, const struct ir_type *type);
 int64_t random_size(struct grower *g);
 struct ir_type random_type(struct grower *g, rlx_dtype dtype);
 static inline const struct ir_type *type_of(const struct grower *g, ir_value v)
@@ -36,11 +38,11 @@ static inline const struct ir_type *type_of(const struct grower *g, ir_value v)
     return ir_type_of(g->g, v);
 }
 
-/* One more node, or a few. False: it did not work out. */
-bool grow_free(struct grower *g, rlx_op op); /* on any values: grow_free.c */
-bool grow_row(struct grower *g, rlx_op op);  /* as the self-test has it: grow_rows.c */
-bool grow_motif(struct grower *g);           /* what passes look for: grow_flow.c */
-bool grow_flow(struct grower *g);            /* if, while, scan: grow_flow.c */
+/* One more node, or a few; the latter two draw which. False: it did not work out. */
+bool grow_free(struct grower *g, rlx_op op);  /* on any values: grow_free.c */
+bool grow_row(struct grower *g, rlx_op op);   /* as the self-test has it: grow_rows.c */
+bool grow_motif(struct grower *g, rlx_op op); /* what passes look for: grow_flow.c */
+bool grow_flow(struct grower *g, rlx_op op);  /* if, while, scan: grow_flow.c */
 bool has_free(rlx_op op);
 bool has_row(rlx_op op);
 

@@ -94,7 +94,7 @@ static ir_value swiglu(struct grower *g, ir_value x)
 static ir_value residual_norm(struct grower *g, ir_value x)
 {
     struct ir_type t = *type_of(g, x);
-    ir_value sum = put_2(g, RLX_OP_add, x, adapt(g, pick_of(g, CLASS_F), &t));
+    ir_value sum = put_2(g, RLX_OP_add, x, adapt(g, pick_like(g, &t), &t));
     struct ir_type row = type_1(t.dtype, t.dim[t.rank - 1]);
 
     if (sum < 0)
@@ -115,7 +115,7 @@ static ir_value attention(struct grower *g)
                         .rank = 3,
                         .dim = {1 + dice_below(g->dice, 2), 1 + dice_below(g->dice, 5), d}};
     union ir_attr attr;
-    ir_value part[3], x = adapt(g, pick_of(g, CLASS_F), &t);
+    ir_value part[3], x = adapt(g, pick_like(g, &t), &t);
     ir_value y = dice_percent(g->dice, 50) ? linear(g, x, 3 * d) : biased(g, x, 3 * d);
 
     for (int i = 0; i < 3; i++) {
@@ -151,7 +151,7 @@ static ir_value convolution(struct grower *g)
     attr_defaults(RLX_OP_conv, &attr);
     attr.conv.padding = RLX_LIST(dice_below(g->dice, 2), dice_below(g->dice, 2));
     attr.conv.stride = RLX_LIST(1 + dice_below(g->dice, 2), 1 + dice_below(g->dice, 2));
-    ir_value x = adapt(g, pick_of(g, CLASS_F), &t);
+    ir_value x = adapt(g, pick_like(g, &t), &t);
     ir_value y = put(g, RLX_OP_conv, (ir_value[]){x, add_leaf(g, &w, &unit)}, 2, &attr);
     if (dice_percent(g->dice, 70))
         y = put_2(g, RLX_OP_add, y, add_leaf(g, &b, &any));
@@ -176,10 +176,11 @@ static ir_value chain(struct grower *g, ir_value x)
     return x;
 }
 
-bool grow_motif(struct grower *g)
+bool grow_motif(struct grower *g, rlx_op op)
 {
     ir_value x = rows(g), y;
 
+    (void)op;
     if (x < 0 || g->inner || g->symbol)
         return false;
     switch (dice_below(g->dice, 6)) {
@@ -235,7 +236,7 @@ static bool give_back(struct inner *s, const struct ir_type *type)
     for (int64_t i = 1 + dice_below(s->g.dice, 3); i > 0; i--)
         for (int k = 0; k < 20 && !grow_free(&s->g, (rlx_op)dice_below(s->g.dice, RLX_OP_count));)
             k++;
-    ir_value y = adapt(&s->g, pick_of(&s->g, (unsigned)dtype_class(type->dtype)), type);
+    ir_value y = adapt(&s->g, pick_like(&s->g, type), type);
     if (y < 0)
         y = add_leaf(&s->g, type, &any);
     if (dtype_is(type->dtype, CLASS_F))
@@ -377,7 +378,7 @@ static bool flow_scan(struct grower *g)
         memmove(all.dim + 1, all.dim, (size_t)all.rank * sizeof *all.dim);
         all.dim[0] = length;
         all.rank++;
-        ir_value x = adapt(g, pick_of(g, CLASS_F), &all);
+        ir_value x = adapt(g, pick_like(g, &all), &all);
         in[count++] = x >= 0 ? x : add_leaf(g, &all, &any);
     }
     if (!open_inner(g, &s, type, count) || !give_back(&s, &type[0]))
@@ -414,11 +415,12 @@ void module_drop_graphs(struct ir_module *m, size_t keep)
     }
 }
 
-bool grow_flow(struct grower *g)
+bool grow_flow(struct grower *g, rlx_op op)
 {
     size_t graphs = g->g->mod->graph.len;
     bool done;
 
+    (void)op;
     if (g->inner || g->symbol)
         return false;
     switch (dice_below(g->dice, 4)) {

@@ -33,7 +33,7 @@ static ir_value partner(struct grower *g, ir_value x)
 {
     struct ir_type t = *type_of(g, x);
     int32_t drop = dice_percent(g->dice, 20) ? (int32_t)dice_below(g->dice, t.rank + 1) : 0;
-    ir_value other = pick_of(g, (unsigned)dtype_class(t.dtype));
+    ir_value other = pick_like(g, &t);
 
     if (other < 0 || dice_percent(g->dice, 30))
         return other; /* it may fit as it is, and types are promoted */
@@ -226,7 +226,7 @@ static bool free_concat(struct grower *g)
     for (int32_t i = 0; i < count; i++) {
         struct ir_type part = t;
         part.dim[attr.concat.axis] = random_size(g);
-        in[i] = i == 0 || dice_percent(g->dice, 20) ? x : adapt(g, pick(g), &part);
+        in[i] = i == 0 || dice_percent(g->dice, 20) ? x : adapt(g, pick_like(g, &part), &part);
     }
     return made(put(g, RLX_OP_concat, in, count, &attr));
 }
@@ -391,7 +391,7 @@ static bool free_matmul(struct grower *g)
     }
     w.dim[w.rank - 2] = attr.matmul.transpose_b ? n : k;
     w.dim[w.rank - 1] = attr.matmul.transpose_b ? k : n;
-    ir_value other = dice_percent(g->dice, 40) ? adapt(g, pick_of(g, CLASS_F), &w) : RLX_NO_VALUE;
+    ir_value other = dice_percent(g->dice, 40) ? adapt(g, pick_like(g, &w), &w) : RLX_NO_VALUE;
     if (other < 0)
         other = add_leaf(g, &w, &(struct value_spec){KIND_UNIT, 0});
     return made(put(g, RLX_OP_matmul, (ir_value[]){x, other}, 2, &attr));

@@ -83,6 +83,12 @@ rlx_status node_sizes(const struct ir_graph *g, const struct ir_node *n,
                       const struct eval_tensor *const *in, struct eval_tensor *out, bool *has,
                       struct arena *a, struct diag *d);
 
+/* About the distance between neighbouring values at v. */
+double unit_at(rlx_dtype t, double v);
+/* x with every float moved within about that. */
+rlx_status moved_operand(struct arena *a, const struct eval_tensor *x, struct dice *dice,
+                         const struct eval_tensor **out, struct diag *d);
+
 /* ---- graphs ---- */
 
 struct grown {

@@ -112,8 +112,7 @@ rlx_status node_sizes(const struct ir_graph *g, const struct ir_node *n,
     return RLX_OK;
 }
 
-/* About the distance between neighbouring values at v. */
-static double unit_at(rlx_dtype t, double v)
+double unit_at(rlx_dtype t, double v)
 {
     double unit = t == RLX_DTYPE_f16    ? 0x1p-10
                   : t == RLX_DTYPE_bf16 ? 0x1p-7
@@ -125,6 +124,25 @@ static double unit_at(rlx_dtype t, double v)
                                          : 0x1p-149;
 
     return fmax(unit * fabs(v), least);
+}
+
+rlx_status moved_operand(struct arena *a, const struct eval_tensor *x, struct dice *dice,
+                         const struct eval_tensor **out, struct diag *d)
+{
+    struct eval_tensor *to = arena_new(a, struct eval_tensor);
+
+    if (!to)
+        return diag_no_memory(d, sizeof *to);
+    TRY(eval_tensor_new(a, &x->type, to, d));
+    for (int64_t k = 0; k < x->count; k++) {
+        to->at[k] = x->at[k];
+        if (dtype_is(x->type.dtype, CLASS_F | CLASS_C)) {
+            to->at[k].f += dice_unit(dice) * unit_at(x->type.dtype, x->at[k].f);
+            to->at[k].im += dice_unit(dice) * unit_at(x->type.dtype, x->at[k].im);
+        }
+    }
+    *out = to;
+    return RLX_OK;
 }
 
 /* What moves elements about rounds nothing; all else may, once it is fused with others. */
