@@ -366,6 +366,7 @@ static void grow_step(struct grower *g)
     int64_t roll = dice_below(g->dice, 100);
     bool (*how)(struct grower *, rlx_op) = roll < 6    ? grow_flow
                                            : roll < 20 ? grow_motif
+                                           : roll < 24 ? grow_again
                                            : roll < 60 ? grow_free
                                                        : grow_row;
 

@@ -38,11 +38,12 @@ static inline const struct ir_type *type_of(const struct grower *g, ir_value v)
     return ir_type_of(g->g, v);
 }
 
-/* One more node, or a few; the latter two draw which. False: it did not work out. */
+/* One more node, or a few; the latter three draw which. False: it did not work out. */
 bool grow_free(struct grower *g, rlx_op op);  /* on any values: grow_free.c */
 bool grow_row(struct grower *g, rlx_op op);   /* as the self-test has it: grow_rows.c */
 bool grow_motif(struct grower *g, rlx_op op); /* what passes look for: grow_flow.c */
 bool grow_flow(struct grower *g, rlx_op op);  /* if, while, scan: grow_flow.c */
+bool grow_again(struct grower *g, rlx_op op); /* one that is there: grow_free.c */
 bool has_free(rlx_op op);
 bool has_row(rlx_op op);
 

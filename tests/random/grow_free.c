@@ -489,3 +489,21 @@ bool grow_free(struct grower *g, rlx_op op)
     default: return free_of_axis(g, op);
     }
 }
+
+/* A node that is there already, once more or with its operands the other way round: equal ones are
+ * merged, and others must not be. */
+bool grow_again(struct grower *g, rlx_op op)
+{
+    ir_value v = pick(g);
+
+    (void)op;
+    if (v < 0 || ir_node(g->g, v)->in_count == 0 || ir_node(g->g, v)->in_count > 16)
+        return false;
+    const struct ir_node n = *ir_node(g->g, v);
+    ir_value in[16];
+    bool swap = n.in_count == 2 && dice_percent(g->dice, 60);
+    for (int32_t i = 0; i < n.in_count; i++)
+        in[i] = n.in[swap ? 1 - i : i];
+    ir_value twin = put(g, n.op, in, n.in_count, &n.attr);
+    return twin >= 0 && (dice_percent(g->dice, 50) || put_2(g, RLX_OP_max, v, twin) >= 0);
+}
