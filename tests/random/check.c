@@ -250,21 +250,6 @@ static rlx_model *reveal(struct asked *a, ir_value *node, size_t *count, rlx_err
     return m;
 }
 
-/* Ops of many steps, which may be at odds with their operands: a norm of numbers that are nearly
- * equal makes much of little. */
-static bool is_composite(const struct ir_node *n)
-{
-    switch (op_info(n->op)->category) {
-    case CATEGORY_CONTRACTION:
-    case CATEGORY_NORMALISATION:
-    case CATEGORY_SEQUENCE:
-    case CATEGORY_FUSED:
-    case CATEGORY_CONTROL:
-    case CATEGORY_GRADIENT: return true;
-    default: return false;
-    }
-}
-
 /* Is it what the definition gives for operands that differ in their last bits? */
 static rlx_status judge_moved(struct asked *a, const struct ir_node *n,
                               const struct eval_tensor *const *in, const struct eval_tensor *want,
@@ -311,7 +296,7 @@ static rlx_status judge_node(struct asked *a, const struct ir_node *n,
     selftest_compare(a->g, n, &want, sized ? &sizes : NULL, &value[ir_id(a->g, n)], &c);
     if (!c.ok && n->in_count > 0)
         TRY(selftest_compare_factors(n, in[0], &want, &value[ir_id(a->g, n)], &a->arena, d, &c));
-    if (!c.ok && is_composite(n) && n->type.dtype != RLX_DTYPE_c64)
+    if (!c.ok && node_is_composite(n) && n->type.dtype != RLX_DTYPE_c64)
         TRY(judge_moved(a, n, in, &want, &value[ir_id(a->g, n)], d, &c.ok));
     if (!c.ok)
         blame(a, CHECK_nodes,
@@ -429,6 +414,8 @@ static rlx_session_desc random_options(struct dice *d)
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         *flags[i] = dice_percent(d, 20);
     o.alignment = alignments[dice_below(d, 6)];
+    if (dice_percent(d, 20))
+        o.max_buffer = 1 << 18; /* more than any value or scratch has */
     if (dice_percent(d, 30))
         o.dispatch = (rlx_dispatch)dice_below(d, 3);
     return o;
@@ -575,8 +562,9 @@ static void ask_sizes(struct asked *a)
     if (wants(a, CHECK_level) && a->w->levels > 0)
         check_sizes(a, CHECK_level, a->w->level[dice_below(&a->dice, (int64_t)a->w->levels)], NULL,
                     size, count);
+    const rlx_session_desc *gpu_options = dice_percent(&a->dice, 40) ? &options : NULL;
     for (size_t i = 0; i < a->w->gpus && wants(a, CHECK_gpu); i++)
-        check_sizes(a, CHECK_gpu, a->w->gpu[i], NULL, size, count);
+        check_sizes(a, CHECK_gpu, a->w->gpu[i], gpu_options, size, count);
 }
 
 /* ---- all of it ---- */
@@ -592,8 +580,9 @@ static void ask_devices(struct asked *a)
                  NULL, false);
     if (wants(a, CHECK_onnx))
         check_onnx(a);
+    const rlx_session_desc *gpu_options = dice_percent(&a->dice, 40) ? &options : NULL;
     for (size_t i = 0; i < a->w->gpus && wants(a, CHECK_gpu); i++)
-        check_on(a, CHECK_gpu, a->model, a->w->gpu[i], NULL, true);
+        check_on(a, CHECK_gpu, a->model, a->w->gpu[i], gpu_options, true);
 }
 
 static void ask_static(struct asked *a)

@@ -126,6 +126,19 @@ double unit_at(rlx_dtype t, double v)
     return fmax(unit * fabs(v), least);
 }
 
+bool node_is_composite(const struct ir_node *n)
+{
+    switch (op_info(n->op)->category) {
+    case CATEGORY_CONTRACTION:
+    case CATEGORY_NORMALISATION:
+    case CATEGORY_SEQUENCE:
+    case CATEGORY_FUSED:
+    case CATEGORY_CONTROL:
+    case CATEGORY_GRADIENT: return true;
+    default: return false;
+    }
+}
+
 rlx_status moved_operand(struct arena *a, const struct eval_tensor *x, struct dice *dice,
                          const struct eval_tensor **out, struct diag *d)
 {
@@ -270,10 +283,13 @@ static rlx_status run_node(struct spread *s, ir_value v)
             *to = s->center[v];
             continue;
         }
-        for (int32_t i = 0; i < n->in_count; i++)
+        for (int32_t i = 0; i < n->in_count; i++) {
             in[i] = &s->moved[k][n->in[i]];
+            if (node_is_composite(n))
+                TRY(moved_operand(&s->arena, in[i], &s->dice, &in[i], &s->diag));
+        }
         TRY(eval_tensor_new(&s->arena, &n->type, to, &s->diag));
-        if (fixed)
+        if (fixed && !node_is_composite(n))
             eval_copy(to, &exact);
         else
             TRY(eval_node(s->graph, n, in, to, NULL, &s->arena, &s->diag));
