@@ -86,6 +86,45 @@ TEST(kernel_bind, overlapping_buffers_are_one)
     source_close(&s);
 }
 
+/* Matrices are loaded and stored at offsets, and their other operands, values or numbers, stay. */
+TEST(kernel_bind, matrices)
+{
+    static const char text[] =
+        "kernel k(a: in [f16], b: in [f16], y: out [f32], k: u32) group(32) {\n"
+        "    var sum = matrix_acc<f32, 16, 16>(0.0)\n"
+        "    var p: matrix_a<f16, 16, 16>\n    var q: matrix_b<f16, 16, 16>\n"
+        "    for i in 0..k by 16 {\n"
+        "        coop_load(p, a[i], k, false)\n        coop_load_tile(q, b[i], u32x3(k, k, k),"
+        " u32x2(0, i), true, false)\n"
+        "        sum = coop_muladd(p, q, sum)\n    }\n"
+        "    coop_store(sum, y[0], 16, false)\n}\n";
+    const struct kc_binding plain = {.window = 256};
+    const bool offset[] = {true, true, false};
+    const struct kc_binding moved = {.offset = offset, .window = 256};
+    uint32_t first[3], adds = 0;
+    struct source s;
+    struct kir k;
+
+    if (!expect_ok(t, source_open(&s, text, "", &source_all))) {
+        source_close(&s);
+        return;
+    }
+    expect_ok(t, kc_bind(&s.kir, &plain, &s.arena, &k, first, &s.diag));
+    if (expect_eq_u64(t, k.instrs, s.kir.instrs)) /* nothing to do: nothing changes */
+        expect(t, memcmp(k.instr, s.kir.instr, k.instrs * sizeof *k.instr) == 0);
+    expect_ok(t, kc_bind(&s.kir, &moved, &s.arena, &k, first, &s.diag));
+    expect_eq_u64(t, k.instrs, s.kir.instrs + 4); /* two offsets, and two sums with them */
+    for (uint32_t i = 0; i < k.instrs; i++) {
+        const struct kir_instr *n = &k.instr[i];
+        if (n->op != KIR_COOP_LOAD && n->op != KIR_COOP_LOAD_TILE)
+            continue;
+        adds += k.instr[n->a].op == KIR_ADD && k.instr[k.instr[n->a].b].op == KIR_PARAM;
+        expect_eq_u64(t, n->d, n->op == KIR_COOP_LOAD_TILE); /* turned, or not: no value */
+    }
+    expect_eq_u64(t, adds, 2);
+    source_close(&s);
+}
+
 static void refused(struct test *t, const char *text, const struct kc_binding *how,
                     rlx_status status, const char *why)
 {
