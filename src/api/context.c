@@ -178,7 +178,8 @@ static rlx_status open_backend(rlx_context *ctx, rlx_str name, struct backend **
         return diag_again(d, &own.first, s);
     list_backends(known, sizeof known);
     if (ops)
-        return diag_fail(d, s, "there is no device \"%.*s\": %s", STR_ARG(name), own.first.message);
+        return diag_fail(d, s, "there is no device \"%.*s\": %s; kinds of devices: %s",
+                         STR_ARG(name), own.first.message, known);
     for (size_t i = 0; backend_at(i); i++)
         rlx_nearest_offer(&near, rlx_cstr(backend_at(i)->name));
     if (str_eq(kind, STR("gpu")) || str_eq(kind, STR("cuda"))) /* and not cpu */

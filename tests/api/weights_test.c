@@ -630,8 +630,7 @@ TEST(weights, an_index_names_its_files)
         {"{}", "no weight_map", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"none\"}}", "No such file", RLX_ERROR_IO},
         {"{\"weight_map\": {\"a\": \"link\"}}", "symbolic link", RLX_ERROR_IO},
-        {"{\"weight_map\": {\"a\": \"index.json\"}}", "a file of tensors was expected",
-         RLX_ERROR_FORMAT},
+        {"{\"weight_map\": {\"a\": \"index.json\"}}", "a file of tensors (", RLX_ERROR_FORMAT},
     };
     rlx_context *ctx = new_context(t);
     const char *folder = test_temp(t, "d"), *path = test_temp(t, "d/index.json");
@@ -676,7 +675,7 @@ TEST(weights, other_files_are_refused)
     expect_error(t, RLX_ERROR_FORMAT, "but this is a graph in the text form", &err);
     require(t, test_write(t, path, "GGUF\3\0\0\0", 8));
     rlx_model_load(ctx, path, NULL, &m, &err);
-    expect_error(t, RLX_ERROR_FORMAT, "a model was expected", &err);
+    expect_error(t, RLX_ERROR_FORMAT, "a model (", &err);
     require_ok(t, rlx_file_detect(ctx, path, &kind, &err));
     expect_eq(t, kind, RLX_FILE_gguf);
     expect_status(t, rlx_file_detect(ctx, test_temp(t, "none"), &kind, &err), RLX_ERROR_IO);
