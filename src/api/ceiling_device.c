@@ -1,9 +1,11 @@
 /* ceiling_device.c: what a GPU can do at best: a product of matrices and an elementwise op, timed
  * by the device's own clock. They grow until they take long enough to measure, or fill an eighth of
- * its memory; the best rate at any size counts. */
+ * its memory. The largest is repeated for a while, as a GPU that was idle runs slowly at first. The
+ * best rate at any size counts. */
 #include "api/ceiling.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include "base/str.h"
 #include "ir/text.h"
@@ -12,6 +14,7 @@
 
 enum { TRIES = 4 };
 static const uint64_t LONG_ENOUGH_NS = 20000000, ENOUGH_BYTES = UINT64_C(1) << 28;
+static const uint64_t WARM_NS = 800000000;
 
 struct load { /* what one program asks for */
     char graph[256];
@@ -55,14 +58,24 @@ static void after_step(void *user, int32_t step, uint64_t start, uint64_t end)
     c->ns += end - start;
 }
 
-/* The first run is not counted: a driver may finish its kernels then. */
-static rlx_status time_program(struct program *p, uint64_t *best, struct diag *d)
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A few times, and for at least so long. The first run is not counted: a driver may finish its
+ * kernels then. */
+static rlx_status time_program(struct program *p, uint64_t at_least, uint64_t *best, struct diag *d)
 {
     const struct backend_ops *ops = p->backend->ops;
+    uint64_t begin = now_ns();
 
     *best = UINT64_MAX;
     TRY(program_load(p, p->size, d));
-    for (int i = 0; i <= TRIES; i++) {
+    for (int i = 0; i <= TRIES || now_ns() - begin < at_least; i++) {
         struct clock clock = {0};
         const struct run_hooks hooks = {after_step, &clock, false};
         struct run_report report = {.step = -1};
@@ -76,7 +89,7 @@ static rlx_status time_program(struct program *p, uint64_t *best, struct diag *d
 }
 
 static rlx_status time_load(struct backend *b, const struct target *t, const rlx_allocator *mem,
-                            const struct load *l, uint64_t *ns, struct diag *d)
+                            const struct load *l, uint64_t at_least, uint64_t *ns, struct diag *d)
 {
     static const struct pass_options only_required = {.no_optimize = true};
     const struct program_desc desc = {
@@ -91,7 +104,7 @@ static rlx_status time_load(struct backend *b, const struct target *t, const rlx
         return s;
     }
     TRY(program_create(&desc, mod, NULL, NULL, 0, &p, d));
-    s = time_program(p, ns, d);
+    s = time_program(p, at_least, ns, d);
     program_destroy(p);
     return s;
 }
@@ -102,16 +115,17 @@ static rlx_status best_rate(struct backend *b, const struct target *t, const rlx
                             struct load (*make)(uint64_t n), uint64_t n, double *out,
                             struct diag *d)
 {
-    uint64_t most = ENOUGH_BYTES, ns = 0;
+    uint64_t most = ENOUGH_BYTES, ns;
 
     most = t->memory && t->memory / 8 < most ? t->memory / 8 : most;
     most = t->max_buffer && t->max_buffer / 2 < most ? t->max_buffer / 2 : most;
     *out = 0;
-    for (; ns < LONG_ENOUGH_NS; n *= 2) {
+    for (bool last = false; !last; n *= 2) {
         struct load l = make(n);
-        if (*out > 0 && l.bytes > most)
-            break;
-        TRY(time_load(b, t, mem, &l, &ns, d));
+        TRY(time_load(b, t, mem, &l, 0, &ns, d));
+        last = ns >= LONG_ENOUGH_NS || make(2 * n).bytes > most;
+        if (last)
+            TRY(time_load(b, t, mem, &l, WARM_NS, &ns, d));
         double rate = l.work / ((double)ns * 1e-9);
         *out = rate > *out ? rate : *out;
     }
