@@ -88,7 +88,7 @@ double unit_at(rlx_dtype t, double v);
 /* An op of many steps, which may be at odds with its operands: a norm of numbers that are nearly
  * equal makes much of little. */
 bool node_is_composite(const struct ir_node *n);
-/* x with every float moved within about that. */
+/* x with every float moved in its last bits: by up to four times that. */
 rlx_status moved_operand(struct arena *a, const struct eval_tensor *x, struct dice *dice,
                          const struct eval_tensor **out, struct diag *d);
 

@@ -150,8 +150,8 @@ rlx_status moved_operand(struct arena *a, const struct eval_tensor *x, struct di
     for (int64_t k = 0; k < x->count; k++) {
         to->at[k] = x->at[k];
         if (dtype_is(x->type.dtype, CLASS_F | CLASS_C)) {
-            to->at[k].f += dice_unit(dice) * unit_at(x->type.dtype, x->at[k].f);
-            to->at[k].im += dice_unit(dice) * unit_at(x->type.dtype, x->at[k].im);
+            to->at[k].f += 4 * dice_unit(dice) * unit_at(x->type.dtype, x->at[k].f);
+            to->at[k].im += 4 * dice_unit(dice) * unit_at(x->type.dtype, x->at[k].im);
         }
     }
     *out = to;
