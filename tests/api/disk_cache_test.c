@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../backend/cpu/levels.h"
 #include "../test.h"
 #include "rlx/artefact.h"
 
@@ -176,14 +177,15 @@ TEST(disk_cache, tells_programs_apart)
         {.folder = folder, .device = "null"},  /* a device */
         {.folder = folder, .device = "cpu:baseline"},
     };
-    enum { COUNT = sizeof job / sizeof job[0] };
+    /* The last is the first's device where the CPU, or this build, has no other level. */
+    const size_t count = sizeof job / sizeof job[0] - cpu_is_baseline();
 
-    for (size_t i = 0; i < COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         test_note(t, "job %zu", i);
         expect_run(t, &job[i], false);
         expect_eq_u64(t, list(folder, NULL, 0, NULL), i + 1);
     }
-    for (size_t i = 0; i < COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct job again = job[i];
         test_note(t, "job %zu again", i);
         memset(again.out, 0, sizeof again.out);

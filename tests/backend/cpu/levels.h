@@ -12,6 +12,12 @@
 /* The last one is AVX-512 with other kernels for products. */
 enum { LEVELS = 4, LEVELS_AND_AMX };
 
+/* "cpu" is "cpu:baseline": this CPU, or this build (RLX_BASELINE_ONLY), has no other level. */
+static inline bool cpu_is_baseline(void)
+{
+    return cpu_level((rlx_str){NULL, 0}) == cpu_level(rlx_cstr("baseline"));
+}
+
 /* NULL: this CPU, or this build, has it not. */
 static inline const struct cpu_kernels *level(int i)
 {
