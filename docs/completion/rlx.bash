@@ -20,7 +20,7 @@ _rlx() {
     devices) flags="--json --items --absent --external-data --threads --help" ;;
     ops) flags="--json --missing --category --items --absent --external-data --threads --help" ;;
     flags) flags="--json --items --absent --external-data --threads --help" ;;
-    kernel) flags="--emit --kernel -D --plain --out --items --absent --external-data --threads --help" ;;
+    kernel) flags="--emit --kernel -D --plain --out --run --device --input --output --word --grid --items --absent --external-data --threads --help" ;;
     convert) flags="--type --external --items --absent --external-data --threads --help" ;;
     quantize) flags="--keep --items --absent --external-data --threads --help" ;;
     esac

@@ -33,6 +33,29 @@ RLX_API rlx_status rlx_kernel_compile(rlx_context *ctx, const rlx_kernel_desc *d
                                       void (*write)(void *user, const char *text, size_t len),
                                       void *user, rlx_error *err);
 
+/* A buffer of a kernel that is to run. */
+typedef struct rlx_kernel_buffer {
+    const char *name; /* of the parameter; NULL: the next one that is not named */
+    rlx_tensor
+        tensor; /* what it holds before and after; one that is only written may hold anything.
+                 * Its element type is the parameter's; a vector is so many elements */
+} rlx_kernel_buffer;
+
+typedef struct rlx_kernel_run_desc {
+    rlx_kernel_desc kernel;           /* made for the device; form and plain are not looked at */
+    const rlx_kernel_buffer *buffers; /* one for each buffer of the kernel */
+    size_t buffer_count;
+    const char *const *words; /* "n=5", "dims=2,3": one for each other parameter */
+    size_t word_count;
+    uint32_t groups[3]; /* how many there are along x, y and z; 0 is 1 */
+} rlx_kernel_run_desc;
+
+/* Runs a kernel once on a GPU, and waits for it. ARGUMENT or NAME, with a list of the kernel's
+ * parameters, where something is missing or does not fit; UNSUPPORTED on a device that is not a
+ * GPU. The data of buffers that the kernel writes is its result then. */
+RLX_API rlx_status rlx_kernel_run(rlx_context *ctx, rlx_device *dev, const rlx_kernel_run_desc *run,
+                                  rlx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

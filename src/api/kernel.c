@@ -1,24 +1,13 @@
 /* kernel.c: the kernel compiler for files of the user's (rlx/kernel.h). */
-#include "rlx/kernel.h"
+#include "api/kernel_files.h"
 
 #include <string.h>
 
-#include "api/objects.h"
 #include "base/file.h"
-#include "kernel/kernel.h"
 
-#define MAX_DEFINES 64
+/* ---- its text ---- */
 
-/* Files beside the one that was asked for, read when they are first used. */
-struct folder {
-    rlx_context *ctx;
-    const char *file, *source; /* of the first; the source may be NULL */
-    const char *path;          /* of the first, where it is not the library's nor given as text */
-    struct arena *arena;
-    struct diag *diag;
-};
-
-static bool copy_file(struct folder *f, struct file *file, rlx_str *text)
+static bool copy_file(struct kernel_files *f, struct file *file, rlx_str *text)
 {
     *text = arena_str(f->arena, (rlx_str){(const char *)file->data, file->size});
     file_close(file);
@@ -27,7 +16,7 @@ static bool copy_file(struct folder *f, struct file *file, rlx_str *text)
 
 static bool find(void *user, rlx_str name, rlx_str *text)
 {
-    struct folder *f = user;
+    struct kernel_files *f = user;
     struct file file;
     struct diag quiet;
 
@@ -47,6 +36,19 @@ static bool find(void *user, rlx_str name, rlx_str *text)
                RLX_OK &&
            copy_file(f, &file, text);
 }
+
+struct kc_sources kernel_files_open(struct kernel_files *out, rlx_context *ctx,
+                                    const rlx_kernel_desc *desc, struct arena *arena,
+                                    struct diag *d)
+{
+    *out = (struct kernel_files){
+        .ctx = ctx, .file = desc->file, .source = desc->source, .arena = arena, .diag = d};
+    if (!desc->source && str_ends(rlx_cstr(desc->file), STR(".rlk")))
+        out->path = desc->file;
+    return (struct kc_sources){find, out};
+}
+
+/* ---- made for one use ---- */
 
 static const struct kc_features all_features = {.f16 = true,
                                                 .f16_rounds = true,
@@ -73,9 +75,9 @@ static const struct kc_features plain_features = {.max_group = 256, .shared_byte
 
 static rlx_status read_defines(const rlx_kernel_desc *desc, struct kc_define *out, struct diag *d)
 {
-    if (desc->defines > MAX_DEFINES)
+    if (desc->defines > KERNEL_DEFINES)
         return diag_fail(d, RLX_ERROR_LIMIT, "%zu constants; at most %d are taken", desc->defines,
-                         MAX_DEFINES);
+                         KERNEL_DEFINES);
     for (size_t i = 0; i < desc->defines; i++) {
         const char *text = desc->define[i], *equals = text ? strchr(text, '=') : NULL;
         if (!equals)
@@ -86,6 +88,25 @@ static rlx_status read_defines(const rlx_kernel_desc *desc, struct kc_define *ou
     return RLX_OK;
 }
 
+rlx_status kernel_make(const struct kc_sources *sources, const rlx_kernel_desc *desc,
+                       const struct kc_features *f, struct arena *arena, struct kir *out,
+                       struct diag *d)
+{
+    struct kc_define define[KERNEL_DEFINES];
+    rlx_str *names, kernel = rlx_cstr(desc->kernel ? desc->kernel : "");
+    size_t count;
+
+    TRY(read_defines(desc, define, d));
+    if (!desc->kernel) {
+        TRY(kc_kernels(sources, rlx_cstr(desc->file), arena, &names, &count, d));
+        if (count == 0)
+            return diag_fail(d, RLX_ERROR_NAME, "%s has no kernels", desc->file);
+        kernel = names[0];
+    }
+    return kc_specialise(sources, rlx_cstr(desc->file), kernel, define, desc->defines, f, arena,
+                         out, d);
+}
+
 struct job {
     const rlx_kernel_desc *desc;
     const struct kc_sources *sources;
@@ -94,20 +115,17 @@ struct job {
     struct diag *diag;
 };
 
-static rlx_status emit(const struct job *j, rlx_str kernel)
+static rlx_status emit(const struct job *j)
 {
     const struct kc_features *f = j->desc->plain                     ? &plain_features
                                   : j->desc->form == RLX_KERNEL_WGSL ? &wgsl_features
                                                                      : &all_features;
-    struct kc_define define[MAX_DEFINES];
     struct kc_emit how = {.features = f};
     struct kir kir;
     uint32_t *words;
     size_t count;
 
-    TRY(read_defines(j->desc, define, j->diag));
-    TRY(kc_specialise(j->sources, rlx_cstr(j->desc->file), kernel, define, j->desc->defines, f,
-                      j->arena, &kir, j->diag));
+    TRY(kernel_make(j->sources, j->desc, f, j->arena, &kir, j->diag));
     switch (j->desc->form) {
     case RLX_KERNEL_WGSL: return kc_emit_wgsl(&kir, &how, j->out, j->diag);
     case RLX_KERNEL_SPIRV:
@@ -119,20 +137,20 @@ static rlx_status emit(const struct job *j, rlx_str kernel)
     return RLX_OK;
 }
 
-static rlx_status compile_job(const struct job *j)
+static rlx_status list_names(const struct job *j)
 {
-    rlx_str *names, kernel = rlx_cstr(j->desc->kernel ? j->desc->kernel : "");
+    rlx_str *names;
     size_t count;
 
-    if (!j->desc->kernel || j->desc->form == RLX_KERNEL_NAMES)
-        TRY(kc_kernels(j->sources, rlx_cstr(j->desc->file), j->arena, &names, &count, j->diag));
-    for (size_t i = 0; j->desc->form == RLX_KERNEL_NAMES && i < count; i++)
+    TRY(kc_kernels(j->sources, rlx_cstr(j->desc->file), j->arena, &names, &count, j->diag));
+    for (size_t i = 0; i < count; i++)
         text_addf(j->out, "%.*s\n", STR_ARG(names[i]));
-    if (j->desc->form != RLX_KERNEL_NAMES) {
-        if (!j->desc->kernel && count == 0)
-            return diag_fail(j->diag, RLX_ERROR_NAME, "%s has no kernels", j->desc->file);
-        TRY(emit(j, j->desc->kernel ? kernel : names[0]));
-    }
+    return RLX_OK;
+}
+
+static rlx_status compile_job(const struct job *j)
+{
+    TRY(j->desc->form == RLX_KERNEL_NAMES ? list_names(j) : emit(j));
     return j->out->failed ? diag_no_memory(j->diag, j->out->len) : RLX_OK;
 }
 
@@ -155,11 +173,8 @@ rlx_status rlx_kernel_compile(rlx_context *ctx, const rlx_kernel_desc *desc,
     }
     arena_init(&arena, &ctx->mem);
     text_init(&out, &ctx->mem);
-    struct folder folder = {
-        .ctx = ctx, .file = desc->file, .source = desc->source, .arena = &arena, .diag = &d};
-    if (!desc->source && str_ends(rlx_cstr(desc->file), STR(".rlk")))
-        folder.path = desc->file;
-    const struct kc_sources sources = {find, &folder};
+    struct kernel_files files;
+    const struct kc_sources sources = kernel_files_open(&files, ctx, desc, &arena, &d);
     if (compile_job(&(struct job){desc, &sources, &arena, &out, &d}) == RLX_OK)
         write(user, out.at ? out.at : "", out.len);
     text_free(&out);

@@ -12,7 +12,7 @@
 #include "lower/joint.h"
 #include "plan/steps.h"
 
-#define BACKEND_ABI 6 /* raised when this struct changes */
+#define BACKEND_ABI 7 /* raised when this struct changes */
 
 struct backend_ops;
 struct backend { /* a device's own struct begins with this */
@@ -65,6 +65,7 @@ struct run_hooks {
 };
 
 struct select_call;
+struct gpu_device;
 
 /* One device of a kind. variant: what open takes behind the colon, "" where it takes nothing.
  * missing: NULL, or why there is none and what to do about it; target is then NULL. */
@@ -118,6 +119,9 @@ struct backend_ops {
                          struct diag *d);
     rlx_status (*poll)(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
     rlx_status (*wait)(struct backend *b, uint64_t ticket, struct diag *d);
+
+    /* Of a GPU: its limits and kernels (lower/gpu.h). NULL: it is not one. */
+    struct gpu_device *(*gpu)(struct backend *b);
 
     /* The devices of this kind, each as open takes it. NULL: there is one, as describe(NULL) says.
      */

@@ -630,6 +630,55 @@ def test_kernel(t):
     rlx("kernel", path, "--emit", "cuda", code=MISUSED)
 
 
+def test_kernel_keeps_binary_off_a_terminal(t):
+    path = t.write("one.rlk", "kernel k(x: out [f32]) group(1) {\n    x[0] = 1.0\n}\n")
+    master, slave = pty.openpty()
+    done = subprocess.run([RLX, "kernel", path, "--emit", "spirv"], stdout=slave,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
+    os.close(slave)
+    os.close(master)
+    need(done.returncode == MISUSED, f"exit status {done.returncode}")
+    need(b"--out FILE" in done.stderr and b"terminal" in done.stderr, done.stderr)
+
+
+def test_kernel_run(t):
+    path = t.write("scale.rlk",
+                   "kernel scale<T: float>(x: in [T], y: out [T], z: inout [i32], n: u32,\n"
+                   "                       by: [f32; 2]) group(4) {\n"
+                   "    let i = group.x * 4 + local.x\n    if i >= n { return }\n"
+                   "    y[i] = T(f32(x[i]) * by[0] + by[1])\n    z[i] = z[i] + 1\n}\n")
+    x = t.path / "x.npy"
+    x.write_bytes(npy_bytes((6,), [1, 2, 3, 4, 5, 6]))
+    z = t.path / "z.npy"
+    z.write_bytes(npy_bytes((6,), [10, 20, 30, 40, 50, 60], "<i4"))
+    rest = ["--input", f"z={z}", "-D", "T=f32", "--word", "n=6", "--grid", "2"]
+    by = ["--word", "by=2,0.5"]
+    takes = "scale takes (x: in [f32], y: out [f32], z: inout [i32], n: u32, by: [f32; 2])"
+    need("UNSUPPORTED" in rlx("kernel", path, "--run", "--device", "cpu", *rest, code=FAILED).err,
+         "not a GPU")
+    rlx("kernel", path, "--run", "--output", "y=f32[", code=MISUSED)
+    rlx("kernel", path, "--run", "--grid", "0", code=MISUSED)
+    rlx("kernel", path, "--input", x, code=MISUSED)
+    for device in gpus():
+        run = ["kernel", path, "--run", "--device", device]
+        said = rlx(*run, "--input", x, "--output", "f32[6]", "--output", "z", *rest, *by).out
+        need(said.split() == ["z", "i32[6]", "11", "21", "31", "41", "51", "61", "out0", "f32[6]",
+                              "2.5", "4.5", "6.5", "8.5", "10.5", "12.5"], said)
+        rlx(*run, "--input", f"x={x}", "--output", "y=f32[2,3]", *rest, *by, "--out", t.path)
+        _, shape, numbers = read_npy(t.path / "y.npy")
+        need(tuple(shape) == (2, 3) and list(numbers) == [2.5, 4.5, 6.5, 8.5, 10.5, 12.5],
+             f"{shape} {numbers}")
+        for wrong, why in ((["--output", "y=f32[6]", *by], '"x" is missing'),
+                           (["--input", x, *by], '"y" is missing'),
+                           (["--input", x, "--output", "y=f32[6]"], '"by" is missing'),
+                           (["--input", x, "--output", "y=f32[6]", "--word", "by=1"], "2 numbers"),
+                           (["--input", x, "--output", "w=f32[6]", *by], 'no buffer "w"'),
+                           (["--input", x, "--output", "y=f16[6]", *by], 'is given f16'),
+                           (["--input", x, "--output", "y=f32[6]", *by, "--word", "m=1"], "words")):
+            said = rlx(*run, *wrong, *rest, code=FAILED).err
+            need(why in said and takes in said, said)
+
+
 def test_pictures(t):
     nasty = t.write("nasty.rlx", 'rlx 1\ngraph (input %x "a<b>&\\"\'\\\\\\x01\\xc3\\xa9": f32[2]) '
                                  "{ %y = neg %x\nreturn %y }")

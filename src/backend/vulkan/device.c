@@ -269,6 +269,11 @@ static rlx_status vk_pack(struct backend *b, struct command *c, int32_t operand,
     return gpu_pack(vk_device_of(b)->gpu, c, operand, d);
 }
 
+static struct gpu_device *vk_gpu(struct backend *b)
+{
+    return vk_device_of(b)->gpu;
+}
+
 const struct backend_ops vulkan_backend = {
     .abi = BACKEND_ABI,
     .name = "vulkan",
@@ -290,5 +295,6 @@ const struct backend_ops vulkan_backend = {
     .submit = vk_submit,
     .poll = vk_poll,
     .wait = vk_wait,
+    .gpu = vk_gpu,
     .list = vk_list,
 };

@@ -337,6 +337,11 @@ static rlx_status wg_pack(struct backend *b, struct command *c, int32_t operand,
     return gpu_pack(wg_device_of(b)->gpu, c, operand, d);
 }
 
+static struct gpu_device *wg_gpu(struct backend *b)
+{
+    return wg_device_of(b)->gpu;
+}
+
 const struct backend_ops webgpu_backend = {
     .abi = BACKEND_ABI,
     .name = "webgpu",
@@ -359,5 +364,6 @@ const struct backend_ops webgpu_backend = {
     .submit = wg_submit,
     .poll = wg_poll,
     .wait = wg_wait,
+    .gpu = wg_gpu,
     .list = wg_list,
 };

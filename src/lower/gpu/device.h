@@ -17,6 +17,12 @@ rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source
                            const struct kc_binding *how, uint32_t buffers, uint32_t words,
                            const struct gpu_kernel **out, struct diag *d);
 
+/* A kernel that was made elsewhere, for one use; drop it after. No two of its buffers may overlap,
+ * and all begin where a buffer can. */
+rlx_status gpu_build_kernel(struct gpu_device *g, const struct kir *k, const char *key,
+                            struct arena *scratch, struct gpu_kernel *out, struct diag *d);
+void gpu_drop_kernel(struct gpu_device *g, struct gpu_kernel *k);
+
 /* So many groups in up to three dimensions of at most `limit` each, as few as will do, with some to
  * spare; false: too many. */
 bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3]);

@@ -172,15 +172,29 @@ static void describe(const struct kir *k, const struct kc_binding *how, struct g
     }
 }
 
+/* The kernel with its bindings, as the driver's pipeline. */
+static rlx_status build(struct gpu_device *g, const struct kir *k, const struct kc_binding *bind,
+                        struct arena *scratch, struct gpu_kernel *out, struct diag *d)
+{
+    const struct kc_emit how = {.features = &g->desc.features};
+    uint32_t first[GPU_BUFFERS];
+    struct kir bound;
+
+    describe(k, bind, out);
+    TRY(kc_bind(k, bind, scratch, &bound, first, d));
+    out->bindings = bound.buffers;
+    for (uint32_t i = 0; i < k->buffers; i++)
+        out->first[i] = (uint8_t)first[i];
+    return g->desc.driver->build(g->desc.backend, &bound, &how, out->key, &out->pipeline, d);
+}
+
 static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str source,
                        const struct kc_binding *bind, uint32_t buffers, uint32_t words,
                        struct arena *scratch, struct gpu_kernel *out, struct diag *d)
 {
     struct generated generated = {w->file, source};
     const struct kc_sources sources = {find_source, &generated};
-    const struct kc_emit how = {.features = &g->desc.features};
-    uint32_t first[GPU_BUFFERS];
-    struct kir k, bound;
+    struct kir k;
 
     TRY(kc_specialise(&sources, w->file, w->kernel, w->define, w->defines, &g->desc.features,
                       scratch, &k, d));
@@ -188,12 +202,25 @@ static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str sourc
         return diag_fail(d, RLX_ERROR_INTERNAL,
                          "kernel %s takes %u buffers and %u words, and is given %u and %u",
                          out->key, k.buffers, k.param_words, buffers, words);
-    describe(&k, bind, out);
-    TRY(kc_bind(&k, bind, scratch, &bound, first, d));
-    out->bindings = bound.buffers;
-    for (uint32_t i = 0; i < buffers; i++)
-        out->first[i] = (uint8_t)first[i];
-    return g->desc.driver->build(g->desc.backend, &bound, &how, out->key, &out->pipeline, d);
+    return build(g, &k, bind, scratch, out, d);
+}
+
+rlx_status gpu_build_kernel(struct gpu_device *g, const struct kir *k, const char *key,
+                            struct arena *scratch, struct gpu_kernel *out, struct diag *d)
+{
+    static const bool begins_at[GPU_BUFFERS];
+    const struct kc_binding bind = {.offset = begins_at};
+
+    if (k->buffers > GPU_BUFFERS)
+        return diag_fail(d, RLX_ERROR_LIMIT, "kernel %s has %u buffers, at most %d fit", key,
+                         k->buffers, GPU_BUFFERS);
+    *out = (struct gpu_kernel){.key = key};
+    return build(g, k, &bind, scratch, out, d);
+}
+
+void gpu_drop_kernel(struct gpu_device *g, struct gpu_kernel *k)
+{
+    g->desc.driver->drop(g->desc.backend, k->pipeline);
 }
 
 static bool same_key(const void *owner, uint32_t value, const void *key)

@@ -1,0 +1,30 @@
+/* kernel_files.h: a kernel of the user's, its text and its constants, for those who compile it and
+ * those who run it. */
+#ifndef API_KERNEL_FILES_H
+#define API_KERNEL_FILES_H
+
+#include "api/objects.h"
+#include "kernel/kernel.h"
+#include "rlx/kernel.h"
+
+#define KERNEL_DEFINES 64
+
+/* The file that was asked for, and those beside it, read when they are first used. */
+struct kernel_files {
+    rlx_context *ctx;
+    const char *file, *source; /* of the first; the source may be NULL */
+    const char *path;          /* of the first, where it is not the library's nor given as text */
+    struct arena *arena;
+    struct diag *diag;
+};
+/* The sources point to out, and what they find lives in the arena. */
+struct kc_sources kernel_files_open(struct kernel_files *out, rlx_context *ctx,
+                                    const rlx_kernel_desc *desc, struct arena *arena,
+                                    struct diag *d);
+
+/* The kernel that desc names, or the file's first, made for a device with these features. */
+rlx_status kernel_make(const struct kc_sources *sources, const rlx_kernel_desc *desc,
+                       const struct kc_features *f, struct arena *arena, struct kir *out,
+                       struct diag *d);
+
+#endif
