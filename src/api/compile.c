@@ -192,6 +192,41 @@ static rlx_status bind(struct making *k)
                         k->d);
 }
 
+/* A registered op knows sizes, not what they may shrink to: symbols of its operands are bound by
+ * value (runtime.md 4.6). */
+static rlx_status check_custom(struct making *k, const struct ir_graph *g, const struct ir_node *n)
+{
+    struct rlx_session *s = k->s;
+    bool open = false;
+
+    for (int32_t i = 0; i < n->in_count; i++) {
+        const struct ir_type *t = ir_type_of(g, n->in[i]);
+        open |= !type_is_static(t);
+        for (int32_t a = 0; a < t->rank && !s->desc.strict_extent; a++)
+            for (size_t y = 0; y < s->symbol_count; y++)
+                s->by_value[y] |= s->keep[y] && !dim_is_static(t->dim[a]) &&
+                                  t->dim[a] != RLX_DIM_UNKNOWN &&
+                                  dim_uses(k->mod->dims, t->dim[a], y);
+    }
+    if (!open)
+        return RLX_OK;
+    diag_at(k->d, op_info(n->op)->name, ir_id(g, n), n->label);
+    return diag_fail(k->d, RLX_ERROR_EXTENT,
+                     "custom op \"%.*s\" is compiled for each size of its operands",
+                     (int)n->attr.custom.name.len, (const char *)n->attr.custom.name.ptr);
+}
+
+static rlx_status check_customs(struct making *k)
+{
+    for (size_t g = 0; g < k->mod->graph.len; g++) {
+        IR_EACH(n, k->mod->graph.at[g]) {
+            if (n->op == RLX_OP_custom)
+                TRY(check_custom(k, k->mod->graph.at[g], n));
+        }
+    }
+    return RLX_OK;
+}
+
 static rlx_status split(struct making *k)
 {
     const rlx_allocator *mem = &k->s->model->ctx->mem;
@@ -439,6 +474,7 @@ static rlx_status make(struct making *k)
     pass_options_of(&s->desc, &k->options);
     k->joint = joint_options_of(&s->desc);
     TRY(bind(k));
+    TRY(check_customs(k));
     compile_watch_bound(&k->watch, k->mod);
     TRY(list_inputs(k));
     TRY(reuse_find(s, k->mod, &k->scratch, &k->reuse, k->d));

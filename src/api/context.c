@@ -16,6 +16,9 @@ static rlx_status check_customs(const rlx_context_desc *desc, struct diag *d)
         if (!op->name || !*op->name || !op->infer || op->inputs < 0)
             return diag_fail(d, RLX_ERROR_ARGUMENT,
                              "custom op %zu needs a name, an infer function and an input count", i);
+        if (op->outputs < 0 || op->outputs > CUSTOM_RESULTS)
+            return diag_fail(d, RLX_ERROR_ARGUMENT, "custom op \"%s\" has %d results; 1 to %d fit",
+                             op->name, op->outputs, CUSTOM_RESULTS);
         for (size_t k = 0; k < i; k++)
             if (strcmp(desc->custom_ops[k].name, op->name) == 0)
                 return diag_fail(d, RLX_ERROR_ARGUMENT, "custom op \"%s\" is registered twice",

@@ -20,8 +20,5 @@ rlx_status custom_vjp(void *owner, const rlx_custom_op *op, struct ir_graph *g,
         return diag_again(d, &face.first, face.first.status);
     if (s == RLX_OK)
         return RLX_OK;
-    if ((unsigned)s > RLX_ERROR_INTERNAL) /* no status of ours */
-        s = RLX_ERROR_ARGUMENT;
-    return diag_fail(d, s, "custom: the gradient of \"%s\" failed: %s", op->name,
-                     rlx_status_text(s));
+    return custom_failed(op, "vjp", s, NULL, d);
 }

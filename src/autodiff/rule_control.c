@@ -296,6 +296,10 @@ rlx_status vjp_custom_check(const struct ir_graph *g, const struct ir_node *n, c
     const rlx_custom_op *op = registered(g, n);
 
     (void)wanted;
+    if (op && op->vjp && custom_results(op) > 1)
+        return diag_fail(d, RLX_ERROR_NO_RULE,
+                         "custom: \"%s\" has %d results, and vjp is of an op with one", op->name,
+                         custom_results(op));
     if (op && (op->non_differentiable || (op->vjp && g->mod->customs->vjp)))
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_NO_RULE, "custom: \"%s\" was registered without a gradient",

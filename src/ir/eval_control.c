@@ -316,7 +316,7 @@ rlx_status eval_custom(struct eval_call *c)
     const struct attr_custom *a = &c->attr->custom;
     rlx_str name = {a->name.ptr, a->name.len};
     const rlx_custom_op *op = custom_find(c->graph->mod->customs, name);
-    rlx_tensor *in = arena_array(c->arena, rlx_tensor, (size_t)c->in_count), out;
+    rlx_tensor *in = arena_array(c->arena, rlx_tensor, (size_t)c->in_count), out[CUSTOM_RESULTS];
 
     if (!op || !op->cpu)
         return diag_fail(c->diag, RLX_ERROR_UNSUPPORTED, "custom: \"%.*s\" has no CPU function",
@@ -327,14 +327,16 @@ rlx_status eval_custom(struct eval_call *c)
         TRY(host_tensor(c, c->in[i], &in[i]));
         eval_store(c->in[i], in[i].data);
     }
-    TRY(host_tensor(c, c->out, &out));
-    void *data = out.data;
-    rlx_status s = op->cpu(op->user, in, c->in_count, a->attrs.ptr, a->attrs.len, &out);
-    if ((unsigned)s > RLX_ERROR_INTERNAL) /* no status of ours */
-        s = RLX_ERROR_ARGUMENT;
+    TRY(custom_infer(op, in, c->in_count, &a->attrs, out, c->diag));
+    for (int32_t i = 0; i < custom_results(op); i++) {
+        out[i].data = arena_alloc(c->arena, out[i].bytes, 64);
+        if (!out[i].data)
+            return diag_no_memory(c->diag, out[i].bytes);
+    }
+    void *data = out[a->result].data;
+    rlx_status s = op->cpu(op->user, in, c->in_count, a->attrs.ptr, a->attrs.len, out);
     if (s != RLX_OK)
-        return diag_fail(c->diag, s, "custom: \"%.*s\" failed: %s", STR_ARG(name),
-                         rlx_status_text(s));
+        return custom_failed(op, "cpu", s, NULL, c->diag);
     eval_load(c->out, data);
     return RLX_OK;
 }

@@ -244,6 +244,8 @@ void gpu_f32(struct gpu_call *c, double value);
 /* One group per unit of work, however many: kernels find their number with group_number() of
  * lib/grid, and must check it against the count. 0: the launch is dropped. */
 void gpu_groups(struct gpu_call *c, uint64_t count);
+/* Exactly so many groups along each axis; 0 along any: the launch is dropped. */
+void gpu_grid(struct gpu_call *c, const uint32_t groups[3]);
 /* Enough groups for that many invocations. */
 void gpu_invocations(struct gpu_call *c, uint64_t count, uint32_t group);
 

@@ -432,7 +432,9 @@ TEST(shape_control, custom)
     fails(&b, custom, &twice, GRAPH, "\"mine.double\" takes 1 inputs, got 2", x, x);
     fails(&b, custom, &twice, GRAPH, "takes 1 inputs, got 0", NONE);
     fails(&b, custom, &twice, SHAPE, "needs an axis", given(&b, "f16[]"));
-    fails(&b, custom, &twice, UNBOUND_DIM, "f16[3,n]", given(&b, "f16[3,n]"));
+    gives(&b, custom, &twice, "f16[3,?]", given(&b, "f16[3,n]"));
+    gives(&b, custom, &twice, "f16[n,8]", given(&b, "f16[n,4]"));
+    gives(&b, custom, &twice, "f16[m,n*m,?]", given(&b, "f16[m,n*m,?]"));
 
     static const struct {
         const char *way;
@@ -443,8 +445,8 @@ TEST(shape_control, custom)
         {"r", RLX_ERROR_LIMIT, "rank 9"},
         {"n", RLX_ERROR_GRAPH, "rank -1"},
         {"s", RLX_ERROR_GRAPH, "the size -5"},
-        {"l", RLX_ERROR_LIMIT, "overflows"},
-        {"x", RLX_ERROR_SHAPE, "mine.double"},
+        {"l", RLX_ERROR_LIMIT, "too large"},
+        {"x", RLX_ERROR_ARGUMENT, "\"mine.double\": its infer function returned 1000"},
         {"m", RLX_ERROR_UNSUPPORTED, "mmmm"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -38,6 +38,7 @@ struct cpu_work {
     int32_t packed_count, packed[CPU_MAX_PACKED]; /* inputs that have packed copies */
     const struct cpu_kernel *kernel;
     const rlx_custom_op *custom;
+    rlx_tensor *results; /* of a custom op: all of them; those that are not its node's in scratch */
     struct cpu_control *control;
 };
 

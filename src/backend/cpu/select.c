@@ -78,10 +78,29 @@ static rlx_status load_kernel(struct cpu_work *w, void *const *operand, struct d
     return RLX_OK;
 }
 
+/* A custom op's other results follow one another in the scratch. */
+static uint64_t place_results(struct cpu_work *w)
+{
+    int64_t own = w->call.attr->custom.result;
+    uint64_t at = 0;
+
+    for (int32_t i = 0; i < custom_results(w->custom); i++) {
+        rlx_tensor *t = &w->results[i];
+        if (i == own) {
+            t->data = w->out.data;
+            continue;
+        }
+        t->data = w->call.scratch ? (uint8_t *)w->call.scratch + at : NULL;
+        at += (t->bytes + CPU_ALIGN - 1) / CPU_ALIGN * CPU_ALIGN;
+    }
+    return at;
+}
+
 static rlx_status load_custom(struct cpu_work *w, void *const *operand, struct diag *d)
 {
     (void)d;
     cpu_load_tensors(w, operand);
+    place_results(w);
     return RLX_OK;
 }
 
@@ -117,16 +136,15 @@ static rlx_tensor tensor_view(const struct cpu_tensor *t)
 
 static rlx_status run_custom(struct cpu_work *w, struct diag *d)
 {
-    rlx_tensor in[FEW_INPUTS], out = tensor_view(&w->out);
+    rlx_tensor in[FEW_INPUTS], out[CUSTOM_RESULTS];
     const struct ir_blob *attrs = &w->call.attr->custom.attrs;
 
     for (int32_t i = 0; i < w->call.in_count; i++)
         in[i] = tensor_view(&w->in[i]);
+    memcpy(out, w->results, sizeof out); /* it may write into what it is given */
     rlx_status s =
-        w->custom->cpu(w->custom->user, in, w->call.in_count, attrs->ptr, attrs->len, &out);
-    if (s != RLX_OK)
-        return diag_fail(d, s, "custom op \"%s\" failed: %s", w->custom->name, rlx_status_text(s));
-    return RLX_OK;
+        w->custom->cpu(w->custom->user, in, w->call.in_count, attrs->ptr, attrs->len, out);
+    return s == RLX_OK ? RLX_OK : custom_failed(w->custom, "cpu", s, NULL, d);
 }
 
 rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cpu_work **out)
@@ -175,6 +193,7 @@ rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place
 
 static rlx_status select_custom(struct cpu_device *dev, struct select_call *c)
 {
+    rlx_tensor in[FEW_INPUTS];
     struct cpu_work *w;
     rlx_str name = {c->node->attr.custom.name.ptr, c->node->attr.custom.name.len};
     const rlx_custom_op *op = custom_find(c->graph->mod->customs, name);
@@ -191,7 +210,13 @@ static rlx_status select_custom(struct cpu_device *dev, struct select_call *c)
     w->run = run_custom;
     w->load = load_custom;
     w->custom = op;
-    return cpu_emit(c, w, 0, 0);
+    w->results = arena_array(c->arena, rlx_tensor, CUSTOM_RESULTS);
+    if (!w->results)
+        return diag_no_memory(c->diag, CUSTOM_RESULTS * sizeof *w->results);
+    for (int32_t i = 0; i < w->call.in_count; i++)
+        in[i] = tensor_view(&w->in[i]);
+    TRY(custom_infer(op, in, w->call.in_count, &c->node->attr.custom.attrs, w->results, c->diag));
+    return cpu_emit(c, w, 0, place_results(w));
 }
 
 /* ---- packed weights ---- */

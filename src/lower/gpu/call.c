@@ -302,28 +302,59 @@ static void note_windows(struct gpu_call *c, const bool *begins_at, uint32_t *wi
                    (unsigned long long)c->max_binding, most);
 }
 
-void gpu_groups(struct gpu_call *c, uint64_t count)
+/* It is one of the work's, with its grid as it stands in c->now. */
+static void end_launch(struct gpu_call *c)
 {
     bool begins_at[GPU_BUFFERS] = {false};
     uint32_t windows[GPU_BUFFERS] = {0}, words = c->work->words - c->now.first_word;
     const struct kc_binding how = {
         .offset = begins_at, .windows = windows, .window = c->max_binding};
 
-    if (c->status == RLX_OK && count == 0)
-        c->work->words = c->now.first_word;
-    if (c->status != RLX_OK || count == 0)
+    if (c->status != RLX_OK)
         return;
     note_offsets(c, begins_at);
     note_windows(c, begins_at, windows);
-    if (!gpu_fold_grid(count, gpu_device_max_groups(c->device), c->now.grid))
-        gpu_refuse(c, RLX_ERROR_LIMIT, "%s needs %llu groups, more than a grid can have",
-                   op_info(c->op)->name, (unsigned long long)count);
     if (c->status != RLX_OK)
         return;
     c->status = gpu_find_kernel(c->device, c->key, c->source, &how, c->bound, words, &c->now.kernel,
                                 c->diag);
     if (c->status == RLX_OK)
         gpu_add_launch(c, &c->now);
+}
+
+static void drop_launch(struct gpu_call *c)
+{
+    if (c->status == RLX_OK)
+        c->work->words = c->now.first_word;
+}
+
+void gpu_groups(struct gpu_call *c, uint64_t count)
+{
+    if (count == 0) {
+        drop_launch(c);
+        return;
+    }
+    if (!gpu_fold_grid(count, gpu_device_max_groups(c->device), c->now.grid))
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s needs %llu groups, more than a grid can have",
+                   op_info(c->op)->name, (unsigned long long)count);
+    end_launch(c);
+}
+
+void gpu_grid(struct gpu_call *c, const uint32_t groups[3])
+{
+    uint32_t most = gpu_device_max_groups(c->device);
+
+    if (!groups[0] || !groups[1] || !groups[2]) {
+        drop_launch(c);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        c->now.grid[i] = groups[i];
+        if (groups[i] > most)
+            gpu_refuse(c, RLX_ERROR_LIMIT, "%s: a grid of %u by %u by %u groups has more than %u",
+                       op_info(c->op)->name, groups[0], groups[1], groups[2], most);
+    }
+    end_launch(c);
 }
 
 void gpu_invocations(struct gpu_call *c, uint64_t count, uint32_t group)
