@@ -113,7 +113,8 @@ static inline bool no_driver_open(struct test *t, struct place *p, const struct 
                                          .driver = &driver,
                                          .features = *f,
                                          .max_groups = 65535,
-                                         .max_binding = UINT64_C(1) << 30};
+                                         .max_binding = UINT64_C(1) << 30,
+                                         .max_bindings = GPU_BUFFERS};
     if (!expect_ok(t, gpu_device_create(&desc, &no_driver.gpu, &d)))
         return false;
     no_driver.null = p->dev->backend->ops;
