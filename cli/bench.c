@@ -167,7 +167,7 @@ static int bench(struct cli *c, struct opened *o, const char *what)
     if (code == EXIT_DONE)
         code = measure_steps(c, o, what, &r.profile);
     if (code == EXIT_DONE)
-        code = profile_ceiling(c, o->device, opt.device, &r.profile, &r.ceiling);
+        code = profile_ceiling(c, o->device, &r.profile, &r.ceiling);
     if (code == EXIT_DONE && r.count)
         (opt.json ? print_json : print_text)(what, &r);
     profile_free(&r.profile);

@@ -65,15 +65,14 @@ static void raise(struct ceiling *c, const struct profile *p)
     }
 }
 
-int profile_ceiling(struct cli *c, rlx_device *dev, const char *name, const struct profile *p,
-                    struct ceiling *out)
+int profile_ceiling(struct cli *c, rlx_device *dev, const struct profile *p, struct ceiling *out)
 {
     rlx_error err;
 
-    *out = (struct ceiling){.device = name};
+    *out = (struct ceiling){0};
     for (int fresh = 0; fresh < 2; fresh++) {
         if (rlx_ceilings_measure(dev, fresh, &out->measured, &err) != RLX_OK)
-            return cli_fail(c, &err, "cannot measure", name);
+            return cli_fail(c, &err, "cannot measure", "the device");
         raise(out, p);
         if ((!out->flops_by && !out->copy_by) || !out->measured.cached)
             break;
@@ -92,7 +91,7 @@ void ceiling_print(FILE *out, const struct ceiling *c)
 {
     const rlx_ceilings *m = &c->measured;
 
-    fprintf(out, "ceilings of %s (%s", c->device, m->device);
+    fprintf(out, "ceilings of %s (%s", m->name, m->device);
     if (m->threads)
         fprintf(out, ", %d threads", m->threads);
     fprintf(out, "%s): %.1f GFLOP/s in f32, %.2f GB/s copied\n",
@@ -254,7 +253,7 @@ void profile_json(FILE *out, const struct profile *p, const struct ceiling *c)
     if (steps_of(p, &steps) && kinds_of(&steps, &kinds)) {
         struct profile_row sum = sum_of(&steps);
         fputs("{\"device\": ", out);
-        cli_json_string(out, c->device, strlen(c->device));
+        cli_json_string(out, c->measured.name, strlen(c->measured.name));
         fputs(", \"description\": ", out);
         cli_json_string(out, c->measured.device, strlen(c->measured.device));
         fprintf(out,

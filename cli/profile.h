@@ -25,14 +25,12 @@ double profile_row_ns(const struct profile_row *r); /* of one run */
 /* What percentages are of: what the device was measured to do at best, or what a step of this very
  * run did, where that was more. */
 struct ceiling {
-    const char *device;    /* its name */
     rlx_ceilings measured; /* again, if a step was faster than what was measured earlier */
     double flops, copy_bytes;
     const struct profile_row *flops_by, *copy_by; /* that step, of the profile; NULL: none was */
 };
 /* EXIT_DONE, or what to return. */
-int profile_ceiling(struct cli *c, rlx_device *dev, const char *name, const struct profile *p,
-                    struct ceiling *out);
+int profile_ceiling(struct cli *c, rlx_device *dev, const struct profile *p, struct ceiling *out);
 void ceiling_print(FILE *out, const struct ceiling *c); /* a line, and one for each step above */
 
 /* Tables for people: kinds and nodes, most time first, and what is the sum. Percentages are of what

@@ -119,7 +119,7 @@ static int show_views(struct cli *c, struct opened *o, struct views *v)
         watch_print(stderr, &v->watch, opt.limit);
     if (!opt.profile)
         return EXIT_DONE;
-    int code = profile_ceiling(c, o->device, opt.device, &v->profile, &ceiling);
+    int code = profile_ceiling(c, o->device, &v->profile, &ceiling);
     if (code == EXIT_DONE)
         profile_print(stderr, &v->profile, &ceiling);
     return code;

@@ -276,6 +276,7 @@ typedef struct rlx_ceilings {
     double flops;      /* f32 multiply-adds count as two, per second; of a GPU, in a matmul */
     double copy_bytes; /* read and written, per second */
     bool cached;       /* it came from the file */
+    char name[32];     /* of the device, as rlx_device_open takes it */
 } rlx_ceilings;
 RLX_API rlx_status rlx_ceilings_measure(rlx_device *dev, bool fresh, rlx_ceilings *out,
                                         rlx_error *err);

@@ -124,6 +124,7 @@ static void identify(rlx_device *dev, rlx_ceilings *c, char *which, size_t size)
     struct target t;
 
     dev->backend->ops->describe(dev->backend, &t);
+    snprintf(c->name, sizeof c->name, "%s", dev->name);
     c->threads = t.threads;
     if (t.threads) {
         cpu_model(c->device, sizeof c->device);

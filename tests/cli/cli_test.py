@@ -1388,6 +1388,8 @@ def test_percentages_of_a_ceiling(t):
             need(f"ceilings of {device} (" in out, f"profile: {out!r}")
             shares = [float(s) for s in re.findall(r"([\d.]+)%$", out, re.M)]
             need(shares and max(shares) <= 100, f"{device}: {shares}")
+    out = rlx("run", MLP, "--random", "--profile", env=home).err
+    need("ceilings of auto" not in out, f"which device is that? {out!r}")
     file = next(f for f in (t.path / "rlx").iterdir() if f.name[-1].isdigit() and ":" not in f.name)
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines[:3], "2e6", "2e6"]) + "\n")
