@@ -378,29 +378,40 @@ static void check_threads(struct asked *a)
     rlx_model_destroy(m);
 }
 
+/* The session as it comes back from a file; *s is destroyed, and is NULL where that fails. */
+static rlx_status reload(rlx_device *dev, rlx_session **s, rlx_model **m, rlx_error *err)
+{
+    char path[] = "/tmp/rlx-random-XXXXXX";
+    rlx_session *loaded = NULL;
+    int file = mkstemp(path);
+
+    if (file >= 0)
+        close(file);
+    rlx_status status = rlx_session_save(*s, path, RLX_SAVE_WEIGHTS, err);
+    if (status == RLX_OK)
+        status = rlx_session_load(dev, path, NULL, NULL, m, &loaded, err);
+    rlx_session_destroy(*s);
+    *s = loaded;
+    unlink(path);
+    return status;
+}
+
 static void check_artefact(struct asked *a)
 {
-    rlx_session *s = NULL, *loaded = NULL;
+    rlx_session *s = NULL;
     rlx_model *m = NULL;
     rlx_error err;
     void *bits[MOST_OUTPUTS];
-    char path[] = "/tmp/rlx-random-XXXXXX";
-    int file = mkstemp(path);
 
     a->out->tried[CHECK_artefact]++;
-    if (file >= 0)
-        close(file);
     if (rlx_session_create(a->model, a->w->cpu, NULL, &s, &err) != RLX_OK ||
-        rlx_session_save(s, path, RLX_SAVE_WEIGHTS, &err) != RLX_OK ||
-        rlx_session_load(a->w->cpu, path, NULL, NULL, &m, &loaded, &err) != RLX_OK ||
-        run_session(a, loaded, a->g->output.at, a->g->output.len, bits, &err) != RLX_OK)
+        reload(a->w->cpu, &s, &m, &err) != RLX_OK ||
+        run_session(a, s, a->g->output.at, a->g->output.len, bits, &err) != RLX_OK)
         blame(a, CHECK_artefact, "%s: %s", rlx_status_name(err.status), err.message);
     else
         compare_bits(a, CHECK_artefact, bits);
-    rlx_session_destroy(loaded);
-    rlx_model_destroy(m);
     rlx_session_destroy(s);
-    unlink(path);
+    rlx_model_destroy(m);
 }
 
 static rlx_session_desc random_options(struct dice *d)
@@ -496,13 +507,15 @@ static size_t choose_sizes(struct asked *a, int64_t *size)
     return count;
 }
 
-/* One session on a device, run at every size. */
+/* One session on a device, run at every size. To check artefacts, it goes through a file after the
+ * first of them. */
 static void check_sizes(struct asked *a, enum check c, rlx_device *dev,
                         const rlx_session_desc *desc, const int64_t *size, size_t count)
 {
     struct ir_module *symbolic = a->mod, *bound;
     void *bits[MOST_OUTPUTS];
     rlx_session *s = NULL;
+    rlx_model *loaded = NULL;
     rlx_error err;
 
     a->out->tried[c]++;
@@ -522,12 +535,15 @@ static void check_sizes(struct asked *a, enum check c, rlx_device *dev,
         }
         ir_module_destroy(bound);
         a->g = ir_entry(symbolic);
+        if (c == CHECK_artefact && !loaded && status == RLX_OK)
+            status = reload(dev, &s, &loaded, &err);
     }
     if (status == RLX_ERROR_UNSUPPORTED && c == CHECK_gpu)
         a->out->skipped[c]++;
     else if (status != RLX_OK)
         blame(a, c, "on %s: %s: %s", dev->name, rlx_status_name(err.status), err.message);
     rlx_session_destroy(s);
+    rlx_model_destroy(loaded);
 }
 
 /* Params have sizes that are known, whatever the symbol's is. False: no size is one it can have. */
@@ -564,6 +580,8 @@ static void ask_sizes(struct asked *a)
     if (wants(a, CHECK_level) && a->w->levels > 0)
         check_sizes(a, CHECK_level, a->w->level[dice_below(&a->dice, (int64_t)a->w->levels)], NULL,
                     size, count);
+    if (wants(a, CHECK_artefact))
+        check_sizes(a, CHECK_artefact, a->w->cpu, NULL, size, count);
     const rlx_session_desc *gpu_options = dice_percent(&a->dice, 40) ? &options : NULL;
     for (size_t i = 0; i < a->w->gpus && wants(a, CHECK_gpu); i++)
         check_sizes(a, CHECK_gpu, a->w->gpu[i], gpu_options, size, count);
