@@ -217,7 +217,7 @@ class Canvas {
       c.fillStyle = edge;
       c.font = "600 15px ui-monospace, monospace";
       c.textAlign = "center";
-      c.fillText("+", b.x + b.w - 14, b.y + 14);
+      c.fillText(b.unfolded ? "−" : "+", b.x + b.w - 14, b.y + 14);
     }
   }
 }

@@ -18,7 +18,10 @@ function element(tag, text, attributes) { // text is never read as HTML
 
 function arrange() {
   shown = graph.boxes(open, find("chains").checked);
-  for (const b of shown.boxes) makeCard(graph, b);
+  for (const b of shown.boxes) {
+    makeCard(graph, b);
+    b.unfolded = open.has("sub:" + b.nodes[0]);
+  }
   canvas.hottest = Math.max(1, ...shown.boxes.map(b => b.ns || 0));
   const sheet = layout(shown.boxes);
   canvas.found = new Set(hits.map(boxOf).filter(Boolean));
