@@ -8,6 +8,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(top_level)
     set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
     set(CMAKE_C_FLAGS_DEBUG "-Og -g3")
+    # Where tools/setup puts a library of WebGPU. What is installed forgets it. It must be an RPATH: a
+    # RUNPATH is not looked at where a sanitizer opens libraries for us.
+    set(CMAKE_BUILD_RPATH ${PROJECT_SOURCE_DIR}/build/webgpu-venv)
+    if(NOT APPLE)
+        add_link_options(-Wl,--disable-new-dtags)
+    endif()
 endif()
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)

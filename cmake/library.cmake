@@ -6,25 +6,8 @@ file(GLOB_RECURSE library_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.
 file(GLOB kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cpu/kernels/*.c)
 list(FILTER library_sources EXCLUDE REGEX "/src/backend/cpu/kernels/[^/]*\\.c$")
 
-# Vulkan is found at run time; only its header is needed here. Without it the backend is left out,
-# and registry.c has a device in its place that says so.
-include(CheckIncludeFile)
-check_include_file(vulkan/vulkan.h RLX_HAVE_VULKAN)
-if(NOT RLX_HAVE_VULKAN)
-    message(STATUS "rlx: no vulkan/vulkan.h (Debian: libvulkan-dev): no Vulkan devices")
-    list(FILTER library_sources EXCLUDE REGEX "/src/backend/vulkan/[^/]*\\.c$")
-endif()
-
-# The same for WebGPU. The set-up's copy of the PyPI package wgpu has the header and a library, which
-# is the last one that is looked for.
-file(GLOB webgpu_package ${PROJECT_SOURCE_DIR}/build/webgpu-venv/lib/python3*/site-packages/wgpu/resources)
-find_path(RLX_WEBGPU_HEADERS webgpu.h HINTS ${webgpu_package} PATH_SUFFIXES webgpu)
-if(RLX_WEBGPU_HEADERS)
-    file(GLOB webgpu_library ${webgpu_package}/libwgpu_native*)
-else()
-    message(STATUS "rlx: no webgpu.h (tools/setup test, or RLX_WEBGPU_HEADERS): no WebGPU devices")
-    list(FILTER library_sources EXCLUDE REGEX "/src/backend/webgpu/[^/]*\\.c$")
-endif()
+# Drivers of GPUs are found at run time; what they look like is in the tree.
+set(rlx_interfaces ${PROJECT_SOURCE_DIR}/third_party/vulkan ${PROJECT_SOURCE_DIR}/third_party/webgpu)
 
 function(rlx_library_target target)
     target_link_libraries(${target} PRIVATE rlx_flags)
@@ -50,17 +33,7 @@ add_custom_command(
     COMMENT "Embedding the page" VERBATIM)
 add_library(rlx_core OBJECT ${library_sources} ${embedded} ${embedded_page})
 rlx_library_target(rlx_core)
-if(RLX_HAVE_VULKAN)
-    target_compile_definitions(rlx_core PRIVATE RLX_HAVE_VULKAN)
-endif()
-if(RLX_WEBGPU_HEADERS)
-    target_compile_definitions(rlx_core PRIVATE RLX_HAVE_WEBGPU)
-    target_include_directories(rlx_core SYSTEM PRIVATE ${RLX_WEBGPU_HEADERS})
-    if(webgpu_library)
-        set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backend/webgpu/loader.c PROPERTIES
-            COMPILE_DEFINITIONS "RLX_WEBGPU_DEFAULT_LIB=\"${webgpu_library}\"")
-    endif()
-endif()
+target_include_directories(rlx_core SYSTEM PRIVATE ${rlx_interfaces})
 set(rlx_objects $<TARGET_OBJECTS:rlx_core>)
 
 set(levels baseline)

@@ -60,22 +60,15 @@ endif()
 if(RLX_BUILD_TESTS)
     enable_testing()
     file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.c)
-    list(FILTER test_sources EXCLUDE REGEX "/tests/random/") # a program of its own
-    if(NOT RLX_HAVE_VULKAN)
-        list(FILTER test_sources EXCLUDE REGEX "/tests/backend/vulkan/[^/]*\\.c$")
-    endif()
-    if(NOT RLX_WEBGPU_HEADERS)
-        list(FILTER test_sources EXCLUDE REGEX "/tests/backend/webgpu/[^/]*\\.c$")
-    endif()
+    # A program of its own, and libraries that tests open.
+    list(FILTER test_sources EXCLUDE REGEX "/tests/(random|fakes)/")
     # The networks that are timed are checked as well.
     add_executable(rlx-tests ${test_sources} ${rlx_objects}
         ${PROJECT_SOURCE_DIR}/bench/support/models.c ${PROJECT_SOURCE_DIR}/bench/support/values.c)
     target_link_libraries(rlx-tests PRIVATE rlx_flags ${rlx_system_libraries})
     target_include_directories(rlx-tests PRIVATE
         ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-    if(RLX_WEBGPU_HEADERS)
-        target_include_directories(rlx-tests SYSTEM PRIVATE ${RLX_WEBGPU_HEADERS})
-    endif()
+    target_include_directories(rlx-tests SYSTEM PRIVATE ${rlx_interfaces})
     # Only this file is told where the tree lies: the others compile alike in every checkout, which a
     # compiler cache thanks us for.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/test_main.c PROPERTIES COMPILE_DEFINITIONS
@@ -83,6 +76,17 @@ if(RLX_BUILD_TESTS)
     if(TARGET rlx-command)
         add_dependencies(rlx-tests rlx-command) # tests run it
     endif()
+    # Libraries that tests have opened in the place of drivers.
+    file(GLOB fake_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.c)
+    foreach(source IN LISTS fake_sources)
+        get_filename_component(name ${source} NAME_WE)
+        add_library(fake-${name} MODULE ${source})
+        target_compile_options(fake-${name} PRIVATE -Wall -Wextra)
+        target_include_directories(fake-${name} SYSTEM PRIVATE ${rlx_interfaces})
+        set_target_properties(fake-${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
+            C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes)
+        add_dependencies(rlx-tests fake-${name})
+    endforeach()
     add_test(NAME rlx-tests COMMAND rlx-tests)
 
     file(GLOB random_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/random/*.c)

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/library.h"
+
 /* zlib's stream as its interface declares it; the library is told our size of it and refuses to
  * work with another. */
 struct stream {
@@ -32,15 +34,6 @@ struct zlib {
     int (*end)(struct stream *s);
 };
 
-/* Function pointers come as void * from dlsym; ISO C has no conversion between the two. */
-static bool find(void *handle, const char *name, void *function)
-{
-    void *symbol = dlsym(handle, name);
-
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
 static rlx_status open_zlib(struct zlib *z, struct diag *d)
 {
     static const char *const names[] = {"libz.so.1", "libz.so", "libz.1.dylib"};
@@ -48,8 +41,9 @@ static rlx_status open_zlib(struct zlib *z, struct diag *d)
     z->handle = NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !z->handle; i++)
         z->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (z->handle && find(z->handle, "inflateInit2_", &z->init) &&
-        find(z->handle, "inflate", &z->inflate) && find(z->handle, "inflateEnd", &z->end))
+    if (z->handle && library_find(z->handle, "inflateInit2_", &z->init) &&
+        library_find(z->handle, "inflate", &z->inflate) &&
+        library_find(z->handle, "inflateEnd", &z->end))
         return RLX_OK;
     if (z->handle)
         dlclose(z->handle);

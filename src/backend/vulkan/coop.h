@@ -1,9 +1,9 @@
-/* coop.h: cooperative matrices and bfloat16, for headers that are older than these extensions. The
+/* coop.h: cooperative matrices and bfloat16, which our header is older than. The
  * numbers are the Vulkan registry's. */
 #ifndef BACKEND_VULKAN_COOP_H
 #define BACKEND_VULKAN_COOP_H
 
-#include <vulkan/vulkan.h>
+#include <vulkan/vulkan_core.h>
 
 #ifndef VK_KHR_cooperative_matrix
 typedef enum VkComponentTypeKHR {

@@ -15,7 +15,7 @@ rlx_status vk_open_instance(struct vk_device *dev, struct diag *d)
     const VkDebugUtilsMessengerCreateInfoEXT hear = vk_messenger_info(dev);
     bool checked = dev->options.validation;
 
-    TRY(vk_loader_open(dev->base.mem, &dev->vk, &dev->loader, d));
+    TRY(vk_load_library(&dev->vk, d));
     if (checked && !vk_has_validation(dev))
         return diag_fail(d, RLX_ERROR_NO_DEVICE,
                          "RLX_GPU_VALIDATION is set, and there is no %s (Debian: "
@@ -42,7 +42,7 @@ rlx_status vk_open_instance(struct vk_device *dev, struct diag *d)
                          "no Vulkan driver works: install the GPU's (Debian: mesa-vulkan-drivers "
                          "has some, and one for the CPU)");
     }
-    if (!vk_load_instance(dev->loader, &dev->vk, dev->instance))
+    if (!vk_load_instance(&dev->vk, dev->instance))
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "the Vulkan loader lacks functions of 1.2");
     return checked ? vk_open_messenger(dev, d) : RLX_OK;
 }
@@ -53,10 +53,8 @@ void vk_close_instance(struct vk_device *dev)
         dev->vk.DestroyDebugUtilsMessengerEXT(dev->instance, dev->messenger, NULL);
     if (dev->instance && dev->vk.DestroyInstance)
         dev->vk.DestroyInstance(dev->instance, NULL);
-    vk_loader_close(dev->loader);
     dev->messenger = VK_NULL_HANDLE;
     dev->instance = VK_NULL_HANDLE;
-    dev->loader = NULL;
 }
 
 /* ---- what there is ---- */

@@ -1,72 +1,36 @@
 /* loader.c: the Vulkan loader, opened at run time, so that rlx works where there is none. */
-#include <dlfcn.h>
-#include <stdio.h>
-
 #include "backend/vulkan/vulkan.h"
-
-struct vk_loader {
-    const rlx_allocator *mem;
-    void *library;
-    PFN_vkGetInstanceProcAddr find;
-};
-
-/* Function pointers come as void * from dlsym; ISO C has no conversion between the two. */
-static PFN_vkGetInstanceProcAddr find_entry(void *library)
-{
-    PFN_vkGetInstanceProcAddr find;
-    void *symbol = dlsym(library, "vkGetInstanceProcAddr");
-
-    _Static_assert(sizeof find == sizeof symbol, "pointers are of one size");
-    __builtin_memcpy(&find, &symbol, sizeof find);
-    return find;
-}
+#include "base/library.h"
 
 static const char *const names[] = {"libvulkan.so.1", "libvulkan.so", "libvulkan.1.dylib"};
 
-rlx_status vk_loader_open(const rlx_allocator *mem, struct vk_functions *vk, struct vk_loader **out,
-                          struct diag *d)
+rlx_status vk_load_library(struct vk_functions *vk, struct diag *d)
 {
-    struct vk_loader *l = mem_alloc(mem, sizeof *l);
+    void *library = library_open(names, sizeof names / sizeof names[0]);
 
-    if (!l)
-        return diag_no_memory(d, sizeof *l);
-    l->mem = mem;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !l->library; i++)
-        l->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    l->find = l->library ? find_entry(l->library) : NULL;
-    if (!l->find) {
-        vk_loader_close(l);
+    if (!library || !library_find(library, "vkGetInstanceProcAddr", &vk->GetInstanceProcAddr))
         return diag_fail(
             d, RLX_ERROR_NO_DEVICE,
             "no Vulkan loader (%s): on Debian install libvulkan1 and a driver, such as "
             "those of mesa-vulkan-drivers",
             names[0]);
-    }
-#define VK_GLOBAL(name) vk->name = (PFN_vk##name)l->find(NULL, "vk" #name);
+#define VK_GLOBAL(name) vk->name = (PFN_vk##name)vk->GetInstanceProcAddr(NULL, "vk" #name);
 #define VK_INSTANCE(name)
 #define VK_OPTIONAL(name)
 #define VK_DEVICE(name)
 #include "backend/vulkan/functions.def"
-    *out = l;
     return RLX_OK;
 }
 
-void vk_loader_close(struct vk_loader *l)
-{
-    if (!l)
-        return;
-    if (l->library)
-        dlclose(l->library);
-    mem_free(l->mem, l, sizeof *l);
-}
-
-bool vk_load_instance(struct vk_loader *l, struct vk_functions *vk, VkInstance instance)
+bool vk_load_instance(struct vk_functions *vk, VkInstance instance)
 {
     bool all = true;
 
+    library_keep(LIBRARY_OF_VULKAN);
 #define VK_GLOBAL(name)
-#define VK_INSTANCE(name) all &= (vk->name = (PFN_vk##name)l->find(instance, "vk" #name)) != NULL;
-#define VK_OPTIONAL(name) vk->name = (PFN_vk##name)l->find(instance, "vk" #name);
+#define VK_INSTANCE(name) \
+    all &= (vk->name = (PFN_vk##name)vk->GetInstanceProcAddr(instance, "vk" #name)) != NULL;
+#define VK_OPTIONAL(name) vk->name = (PFN_vk##name)vk->GetInstanceProcAddr(instance, "vk" #name);
 #define VK_DEVICE(name)
 #include "backend/vulkan/functions.def"
     return all;

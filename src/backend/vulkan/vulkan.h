@@ -17,6 +17,7 @@
 
 /* The functions that are called; the loader and the driver are found at run time. */
 struct vk_functions {
+    PFN_vkGetInstanceProcAddr GetInstanceProcAddr; /* finds all others */
 #define VK_GLOBAL(name) PFN_vk##name name;
 #define VK_INSTANCE(name) PFN_vk##name name;
 #define VK_OPTIONAL(name) PFN_vk##name name;
@@ -66,7 +67,6 @@ struct vk_device {
     void *log_user;
     char *cache_path; /* of the pipeline cache; NULL: it is not kept */
 
-    struct vk_loader *loader;
     struct vk_functions vk;
     VkInstance instance;
     uint32_t api; /* what both the loader and the device know */
@@ -128,10 +128,8 @@ void vk_log(const struct vk_device *dev, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* loader.c */
-rlx_status vk_loader_open(const rlx_allocator *mem, struct vk_functions *vk, struct vk_loader **out,
-                          struct diag *d);
-void vk_loader_close(struct vk_loader *l);
-bool vk_load_instance(struct vk_loader *l, struct vk_functions *vk, VkInstance instance);
+rlx_status vk_load_library(struct vk_functions *vk, struct diag *d);
+bool vk_load_instance(struct vk_functions *vk, VkInstance instance); /* false: some are missing */
 bool vk_load_device(struct vk_functions *vk, VkDevice device);
 
 /* instance.c: what there is. Of dev, its options and its log must be set. */

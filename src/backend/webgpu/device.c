@@ -4,10 +4,10 @@
 #include <time.h>
 
 #include "backend/webgpu/webgpu.h"
+#include "base/library.h"
 #include "base/str.h"
 
 #define TURN_NS 50000
-#define PRIMARY 0x2d /* WGPUInstanceBackend_Primary, which is no constant in C */
 
 /* ---- errors ---- */
 
@@ -75,10 +75,10 @@ rlx_status wg_check(struct wg_device *dev, struct diag *d)
 
 /* Nobody spins. wgpu-native blocks on the driver's fence until all that was submitted is done, and
  * calls back from there; its InstanceWaitAny, the standard's way, is not there yet and would end
- * the process. With another library the thread sleeps for a moment between two looks. */
+ * the process. Before there is a device the thread sleeps for a moment between two looks. */
 void wg_turn(struct wg_device *dev, bool wait)
 {
-    if (dev->device && dev->wg.DevicePoll) {
+    if (dev->device) {
         dev->wg.DevicePoll(dev->device, wait, NULL);
         return;
     }
@@ -101,25 +101,30 @@ static void read_options(const struct flags *f, struct wg_options *o)
     o->lose_after = (uint64_t)f->at[FLAG_GPU_LOSE_AFTER].number;
 }
 
-/* wgpu-native would start OpenGL too, which is of no use to us and talks to window systems. */
-static const WGPUInstanceDescriptor *instance_wish(const struct wg_device *dev)
-{
-#ifdef WGPU_H_
-    static const WGPUInstanceExtras extras = {.chain.sType = (WGPUSType)WGPUSType_InstanceExtras,
-                                              .backends = PRIMARY};
-    static const WGPUInstanceDescriptor wish = {.nextInChain = (WGPUChainedStruct *)&extras.chain};
+/* What wgpu-native adds to an instance's descriptor: which backends it may use, and more that is
+ * left at 0. It reads all of it, so this is no shorter than its struct. */
+struct instance_extras {
+    WGPUChainedStruct chain;
+    uint64_t backends;
+    uint64_t others[16];
+};
+enum { INSTANCE_EXTRAS = 0x00030004, VULKAN_METAL_D3D12_BROWSER = 0x2d };
 
-    return dev->wg.InstanceEnumerateAdapters ? &wish : NULL;
-#else
-    (void)dev;
-    return NULL;
-#endif
+/* wgpu-native would start OpenGL too, which is of no use to us and talks to window systems. */
+static WGPUInstance create_instance(const struct wg_device *dev)
+{
+    const struct instance_extras extras = {.chain.sType = (WGPUSType)INSTANCE_EXTRAS,
+                                           .backends = VULKAN_METAL_D3D12_BROWSER};
+
+    return dev->wg.CreateInstance(
+        &(WGPUInstanceDescriptor){.nextInChain = (WGPUChainedStruct *)&extras.chain});
 }
 
 static rlx_status open_instance(struct wg_device *dev, const struct flags *flags, struct diag *d)
 {
     TRY(wg_load(&dev->wg, flags, d));
-    dev->instance = dev->wg.CreateInstance(instance_wish(dev));
+    dev->instance = create_instance(dev);
+    library_keep(LIBRARY_OF_VULKAN);
     if (!dev->instance)
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "the WebGPU library could not be started");
     return RLX_OK;

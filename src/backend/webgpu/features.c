@@ -185,9 +185,7 @@ void wg_try(struct wg_device *dev)
     if (dev->features.subgroups)
         dev->features.subgroup_size = subgroup_size(dev);
     dev->features.subgroups = dev->features.subgroup_size > 1;
-    dev->tick_ns = dev->wg.QueueGetTimestampPeriod
-                       ? (double)dev->wg.QueueGetTimestampPeriod(dev->queue)
-                       : 1; /* the standard has nanoseconds */
+    dev->tick_ns = (double)dev->wg.QueueGetTimestampPeriod(dev->queue);
 }
 
 /* ---- what is told of it ---- */

@@ -2,46 +2,48 @@
  * open until the process ends, as it has threads of its own. */
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "backend/webgpu/webgpu.h"
+#include "base/library.h"
 
-#ifndef RLX_WEBGPU_DEFAULT_LIB
-#define RLX_WEBGPU_DEFAULT_LIB ""
-#endif
+/* The version that third_party/webgpu/webgpu.h is of, as wgpuGetVersion has it: the first two of
+ * its four numbers. Structs and values change with them, and a call with the wrong ones may do
+ * anything.
+ */
+#define VERSION 0x1d00
 
-static const char *const names[] = {"libwgpu_native.so", RLX_WEBGPU_DEFAULT_LIB,
-                                    "libwgpu_native.dylib", "libwebgpu_dawn.so"};
+/* A build of the tree has a folder in its search path where tools/setup puts one. */
+static const char *const names[] = {"libwgpu_native.so", "libwgpu_native.dylib"};
 
 /* ---- the library ---- */
 
 static rlx_status open_library(const char *said, void **out, struct diag *d)
 {
-    *out = NULL;
-    if (*said) {
-        *out = dlopen(said, RTLD_NOW | RTLD_LOCAL);
-        if (!*out)
-            return diag_fail(d, RLX_ERROR_NO_DEVICE, "RLX_WEBGPU_LIB: %s", dlerror());
-        return RLX_OK;
-    }
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !*out; i++)
-        if (*names[i])
-            *out = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    *out = *said ? library_open(&said, 1) : library_open(names, sizeof names / sizeof names[0]);
+    if (!*out && *said)
+        return diag_fail(d, RLX_ERROR_NO_DEVICE, "RLX_WEBGPU_LIB: %s", dlerror());
     if (!*out)
         return diag_fail(d, RLX_ERROR_NO_DEVICE,
-                         "no WebGPU library (%s): the PyPI package wgpu has one; set "
-                         "RLX_WEBGPU_LIB to its libwgpu_native-release.so",
+                         "no WebGPU library (%s): in a checkout of rlx `tools/setup webgpu` gets "
+                         "one; else set RLX_WEBGPU_LIB to that of the PyPI package wgpu",
                          names[0]);
     return RLX_OK;
 }
 
-/* Function pointers come as void * from dlsym; ISO C has no conversion between the two. */
-static bool find(void *library, const char *name, void *function)
+static rlx_status check_version(void *library, struct wg_functions *wg, struct diag *d)
 {
-    void *symbol = dlsym(library, name);
-
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
+    if (!library_find(library, "wgpuGetVersion", &wg->GetVersion))
+        return diag_fail(d, RLX_ERROR_NO_DEVICE,
+                         "the WebGPU library does not say which version it is: rlx needs "
+                         "wgpu-native %d.%d",
+                         VERSION >> 8, VERSION & 255);
+    uint32_t v = wg->GetVersion();
+    if (v >> 16 != VERSION)
+        return diag_fail(d, RLX_ERROR_NO_DEVICE,
+                         "the WebGPU library is wgpu-native %u.%u.%u.%u, and rlx needs %d.%d",
+                         v >> 24, v >> 16 & 255, v >> 8 & 255, v & 255, VERSION >> 8,
+                         VERSION & 255);
+    return RLX_OK;
 }
 
 rlx_status wg_load(struct wg_functions *wg, const struct flags *flags, struct diag *d)
@@ -50,14 +52,12 @@ rlx_status wg_load(struct wg_functions *wg, const struct flags *flags, struct di
     void *library;
 
     TRY(open_library(flags ? flags->at[FLAG_WEBGPU_LIB].text : "", &library, d));
-#define WG_FUNCTION(name)                        \
-    if (!find(library, "wgpu" #name, &wg->name)) \
+    TRY(check_version(library, wg, d));
+#define WG_FUNCTION(name)                                \
+    if (!library_find(library, "wgpu" #name, &wg->name)) \
         lacks = "wgpu" #name;
+#define WG_NATIVE(name) WG_FUNCTION(name)
 #include "backend/webgpu/functions.def"
-    find(library, "wgpuDevicePoll", &wg->DevicePoll);
-    find(library, "wgpuInstanceEnumerateAdapters", &wg->InstanceEnumerateAdapters);
-    find(library, "wgpuQueueGetTimestampPeriod", &wg->QueueGetTimestampPeriod);
-    find(library, "wgpuDeviceCreateShaderModuleTrusted", &wg->DeviceCreateShaderModuleTrusted);
     if (lacks)
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "the WebGPU library has no %s", lacks);
     return RLX_OK;
@@ -119,10 +119,8 @@ uint32_t wg_adapters(struct wg_device *dev, WGPUAdapter out[WG_MOST_ADAPTERS])
 {
     WGPUAdapter found[WG_MOST_ADAPTERS];
     uint32_t kept = 0;
-    size_t count = 0;
+    size_t count = dev->wg.InstanceEnumerateAdapters(dev->instance, NULL, NULL);
 
-    if (dev->wg.InstanceEnumerateAdapters)
-        count = dev->wg.InstanceEnumerateAdapters(dev->instance, NULL, NULL);
     if (count == 0 || count > WG_MOST_ADAPTERS) {
         out[0] = request_adapter(dev);
         return out[0] != NULL;

@@ -37,16 +37,14 @@ static void make_layout(struct wg_device *dev, struct wg_pipeline *p)
 }
 
 /* Kernels keep inside their arrays and end their loops, as on other devices. Checks of both after
- * them cost attention a third of its time, so they are left out where the library lets us. */
+ * them cost attention a third of its time, so they are left out. */
 static WGPUShaderModule make_module(struct wg_device *dev, rlx_str source)
 {
     const WGPUShaderSourceWGSL wgsl = {.chain.sType = WGPUSType_ShaderSourceWGSL,
                                        .code = wg_text(source.ptr, source.len)};
     const WGPUShaderModuleDescriptor module = {.nextInChain = (WGPUChainedStruct *)&wgsl};
 
-    if (dev->wg.DeviceCreateShaderModuleTrusted)
-        return dev->wg.DeviceCreateShaderModuleTrusted(dev->device, &module, 0);
-    return dev->wg.DeviceCreateShaderModule(dev->device, &module);
+    return dev->wg.DeviceCreateShaderModuleTrusted(dev->device, &module, 0);
 }
 
 static void make_pipeline(struct wg_device *dev, struct wg_pipeline *p, rlx_str source)

@@ -16,9 +16,6 @@
 #include <stdatomic.h>
 #define WGPU_SKIP_DECLARATIONS
 #include <webgpu.h>
-#if __has_include(<wgpu.h>)
-#include <wgpu.h>
-#endif
 
 #include "lower/gpu_programs.h"
 
@@ -26,7 +23,8 @@
 struct wg_functions {
 #define WG_FUNCTION(name) WGPUProc##name name;
 #include "backend/webgpu/functions.def"
-    /* Of wgpu-native; NULL in other libraries. */
+    /* wgpu-native's own */
+    uint32_t (*GetVersion)(void);
     WGPUBool (*DevicePoll)(WGPUDevice device, WGPUBool wait, const uint64_t *submission);
     size_t (*InstanceEnumerateAdapters)(WGPUInstance instance, const void *options,
                                         WGPUAdapter *adapters);

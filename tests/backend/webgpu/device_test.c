@@ -7,9 +7,10 @@
 #include "backend/backend.h"
 #include "base/str.h"
 
-TEST(webgpu_device, a_library_that_is_not_there)
+/* Opens a device of this library, which cannot be had, and says so. */
+static void refuses(struct test *t, const char *library, const char *told)
 {
-    const rlx_flag flag = {"WEBGPU_LIB", "/nowhere/libwgpu_native.so"};
+    const rlx_flag flag = {"WEBGPU_LIB", library};
     struct backend *b = NULL;
     struct flags flags;
     struct diag d;
@@ -20,7 +21,26 @@ TEST(webgpu_device, a_library_that_is_not_there)
                   backend_find(STR("webgpu"))
                       ->open(&(struct device_desc){.mem = mem_default(), .flags = &flags}, &b, &d),
                   RLX_ERROR_NO_DEVICE);
+    expect_contains(t, d.first.message, told);
     flags_free(&flags);
+}
+
+TEST(webgpu_device, a_library_that_is_not_there)
+{
+    refuses(t, "/nowhere/libwgpu_native.so", "/nowhere/libwgpu_native.so");
+}
+
+/* Its structs are others than those we were compiled with. */
+TEST(webgpu_device, a_library_of_another_version)
+{
+    refuses(t, test_built(t, "fakes/webgpu_old.so"),
+            "the WebGPU library is wgpu-native 24.0.3.1, and rlx needs 29.0");
+}
+
+TEST(webgpu_device, a_library_that_does_not_say_its_version)
+{
+    refuses(t, test_built(t, "fakes/vulkan_driver.so"),
+            "the WebGPU library does not say which version it is");
 }
 
 /* ---- programs ---- */
