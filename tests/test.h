@@ -84,7 +84,8 @@ void test_register(struct test_case *c);
 /* The device to open; "cpu" in a test that is not of TEST_DEVICES. */
 const char *test_device(const struct test *t);
 /* Whether opening that device, or another named one, failed: then the test is skipped if there is
- * none of the kind here and none has to be ($RLX_REQUIRE_DEVICE), and failed otherwise. */
+ * none of the kind here and none has to be ($RLX_REQUIRE_DEVICE="vulkan webgpu", or 1 for all), and
+ * failed otherwise. */
 bool test_no_device(struct test *t, const char *device, rlx_status s, const char *why);
 /* Whether test_device(t) computes with f64: where it does not, ops of f64 are UNSUPPORTED. */
 bool test_has_f64(const struct test *t, rlx_context *ctx);

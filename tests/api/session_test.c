@@ -314,8 +314,9 @@ TEST_DEVICES(session, compiling_is_logged)
     struct world w;
     int lines = 0;
 
-    if (open_world(t, &w, SCALE, &(rlx_context_desc){.log = count_lines, .log_user = &lines}))
-        expect_ok(t, rlx_session_create(w.model, w.dev, NULL, &w.session, &w.err));
+    if (!open_world(t, &w, SCALE, &(rlx_context_desc){.log = count_lines, .log_user = &lines}))
+        return close_world(&w);
+    expect_ok(t, rlx_session_create(w.model, w.dev, NULL, &w.session, &w.err));
     expect_eq(t, lines, 1);
     close_world(&w);
 }
