@@ -1,6 +1,7 @@
 /* harness_test.c: the harness's own tests. Each check must be able to fail, or it proves nothing.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test_impl.h"
@@ -226,4 +227,12 @@ TEST(harness, a_lost_block_or_a_hidden_failure_is_noticed)
     expect_eq(t, hides.runs, 1);
     expect(t, expect_survives_no_memory(&p, run_errand, &leaks) == false);
     expect_eq(t, leaks.runs, 3); /* refusing the 1st, in both ways, loses nothing */
+}
+
+/* For tests/tools/harness_test.py, which looks at what becomes of the others. */
+TEST(harness, ends_its_process_when_asked)
+{
+    if (getenv("RLX_TEST_CRASH"))
+        abort();
+    expect(t, true);
 }

@@ -1,21 +1,25 @@
-/* test_main.c: runs the tests that registered themselves, one after another, and counts.
+/* test_main.c: runs the tests that registered themselves, and counts: one after another, or with
+ * --jobs in several processes that each take the next one.
  *
  * The last line is "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed. */
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "test_impl.h"
 
 struct options {
-    const char *filters[16];
-    const char *without; /* NULL: all */
-    int filter_count;
+    const char *filters[16], *without[16];
+    int filter_count, without_count;
+    int jobs; /* processes */
     bool list, fast, times;
 };
 
@@ -274,12 +278,21 @@ static bool wanted(const struct options *o, const struct test_case *c)
     if (o->fast && c->slow)
         return false;
     snprintf(full, sizeof full, "%s.%s", c->suite, c->name);
-    if (o->without && strstr(full, o->without))
-        return false;
+    for (int i = 0; i < o->without_count; i++)
+        if (strstr(full, o->without[i]))
+            return false;
     for (int i = 0; i < o->filter_count; i++)
         if (strstr(full, o->filters[i]))
             return true;
     return o->filter_count == 0;
+}
+
+/* Slow ones first, so that no process is left with one at the end. */
+static int by_slowness(const void *a, const void *b)
+{
+    const struct test_case *x = *(struct test_case *const *)a, *y = *(struct test_case *const *)b;
+
+    return x->slow != y->slow ? y->slow - x->slow : by_name(a, b);
 }
 
 /* The wanted tests in order of name, NULL at the end. NULL if two share a name. */
@@ -308,6 +321,8 @@ static struct test_case **choose(const struct options *o, size_t *count)
     for (size_t i = 0; i < n; i++)
         if (wanted(o, list[i]))
             list[kept++] = list[i];
+    if (o->jobs > 1)
+        qsort(list, kept, sizeof(*list), by_slowness);
     *count = kept;
     return list;
 }
@@ -351,31 +366,94 @@ static enum outcome run_one(const struct test_case *c, const struct options *o)
     return PASSED;
 }
 
-static int run_all(struct test_case **list, size_t count, const struct options *o)
-{
-    unsigned tally[OUTCOMES] = {0};
+/* What the processes of a run share. */
+struct shared {
+    atomic_size_t next; /* test to run */
+    atomic_uint tally[OUTCOMES];
+};
 
-    install_handlers();
-    for (size_t i = 0; i < count; i++) {
-        tally[run_one(list[i], o)]++;
+static void work(struct test_case **list, size_t count, const struct options *o, struct shared *s)
+{
+    for (;;) {
+        size_t i = atomic_fetch_add(&s->next, 1);
+        if (i >= count)
+            return;
+        s->tally[run_one(list[i], o)]++;
         fflush(stdout);
     }
+}
+
+static bool start_worker(struct test_case **list, size_t count, const struct options *o,
+                         struct shared *s)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        work(list, count, o, s);
+        exit(0); /* where a sanitizer looks for leaks */
+    }
+    if (pid < 0) {
+        printf("failed: rlx-tests: no further process: %s\n", strerror(errno));
+        s->tally[FAILED]++;
+    }
+    return pid > 0;
+}
+
+/* A worker that a test took down, or that leaked, is one failure; another takes its place. */
+static void run_workers(struct test_case **list, size_t count, const struct options *o,
+                        struct shared *s)
+{
+    int running_now = 0, status;
+
+    setvbuf(stdout, NULL, _IOLBF, 0); /* lines of several processes stay whole */
+    for (int i = 0; i < o->jobs; i++)
+        running_now += start_worker(list, count, o, s);
+    while (running_now > 0 && wait(&status) > 0) {
+        running_now--;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            continue;
+        printf("failed: a process of tests ended with %s %d\n",
+               WIFEXITED(status) ? "status" : "signal",
+               WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+        s->tally[FAILED]++;
+        if (s->next < count)
+            running_now += start_worker(list, count, o, s);
+    }
+}
+
+static int run_all(struct test_case **list, size_t count, const struct options *o)
+{
+    struct shared *s =
+        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (s == MAP_FAILED) {
+        fputs("rlx-tests: no memory for the harness itself\n", stderr);
+        return 1;
+    }
+    install_handlers();
+    if (o->jobs > 1)
+        run_workers(list, count, o, s);
+    else
+        work(list, count, o, s);
     if (count == 0) {
         puts("rlx-tests: no test has such a name");
-        tally[FAILED]++;
+        s->tally[FAILED]++;
     }
-    printf("%u passed, %u failed, %u skipped\n", tally[PASSED], tally[FAILED], tally[SKIPPED]);
-    return tally[FAILED] != 0;
+    printf("%u passed, %u failed, %u skipped\n", s->tally[PASSED], s->tally[FAILED],
+           s->tally[SKIPPED]);
+    return s->tally[FAILED] != 0;
 }
 
 static int usage(FILE *to, int status)
 {
-    fputs("usage: rlx-tests [--list] [--fast] [--times] [--filter PART]... [--without PART]\n"
+    fputs("usage: rlx-tests [--list] [--fast] [--times] [--jobs N] [--filter PART]...\n"
+          "                 [--without PART]...\n"
           "  --list         print the names and stop\n"
           "  --fast         leave the slow tests out\n"
           "  --times        print how long each test took\n"
+          "  --jobs N       in N processes, slow tests first\n"
           "  --filter PART  only tests with PART in suite.name; may be repeated\n"
-          "  --without PART  no tests with PART in suite.name\n"
+          "  --without PART  no tests with PART in suite.name; may be repeated\n"
           "RLX_TEST_DATA: folder of test data. RLX_TEST_FULL=1: long runs.\n"
           "RLX_TEST_TIMEOUT: seconds one test may take, 0 for any.\n",
           to);
@@ -394,8 +472,10 @@ static int parse(struct options *o, int argc, char **argv)
             o->fast = true;
         else if (strcmp(argv[i], "--times") == 0)
             o->times = true;
-        else if (strcmp(argv[i], "--without") == 0 && i + 1 < argc)
-            o->without = argv[++i];
+        else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0)
+            o->jobs = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--without") == 0 && i + 1 < argc && o->without_count < most)
+            o->without[o->without_count++] = argv[++i];
         else if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc && o->filter_count < most)
             o->filters[o->filter_count++] = argv[++i];
         else if (strcmp(argv[i], "--help") == 0)
