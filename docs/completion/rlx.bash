@@ -24,8 +24,8 @@ _rlx() {
     convert) flags="--type --external --items --absent --external-data --threads --help" ;;
     quantize) flags="--keep --items --absent --external-data --threads --help" ;;
     esac
-    if [[ $prev == --device ]]; then
-        COMPREPLY=($(compgen -W "auto cpu null" -- "$cur"))
+    if [[ $prev == --device || $prev == --devices ]]; then
+        COMPREPLY=($(compgen -W "auto cpu vulkan webgpu null" -- "$cur"))
     elif [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W "$flags" -- "$cur"))
     else

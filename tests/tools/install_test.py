@@ -53,6 +53,17 @@ def found_by_pkg_config(prefix, temp):
     return None
 
 
+def a_folder_of_another_project(_, temp):
+    (temp / "project").mkdir()
+    (temp / "project/CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(hello LANGUAGES C)\n"
+        f"add_subdirectory({ROOT} rlx)\nadd_executable(hello {EXAMPLE})\n"
+        "target_link_libraries(hello PRIVATE rlx::rlx_static)\n"
+        "if(TARGET rlx-tests)\n  message(FATAL_ERROR \"tests of rlx\")\nendif()\n")
+    run("cmake", "-S", temp / "project", "-B", temp / "project/build", "-G", "Ninja")
+    run("ninja", "-n", "-C", temp / "project/build", "hello")
+
+
 def can_be_moved(prefix, temp):
     moved = temp / "moved"
     shutil.copytree(prefix, moved, symlinks=True)
@@ -65,7 +76,7 @@ def main():
         temp = pathlib.Path(folder)
         run("cmake", "--install", BUILD, "--prefix", temp / "prefix")
         for check in (knows_nothing_of_the_checkout, the_command_works, found_by_cmake,
-                      found_by_pkg_config, can_be_moved):
+                      found_by_pkg_config, a_folder_of_another_project, can_be_moved):
             name = check.__name__.replace("_", " ")
             try:
                 why = check(temp / "prefix", temp)
