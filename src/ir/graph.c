@@ -51,6 +51,9 @@ rlx_status ir_graph_add(struct ir_module *m, rlx_str name, struct ir_graph **out
         return diag_no_memory(d, name.len);
     map_init(&g->leaves, m->mem);
     m->graph.at[m->graph.len++] = g;
+    /* Its nodes are somewhere even while there are none, as IR_EACH counts from there. */
+    if (!vec_room(m->mem, &g->node))
+        return diag_no_memory(d, sizeof *g->node.at);
     *out = g;
     return RLX_OK;
 }

@@ -51,6 +51,8 @@ bool cpu_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_
 rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cpu_work **out);
 /* The step of that work: its reads, its write and its scratch, in the order load expects. */
 rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place, uint64_t scratch);
+/* Where operands without bytes are: an address that can be counted from, and nothing to read. */
+extern const uint8_t cpu_nothing[];
 void cpu_load_tensors(struct cpu_work *w, void *const *operand);
 rlx_status cpu_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d);
 

@@ -171,8 +171,8 @@ static rlx_status cpu_load(struct backend *b, struct command *c, struct diag *d)
     if (c->operand_count > FEW_OPERANDS && !(at = mem_alloc(b->mem, bytes)))
         return diag_no_memory(d, bytes);
     for (uint32_t i = 0; i < c->operand_count && s == RLX_OK; i++) {
-        at[i] = c->operand[i].bytes ? bytes_of(c->operand[i], d) : NULL;
-        if (c->operand[i].bytes && !at[i])
+        at[i] = c->operand[i].bytes ? bytes_of(c->operand[i], d) : (void *)cpu_nothing;
+        if (!at[i])
             s = RLX_ERROR_INTERNAL;
     }
     if (s == RLX_OK)

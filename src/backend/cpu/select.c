@@ -36,6 +36,8 @@ static void *align_up(void *p)
     return (uint8_t *)p + (-(uintptr_t)p & (CPU_ALIGN - 1));
 }
 
+const uint8_t cpu_nothing[CPU_ALIGN] __attribute__((aligned(CPU_ALIGN)));
+
 /* Operand pointers in the order of the step. The output of an op whose result is its state's own
  * memory has no operand. */
 void cpu_load_tensors(struct cpu_work *w, void *const *operand)

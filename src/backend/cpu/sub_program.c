@@ -76,7 +76,7 @@ static uint8_t *address(const struct cpu_sub_program *p, uint8_t *memory, int32_
     const struct value *v = &p->steps->value[value];
 
     if (v->bytes == 0)
-        return NULL;
+        return (uint8_t *)cpu_nothing;
     return (v->region == REGION_CONSTS ? p->consts : memory) + v->offset;
 }
 
