@@ -371,7 +371,9 @@ typedef struct rlx_session_desc {
     uint64_t max_buffer;
     /* Bytes that activations, constants, states, handles, outputs of unfinished runs and copies of
      * weights (which the model's sessions share) may take together; 0: what the device has. More is
-     * MEMORY, before anything is allocated. */
+     * MEMORY, before anything is allocated. What compiling takes of the host's memory, programs
+     * included, is bounded by it too, but not below 64 MiB; 0: by 2 GiB and a multiple of the
+     * model. */
     uint64_t memory_limit;
     /* Nodes that would share a step stay apart: a product and the thirds of its columns, these and
      * the attention that reads them, a residual sum and the norm of it. */

@@ -177,6 +177,8 @@ rlx_status blobs_parse(const struct blobs *b, struct reader text, bool copy, rlx
 
     TRY(ir_parse((rlx_str){(const char *)text.at, text.left}, &o, &ctx->mem, &m, d));
     rlx_status s = ir_verify(m, d);
+    if (s == RLX_OK)
+        s = ir_check_unfolded(m, d);
     if (s != RLX_OK) {
         ir_module_destroy(m);
         return s;

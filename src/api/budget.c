@@ -5,11 +5,40 @@
 #include "api/objects.h"
 #include "base/str.h"
 
+#define HOST_LEAST (UINT64_C(64) << 20) /* whatever the limit: a compile takes some */
+#define HOST_FREE (UINT64_C(2) << 30)   /* without a limit, and so much more: */
+#define HOST_PER_NODE 65536
+#define HOST_PER_CONST_BYTE 16
+
 static uint64_t add(uint64_t a, uint64_t b)
 {
     uint64_t sum;
 
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* In proportion to the model, so that only what grows out of proportion meets it. */
+static uint64_t usual_bound(const struct ir_module *m)
+{
+    uint64_t sum = HOST_FREE;
+
+    for (size_t i = 0; i < m->graph.len; i++) {
+        IR_EACH(n, m->graph.at[i]) {
+            sum += HOST_PER_NODE;
+            if (n->op == RLX_OP_const)
+                sum += HOST_PER_CONST_BYTE * (uint64_t)n->attr.const_.data.len;
+        }
+    }
+    return sum;
+}
+
+void budget_open(struct rlx_session *s)
+{
+    uint64_t limit = s->desc.memory_limit;
+
+    limit = limit == 0 ? usual_bound(s->model->mod) : limit < HOST_LEAST ? HOST_LEAST : limit;
+    s->host = mem_bounded(&s->host_bound, &s->model->ctx->mem,
+                          limit < SIZE_MAX ? (size_t)limit : SIZE_MAX);
 }
 
 /* What the session has besides the weights and their copies. */

@@ -178,7 +178,7 @@ static struct joint_options joint_options_of(const rlx_session_desc *desc)
 static rlx_status bind(struct making *k)
 {
     struct rlx_session *s = k->s;
-    const rlx_allocator *mem = &s->model->ctx->mem;
+    const rlx_allocator *mem = &s->host;
     int64_t *size = arena_array(&k->scratch, int64_t, s->symbol_count);
     bool any = false;
 
@@ -229,7 +229,7 @@ static rlx_status check_customs(struct making *k)
 
 static rlx_status split(struct making *k)
 {
-    const rlx_allocator *mem = &k->s->model->ctx->mem;
+    const rlx_allocator *mem = &k->s->host;
     uint64_t *key;
 
     if (k->s->desc.no_static_pack || k->s->desc.no_optimize)
@@ -327,7 +327,7 @@ static rlx_status size_at_bounds(struct making *k)
     TRY(choose_probes(k));
     k->symbolic = k->mod;
     k->mod = NULL;
-    return ir_bind(k->symbolic, s->upper, s->symbol_count, &s->model->ctx->mem, &k->mod, k->d);
+    return ir_bind(k->symbolic, s->upper, s->symbol_count, &s->host, &k->mod, k->d);
 }
 
 static rlx_status make_program(struct making *k)
@@ -336,7 +336,7 @@ static rlx_status make_program(struct making *k)
     uint64_t own = k->target.alignment, align = s->desc.alignment ? s->desc.alignment : own;
     const struct program_desc desc = {
         .backend = s->device->backend,
-        .mem = &s->model->ctx->mem,
+        .mem = &s->host,
         .plan = {.align = align,
                  .no_reuse = s->desc.no_reuse,
                  .no_in_place = s->desc.no_in_place,
@@ -381,7 +381,7 @@ static rlx_status optimise(struct making *k)
     struct pass_options options = k->options;
     struct fold_eval fold;
 
-    fold_eval_init(&fold, &s->model->ctx->mem, s->device->backend);
+    fold_eval_init(&fold, &s->host, s->device->backend);
     options.eval = fold_eval_node;
     options.eval_user = &fold;
     options.after = after_pass;
@@ -398,7 +398,7 @@ static rlx_status optimise(struct making *k)
 /* From an optimised graph to a program. The graph itself is kept, for those who save it. */
 static rlx_status finish(struct making *k)
 {
-    TRY(ir_module_copy(k->mod, &k->s->model->ctx->mem, &k->out->optimised, k->d));
+    TRY(ir_module_copy(k->mod, &k->s->host, &k->out->optimised, k->d));
     TRY(split(k));
     if (!ir_module_is_static(k->mod))
         TRY(size_at_bounds(k));
@@ -491,6 +491,29 @@ static rlx_status make(struct making *k)
     return reuse_done(s, &k->reuse, k->out, k->d);
 }
 
+/* Where the compiler itself ran out of what it may have, that is the failure. */
+static rlx_status make_within_bound(struct making *k)
+{
+    struct mem_bound *b = &k->s->host_bound;
+    struct diag own, *d = k->d;
+    rlx_error why = {0};
+
+    diag_init(&own, "compile");
+    atomic_store(&b->refused, false);
+    k->d = &own;
+    rlx_status status = make(k);
+    k->d = d;
+    if (status == RLX_OK)
+        return RLX_OK;
+    if (status == RLX_ERROR_MEMORY && atomic_load(&b->refused))
+        return diag_fail(d, status, "compiling takes more than %zu bytes of the host's memory, %s",
+                         b->most,
+                         k->s->desc.memory_limit ? "which memory_limit allows"
+                                                 : "out of proportion to the model");
+    diag_report(&own, &why);
+    return diag_again(d, &why, status);
+}
+
 void session_program_destroy(struct session_program *p)
 {
     const rlx_allocator *mem = p->mem;
@@ -506,14 +529,14 @@ void session_program_destroy(struct session_program *p)
 
 rlx_status compile(struct rlx_session *s, struct session_program *out, struct diag *d)
 {
-    const rlx_allocator *mem = &s->model->ctx->mem;
+    const rlx_allocator *mem = &s->host;
     struct making k = {.s = s, .out = out, .d = d};
 
     *out = (struct session_program){.mem = mem};
     compile_watch_begin(&k.watch, s->model->ctx, s->device->backend, &k.target, &k.options,
                         &k.joint);
     arena_init(&k.scratch, mem);
-    rlx_status status = make(&k);
+    rlx_status status = make_within_bound(&k);
     ir_module_destroy(k.mod);
     ir_module_destroy(k.symbolic);
     arena_free(&k.scratch);

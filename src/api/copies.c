@@ -24,7 +24,7 @@ static rlx_status register_packs(struct rlx_session *s, const bool *needs, const
                                  struct static_program *out, struct diag *d)
 {
     const struct ir_graph *g = ir_entry(out->mod);
-    const rlx_allocator *mem = &s->model->ctx->mem;
+    const rlx_allocator *mem = &s->host;
 
     out->count = g->output.len;
     out->pack = mem_alloc(mem, out->count * sizeof *out->pack);

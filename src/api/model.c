@@ -156,6 +156,7 @@ rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model 
     struct rlx_model *m;
 
     TRY(ir_verify(mod, d));
+    TRY(ir_check_unfolded(mod, d));
     m = mem_alloc(&ctx->mem, sizeof *m);
     if (!m)
         return diag_no_memory(d, sizeof *m);

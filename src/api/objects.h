@@ -191,6 +191,8 @@ struct flight {
 struct rlx_session {
     struct rlx_model *model;
     struct rlx_device *device;
+    rlx_allocator host; /* of what its programs are compiled into, and on the way */
+    struct mem_bound host_bound;
     struct session_parts *parts; /* of a model in parts: it has little else; session_parts.c */
     bool plan_only; /* compiled up to the plan: what it would take is known, it takes nothing and
                      * cannot run */
@@ -347,6 +349,7 @@ const char *leaf_names(const struct ir_graph *g, rlx_op op, char *out, size_t si
 bool tensor_count(const rlx_tensor *t, size_t *count); /* false: a bad tensor */
 
 /* budget.c: is there room on the device, and may the session have it? Asked before allocating. */
+void budget_open(struct rlx_session *s); /* how much of the host's memory compiling may take */
 rlx_status budget_check(struct rlx_session *s, uint64_t bytes, struct diag *d);
 /* The same while the model's lock is held: in store_begin_run's refresh. */
 rlx_status budget_check_locked(const struct rlx_session *s, uint64_t bytes, struct diag *d);

@@ -173,6 +173,7 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
     s->target.max_buffer = s->desc.max_buffer;
     if (desc->alignment && desc->alignment < s->target.least_alignment)
         s->desc.alignment = s->target.least_alignment;
+    budget_open(s);
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
     device_retain(dev);

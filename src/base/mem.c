@@ -1,6 +1,7 @@
 /* mem.c: memory through one callback: zeroed, aligned, and growing arrays of it. */
 #include "base/mem.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,41 @@ const rlx_allocator *mem_default(void)
     return &malloc_and_friends;
 }
 
+/* ---- with a bound ---- */
+
+static bool take(struct mem_bound *b, size_t bytes)
+{
+    size_t used = atomic_fetch_add(&b->used, bytes);
+
+    if (used <= b->most && bytes <= b->most - used)
+        return true;
+    atomic_fetch_sub(&b->used, bytes);
+    atomic_store(&b->refused, true);
+    return false;
+}
+
+static void *bounded_resize(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    struct mem_bound *b = user;
+
+    if (new_size && !take(b, new_size))
+        return NULL;
+    void *now = b->from->resize(b->from->user, ptr, old_size, new_size);
+    atomic_fetch_sub(&b->used, now || new_size == 0 ? old_size : new_size);
+    return now;
+}
+
+rlx_allocator mem_bounded(struct mem_bound *b, const rlx_allocator *from, size_t most)
+{
+    b->from = from;
+    b->most = most;
+    atomic_init(&b->used, 0);
+    atomic_init(&b->refused, false);
+    return (rlx_allocator){.resize = bounded_resize, .user = b};
+}
+
+/* ---- memory ---- */
+
 void *mem_alloc(const rlx_allocator *a, size_t bytes)
 {
     if (bytes == 0)
@@ -30,7 +66,16 @@ void *mem_alloc(const rlx_allocator *a, size_t bytes)
     if (a->resize == default_resize)
         return calloc(1, bytes); /* fresh pages are zero already: large blocks stay untouched */
 
-    void *ptr = a->resize(a->user, NULL, 0, bytes);
+    void *ptr = NULL;
+    if (a->resize == bounded_resize) {
+        struct mem_bound *b = a->user;
+        bool taken = take(b, bytes);
+        ptr = taken ? mem_alloc(b->from, bytes) : NULL;
+        if (taken && !ptr)
+            atomic_fetch_sub(&b->used, bytes);
+        return ptr;
+    }
+    ptr = a->resize(a->user, NULL, 0, bytes);
     if (ptr)
         memset(ptr, 0, bytes);
     return ptr;

@@ -21,6 +21,16 @@ void mem_free_aligned(const rlx_allocator *a, void *ptr, size_t bytes, size_t al
 
 const rlx_allocator *mem_default(void); /* malloc and friends */
 
+/* An allocator that gives out no more than so many bytes at a time; `from`, which they come from,
+ * and b must outlive it. */
+struct mem_bound {
+    const rlx_allocator *from;
+    size_t most;
+    _Atomic size_t used;
+    _Atomic bool refused; /* at least once since it was made */
+};
+rlx_allocator mem_bounded(struct mem_bound *b, const rlx_allocator *from, size_t most);
+
 /* false, and *out untouched, when the result does not fit. */
 static inline bool size_mul(size_t a, size_t b, size_t *out)
 {

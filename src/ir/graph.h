@@ -142,5 +142,8 @@ rlx_status ir_check_sizes(const struct ir_module *m, const int64_t *size, size_t
 /* verify.c: every rule of a well-formed module; all violations go through d->each, the first is
  * returned. */
 rlx_status ir_verify(const struct ir_module *m, struct diag *d);
+/* unfold.c: LIMIT where sub-graphs, written out wherever the entry comes to them, are out of
+ * proportion to what is written. m: verified. */
+rlx_status ir_check_unfolded(const struct ir_module *m, struct diag *d);
 
 #endif

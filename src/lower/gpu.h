@@ -29,6 +29,7 @@
 #define GPU_FAULT (-1)   /* as an operand: where bad indices are told; see kernels/index_check */
 #define GPU_ALIGN 256    /* of parts of the scratch */
 #define GPU_GROUP 256    /* invocations of an ordinary group */
+#define GPU_LAUNCHES (1 << 18) /* of a step: a loop has those of all its rounds */
 
 /* A part of an operand of the step. */
 struct gpu_arg {

@@ -36,6 +36,7 @@ struct select_call {
     ir_value id;
     const struct joints *joints; /* which nodes share steps: node is no JOINT_SUM */
     const struct select_options *options;
+    void **sub;          /* by graph of the module: what the backend made of it; NULL: not yet */
     struct arena *arena; /* lives as long as the program */
     struct diag *diag;
     struct step_builder *steps;
@@ -54,6 +55,8 @@ rlx_status select_joint(struct select_call *c, const char *name, const ir_value 
 rlx_status select_scratch(struct select_call *c, uint64_t bytes);
 /* Bytes that the backend fills when it loads the step, and that nobody else writes: tables. */
 rlx_status select_table(struct select_call *c, uint64_t bytes);
+/* The same, but one for all steps of the graph that give this key; *first: nobody had given it. */
+rlx_status select_shared_table(struct select_call *c, uint64_t key, uint64_t bytes, bool *first);
 
 /* A copy of the weight `source`, in that layout, for an operand of the step: it is read like any
  * other, and made by the backend's pack. */
@@ -72,6 +75,8 @@ struct select_graph {
     const struct size_probes *probes;
     const uint64_t *leaf_offset; /* NULL: all 0 */
     const bool *outside;         /* by node: a leaf with a buffer of its own; NULL: none */
+    void *
+        *sub; /* of a sub-graph: select_call.sub of those who name it, so that each is made once */
 };
 rlx_status lower_select(const struct select_graph *from, struct backend *b,
                         const struct select_options *options, struct arena *arena,

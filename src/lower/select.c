@@ -5,12 +5,18 @@
 #include "backend/backend.h"
 #include "lower/lower.h"
 
+struct shared_table {
+    uint64_t key;
+    int32_t value;
+};
+
 struct step_builder {
     const rlx_allocator *mem;
     VEC(struct value) value;
     VEC(struct operand) operand;
     VEC(struct step) step;
     VEC(struct packing) packing;
+    VEC(struct shared_table) table;
     int32_t *last_read; /* by node: the last one that reads its bytes, through views too */
     struct joints joints;
 };
@@ -151,6 +157,21 @@ rlx_status select_table(struct select_call *c, uint64_t bytes)
 
     TRY(add_value(c, REGION_CONSTS, VALUE_PINNED, bytes, &id));
     return add_operand(c, id, ROLE_READ, false);
+}
+
+rlx_status select_shared_table(struct select_call *c, uint64_t key, uint64_t bytes, bool *first)
+{
+    struct step_builder *s = c->steps;
+
+    *first = false;
+    for (size_t i = 0; i < s->table.len; i++)
+        if (s->table.at[i].key == key)
+            return add_operand(c, s->table.at[i].value, ROLE_READ, false);
+    *first = true;
+    if (!vec_room(s->mem, &s->table))
+        return diag_no_memory(c->diag, sizeof *s->table.at);
+    s->table.at[s->table.len++] = (struct shared_table){key, (int32_t)s->value.len};
+    return select_table(c, bytes);
 }
 
 rlx_status select_packed(struct select_call *c, ir_value source, int32_t operand, uint64_t bytes,
@@ -366,14 +387,17 @@ rlx_status lower_select(const struct select_graph *from, struct backend *b,
                             .probes = from->probes,
                             .joints = &s.joints,
                             .options = options,
+                            .sub = from->sub,
                             .arena = arena,
                             .diag = d,
                             .steps = &s};
     struct steps *steps = arena_new(arena, struct steps);
     rlx_status status = RLX_OK;
 
+    if (!c.sub)
+        c.sub = arena_array(arena, void *, g->mod->graph.len);
     s.last_read = mem_alloc(s.mem, g->node.len * sizeof *s.last_read);
-    if (!steps || (g->node.len && !s.last_read))
+    if (!steps || !c.sub || (g->node.len && !s.last_read))
         status = diag_no_memory(d, g->node.len * sizeof *s.last_read);
     if (status == RLX_OK)
         status = joint_find(from->symbolic ? from->symbolic : g, g, b, &options->joint, arena,
@@ -391,6 +415,7 @@ rlx_status lower_select(const struct select_graph *from, struct backend *b,
     vec_free(s.mem, &s.operand);
     vec_free(s.mem, &s.step);
     vec_free(s.mem, &s.packing);
+    vec_free(s.mem, &s.table);
     if (status == RLX_OK)
         *out = steps;
     diag_at(d, NULL, -1, (rlx_str){NULL, 0});

@@ -1,11 +1,16 @@
 /* facts.c: see facts.h. */
 #include "pass/facts.h"
 
-#define MAX_NESTING 64 /* graphs do not recurse; a chain this deep is taken for impure */
+#define MOST_GRAPHS 8192 /* what names a later one is taken for impure */
 
-static bool graph_is_pure(const struct ir_module *m, int32_t id, int depth);
+/* Which graphs were looked into, with nothing found: each is looked into once. */
+struct seen {
+    uint8_t bit[MOST_GRAPHS / 8];
+};
 
-static bool is_pure(const struct ir_module *m, const struct ir_node *n, int depth)
+static bool graph_is_pure(const struct ir_module *m, int32_t id, struct seen *seen);
+
+static bool is_pure(const struct ir_module *m, const struct ir_node *n, struct seen *seen)
 {
     size_t count;
     const struct attr_info *a = family_attrs(op_info(n->op)->family, &count);
@@ -14,19 +19,22 @@ static bool is_pure(const struct ir_module *m, const struct ir_node *n, int dept
         return false;
     for (size_t i = 0; i < count; i++)
         if (a[i].kind == ATTR_GRAPH &&
-            !graph_is_pure(m, *(const attr_GRAPH *)((const char *)&n->attr + a[i].offset), depth))
+            !graph_is_pure(m, *(const attr_GRAPH *)((const char *)&n->attr + a[i].offset), seen))
             return false;
     return true;
 }
 
-static bool graph_is_pure(const struct ir_module *m, int32_t id, int depth)
+static bool graph_is_pure(const struct ir_module *m, int32_t id, struct seen *seen)
 {
     if (id < 0)
         return true;
-    if (depth >= MAX_NESTING || (size_t)id >= m->graph.len)
+    if (id >= MOST_GRAPHS || (size_t)id >= m->graph.len)
         return false;
+    if (seen->bit[id / 8] >> id % 8 & 1)
+        return true;
+    seen->bit[id / 8] |= (uint8_t)(1 << id % 8);
     IR_EACH(n, m->graph.at[id]) {
-        if (!op_is(n->op, OP_LEAF) && !is_pure(m, n, depth + 1))
+        if (!op_is(n->op, OP_LEAF) && !is_pure(m, n, seen))
             return false;
     }
     return true;
@@ -34,7 +42,12 @@ static bool graph_is_pure(const struct ir_module *m, int32_t id, int depth)
 
 bool node_is_pure(const struct ir_module *m, const struct ir_node *n)
 {
-    return is_pure(m, n, 0);
+    struct seen seen;
+
+    if (!node_has_graphs(n))
+        return is_pure(m, n, NULL);
+    seen = (struct seen){{0}};
+    return is_pure(m, n, &seen);
 }
 
 bool node_attrs_are_static(const struct ir_node *n)

@@ -3,7 +3,9 @@
  *     %y = custom_fn %x fwd_graph=@f      =>      the nodes of @f, with %x for its input
  *
  * Needs:  nothing.      Keeps: types, order, labels. Runs before differentiation has any use for
- * the node, or after it; a plain compile never differentiates. */
+ * the node, or after it; a plain compile never differentiates.
+ * Leaves: functions that nothing names any more as they are. Every graph that the entry still comes
+ * to has grown by no more than ir_check_unfolded counted. */
 #include "pass/inline.h"
 #include "pass/pass.h"
 
@@ -47,13 +49,37 @@ static bool has_custom_fn(const struct ir_graph *g)
     return false;
 }
 
+/* The graph itself before those it names: what only functions named is not among these then. */
+static rlx_status inline_into(struct pass_run *p, struct ir_module *m, int32_t id, bool *done)
+{
+    struct ir_graph *g = m->graph.at[id];
+
+    if (done[id])
+        return RLX_OK;
+    done[id] = true;
+    while (has_custom_fn(g)) /* its forward graph may hold another; graphs do not recurse */
+        TRY(rewrite(p, g));
+    for (size_t i = 0; i < g->node.len; i++) {
+        size_t count;
+        const struct attr_info *a = family_attrs(op_info(g->node.at[i].op)->family, &count);
+        for (size_t k = 0; k < count; k++) {
+            const void *at = (const char *)&g->node.at[i].attr + a[k].offset;
+            if (a[k].kind == ATTR_GRAPH && *(const attr_GRAPH *)at >= 0)
+                TRY(inline_into(p, m, *(const attr_GRAPH *)at, done));
+        }
+    }
+    return RLX_OK;
+}
+
 static rlx_status run(struct pass_run *p, struct ir_module *m)
 {
-    /* The forward graph may hold another custom_fn; graphs do not recurse, so this ends. */
-    for (size_t i = 0; i < m->graph.len; i++)
-        while (has_custom_fn(m->graph.at[i]))
-            TRY(rewrite(p, m->graph.at[i]));
-    return RLX_OK;
+    bool *done = mem_alloc(m->mem, m->graph.len);
+
+    if (!done)
+        return diag_no_memory(p->diag, m->graph.len);
+    rlx_status s = inline_into(p, m, 0, done);
+    mem_free(m->mem, done, m->graph.len);
+    return s;
 }
 
 const struct pass pass_inline_custom_fn = {"inline-custom-fn", "inline functions of the graph",

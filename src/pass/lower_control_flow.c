@@ -14,7 +14,8 @@
 #include "pass/inline.h"
 #include "pass/pass.h"
 
-#define MOST_NODES 4096
+#define MOST_NODES 4096     /* of all rounds of a loop */
+#define MOST_MADE (1 << 17) /* in a module; or 16 times what it had */
 
 static const struct ir_graph *graph_of(const struct rebuild *r, attr_GRAPH id)
 {
@@ -197,8 +198,9 @@ bool pass_can_unroll(const struct ir_module *m, const struct ir_node *n)
 
 struct lowering {
     struct pass_run *run;
-    bool *done;    /* by graph: it was looked at */
-    bool *endless; /* by graph: it holds a loop without a bound */
+    bool *done;        /* by graph: it was looked at */
+    bool *endless;     /* by graph: it holds a loop without a bound */
+    size_t made, most; /* nodes of graphs that were lowered; and how many there may be */
 };
 
 /* A branch that is not taken is computed too, and must end. */
@@ -239,7 +241,18 @@ static rlx_status replace(struct rebuild *r, const struct ir_node *n, expander l
     return RLX_OK;
 }
 
-static rlx_status lower_graph(const struct lowering *l, struct ir_graph *g)
+/* Branches in branches grow with every level. */
+static rlx_status check_growth(const struct lowering *l, const struct rebuild *r)
+{
+    if (l->made + r->made.node.len <= l->most)
+        return RLX_OK;
+    return diag_fail(r->diag, RLX_ERROR_LIMIT,
+                     "branches and loops make more than %zu nodes where they are written out, as "
+                     "this device needs them",
+                     l->most);
+}
+
+static rlx_status lower_graph(struct lowering *l, struct ir_graph *g)
 {
     struct pass_run *p = l->run;
     struct rebuild r;
@@ -255,7 +268,10 @@ static rlx_status lower_graph(const struct lowering *l, struct ir_graph *g)
         expander lower = lowering_of(l, g->mod, n);
         p->changes += lower != NULL;
         s = lower ? replace(&r, n, lower) : rebuild_keep(&r, n);
+        if (s == RLX_OK && lower)
+            s = check_growth(l, &r);
     }
+    l->made += r.made.node.len;
     return rebuild_finish(&r, s);
 }
 
@@ -285,11 +301,15 @@ static rlx_status run(struct pass_run *p, struct ir_module *m)
 {
     size_t count = m->graph.len;
     bool *marks = mem_alloc(m->mem, 2 * count + 1);
-    struct lowering l = {p, marks, marks ? marks + count : NULL};
+    struct lowering l = {.run = p, .done = marks, .endless = marks ? marks + count : NULL};
     rlx_status s = marks ? RLX_OK : diag_no_memory(p->diag, 2 * count);
+    size_t written = 0;
 
-    for (size_t i = 0; s == RLX_OK && i < count; i++)
-        s = lower_inner_first(&l, m->graph.at[i]);
+    for (size_t i = 0; i < count; i++)
+        written += m->graph.at[i]->node.len;
+    l.most = written > MOST_MADE / 16 ? 16 * written : MOST_MADE;
+    if (s == RLX_OK) /* graphs that nothing comes to stay as they are */
+        s = lower_inner_first(&l, ir_entry(m));
     mem_free(m->mem, marks, 2 * count + 1);
     return s;
 }

@@ -94,14 +94,20 @@ static rlx_status lay_out(struct select_call *c, struct cpu_control *k, const st
 static rlx_status load_control(struct cpu_work *w, void *const *operand, struct diag *d)
 {
     struct cpu_control *k = w->control;
-    uint8_t *memory;
 
+    (void)d;
     cpu_load_tensors(w, operand);
-    memory = w->scratch_bytes ? (uint8_t *)w->call.scratch + k->sub_at : NULL;
     for (int i = 0; i < 2; i++)
         if (k->sub[i])
-            TRY(cpu_sub_load(k->sub[i], memory, d));
+            k->sub[i]->is_loaded = false; /* sizes may be others */
     return RLX_OK;
+}
+
+static rlx_status enter(const struct cpu_work *w, struct cpu_sub_program *p, struct diag *d)
+{
+    uint8_t *scratch = w->scratch_bytes ? w->call.scratch : NULL;
+
+    return cpu_sub_enter(p, scratch ? scratch + w->control->sub_at : NULL, d);
 }
 
 /* ---- if ---- */
@@ -111,6 +117,7 @@ static rlx_status run_if(struct cpu_work *w, struct diag *d)
     bool yes = is_true(w->in[0].data, w->in[0].dtype, 0);
     struct cpu_sub_program *p = w->control->sub[yes ? 0 : 1];
 
+    TRY(enter(w, p, d));
     for (size_t i = 0; i < p->in_count; i++)
         copy(p->in[i].data, w->in[i + 1].data, p->in[i].bytes);
     TRY(cpu_sub_run(p, &w->fault, d));
@@ -129,6 +136,7 @@ static rlx_status run_while(struct cpu_work *w, struct diag *d)
     for (size_t i = 0; i < k->carry_count; i++)
         copy(carried(w, i), w->in[i].data, tensor_bytes(&w->in[i]));
     for (int64_t t = 0; most == RLX_ABSENT || t < most; t++) {
+        TRY(enter(w, cond, d));
         for (size_t i = 0; i < k->carry_count; i++)
             copy(cond->in[i].data, carried(w, i), cond->in[i].bytes);
         TRY(cpu_sub_run(cond, &w->fault, d));
@@ -137,6 +145,7 @@ static rlx_status run_while(struct cpu_work *w, struct diag *d)
         if (k->loop_limit > 0 && most == RLX_ABSENT && t >= k->loop_limit)
             return diag_fail(d, RLX_ERROR_LIMIT, "while: still going after %lld iterations",
                              (long long)k->loop_limit);
+        TRY(enter(w, body, d));
         for (size_t i = 0; i < k->carry_count; i++)
             copy(body->in[i].data, carried(w, i), body->in[i].bytes);
         TRY(cpu_sub_run(body, &w->fault, d));
@@ -168,6 +177,7 @@ static rlx_status run_scan(struct cpu_work *w, struct diag *d)
     size_t bcasts = (size_t)a->num_bcast, xs = (size_t)a->num_xs;
     int64_t length = a->length, rows = a->save_trajectory ? w->out.dim[0] : 0;
 
+    TRY(enter(w, body, d));
     copy(carried(w, 0), w->in[0].data, bytes);
     for (size_t i = 0; i < bcasts; i++)
         copy(body->in[1 + i].data, w->in[1 + i].data, body->in[1 + i].bytes);
@@ -222,6 +232,7 @@ static rlx_status restore_carry(struct cpu_work *w, int64_t t, struct diag *d)
         from--;
     copy(carried(w, 1), from == 0 ? w->in[0].data : trajectory + (uint64_t)row * bytes, bytes);
     for (; from < t; from++) {
+        TRY(enter(w, body, d));
         copy(body->in[0].data, carried(w, 1), bytes);
         feed_slices(body, w, 1, 3, (size_t)w->call.attr->scan_backward.num_xs, from);
         TRY(cpu_sub_run(body, &w->fault, d));
@@ -248,6 +259,7 @@ static rlx_status run_scan_backward(struct cpu_work *w, struct diag *d)
             add_into(carried(w, 0), upstream + (uint64_t)row * bytes, w->in[0].dtype,
                      w->in[0].count);
         TRY(restore_carry(w, t, d));
+        TRY(enter(w, vjp, d));
         copy(vjp->in[0].data, carried(w, 1), bytes);
         feed_slices(vjp, w, 1, 3, (size_t)a->num_xs, t);
         copy(vjp->in[1 + a->num_xs].data, carried(w, 0), bytes);

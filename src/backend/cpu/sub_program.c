@@ -47,12 +47,17 @@ rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t 
                          struct cpu_sub_program **out)
 {
     const struct ir_graph *g = c->graph->mod->graph.at[graph];
-    struct cpu_sub_program *p = arena_new(c->arena, struct cpu_sub_program);
     const struct ir_graph *symbolic = c->symbolic ? c->symbolic->mod->graph.at[graph] : NULL;
-    const struct select_graph from = {.graph = g, .symbolic = symbolic, .probes = c->probes};
+    const struct select_graph from = {
+        .graph = g, .symbolic = symbolic, .probes = c->probes, .sub = c->sub};
     const struct plan_options options = {.align = CPU_ALIGN};
     struct select_options select = *c->options;
+    struct cpu_sub_program *p;
 
+    *out = c->sub[graph];
+    if (*out)
+        return RLX_OK;
+    p = arena_new(c->arena, struct cpu_sub_program);
     if (!p)
         return diag_no_memory(c->diag, sizeof *p);
     p->graph = g;
@@ -62,7 +67,7 @@ rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t 
     TRY(plan_build(p->steps, &options, c->arena, &p->plan, c->diag));
     TRY(fill_consts(g, p, c->arena, c->diag));
     TRY(note_ends(g, p, c->arena, c->diag));
-    *out = p;
+    c->sub[graph] = *out = p;
     return RLX_OK;
 }
 
@@ -87,7 +92,7 @@ static void load_value(struct cpu_sub_program *p, uint8_t *memory, struct cpu_su
     v->data = address(p, memory, v->value);
 }
 
-rlx_status cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory, struct diag *d)
+static rlx_status load(struct cpu_sub_program *p, uint8_t *memory, struct diag *d)
 {
     TRY(lower_resize(p->graph, p->steps, d));
     for (size_t i = 0; i < p->steps->step_count; i++) {
@@ -101,6 +106,17 @@ rlx_status cpu_sub_load(struct cpu_sub_program *p, uint8_t *memory, struct diag 
         load_value(p, memory, &p->in[i]);
     for (size_t i = 0; i < p->out_count; i++)
         load_value(p, memory, &p->out[i]);
+    return RLX_OK;
+}
+
+rlx_status cpu_sub_enter(struct cpu_sub_program *p, uint8_t *memory, struct diag *d)
+{
+    if (p->is_loaded && p->memory == memory)
+        return RLX_OK;
+    p->is_loaded = false;
+    TRY(load(p, memory, d));
+    p->memory = memory;
+    p->is_loaded = true;
     return RLX_OK;
 }
 

@@ -217,6 +217,11 @@ void gpu_add_launch(struct gpu_call *c, const struct gpu_launch *l)
 {
     struct gpu_work *w = c->work;
 
+    if (w->launches >= GPU_LAUNCHES) {
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s becomes more than %d launches; a step has at most that",
+                   op_info(c->op)->name, GPU_LAUNCHES);
+        return;
+    }
     if (w->launches == w->launch_room) {
         uint32_t room = w->launch_room ? w->launch_room * 2 : 2;
         struct gpu_launch *more = arena_array(w->arena, struct gpu_launch, room);

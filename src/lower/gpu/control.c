@@ -7,7 +7,7 @@
 #include "lower/gpu/move.h"
 #include "lower/gpu/sub_program.h"
 
-#define MOST_STEPS 4096 /* of all rounds of a loop that are written out */
+#define MOST_LAUNCHES 4096 /* of all rounds of a while that is written out */
 
 /* Memory for whichever of the sub-programs needs more; they never run at the same time. */
 static struct gpu_arg sub_memory(struct gpu_call *c)
@@ -158,10 +158,10 @@ static void have_repeated(struct gpu_call *c, const struct rounds *r, int64_t mo
 /* What is not kept is computed all the same, so nothing in it may go on for ever. */
 static bool can_write_out(const struct gpu_call *c, const struct rounds *r, int64_t most)
 {
-    size_t steps = r->cond->steps->step_count + r->body->steps->step_count + (size_t)c->in_count;
+    uint64_t round = gpu_sub_launches(r->cond) + gpu_sub_launches(r->body) + (uint64_t)c->in_count;
 
-    return most != RLX_ABSENT && most <= (int64_t)(MOST_STEPS / steps) && !gpu_sub_loops(r->cond) &&
-           !gpu_sub_loops(r->body);
+    return most != RLX_ABSENT && most <= (int64_t)(MOST_LAUNCHES / round) &&
+           !gpu_sub_loops(r->cond) && !gpu_sub_loops(r->body);
 }
 
 void gpu_lower_while(struct gpu_call *c)
@@ -201,6 +201,10 @@ void gpu_lower_scan(struct gpu_call *c)
     struct gpu_arg memory = sub_memory(c), carry = gpu_temp(c, gpu_in(c, 0).bytes);
     int64_t rows = a->save_trajectory ? c->out->dim[0] : 0;
 
+    if (a->length > 0 && gpu_sub_launches(body) > (uint64_t)(GPU_LAUNCHES / a->length))
+        gpu_refuse(c, RLX_ERROR_LIMIT,
+                   "scan: %lld rounds of %llu launches; a step has at most %d launches",
+                   (long long)a->length, (unsigned long long)gpu_sub_launches(body), GPU_LAUNCHES);
     copy(c, carry, gpu_in(c, 0));
     for (int64_t i = 0; i < a->num_bcast; i++)
         copy(c, gpu_sub_in(c, body, memory, 1 + (size_t)i), gpu_in(c, 1 + (int32_t)i));

@@ -103,7 +103,10 @@ static rlx_status emit_step(struct select_call *c, struct gpu_work *w, uint32_t 
         TRY(select_scratch(c, w->scratch));
     if (w->half)
         TRY(gpu_select_half(c, w));
-    return w->control && w->control->table ? select_table(c, w->control->table) : RLX_OK;
+    if (!w->control || !w->control->table)
+        return RLX_OK;
+    return select_shared_table(c, w->control->table_key, w->control->table,
+                               &w->control->table_is_own);
 }
 
 /* The types of the step's operands and result at one probe; false: there are none. */

@@ -24,25 +24,41 @@ static rlx_status note_inputs(struct gpu_sub_program *p, struct arena *arena, st
     return RLX_OK;
 }
 
-static rlx_status build_sub(struct gpu_device *g, struct select_call *c, int32_t graph,
-                            struct gpu_control *k, struct gpu_sub_program **out)
+static rlx_status make_sub(struct gpu_device *g, struct select_call *c, int32_t graph,
+                           struct gpu_sub_program *p)
 {
-    struct gpu_sub_program *p = arena_new(c->arena, struct gpu_sub_program);
     const struct select_graph from = {.graph = c->graph->mod->graph.at[graph],
                                       .symbolic =
                                           c->symbolic ? c->symbolic->mod->graph.at[graph] : NULL,
-                                      .probes = c->probes};
+                                      .probes = c->probes,
+                                      .sub = c->sub};
     const struct plan_options options = {.align = GPU_ALIGN};
 
-    if (!p)
-        return diag_no_memory(c->diag, sizeof *p);
     p->graph = from.graph;
     TRY(lower_select(&from, gpu_device_desc(g)->backend, c->options, c->arena, &p->steps, c->diag));
     TRY(plan_build(p->steps, &options, c->arena, &p->plan, c->diag));
-    p->consts_at = k->table;
-    k->table += gpu_ceil(p->plan->size[REGION_CONSTS], GPU_ALIGN) * GPU_ALIGN;
-    *out = p;
     return note_inputs(p, c->arena, c->diag);
+}
+
+static rlx_status build_sub(struct gpu_device *g, struct select_call *c, int32_t graph,
+                            struct gpu_control *k, struct gpu_sub_program **out)
+{
+    const struct gpu_sub_program *made = c->sub[graph];
+    struct gpu_sub_program *p = *out = arena_new(c->arena, struct gpu_sub_program);
+
+    if (!p)
+        return diag_no_memory(c->diag, sizeof *p);
+    if (made)
+        *p = *made;
+    else
+        TRY(make_sub(g, c, graph, p));
+    c->sub[graph] = p;
+    k->table_key = k->table_key << 32 | (uint32_t)graph;
+    p->consts_at = k->table;
+    uint64_t bytes = gpu_ceil(p->plan->size[REGION_CONSTS], GPU_ALIGN) * GPU_ALIGN;
+    if (__builtin_add_overflow(k->table, bytes, &k->table))
+        return diag_fail(c->diag, RLX_ERROR_LIMIT, "the constants of sub-graphs overflow 64 bits");
+    return RLX_OK;
 }
 
 rlx_status gpu_build_subs(struct gpu_device *g, struct select_call *c, struct gpu_work *w)
@@ -91,7 +107,7 @@ static rlx_status fill_consts(struct gpu_device *g, const struct gpu_sub_program
     for (size_t i = 0; i < p->steps->step_count; i++) {
         const struct step *s = &p->steps->step[i];
         const struct gpu_work *w = s->work;
-        if (!w->control || w->control->table == 0)
+        if (!w->control || w->control->table == 0 || !w->control->table_is_own)
             continue;
         const struct operand *o = &p->steps->operand[s->first + (uint32_t)w->table_operand];
         struct span inner = table;
@@ -115,7 +131,7 @@ rlx_status gpu_fill_table(struct gpu_device *g, struct command *c, struct diag *
     const struct gpu_work *w = c->work;
     struct gpu_control *k = w->control;
 
-    if (k->table == 0 || k->table_filled)
+    if (k->table == 0 || !k->table_is_own || k->table_filled)
         return RLX_OK;
     TRY(fill_tables(g, k, c->operand[w->table_operand], d));
     k->table_filled = true;
@@ -198,6 +214,15 @@ void gpu_sub_run(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu
         for (uint32_t k = 0; k < w->launches && c->status == RLX_OK; k++)
             splice(c, p, memory, s, &w->launch[k]);
     }
+}
+
+uint64_t gpu_sub_launches(const struct gpu_sub_program *p)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < p->steps->step_count; i++)
+        sum += ((const struct gpu_work *)p->steps->step[i].work)->launches;
+    return sum;
 }
 
 bool gpu_sub_loops(const struct gpu_sub_program *p)

@@ -1,5 +1,8 @@
 /* sub_program.h: a sub-graph whose memory is its parent step's scratch, and whose launches become
- * its parent's, once per round. */
+ * its parent's, once per round.
+ *
+ * Its steps are made once, however many nodes run it: they speak of its own values, and only a
+ * parent's launches of the parent's. Each of those has a struct of its own, for its constants. */
 #ifndef LOWER_GPU_SUB_PROGRAM_H
 #define LOWER_GPU_SUB_PROGRAM_H
 
@@ -19,6 +22,8 @@ struct gpu_sub_program {
 struct gpu_control {
     struct gpu_sub_program *sub[2]; /* then, else; cond, body; body; body, its gradient */
     uint64_t table;                 /* bytes of constants, of all of them */
+    uint64_t table_key;             /* steps with the same sub-graphs have the same constants */
+    bool table_is_own;              /* no step before this one fills it */
     bool table_filled;
     int64_t loop_limit; /* rounds of a loop without a bound of its own; 0: no limit */
 };
@@ -47,6 +52,7 @@ static inline struct gpu_arg gpu_sub_out(const struct gpu_call *c, const struct 
 }
 /* One round: its launches after those there are. */
 void gpu_sub_run(struct gpu_call *c, const struct gpu_sub_program *p, struct gpu_arg memory);
+uint64_t gpu_sub_launches(const struct gpu_sub_program *p); /* of one round */
 /* Has it loops that the host repeats? */
 bool gpu_sub_loops(const struct gpu_sub_program *p);
 
