@@ -27,6 +27,26 @@ static const rlx_binding *find_binding(const rlx_binding *list, size_t count, rl
     return NULL;
 }
 
+/* What an input that nothing reads is declared as, at the sizes of this run; what tells none of
+ * them may be as it is given. */
+static struct ir_type unread_type(const rlx_session *s, const struct program_slot *slot,
+                                  const rlx_tensor *given)
+{
+    const struct ir_graph *g = ir_entry(s->model->mod);
+    struct ir_type type = slot->type;
+    ir_value v;
+
+    if (ir_find_leaf(g, slot->name, &v))
+        type = *ir_type_of(g, v);
+    for (int32_t k = 0; k < type.rank; k++) {
+        int64_t size = type.dim[k];
+        if (!dim_is_static(size))
+            size = dim_eval(g->mod->dims, size, s->binding, s->symbol_count, NULL);
+        type.dim[k] = size >= 0 || k >= given->rank ? size : given->dim[k];
+    }
+    return type;
+}
+
 /* The shape of this run, or that of the bounds, of which this run's part is taken. */
 static bool has_shape(rlx_session *s, const rlx_tensor *t, const struct program_slot *slot)
 {
@@ -52,7 +72,9 @@ static rlx_status check_input(rlx_session *s, const rlx_run_desc *run, size_t i,
 
     if (n == s->current->input_count)
         return refuse_leaf(s->model, "input", RLX_OP_input, name, d);
-    const struct program_slot *slot = &s->current->input[n];
+    struct program_slot own = s->current->input[n], *slot = &own;
+    if (slot->value < 0)
+        slot->type = unread_type(s, slot, &in->tensor);
     if (find_binding(run->inputs, i, name))
         return diag_fail(d, RLX_ERROR_ARGUMENT, "input \"%.*s\" is given twice", STR_ARG(name));
     if (in->tensor.data == RLX_UNCHANGED)

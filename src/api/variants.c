@@ -199,7 +199,7 @@ static rlx_status try_program(rlx_session *s, struct diag *d)
     }
     TRY(find_or_compile(s, d));
     for (size_t i = 0; i < s->symbol_count; i++)
-        if (s->keep[i] && s->binding[i] < 0 && s->current->symbolic)
+        if (s->keep[i] && s->binding[i] < 0 && s->current->uses[i])
             return diag_fail(
                 d, RLX_ERROR_UNBOUND_DIM,
                 "dim \"%.*s\" has no size: no input's shape tells it, and it is not in "

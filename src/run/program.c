@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "pass/facts.h"
 #include "plan/segments.h"
 #include "run/convert.h"
 #include "run/prepare.h"
@@ -281,6 +282,48 @@ static rlx_status note_ends(struct program *p, const struct program_slot *inputs
     return RLX_OK;
 }
 
+/* ---- symbols ---- */
+
+static void note_dim(struct program *p, ir_dim d)
+{
+    for (size_t i = 0; !dim_is_static(d) && i < p->symbol_count; i++)
+        p->uses[i] |= dim_uses(p->symbolic->dims, d, i);
+}
+
+static void note_node(struct program *p, const struct ir_node *n)
+{
+    size_t count;
+    const struct attr_info *a = family_attrs(op_info(n->op)->family, &count);
+
+    for (int32_t i = 0; i < n->type.rank; i++)
+        note_dim(p, n->type.dim[i]);
+    for (size_t i = 0; i < count; i++) {
+        const void *at = (const char *)&n->attr + a[i].offset;
+        const rlx_list *l = at;
+        if (a[i].kind == ATTR_DIM)
+            note_dim(p, *(const ir_dim *)at);
+        for (int32_t k = 0; a[i].kind == ATTR_DIMS && k < l->count; k++)
+            note_dim(p, l->at[k]);
+    }
+}
+
+/* A run need not tell the sizes of symbols that nothing is left of. */
+static rlx_status note_symbols(struct program *p, struct diag *d)
+{
+    size_t graphs = p->mod->graph.len;
+    bool *used = arena_array(&p->arena, bool, graphs);
+
+    p->uses = arena_array(&p->arena, bool, p->symbol_count);
+    if (!p->uses || !used)
+        return diag_no_memory(d, graphs + p->symbol_count);
+    graphs_in_use(p->mod, used);
+    for (size_t i = 0; p->symbolic && i < graphs; i++)
+        if (used[i])
+            IR_EACH(n, p->symbolic->graph.at[i])
+                note_node(p, n);
+    return RLX_OK;
+}
+
 /* Weights and states are not the program's own: all there are count, not only those it reads. */
 static void count_held(const struct program_desc *desc, struct program *p)
 {
@@ -321,6 +364,7 @@ static rlx_status build(const struct program_desc *desc, struct program *p,
     memset(p->size, 0xff, desc->symbol_count * sizeof *p->size);
     p->symbol_count = desc->symbol_count;
     memcpy(p->outside, places.outside, ir_entry(p->mod)->node.len * sizeof *p->outside);
+    TRY(note_symbols(p, d));
     TRY(find_packed(desc, p, d));
     TRY(note_ends(p, inputs, input_count, d));
     if (desc->plan_only)

@@ -47,6 +47,7 @@ struct program {
     size_t input_count, output_count;
     struct weight_copy **packed; /* by packing of the steps */
     int64_t *size;               /* by symbol: what it is loaded for */
+    bool *uses;                  /* by symbol: something in it has a size with that in it */
     size_t symbol_count;
     bool loaded; /* the commands are as size, outside and buffers say */
 };

@@ -307,3 +307,80 @@ TEST_DEVICES(bound, takes_inputs_in_the_shape_of_the_bound)
     }
     place_close(&p);
 }
+
+/* ---- what nothing reads ---- */
+
+/* %u is read by nothing, and m is of nothing that is computed. */
+#define UNREAD                                                                                \
+    "dim n <= 12 dim m <= 5 graph (input %x: f32[n], input %u: f32[n,2], input %k: f32[m]) {" \
+    " %d = exp %k %y = neg %x return %y }"
+
+static rlx_status run_unread(struct place *p, int64_t n, int64_t m, float *y)
+{
+    float x[12], u[24] = {0}, k[5] = {0};
+    const rlx_binding in[] = {{"x", {RLX_DTYPE_f32, 1, {n}, x, (size_t)n * sizeof *x}},
+                              {"u", {RLX_DTYPE_f32, 2, {n, 2}, u, (size_t)n * 2 * sizeof *u}},
+                              {"k", {RLX_DTYPE_f32, 1, {m}, k, (size_t)m * sizeof *k}}};
+    rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = 12 * sizeof *y}};
+
+    for (int i = 0; i < 12; i++)
+        x[i] = (float)i;
+    return rlx_session_run(p->session, &(rlx_run_desc){in, 3, &out, 1, NULL, 0}, &p->err);
+}
+
+TEST_DEVICES(bound, inputs_that_nothing_reads_are_taken_at_any_size)
+{
+    static const int64_t sizes[][2] = {{12, 5}, {12, 3}, {7, 5}, {7, 2}, {1, 1}, {0, 0}, {12, 5}};
+    struct place p;
+    float y[12];
+
+    if (!place_open(t, &p, test_device(t), NULL))
+        return;
+    expect_ok(t, place_build(&p, UNREAD, NULL));
+    for (size_t i = 0; i < COUNT_OF(sizes) && p.session; i++) {
+        test_note(t, "n %d, m %d", (int)sizes[i][0], (int)sizes[i][1]);
+        if (!expect_ok(t, run_unread(&p, sizes[i][0], sizes[i][1], y)))
+            fail(t, "%s", p.err.message);
+        for (int64_t k = 0; k < sizes[i][0]; k++)
+            expect_near(t, y[k], -(double)k, 0);
+    }
+    /* They are still checked. */
+    float x[12] = {0}, u[24] = {0};
+    const rlx_binding in[] = {{"x", {RLX_DTYPE_f32, 1, {7}, x, 7 * sizeof *x}},
+                              {"u", {RLX_DTYPE_f32, 2, {6, 2}, u, 12 * sizeof *u}}};
+    rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
+    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &p.err),
+                  RLX_ERROR_BINDING);
+    place_close(&p);
+}
+
+TEST_DEVICES(bound, a_dim_that_nothing_has_needs_no_size)
+{
+    struct place p;
+    float x[4] = {1, 2, 3, 4}, y[4];
+    const rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {4}, x, sizeof x}};
+    rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
+    static const char *const graphs[] = {
+        "dim n <= 12 dim other <= 9 graph (input %x: f32[n]) { %y = neg %x return %y }",
+        "dim n <= 12 dim other <= 9 graph (input %x: f32[n], input %u: f32[other,2])"
+        " { %d = exp %u %y = neg %x return %y }"};
+
+    if (!place_open(t, &p, test_device(t), NULL))
+        return;
+    for (size_t i = 0; i < COUNT_OF(graphs); i++) {
+        expect_ok(t, place_build(&p, graphs[i], NULL));
+        if (!expect_ok(
+                t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err)))
+            fail(t, "%s", p.err.message);
+        expect_near(t, y[3], -4, 0);
+    }
+    /* One that something has still does. */
+    expect_ok(t, place_build(&p,
+                             "dim n <= 12 dim other <= 9 graph (input %x: f32[n]) {"
+                             " %r = reshape %x shape=[n,1] %y = expand %r shape=[n,other]"
+                             " return %y }",
+                             NULL));
+    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err),
+                  RLX_ERROR_UNBOUND_DIM);
+    place_close(&p);
+}
