@@ -71,6 +71,9 @@ static rlx_status check(const rlx_tensor *got, const rlx_tensor *want, rlx_toler
         got->bytes < n * rlx_dtype_size(got->dtype) ||
         want->bytes < *count * rlx_dtype_size(want->dtype))
         return diag_fail(d, RLX_ERROR_SIZE, "a tensor's rank, dims, dtype or bytes make no sense");
+    if ((n && !got->data) || (*count && !want->data))
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s: data is NULL",
+                         n && !got->data ? "got" : "want");
     for (int32_t i = 0; same && i < got->rank; i++)
         same = got->dim[i] == want->dim[i];
     if (!same)

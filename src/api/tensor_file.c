@@ -171,6 +171,8 @@ static rlx_status save(rlx_context *ctx, const char *path, const rlx_tensor *t, 
     if (!tensor_count(t, &count) || t->bytes < count * rlx_dtype_size(t->dtype))
         return diag_fail(d, RLX_ERROR_SIZE,
                          "the tensor's rank, dims, dtype or bytes make no sense");
+    if (count && !t->data)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "the tensor's data is NULL");
     memcpy(type.dim, t->dim, sizeof type.dim);
     text_init(&file, &ctx->mem);
     rlx_status s = npy_header(&type, &file, d);

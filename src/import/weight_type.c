@@ -93,7 +93,7 @@ bool rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out)
 
 bool rlx_weight_type_find(rlx_str name, rlx_weight_type *out)
 {
-    for (int i = 0; i < RLX_WEIGHT_TYPE_count && out; i++) {
+    for (int i = 0; i < RLX_WEIGHT_TYPE_count && out && name.ptr; i++) {
         const char *known = types[i].name;
         size_t k = 0;
         while (k < name.len && known[k] && toupper((unsigned char)name.ptr[k]) == known[k])
