@@ -1,7 +1,9 @@
 /* rlx.h: load a model, open it on a device, run it many times.
  *
  * Ownership: what a _create, _open or _load hands out, its _destroy or _close takes back. Every
- *            other pointer is borrowed, and lives as long as the object it was asked of.
+ *            other pointer is borrowed, and lives as long as the object it was asked of. The order
+ *            does not matter: an object keeps alive what it was made of, contexts included, and an
+ *            allocator, a log and custom ops must outlive the last object of their context.
  * Threads:   a context never changes and a device locks itself: share both. A model is fixed
  *            once it has a session. A session is used by one thread at a time.
  * Errors:    a call that can fail returns rlx_status, takes an rlx_error or NULL last and fills

@@ -32,7 +32,7 @@ static rlx_status create(rlx_context *ctx, size_t capacity, uint64_t bytes, rlx_
     rlx_cache *c = mem_alloc(&ctx->mem, sizeof *c);
     if (!c)
         return diag_no_memory(d, sizeof *c);
-    c->ctx = ctx;
+    c->ctx = context_retain(ctx);
     c->capacity = capacity;
     c->bytes = bytes;
     *out = c;
@@ -53,11 +53,12 @@ void rlx_cache_destroy(rlx_cache *c)
 {
     if (!c)
         return;
-    const rlx_allocator *mem = &c->ctx->mem;
+    rlx_context *ctx = c->ctx;
     for (size_t i = 0; i < c->entry.len; i++)
         rlx_session_destroy(c->entry.at[i].session);
-    vec_free(mem, &c->entry);
-    mem_free(mem, c, sizeof *c);
+    vec_free(&ctx->mem, &c->entry);
+    mem_free(&ctx->mem, c, sizeof *c);
+    rlx_context_destroy(ctx);
 }
 
 size_t rlx_cache_count(const rlx_cache *c)
@@ -250,7 +251,7 @@ static rlx_status create_buckets(rlx_context *ctx, const rlx_bucket *list, size_
     rlx_bucket_cache *c = mem_alloc(&ctx->mem, sizeof *c);
     if (!c)
         return diag_no_memory(d, sizeof *c);
-    *c = (rlx_bucket_cache){.ctx = ctx, .count = count};
+    *c = (rlx_bucket_cache){.ctx = context_retain(ctx), .count = count};
     if (count <= SIZE_MAX / sizeof *c->bucket) {
         c->bucket = mem_alloc(&ctx->mem, count * sizeof *c->bucket);
         c->session = mem_alloc(&ctx->mem, count * sizeof(rlx_session *));
@@ -278,12 +279,14 @@ void rlx_bucket_cache_destroy(rlx_bucket_cache *c)
 {
     if (!c)
         return;
-    const rlx_allocator *mem = &c->ctx->mem;
+    rlx_context *ctx = c->ctx;
+    const rlx_allocator *mem = &ctx->mem;
     for (size_t i = 0; c->session && i < c->count; i++)
         rlx_session_destroy(c->session[i]);
     mem_free(mem, c->bucket, c->count * sizeof *c->bucket);
     mem_free(mem, c->session, c->count * sizeof(rlx_session *));
     mem_free(mem, c, sizeof *c);
+    rlx_context_destroy(ctx);
 }
 
 static rlx_status get_bucket(rlx_bucket_cache *c, int64_t size, rlx_cache_make_fn make, void *user,

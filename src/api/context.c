@@ -88,6 +88,7 @@ static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_con
     ctx = mem_alloc(mem, sizeof *ctx);
     if (!ctx)
         return diag_no_memory(d, sizeof *ctx);
+    atomic_init(&ctx->refs, 1);
     ctx->mem = *mem;
     ctx->log = desc->log;
     ctx->log_user = desc->log_user;
@@ -119,9 +120,15 @@ rlx_status rlx_context_create(uint32_t version, const rlx_context_desc *desc, rl
     return diag_report(&d, err);
 }
 
+struct rlx_context *context_retain(struct rlx_context *ctx)
+{
+    atomic_fetch_add(&ctx->refs, 1);
+    return ctx;
+}
+
 void rlx_context_destroy(rlx_context *ctx)
 {
-    if (!ctx)
+    if (!ctx || atomic_fetch_sub(&ctx->refs, 1) != 1)
         return;
     rlx_allocator mem = ctx->mem;
     vec_free(&mem, &ctx->device);
@@ -208,7 +215,7 @@ static rlx_status open_new(rlx_context *ctx, rlx_str name, rlx_device **out, str
         mem_free(&ctx->mem, dev, sizeof *dev);
         return s;
     }
-    dev->ctx = ctx;
+    dev->ctx = context_retain(ctx);
     dev->refs = 1;
     snprintf(dev->name, sizeof dev->name, "%.*s", STR_ARG(name));
     ctx->device.at[ctx->device.len++] = dev;
@@ -275,6 +282,7 @@ void rlx_device_close(rlx_device *dev)
         return;
     dev->backend->ops->close(dev->backend);
     mem_free(&ctx->mem, dev, sizeof *dev);
+    rlx_context_destroy(ctx);
 }
 
 /* ---- the list ---- */

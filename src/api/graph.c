@@ -21,7 +21,7 @@ static rlx_status create(rlx_context *ctx, rlx_graph **out, struct diag *d)
     g = mem_alloc(&ctx->mem, sizeof *g);
     if (!g)
         return diag_no_memory(d, sizeof *g);
-    g->ctx = ctx;
+    g->ctx = context_retain(ctx);
     g->root = g;
     s = ir_module_create(&ctx->mem, &g->mod, d);
     if (s == RLX_OK) {
@@ -49,12 +49,14 @@ void rlx_graph_destroy(rlx_graph *g)
 {
     if (!g || g->root != g)
         return; /* sub-graphs go with their root */
-    const rlx_allocator *mem = &g->ctx->mem;
+    rlx_context *ctx = g->ctx;
+    const rlx_allocator *mem = &ctx->mem;
     for (size_t i = 0; i < g->sub.len; i++)
         mem_free(mem, g->sub.at[i], sizeof *g);
     vec_free(mem, &g->sub);
     ir_module_destroy(g->mod);
     mem_free(mem, g, sizeof *g);
+    rlx_context_destroy(ctx);
 }
 
 static rlx_status create_sub(rlx_graph *g, rlx_str name, rlx_graph **out, struct diag *d)

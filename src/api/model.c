@@ -131,7 +131,8 @@ static rlx_status mark_random(struct rlx_model *m, struct diag *d)
 
 static void destroy(struct rlx_model *m)
 {
-    const rlx_allocator *mem = &m->ctx->mem;
+    rlx_context *ctx = m->ctx;
+    const rlx_allocator *mem = &ctx->mem;
 
     params_free(&m->values, mem);
     for (size_t i = 0; i < m->weights.len; i++)
@@ -148,6 +149,7 @@ static void destroy(struct rlx_model *m)
     rlx_model *origin = m->origin;
     mem_free(mem, m, sizeof *m);
     rlx_model_destroy(origin);
+    rlx_context_destroy(ctx);
 }
 
 rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
@@ -160,7 +162,7 @@ rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model 
     m = mem_alloc(&ctx->mem, sizeof *m);
     if (!m)
         return diag_no_memory(d, sizeof *m);
-    m->ctx = ctx;
+    m->ctx = context_retain(ctx);
     m->mod = mod;
     m->is_static = ir_module_is_static(mod);
     atomic_init(&m->refs, 1);

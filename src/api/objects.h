@@ -1,10 +1,13 @@
 /* objects.h: the objects behind the handles of include/rlx.
  *
- *     rlx_context   one per program, immutable but for its list of open devices
+ *     rlx_context   counted; one per program, immutable but for its list of open devices
  *       rlx_device  counted; a backend's device
  *       rlx_model   counted; a module and the values of its params
  *         store     counted; the params of one model on one device
- *           rlx_session   programs (one per binding), states, what is running */
+ *           rlx_session   programs (one per binding), states, what is running
+ *
+ * Whatever names another object counts it: all have a context, sessions a model and a device. So
+ * they may be destroyed in any order. */
 #ifndef API_OBJECTS_H
 #define API_OBJECTS_H
 
@@ -18,6 +21,7 @@
 #include "run/program.h"
 
 struct rlx_context {
+    atomic_int refs; /* the program's own, and one for every object of it */
     rlx_allocator mem;
     void (*log)(void *user, int level, const char *line);
     void *log_user;
@@ -233,6 +237,7 @@ struct rlx_session {
 #define SESSION_FLIGHTS 2
 #define SYMBOL_KEPT (-2)
 
+struct rlx_context *context_retain(struct rlx_context *ctx); /* rlx_context_destroy takes it back */
 void device_retain(struct rlx_device *dev);
 void model_retain(struct rlx_model *m);
 

@@ -37,7 +37,8 @@ static rlx_status create(rlx_context *ctx, int64_t page_tokens, int32_t pages, r
     rlx_pages *p = mem_alloc(&ctx->mem, sizeof *p);
     if (!p)
         return diag_no_memory(d, sizeof *p);
-    *p = (rlx_pages){.ctx = ctx, .page_tokens = page_tokens, .pages = pages, .free = pages};
+    *p = (rlx_pages){
+        .ctx = context_retain(ctx), .page_tokens = page_tokens, .pages = pages, .free = pages};
     p->taken = mem_alloc(&ctx->mem, word_count(pages) * sizeof *p->taken);
     if (!p->taken) {
         rlx_pages_destroy(p);
@@ -62,13 +63,15 @@ void rlx_pages_destroy(rlx_pages *p)
 {
     if (!p)
         return;
-    const rlx_allocator *mem = &p->ctx->mem;
+    rlx_context *ctx = p->ctx;
+    const rlx_allocator *mem = &ctx->mem;
     for (size_t i = 0; i < p->sequence.len; i++)
         vec_free(mem, &p->sequence.at[i].page);
     vec_free(mem, &p->sequence);
     if (p->taken)
         mem_free(mem, p->taken, word_count(p->pages) * sizeof *p->taken);
     mem_free(mem, p, sizeof *p);
+    rlx_context_destroy(ctx);
 }
 
 /* ---- sequences ---- */

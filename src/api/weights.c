@@ -33,7 +33,7 @@ static struct rlx_weights *create(rlx_context *ctx, struct diag *d)
         diag_no_memory(d, sizeof *w);
         return NULL;
     }
-    w->ctx = ctx;
+    w->ctx = context_retain(ctx);
     atomic_init(&w->refs, 1);
     pthread_mutex_init(&w->lock, NULL);
     weights_init(&w->set, &ctx->mem);
@@ -49,9 +49,11 @@ void rlx_weights_close(rlx_weights *w)
 {
     if (!w || atomic_fetch_sub(&w->refs, 1) != 1)
         return;
+    rlx_context *ctx = w->ctx;
     weights_free(&w->set);
     pthread_mutex_destroy(&w->lock);
-    mem_free(&w->ctx->mem, w, sizeof *w);
+    mem_free(&ctx->mem, w, sizeof *w);
+    rlx_context_destroy(ctx);
 }
 
 static void hand_out(struct rlx_weights *w, rlx_status s, rlx_weights **out)

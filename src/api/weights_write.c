@@ -33,7 +33,7 @@ rlx_status rlx_weights_begin(rlx_context *ctx, const char *path, const rlx_weigh
     else if ((w = mem_alloc(&ctx->mem, sizeof *w)) == NULL)
         diag_no_memory(&d, sizeof *w);
     else {
-        w->ctx = ctx;
+        w->ctx = context_retain(ctx);
         if (writer_begin(&w->writer, &ctx->mem, path, content, &d) == RLX_OK)
             *out = w;
         else
@@ -210,8 +210,10 @@ void rlx_weights_abandon(rlx_weights_writer *w)
 {
     if (!w)
         return;
+    rlx_context *ctx = w->ctx;
     pool_destroy(w->pool);
-    mem_free(&w->ctx->mem, w->packed, PACKED_BYTES);
+    mem_free(&ctx->mem, w->packed, PACKED_BYTES);
     writer_free(&w->writer);
-    mem_free(&w->ctx->mem, w, sizeof *w);
+    mem_free(&ctx->mem, w, sizeof *w);
+    rlx_context_destroy(ctx);
 }
