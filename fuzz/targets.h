@@ -10,6 +10,7 @@
 #define FUZZ_TARGET_MAP(X) \
     X(artefact)            \
     X(gguf)                \
+    X(image)               \
     X(ir_text)             \
     X(kernel)              \
     X(npy)                 \

@@ -65,12 +65,14 @@ RLX_API rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_writ
  * out, which holds what fits. */
 RLX_API const char *rlx_model_io_type(const rlx_model *m, rlx_io_kind kind, size_t i, char *out,
                                       size_t size);
-/* A symbolic dim of the model's inputs. */
+/* A symbolic dim that the model uses. */
 typedef struct rlx_dim_info {
     rlx_str name;
     int64_t size;  /* -1: nothing tells it yet */
     int64_t bound; /* that the model declares; 0: none */
-    bool leads;    /* it is the first axis of an input, as the batch mostly is */
+    bool
+        of_input; /* an input that is used has it; else a run's dims must tell it, or the data do */
+    bool leads;   /* it is the first axis of an input, as the batch mostly is */
 } rlx_dim_info;
 RLX_API size_t rlx_model_dim_count(const rlx_model *m);
 /* All of them, with the sizes that a run's dims and the shapes of its inputs tell (data is not
@@ -254,6 +256,13 @@ RLX_API rlx_status rlx_tensor_save(rlx_context *ctx, const char *path, const rlx
 /* Room for a tensor of that dtype and dims (zeros). */
 RLX_API rlx_status rlx_tensor_alloc(rlx_context *ctx, rlx_tensor *t, rlx_error *err);
 RLX_API void rlx_tensor_free(rlx_context *ctx, rlx_tensor *t);
+
+/* A picture as u8[height,width,channels], where channels are grey, grey and alpha, RGB or RGBA:
+ * PNG, PGM and PPM, and JPEG where libturbojpeg is installed. 16 bits become 8. */
+RLX_API rlx_status rlx_image_load(rlx_context *ctx, const char *path, rlx_tensor *out,
+                                  rlx_error *err);
+RLX_API rlx_status rlx_image_parse(rlx_context *ctx, const void *bytes, size_t size,
+                                   rlx_tensor *out, rlx_error *err);
 
 /* A sequence or an optional, as ONNX's tests keep them in .pb files. An optional that holds a
  * tensor is a list of one; that holds a sequence, that sequence. */

@@ -1,9 +1,11 @@
-/* tensor_file.c: tensors in host memory, in .npy files and in those of ONNX's tests. */
+/* tensor_file.c: tensors in host memory, in .npy files, in pictures and in those of ONNX's tests.
+ */
 #include <string.h>
 
 #include "api/objects.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "import/image.h"
 #include "import/npy.h"
 #include "import/onnx_model.h"
 #include "rlx/tools.h"
@@ -96,6 +98,50 @@ rlx_status rlx_tensor_load(rlx_context *ctx, const char *path, rlx_tensor *out, 
     arena_init(&arena, &ctx->mem);
     load(ctx, path, out, &arena, &d);
     arena_free(&arena);
+    return diag_report(&d, err);
+}
+
+/* ---- pictures ---- */
+
+static rlx_status read_image(rlx_context *ctx, const void *bytes, size_t size, rlx_tensor *out,
+                             struct diag *d)
+{
+    struct image i;
+
+    TRY(image_read(bytes, size, &ctx->mem, &i, d));
+    *out = (rlx_tensor){.dtype = RLX_DTYPE_u8,
+                        .rank = 3,
+                        .dim = {i.height, i.width, i.channels},
+                        .data = i.data,
+                        .bytes = i.bytes};
+    return RLX_OK;
+}
+
+rlx_status rlx_image_parse(rlx_context *ctx, const void *bytes, size_t size, rlx_tensor *out,
+                           rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "load");
+    if (!ctx || (!bytes && size) || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "bytes");
+    else
+        read_image(ctx, bytes, size, out, &d);
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_image_load(rlx_context *ctx, const char *path, rlx_tensor *out, rlx_error *err)
+{
+    struct diag d;
+    struct file f;
+
+    diag_init(&d, "load");
+    if (!ctx || !path || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !path ? "path" : "out");
+    else if (file_open(&f, path, FILE_MAP, &ctx->mem, &d) == RLX_OK) {
+        read_image(ctx, f.data, f.size, out, &d);
+        file_close(&f);
+    }
     return diag_report(&d, err);
 }
 
