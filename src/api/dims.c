@@ -112,7 +112,7 @@ const char *rlx_model_io_type(const rlx_model *m, rlx_io_kind kind, size_t i, ch
     return out;
 }
 
-/* Is it part of an input's shape? leads: the first axis of one. */
+/* Is it part of the shape of an input that something reads? leads: the first axis of one. */
 static bool is_of_inputs(const rlx_model *m, size_t symbol, bool *leads)
 {
     const struct ir_graph *g = ir_entry(m->mod);
@@ -120,7 +120,7 @@ static bool is_of_inputs(const rlx_model *m, size_t symbol, bool *leads)
 
     *leads = false;
     IR_EACH(n, g) {
-        if (n->op != RLX_OP_input || !model_is_input(m, ir_id(g, n)))
+        if (n->op != RLX_OP_input || !model_is_input(m, ir_id(g, n)) || !m->used[ir_id(g, n)])
             continue;
         for (int32_t a = 0; a < n->type.rank; a++) {
             bool uses = !dim_is_static(n->type.dim[a]) && n->type.dim[a] != RLX_DIM_UNKNOWN &&
@@ -132,13 +132,17 @@ static bool is_of_inputs(const rlx_model *m, size_t symbol, bool *leads)
     return found;
 }
 
+static bool is_used(const rlx_model *m, size_t symbol)
+{
+    return dim_symbol_name(m->mod->dims, symbol).len && dim_symbol_is_used(m->mod->dims, symbol);
+}
+
 size_t rlx_model_dim_count(const rlx_model *m)
 {
     size_t count = 0;
-    bool leads;
 
     for (size_t i = 0; m && i < dim_symbol_count(m->mod->dims); i++)
-        count += is_of_inputs(m, i, &leads);
+        count += is_used(m, i);
     return count;
 }
 
@@ -146,15 +150,17 @@ static rlx_status list_dims(const rlx_model *m, const rlx_run_desc *run, int64_t
                             size_t symbols, rlx_dim_info *out, struct diag *d)
 {
     size_t count = 0;
-    bool leads;
 
     TRY(bind_shapes(m, run, size, symbols, d));
-    for (size_t i = 0; i < symbols; i++)
-        if (is_of_inputs(m, i, &leads))
-            out[count++] = (rlx_dim_info){.name = dim_symbol_name(m->mod->dims, i),
-                                          .size = size[i],
-                                          .bound = dim_symbol_bound(m->mod->dims, i),
-                                          .leads = leads};
+    for (size_t i = 0; i < symbols; i++) {
+        if (!is_used(m, i))
+            continue;
+        rlx_dim_info *info = &out[count++];
+        *info = (rlx_dim_info){.name = dim_symbol_name(m->mod->dims, i),
+                               .size = size[i],
+                               .bound = dim_symbol_bound(m->mod->dims, i)};
+        info->of_input = is_of_inputs(m, i, &info->leads);
+    }
     return RLX_OK;
 }
 

@@ -281,6 +281,8 @@ static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
 {
     rlx_file_kind kind = detect_kind(f->data, f->size);
 
+    if (f->size == 0)
+        return diag_fail(d, RLX_ERROR_FORMAT, "the file is empty");
     /* One whose parts come in another order than usual, or one that is broken. */
     if (kind == RLX_FILE_unknown && str_ends(rlx_cstr(path), STR(".onnx")))
         kind = RLX_FILE_onnx;
@@ -472,6 +474,29 @@ bool tensor_count(const rlx_tensor *t, size_t *count)
     return true;
 }
 
+/* "f32[8,16]"; no symbols are left in it. */
+static const char *type_text(rlx_dtype dtype, int32_t rank, const int64_t *dim, char out[224])
+{
+    size_t len = (size_t)snprintf(out, 224, "%s[", rlx_dtype_name(dtype));
+
+    for (int32_t i = 0; i < rank; i++)
+        len += (size_t)snprintf(out + len, 224 - len, "%s%lld", i ? "," : "", (long long)dim[i]);
+    snprintf(out + len, 224 - len, "]");
+    return out;
+}
+
+static rlx_status refuse_count(const rlx_tensor *t, const struct ir_type *type, const char *what,
+                               rlx_str name, struct diag *d)
+{
+    char want[224], given[224];
+
+    return diag_fail(d, RLX_ERROR_SIZE,
+                     "%s \"%.*s\": %s is wanted, %s was given: another number "
+                     "of elements",
+                     what, STR_ARG(name), type_text(type->dtype, type->rank, type->dim, want),
+                     type_text(t->dtype, t->rank, t->dim, given));
+}
+
 rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const char *what,
                         rlx_str name, struct diag *d)
 {
@@ -488,8 +513,7 @@ rlx_status tensor_check(const rlx_tensor *t, const struct ir_type *type, const c
         return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\": the tensor's rank or dims make no sense",
                          what, STR_ARG(name));
     if (count != (size_t)want)
-        return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\" has %lld elements, %zu were given", what,
-                         STR_ARG(name), (long long)want, count);
+        return refuse_count(t, type, what, name, d);
     if (t->bytes != count * rlx_dtype_size(t->dtype))
         return diag_fail(d, RLX_ERROR_SIZE, "%s \"%.*s\" needs %zu bytes of %s, %zu were given",
                          what, STR_ARG(name), count * rlx_dtype_size(t->dtype),

@@ -49,7 +49,8 @@ static rlx_status take_bytes(struct file *f, int fd, rlx_str path, enum file_mod
     if (fstat(fd, &st) != 0)
         return io_error_errno(d, "cannot open", path, errno);
     if (!S_ISREG(st.st_mode))
-        return io_error(d, "cannot open", path, "not a regular file");
+        return io_error(d, "cannot open", path,
+                        S_ISDIR(st.st_mode) ? "it is a folder" : "not a regular file");
     if (st.st_size < 0 || (uintmax_t)st.st_size > SIZE_MAX / 2)
         return io_error_errno(d, "cannot open", path, EFBIG);
     now.size = (size_t)st.st_size;

@@ -37,17 +37,21 @@ static size_t distance(rlx_str a, rlx_str b)
     return rows[a.len % 3][b.len];
 }
 
-/* The beginning of a name, as "--out" of "--output", is as good as one wrong letter. */
-static bool is_beginning(rlx_str wanted, rlx_str name)
+/* Part of a name, as "--out" of "--output" and "ids" of "input_ids", is as good as one wrong
+ * letter. */
+static bool is_part(rlx_str wanted, rlx_str name)
 {
-    return wanted.len >= 3 && str_starts(name, wanted);
+    for (size_t i = 0; wanted.len >= 3 && i + wanted.len <= name.len; i++)
+        if (str_starts((rlx_str){name.ptr + i, name.len - i}, wanted))
+            return true;
+    return false;
 }
 
 void rlx_nearest_offer(rlx_nearest *n, rlx_str name)
 {
     size_t longer = name.len > n->wanted.len ? name.len : n->wanted.len;
     size_t most = n->best.ptr ? n->distance : 2 + n->wanted.len / 3; /* less is close enough */
-    size_t d = is_beginning(n->wanted, name) ? 1 : distance(n->wanted, name);
+    size_t d = is_part(n->wanted, name) ? 1 : distance(n->wanted, name);
 
     if (d >= most || d >= longer) /* nothing of the one word is left in the other */
         return;

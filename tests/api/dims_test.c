@@ -46,7 +46,8 @@ TEST(dims, sizes_come_from_dims_and_shapes)
     if (open_world(t, &w) && expect_eq(t, rlx_model_dim_count(w.model), 3)) {
         expect_ok(t, rlx_model_dims(w.model, NULL, dims, &w.err));
         const rlx_dim_info *batch = dim_of(dims, "batch"), *seq = dim_of(dims, "seq");
-        expect(t, batch && batch->size == -1 && batch->leads && batch->bound == 0);
+        expect(t,
+               batch && batch->size == -1 && batch->leads && batch->of_input && batch->bound == 0);
         expect(t, seq && seq->size == -1 && !seq->leads && seq->bound == 512);
         const rlx_run_desc run = {.inputs = &in, .input_count = 1, .dims = &past, .dim_count = 1};
         expect_ok(t, rlx_model_dims(w.model, &run, dims, &w.err));

@@ -82,7 +82,7 @@ TEST_DEVICES(required, params_of_wrong_name_or_length_write_nothing)
         test_note(t, "rows 41 to 43, %d elements", (int)n);
         v = floats(s.x, n);
         rlx_session_set_param(s.p.session, "w", &v, &s.p.err);
-        expect_error(t, RLX_ERROR_SIZE, "has 3 elements", &s.p.err);
+        expect_error(t, RLX_ERROR_SIZE, "[3] is wanted", &s.p.err);
         rlx_session_set_param_bytes(s.p.session, "w", s.x, (size_t)n * 4 + 1, &s.p.err);
         expect_error(t, RLX_ERROR_SIZE, "has 12 bytes", &s.p.err);
         expect_pair(t, &s);
@@ -122,7 +122,7 @@ TEST_DEVICES(required, inputs_are_checked_before_anything_is_written)
         if (n == 3)
             continue;
         in[0].tensor = floats(s.x, n);
-        expect_run_error(t, &s, &run, RLX_ERROR_SIZE, "has 3 elements");
+        expect_run_error(t, &s, &run, RLX_ERROR_SIZE, "[3] is wanted");
     }
     in[0].tensor = floats(s.x, -3);
     in[0].tensor.bytes = 12;

@@ -66,7 +66,7 @@ TEST(file, missing_folder_and_pipe_are_refused)
     require(t, mkdir(folder, 0700) == 0);
     diag_init(&d, "test");
     expect_status(t, file_open(&f, folder, FILE_READ, mem_default(), &d), RLX_ERROR_IO);
-    expect_error(t, RLX_ERROR_IO, "not a regular file", &d.first);
+    expect_error(t, RLX_ERROR_IO, "it is a folder", &d.first);
 
     require(t, mkfifo(pipe_path, 0600) == 0);
     diag_init(&d, "test");
@@ -249,9 +249,9 @@ TEST(file, beside_refuses_hostile_names)
         {{"dangling", 8}, "symbolic link"},
         {{"loop", 4}, "symbolic link"},
         {{"loop/x", 6}, "symbolic link"},
-        {{"sub", 3}, "not a regular file"},
-        {{".", 1}, "not a regular file"},
-        {{"./.", 3}, "not a regular file"},
+        {{"sub", 3}, "it is a folder"},
+        {{".", 1}, "it is a folder"},
+        {{"./.", 3}, "it is a folder"},
         {{"sub/", 4}, "folder"},
         {{"part/", 5}, "folder"},
         {{"part/x", 6}, "Not a directory"},

@@ -29,10 +29,11 @@ TEST(nearest, letters_changed_added_left_out_and_swapped)
     expect_str(t, meant("--parm"), "--param");
 }
 
-TEST(nearest, a_beginning_is_near)
+TEST(nearest, a_part_is_near)
 {
     expect_str(t, meant("--out"), "--output");
     expect_str(t, meant("mat"), "matmul");
+    expect_str(t, meant("put"), "--output"); /* the first of two */
 }
 
 TEST(nearest, what_is_far_is_not_meant)
