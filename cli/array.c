@@ -17,7 +17,7 @@ static bool find_array(const rlx_weights *w, rlx_str name, size_t *i)
     return info.tensor_count == 1;
 }
 
-static int copy_array(struct cli *c, rlx_weights *w, size_t i, const char *file, rlx_tensor *out)
+int cli_copy_array(struct cli *c, rlx_weights *w, size_t i, const char *file, rlx_tensor *out)
 {
     rlx_weight_type_info type = {.name = NULL};
     rlx_weight t = {.rank = 0};
@@ -41,22 +41,56 @@ static int copy_array(struct cli *c, rlx_weights *w, size_t i, const char *file,
     return EXIT_DONE;
 }
 
+static int find_and_copy(struct cli *c, rlx_weights *w, const char *file, rlx_str name,
+                         rlx_tensor *out)
+{
+    rlx_nearest near = {.wanted = name};
+    char hint[RLX_NEAREST_HINT];
+    rlx_weight t;
+    size_t i;
+
+    if (find_array(w, name, &i))
+        return cli_copy_array(c, w, i, file, out);
+    for (i = 0; rlx_weights_at(w, i, &t); i++)
+        rlx_nearest_offer(&near, t.name);
+    fprintf(stderr, "rlx %s: %s has no \"%.*s\"%s (rlx info %s lists what it has)\n",
+            c->command->name, file, (int)name.len, name.ptr, rlx_nearest_hint(&near, hint), file);
+    return EXIT_FAILED;
+}
+
+/* An array, or several, from a pipe. */
+static int load_stdin(struct cli *c, rlx_str name, rlx_tensor *out)
+{
+    static bool taken;
+    struct buffer b = {0};
+    rlx_weights *w;
+    rlx_error err;
+    int code;
+
+    if (taken)
+        return cli_misuse(c, "standard input can be read once only; \"-\" stands there twice");
+    taken = true;
+    if (!cli_read_all(stdin, &b)) {
+        fprintf(stderr, "rlx %s: cannot read standard input\n", c->command->name);
+        code = EXIT_FAILED;
+    } else if (rlx_weights_parse(c->ctx, b.at ? b.at : "", b.len, &w, &err) != RLX_OK) {
+        code = cli_fail(c, &err, "cannot read", "standard input");
+    } else {
+        code = find_and_copy(c, w, "standard input", name, out);
+        rlx_weights_close(w);
+    }
+    buffer_free(&b);
+    return code;
+}
+
 static int load_named(struct cli *c, const char *file, rlx_str name, rlx_tensor *out)
 {
     rlx_weights *w;
     rlx_error err;
-    size_t i;
-    int code;
 
     if (rlx_weights_open(c->ctx, file, &c->load, &w, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot read", file);
-    if (find_array(w, name, &i)) {
-        code = copy_array(c, w, i, file, out);
-    } else {
-        fprintf(stderr, "rlx %s: %s has no \"%.*s\" (rlx info lists what it has)\n",
-                c->command->name, file, (int)name.len, name.ptr);
-        code = EXIT_FAILED;
-    }
+    int code = find_and_copy(c, w, file, name, out);
     rlx_weights_close(w);
     return code;
 }
@@ -66,6 +100,8 @@ int cli_load_array(struct cli *c, const char *file, rlx_str name, rlx_tensor *ou
     rlx_file_kind kind = RLX_FILE_npy;
     rlx_error err;
 
+    if (strcmp(file, "-") == 0)
+        return load_stdin(c, name, out);
     if (rlx_file_detect(c->ctx, file, &kind, &err) == RLX_OK && kind != RLX_FILE_npy &&
         is_weights_file(kind))
         return load_named(c, file, name, out);
@@ -87,8 +123,10 @@ int cli_load_params(struct cli *c, rlx_model *m, const char *file)
     if (s != RLX_OK)
         return cli_fail(c, &err, "cannot take params from", file);
     if (use.set == 0 && use.missing) {
-        fprintf(stderr, "rlx %s: %s has none of the params, such as \"%s\"\n", c->command->name,
-                file, use.example);
+        fprintf(
+            stderr,
+            "rlx %s: %s has none of the params, such as \"%s\" (rlx info %s lists what it has)\n",
+            c->command->name, file, use.example, file);
         return EXIT_FAILED;
     }
     return EXIT_DONE;

@@ -20,13 +20,15 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--op", FLAG_TEXT, &opt.op, "SPEC", "one op: \"matmul f32[512,512] f32[512,512] attr=v\""},
-        {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
-        {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "where to run (auto); rlx devices lists them"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
+         "the size of a symbolic dim; a batch is 1 without"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
-         "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
+         "f32, f16, mixed, mixed-bf16, mixed-conservative, compute=f16 (declared)"},
         {"--f16-weights", FLAG_SWITCH, &opt.f16_weights, NULL,
          "on GPUs, matmul and conv read f32 params as f16"},
-        {"--repeat", FLAG_NUMBER, &opt.repeat, "N", "exactly so many runs"},
+        {"--repeat", FLAG_NUMBER, &opt.repeat, "N",
+         "exactly so many runs (as many as fit in --ms)"},
         {"--ms", FLAG_NUMBER, &opt.milliseconds, "N", "as many runs as fit in this time (1000)"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL,
          "where the time goes, beside what the machine could do"},
@@ -72,8 +74,10 @@ static int measure(struct cli *c, struct opened *o, const char *what, double *se
     double end;
     int code;
 
-    if (rlx_session_run(o->session, &run, &err) != RLX_OK) /* warm up */
-        return cli_fail(c, &err, "cannot run", what);
+    cli_doing(c, "warming up", what);
+    if (rlx_session_run(o->session, &run, &err) != RLX_OK)
+        return opened_fail(o, &err, "cannot run", what);
+    cli_doing(c, "measuring", what);
     if ((code = opened_make_outputs(o)) != EXIT_DONE)
         return code;
     run = opened_run(o);
@@ -86,6 +90,7 @@ static int measure(struct cli *c, struct opened *o, const char *what, double *se
             return cli_fail(c, &err, "cannot run", what);
         seconds[*count] = now() - start;
     }
+    cli_progress_end(c);
     qsort(seconds, *count, sizeof *seconds, by_value);
     return EXIT_DONE;
 }
@@ -222,7 +227,9 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count + (opt.op != NULL) != 1 || (opt.op && !strchr(opt.op, '[')))
-        return cli_misuse(c, "takes one file, or --op with the types of its operands");
+        return cli_misuse(
+            c,
+            "takes one model, or --op with the types of its operands, as in \"relu f32[64,64]\"");
     if (opt.repeat < 0 || opt.milliseconds < 0)
         return cli_misuse(c, "--repeat and --ms must not be negative");
     if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
@@ -253,6 +260,8 @@ const struct command cmd_bench = {
     .details =
         "Inputs and params are random. Times are of whole runs, inputs and outputs included;\n"
         "steps are timed apart, beside the bandwidth of a copy on the same device.",
+    .examples = "rlx bench model.onnx --dim seq=128\n"
+                "rlx bench --op \"matmul f32[512,512] f32[512,512]\" --device vulkan",
     .run = run,
     .flags = flags,
 };

@@ -3,25 +3,32 @@
 #define CLI_BIND_H
 
 #include "cli.h"
+#include "picture.h"
+#include "rlx/weights.h"
 
+#define MAX_DIMS 64
 struct opened {
     struct cli *c;
+    const char *path;
     rlx_model *model;
     rlx_device *device;
     rlx_session *session;
     rlx_binding *input, *output;
     size_t input_count, output_count;
-    rlx_dim_size dim[16];
+    rlx_dim_size dim[MAX_DIMS]; /* of --dim, and what was settled without it */
     size_t dim_count;
 };
 
 struct open_options {
     const char *path, *device;
-    struct texts *inputs, *params, *dims; /* NAME=FILE, NAME=FILE, NAME=N; may be NULL */
-    const char *params_file;              /* of tensors: by name; may be NULL */
-    struct texts *fixed;                  /* NAME=FILE: inputs known when the model is loaded */
+    struct texts *inputs, *params, *dims; /* NAME=VALUE, NAME=FILE, NAME=N; may be NULL */
+    const char *inputs_file;              /* of tensors: by name; may be NULL */
+    const char *params_file;              /* likewise */
     bool random;                          /* values for what is not given */
+    bool needs_values;                    /* without them nothing can be done: every input's */
+    bool needs_sizes;                     /* likewise: every dim's, which random says, too */
     uint64_t seed;
+    const struct picture_options *picture; /* how a picture becomes an input; may be NULL */
     const rlx_session_desc *session;
 };
 
@@ -34,15 +41,37 @@ int opened_values(struct opened *o, struct cli *c, rlx_model *model,
                   const struct open_options *options);
 int opened_open_session(struct opened *o, struct cli *c,
                         const struct open_options *options); /* no inputs, nothing prepared */
-/* cli_load, but inputs of an ONNX model that are given here are known from the start. */
-int load_knowing(struct cli *c, const char *path, const struct texts *fixed, rlx_model **out);
 int opened_make_outputs(struct opened *o); /* room for every output; once it runs, or ran */
 void opened_close(struct opened *o);
 rlx_run_desc opened_run(const struct opened *o);
 
+/* values.c: the values of inputs and params. EXIT_DONE, or what to return. */
+int take_params(struct opened *o, const struct open_options *options);
+int take_inputs(struct opened *o, const struct open_options *options);
+int check_params(struct opened *o, const struct open_options *options); /* that they exist */
+int check_inputs(struct opened *o, const struct open_options *options);
+
+/* sizes.c: the sizes of symbolic dims. EXIT_DONE, or what to return. */
+int take_dims(struct opened *o, const struct texts *dims);                 /* NAME=N */
+int check_dims(struct opened *o, const rlx_dim_size *sizes, size_t count); /* that they exist */
+/* Those that can be taken for granted get a size, with a word on it; a shape that is not told is
+ * refused, with all the dims that it takes. */
+int settle_dims(struct opened *o, bool bounded); /* those with a bound, too */
+/* " --dim seq=128" for each that has no size yet and is not a batch. */
+void print_missing_dims(struct opened *o, FILE *out);
+/* The shape of input i by what is known so far; false: not all of it is. */
+bool input_shape(const struct opened *o, size_t i, rlx_tensor *out);
+/* Of the axes of input i that are -1 in out, those that are a dim with a known size. */
+void known_axes(const struct opened *o, size_t i, rlx_tensor *out);
+/* cli_fail, and what to do about dims without a size. */
+int opened_fail(struct opened *o, const rlx_error *err, const char *doing, const char *what);
+
 /* array.c. EXIT_DONE, or what to return. */
-/* From an npy file; or what is called so (or is alone) in a file of tensors. */
+/* From an npy file, or what is called so (or is alone) in a file of tensors; "-": from standard
+ * input. */
 int cli_load_array(struct cli *c, const char *file, rlx_str name, rlx_tensor *out);
 int cli_load_params(struct cli *c, rlx_model *m, const char *file); /* all that it has, by name */
+/* Tensor i of the file; copied. */
+int cli_copy_array(struct cli *c, rlx_weights *w, size_t i, const char *file, rlx_tensor *out);
 
 #endif

@@ -7,7 +7,7 @@
 #define MAX_DEVICES 16
 
 static struct {
-    struct texts inputs, params, dims, fixed;
+    struct texts inputs, params, dims;
     const char *devices, *params_file;
     int64_t seed;
     bool exact, verbose, json;
@@ -18,14 +18,13 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"--devices", FLAG_TEXT, &opt.devices, "A,B,...",
          "A is what the others are compared with (cpu,cpu:baseline)"},
-        {"--input", FLAG_LIST, &opt.inputs, "NAME=FILE", "a value for an input; else random"},
+        {"--input", FLAG_LIST, &opt.inputs, "NAME=VALUE", "an input, as of rlx run; else random"},
         {"--param", FLAG_LIST, &opt.params, "NAME=FILE", "a value for a param; else random"},
         {"--params", FLAG_TEXT, &opt.params_file, "FILE",
          "values for params by name: GGUF, safetensors, npz"},
-        {"--fix", FLAG_LIST, &opt.fixed, "NAME=FILE",
-         "an ONNX model's input that is known when it is loaded: a shape, a choice"},
-        {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
-        {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
+         "the size of a symbolic dim; a batch is 1 without"},
+        {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values (0)"},
         {"--exact", FLAG_SWITCH, &opt.exact, NULL, "nothing may differ at all"},
         {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "every node, not only those that differ"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
@@ -53,7 +52,9 @@ static int open_devices(struct cli *c, struct devices *d)
         d->count++;
         at += len + (at[len] == ',');
     }
-    return d->count < 2 ? cli_misuse(c, "--devices needs two or more") : EXIT_DONE;
+    return d->count < 2 ? cli_misuse(c, "--devices takes two or more, as in cpu,vulkan, not \"%s\"",
+                                     opt.devices)
+                        : EXIT_DONE;
 }
 
 /* What is printed as it comes; in JSON, two lists. */
@@ -145,8 +146,11 @@ static int check(struct cli *c, struct opened *o, const struct devices *d, const
 
     if (opt.json)
         printf("{\"nodes\": [");
-    if (rlx_check(o->model, &desc, &sum, &err) != RLX_OK)
-        return cli_fail(c, &err, "cannot check", path);
+    cli_doing(c, "checking", path);
+    rlx_status s = rlx_check(o->model, &desc, &sum, &err);
+    cli_progress_end(c);
+    if (s != RLX_OK)
+        return opened_fail(o, &err, "cannot check", path);
     if (opt.json)
         printf("%s], \"passed\": %zu, \"failed\": %zu, \"skipped\": %zu, \"outputs_failed\": %zu, "
                "\"devices_skipped\": %zu, \"first_node\": %d}\n",
@@ -171,8 +175,8 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
-        return cli_misuse(c, "takes one file");
-    if ((code = load_knowing(c, args.at[0], &opt.fixed, &model)) != EXIT_DONE)
+        return cli_misuse(c, "takes one model");
+    if ((code = cli_load(c, args.at[0], &model)) != EXIT_DONE)
         return code;
     code = opened_values(&o, c, model,
                          &(struct open_options){.path = args.at[0],
@@ -180,7 +184,6 @@ static int run(struct cli *c, int argc, char **argv)
                                                 .params = &opt.params,
                                                 .params_file = opt.params_file,
                                                 .dims = &opt.dims,
-                                                .fixed = &opt.fixed,
                                                 .random = true,
                                                 .seed = (uint64_t)opt.seed});
     if (code == EXIT_DONE)
@@ -201,6 +204,8 @@ const struct command cmd_check = {
         "Each node runs alone on each device, on the values that the first device had there, and\n"
         "its result is held against the tolerance of its op; then the whole graph is compared.\n"
         "Exits with 1 if something differs.",
+    .examples = "rlx check model.onnx --devices cpu,vulkan\n"
+                "rlx check model.onnx --dim seq=64 --verbose",
     .run = run,
     .flags = flags,
 };

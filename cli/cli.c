@@ -1,32 +1,12 @@
 /* cli.c: what the subcommands share. */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-void cli_help(const struct command *cmd, FILE *out)
-{
-    const struct flag *f = cmd->flags ? cmd->flags() : NULL; /* may complete the details */
-
-    fprintf(out, "usage: %s\n\n%s.\n", cmd->usage, cmd->summary);
-    if (cmd->details)
-        fprintf(out, "\n%s\n", cmd->details);
-    fputs("\nflags:\n", out);
-    for (; f && f->name; f++) {
-        char head[64];
-        snprintf(head, sizeof head, "%s%s%s", f->name, f->value ? " " : "",
-                 f->value ? f->value : "");
-        fprintf(out, "  %-24s %s\n", head, f->help);
-    }
-    fputs("  --items NAME=N           how many items a sequence has (ONNX), or their shapes: "
-          "[4],[2,3]\n"
-          "  --absent NAME            an optional that has no value (ONNX)\n"
-          "  --external-data follow   files that a file names may be anywhere, not just beside it\n"
-          "  --threads N              CPU workers; without it, one per core\n"
-          "  --help                   this text\n",
-          out);
-}
+#include <sys/stat.h>
+#include <unistd.h>
 
 int cli_misuse(struct cli *c, const char *fmt, ...)
 {
@@ -36,8 +16,19 @@ int cli_misuse(struct cli *c, const char *fmt, ...)
     va_start(args, fmt);
     vfprintf(stderr, fmt, args);
     va_end(args);
-    fprintf(stderr, "\nusage: %s\nrlx help %s says more\n", c->command->usage, c->command->name);
+    fprintf(stderr, "\nusage: %s\n", c->command->usage);
+    if (c->command->examples)
+        fprintf(stderr, "example: %.*s\n", (int)strcspn(c->command->examples, "\n"),
+                c->command->examples);
+    fprintf(stderr, "rlx help %s says more\n", c->command->name);
     return EXIT_MISUSED;
+}
+
+static void show_held(struct cli *c)
+{
+    if (c->held[0])
+        fprintf(stderr, "rlx: %s\n", c->held);
+    c->held[0] = 0;
 }
 
 int cli_fail(struct cli *c, const rlx_error *err, const char *doing, const char *what)
@@ -45,6 +36,9 @@ int cli_fail(struct cli *c, const rlx_error *err, const char *doing, const char 
     const char *red = c->color ? "\033[31m" : "", *plain = c->color ? "\033[0m" : "";
 
     cli_progress_end(c);
+    if (!strstr(err->message, c->held)) /* else it is about to be said */
+        show_held(c);
+    c->held[0] = 0;
     fprintf(stderr, "rlx %s: %s %s: %s%s%s: %s", c->command->name, doing, what, red,
             rlx_status_name(err->status), plain, err->message);
     if (err->node >= 0) {
@@ -57,107 +51,49 @@ int cli_fail(struct cli *c, const rlx_error *err, const char *doing, const char 
     return EXIT_FAILED;
 }
 
-static bool take_number(const char *text, int64_t *out)
-{
-    char *end;
-
-    *out = strtoll(text, &end, 10);
-    return *text && !*end;
-}
-
-/* Stores one flag's value; NULL: fine, else what is wrong. */
-static const char *store(const struct flag *f, const char *value)
-{
-    struct texts *list = f->to;
-
-    switch (f->kind) {
-    case FLAG_SWITCH: *(bool *)f->to = true; return value ? "takes no value" : NULL;
-    case FLAG_TEXT: *(const char **)f->to = value; return NULL;
-    case FLAG_NUMBER: return take_number(value, f->to) ? NULL : "needs a whole number";
-    case FLAG_LIST:
-        if (list->count == MAX_TEXTS)
-            return "is given too often";
-        list->at[list->count++] = value;
-        return NULL;
-    }
-    return NULL;
-}
-
-static const struct flag *find_flag(const struct flag *flags, const char *text, size_t len)
-{
-    for (; flags && flags->name; flags++)
-        if (strlen(flags->name) == len && strncmp(flags->name, text, len) == 0)
-            return flags;
-    return NULL;
-}
-
-bool cli_parse(struct cli *c, const struct flag *flags, int argc, char **argv, struct texts *args,
-               int *code)
-{
-    int64_t threads = 0;
-    const char *external = NULL;
-    struct texts items = {.count = 0}, absent = {.count = 0};
-    const struct flag common[] = {{"--threads", FLAG_NUMBER, &threads, "N", ""},
-                                  {"--items", FLAG_LIST, &items, "NAME=N", ""},
-                                  {"--absent", FLAG_LIST, &absent, "NAME", ""},
-                                  {"--external-data", FLAG_TEXT, &external, "follow", ""},
-                                  {0}};
-
-    args->count = 0;
-    for (int i = 0; i < argc; i++) {
-        const char *text = argv[i], *equals = strchr(text, '='), *value = NULL, *wrong;
-        size_t len = equals ? (size_t)(equals - text) : strlen(text);
-        const struct flag *f;
-
-        if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
-            cli_help(c->command, stdout);
-            *code = EXIT_DONE;
-            return false;
-        }
-        if (text[0] != '-' || text[1] == 0) {
-            if (args->count == MAX_TEXTS) {
-                *code = cli_misuse(c, "too many arguments");
-                return false;
-            }
-            args->at[args->count++] = text;
-            continue;
-        }
-        f = find_flag(flags, text, len);
-        f = f ? f : find_flag(common, text, len);
-        if (!f) {
-            *code = cli_misuse(c, "there is no flag %.*s", (int)len, text);
-            return false;
-        }
-        if (equals)
-            value = equals + 1;
-        else if (f->kind != FLAG_SWITCH && i + 1 < argc)
-            value = argv[++i];
-        wrong = f->kind != FLAG_SWITCH && !value ? "needs a value" : store(f, value);
-        if (wrong) {
-            *code = cli_misuse(c, "%s %s", f->name, wrong);
-            return false;
-        }
-    }
-    if (threads < 0 || threads > 4096) {
-        *code = cli_misuse(c, "--threads must be from 1 to 4096");
-        return false;
-    }
-    if (external && strcmp(external, "follow") != 0) {
-        *code = cli_misuse(c, "--external-data takes the word follow, not \"%s\"", external);
-        return false;
-    }
-    c->threads = (int)threads;
-    c->load.follow_external = external != NULL;
-    *code = cli_take_items(c, &items, &absent);
-    return *code == EXIT_DONE;
-}
-
+/* A warning waits for the next line: a failure often ends in the very sentence. */
 static void log_line(void *user, int level, const char *line)
 {
-    const struct cli *c = user;
+    struct cli *c = user;
 
-    if (!c->quiet && (level <= 1 || level <= c->log_level))
+    if (c->quiet || (level > 1 && level > c->log_level))
+        return;
+    cli_progress_end(c);
+    show_held(c);
+    if (level <= 1 && strlen(line) < sizeof c->held)
+        snprintf(c->held, sizeof c->held, "%s", line);
+    else
         fprintf(stderr, "rlx: %s\n", line);
+}
+
+void cli_log_end(struct cli *c)
+{
+    show_held(c);
+}
+
+/* In quotes, where a shell would see more in it than a word. */
+static void print_word(const char *word, FILE *out)
+{
+    bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                       "0123456789_-+=.,/:@%") == strlen(word);
+
+    if (plain) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]){*word, 0}, out);
+    fputc('\'', out);
+}
+
+void cli_print_command(const struct cli *c, FILE *out)
+{
+    fprintf(out, "rlx %s", c->command->name);
+    for (int i = 0; i < c->argc; i++) {
+        fputc(' ', out);
+        print_word(c->argv[i], out);
+    }
 }
 
 bool cli_flag_row(const struct cli *c, const char *name, rlx_flag_row *out)
@@ -182,7 +118,7 @@ static int wanted_level(const struct cli *c)
     int64_t level = 0;
 
     if (cli_flag_row(c, "RLX_VERBOSE", &verbose) && verbose.on)
-        take_number(verbose.value, &level);
+        cli_integer(verbose.value, &level);
     if (level >= 2)
         return 3;
     return level == 1 || is_on(c, "RLX_GPU_SCHEDULE") || is_on(c, "RLX_FUSION_REPORT") ||
@@ -205,51 +141,45 @@ int cli_context(struct cli *c)
     return EXIT_DONE;
 }
 
-static bool read_all(FILE *in, struct buffer *b)
-{
-    char chunk[65536];
-    size_t n;
-
-    while ((n = fread(chunk, 1, sizeof chunk, in)) > 0)
-        buffer_add(b, chunk, n);
-    return !ferror(in) && !b->failed;
-}
-
-int cli_load(struct cli *c, const char *path, rlx_model **out)
-{
-    rlx_error err;
-    struct buffer b = {0};
-    rlx_status s;
-    int code = cli_context(c);
-
-    if (code != EXIT_DONE)
-        return code;
-    if (strcmp(path, "-") != 0)
-        s = rlx_model_load(c->ctx, path, &c->load, out, &err);
-    else if (read_all(stdin, &b))
-        s = rlx_model_parse(c->ctx, (rlx_str){b.at ? b.at : "", b.len}, out, &err);
-    else {
-        fprintf(stderr, "rlx %s: cannot read standard input\n", c->command->name);
-        buffer_free(&b);
-        return EXIT_FAILED;
-    }
-    buffer_free(&b);
-    return s == RLX_OK ? EXIT_DONE : cli_fail(c, &err, "cannot read", path);
-}
-
 void cli_write(void *user, const char *text, size_t len)
 {
     fwrite(text, 1, len, user);
 }
 
+static int cannot_write(const struct cli *c, const char *path)
+{
+    fprintf(stderr, "rlx %s: cannot write %s: %s\n", c->command->name, path, strerror(errno));
+    return EXIT_FAILED;
+}
+
+/* Beside it first, so that it is there whole or not at all. */
+static int replace_file(struct cli *c, const char *path, const char *text, size_t len)
+{
+    char part[4096];
+    int fd = snprintf(part, sizeof part, "%s.XXXXXX", path) < (int)sizeof part ? mkstemp(part) : -1;
+    FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    mode_t mask = umask(0);
+
+    umask(mask);
+    if (!f)
+        return cannot_write(c, path);
+    bool written = fwrite(text, 1, len, f) == len && fchmod(fd, 0666 & ~mask) == 0;
+    if (fclose(f) == 0 && written && rename(part, path) == 0)
+        return EXIT_DONE;
+    cannot_write(c, path);
+    unlink(part);
+    return EXIT_FAILED;
+}
+
 int cli_write_file(struct cli *c, const char *path, const char *text, size_t len)
 {
-    FILE *f = path ? fopen(path, "wb") : stdout;
+    struct stat st;
 
-    if (!f || fwrite(text, 1, len, f) != len || (path && fclose(f) != 0)) {
-        fprintf(stderr, "rlx %s: cannot write %s\n", c->command->name, path ? path : "the output");
-        return EXIT_FAILED;
-    }
+    if (path && (stat(path, &st) != 0 || S_ISREG(st.st_mode)))
+        return replace_file(c, path, text, len);
+    FILE *f = path ? fopen(path, "wb") : stdout; /* a device, a pipe */
+    if (!f || fwrite(text, 1, len, f) != len || (path && fclose(f) != 0))
+        return cannot_write(c, path ? path : "the output");
     return EXIT_DONE;
 }
 
@@ -278,20 +208,6 @@ void buffer_free(struct buffer *b)
 {
     free(b->at);
     *b = (struct buffer){0};
-}
-
-void cli_progress(struct cli *c, const char *what, size_t done, size_t total)
-{
-    if (!c->progress)
-        return;
-    fprintf(stderr, "\r%-40.40s %zu/%zu", what, done, total);
-    fflush(stderr);
-}
-
-void cli_progress_end(struct cli *c)
-{
-    if (c->progress)
-        fputs("\r\033[K", stderr);
 }
 
 const char *cli_bytes(uint64_t bytes, char out[32])

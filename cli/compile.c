@@ -15,7 +15,8 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"-o", FLAG_TEXT, &opt.output, "OUT", "the file to write"},
-        {"--device", FLAG_TEXT, &opt.device, "D", "compile for this one; rlx devices lists them"},
+        {"--device", FLAG_TEXT, &opt.device, "D",
+         "compile for this one (auto); rlx devices lists them"},
         {"--bind", FLAG_LIST, &opt.bind, "A=N,B=M",
          "a program for these sizes of symbolic dims; once per program"},
         {"--weights", FLAG_SWITCH, &opt.weights, NULL, "with the params' values"},
@@ -49,7 +50,7 @@ static bool read_sizes(char *text, rlx_dim_size *out, size_t *count)
     return true;
 }
 
-static int prepare(struct cli *c, const struct opened *o, const char *sizes)
+static int prepare(struct cli *c, struct opened *o, const char *sizes)
 {
     rlx_dim_size dim[MOST_DIMS];
     size_t count;
@@ -60,7 +61,9 @@ static int prepare(struct cli *c, const struct opened *o, const char *sizes)
     if (!text)
         return EXIT_FAILED;
     if (!read_sizes(text, dim, &count))
-        code = cli_misuse(c, "\"%s\" is not of the form NAME=SIZE,NAME=SIZE", sizes);
+        code = cli_misuse(c, "--bind \"%s\" is not of the form NAME=SIZE,NAME=SIZE", sizes);
+    else if ((code = check_dims(o, dim, count)) != EXIT_DONE)
+        ; /* it was said which there are */
     else if (rlx_session_prepare(o->session, &(rlx_run_desc){.dims = dim, .dim_count = count},
                                  &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot compile for", sizes);
@@ -78,6 +81,9 @@ static int save(struct cli *c, const struct opened *o)
         return cli_fail(c, &err, "cannot write", opt.output);
     rlx_session_compiled(o->session, &info, NULL);
     printf("%s: %u programs%s\n", opt.output, info.programs, how ? ", with weights" : "");
+    if (!info.programs)
+        fprintf(stderr, "rlx compile: the model has symbolic dims, and is compiled where it runs; "
+                        "--bind A=N,B=M compiles it for these sizes\n");
     return EXIT_DONE;
 }
 
@@ -90,9 +96,9 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
-        return cli_misuse(c, "takes one file");
+        return cli_misuse(c, "takes one model");
     if (!opt.output)
-        return cli_misuse(c, "needs -o OUT");
+        return cli_misuse(c, "takes -o OUT, the file to write, as in -o model.rlxa");
     code = opened_open_session(&o, c,
                                &(struct open_options){.path = args.at[0],
                                                       .device = opt.device,
@@ -114,6 +120,8 @@ const struct command cmd_compile = {
     .details = "Other commands take OUT wherever they take a model. On the device it was made for\n"
                "it needs no compiling; elsewhere it is compiled anew. A model without symbolic\n"
                "dims is one program; with them there is one for each --bind.",
+    .examples = "rlx compile model.onnx -o model.rlxa --weights --bind batch=1,seq=128\n"
+                "rlx compile graph.rlx -o graph.rlxa --params weights.safetensors --weights",
     .run = run,
     .flags = flags,
 };

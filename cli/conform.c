@@ -27,8 +27,8 @@ static struct {
 static const struct flag *flags(void)
 {
     static const struct flag list[] = {
-        {"--device", FLAG_TEXT, &opt.device, "D", "where to run; rlx devices lists them"},
-        {"--match", FLAG_TEXT, &opt.match, "GLOB", "only tests of such a name"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "where to run (auto); rlx devices lists them"},
+        {"--match", FLAG_TEXT, &opt.match, "GLOB", "only tests of such a name (*)"},
         {"--rewrite", FLAG_SWITCH, &opt.rewrite, NULL,
          "each model is written as ONNX and read back before it runs"},
         {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "tests that pass, too"},
@@ -392,7 +392,9 @@ static void walk(struct suite *s, const char *path, int depth)
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
         if (fnmatch(opt.match, name, 0) != 0)
             return;
+        cli_progress(s->c, name, s->count[0] + s->count[1] + s->count[2], 0);
         struct outcome o = run_test(s, path);
+        cli_progress_end(s->c);
         report(s, name, &o);
         return;
     }
@@ -418,7 +420,7 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
-        return cli_misuse(c, "takes one folder");
+        return cli_misuse(c, "takes one folder of tests");
     if ((code = cli_context(c)) != EXIT_DONE)
         return code;
     if (!exists(args.at[0])) {
@@ -438,6 +440,12 @@ static int run(struct cli *c, int argc, char **argv)
         printf("%zu passed, %zu failed, %zu skipped\n", s.count[PASSED], s.count[FAILED],
                s.count[SKIPPED]);
     rlx_device_close(s.device);
+    if (s.count[PASSED] + s.count[FAILED] + s.count[SKIPPED] == 0) {
+        fprintf(stderr, "rlx conform: no folder below %s has a model.onnx%s%s\n", args.at[0],
+                strcmp(opt.match, "*") == 0 ? "" : " and matches ",
+                strcmp(opt.match, "*") == 0 ? "" : opt.match);
+        return EXIT_FAILED;
+    }
     return s.count[FAILED] ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -452,6 +460,7 @@ const struct command cmd_conform = {
         "model cannot be imported without. Of outputs that are random only shapes and types are\n"
         "compared; such a test is skipped. Prints what fails, with the first element that\n"
         "differs, and what rlx cannot import. Exits with 1 if a test fails.",
+    .examples = "rlx conform onnx/backend/test/data/node --match 'test_matmul*'",
     .run = run,
     .flags = flags,
 };

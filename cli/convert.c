@@ -178,13 +178,15 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 2)
-        return cli_misuse(c, "takes two files");
+        return cli_misuse(c, "takes two files: the one to read and the one to write");
     if (ends_in(args.at[1], ".onnx"))
         return convert_model(c, args.at[0], args.at[1]);
     if (opt.external)
         return cli_misuse(c, "--external is for models");
     if (!kind_of(args.at[1], &kind))
-        return cli_misuse(c, "%s should end in .gguf, .safetensors, .npz, .npy or .onnx",
+        return cli_misuse(c,
+                          "%s should end in .gguf, .safetensors, .npz or .npy, or, for a model, in "
+                          ".onnx",
                           args.at[1]);
     return convert_tensors(c, args.at[0], args.at[1], kind);
 }
@@ -200,6 +202,8 @@ const struct command cmd_convert = {
         "Where OUT ends in .onnx, IN is a model: text, an artefact, or ONNX itself. Its weights\n"
         "are those it has; params without a value become inputs. Every node that ONNX has no\n"
         "words for is named.",
+    .examples = "rlx convert model.gguf model.safetensors --type f16\n"
+                "rlx convert graph.rlx graph.onnx --external",
     .run = run,
     .flags = flags,
 };

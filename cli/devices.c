@@ -77,6 +77,7 @@ const struct command cmd_devices = {
         "A name is what --device and RLX_DEVICE take; vulkan alone is the first Vulkan device,\n"
         "auto what RLX_DEVICE names, else the CPU. Where a kind has none, the line says what\n"
         "to install.",
+    .examples = "rlx devices",
     .run = run,
     .flags = flags,
 };

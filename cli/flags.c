@@ -76,6 +76,7 @@ const struct command cmd_flags = {
     .summary = "List the environment variables that rlx reads",
     .usage = "rlx flags [--json]",
     .details = "Each with what it takes, its default and, where it is set, its value.",
+    .examples = "rlx flags --json",
     .run = run,
     .flags = flags,
 };

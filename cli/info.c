@@ -26,7 +26,8 @@ static const struct flag *flags(void)
         {"--budget", FLAG_NUMBER, &opt.budget, "BYTES",
          "with --memory: what there is; else what the device has"},
         {"--device", FLAG_TEXT, &opt.device, "D", "for all of these (auto)"},
-        {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim, for the last three"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
+         "the size of a symbolic dim, for the last three; a batch is 1 without"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
@@ -157,7 +158,7 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
-        return cli_misuse(c, "takes one file");
+        return cli_misuse(c, "takes one file: a model, or a file of tensors");
     if ((code = check_flags(c)) != EXIT_DONE)
         return code;
     if (show_weights(c, args.at[0], &code))
@@ -165,8 +166,11 @@ static int run(struct cli *c, int argc, char **argv)
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
     bool compiled = opt.schedule || opt.bindings;
-    struct open_options options = {
-        .path = args.at[0], .device = opt.device, .dims = &opt.dims, .random = compiled};
+    struct open_options options = {.path = args.at[0],
+                                   .device = opt.device,
+                                   .dims = &opt.dims,
+                                   .random = compiled,
+                                   .needs_sizes = opt.memory};
     if (compiled)
         code = opened_open_model(&o, c, m, &options);
     else
@@ -184,11 +188,14 @@ const struct command cmd_info = {
     .name = "info",
     .summary = "Show what is in a model, or in a file of tensors",
     .usage = "rlx info FILE [--dispatch | --fusion | --schedule | --bindings | --memory]",
-    .details =
-        "FILE is a graph in the text form (*.rlx), - for standard input, or what rlx compile "
-        "wrote:\nits inputs, params, outputs and ops. Or a file of tensors (GGUF, "
-        "safetensors or its index,\nnpz, npy): its metadata, and the tensors with types, "
-        "shapes and sizes.",
+    .details = "FILE is a model, ONNX, the text form (*.rlx; - for standard input) or what rlx "
+               "compile wrote:\n"
+               "its inputs, params, outputs and ops. Or a file of tensors (GGUF, "
+               "safetensors or its index,\nnpz, npy): its metadata, and the tensors with types, "
+               "shapes and sizes.",
+    .examples = "rlx info model.onnx\n"
+                "rlx info weights.gguf --json\n"
+                "rlx info model.onnx --memory --dim seq=128",
     .run = run,
     .flags = flags,
 };

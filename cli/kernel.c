@@ -294,12 +294,11 @@ const struct command cmd_kernel = {
                "\n"
                "With --run the kernel is made for a GPU and run once. Every parameter is given:\n"
                "buffers that it reads as .npy files, buffers that it writes by their types, and\n"
-               "words by their values. A message about what is missing lists all of them.\n"
-               "\n"
-               "  rlx kernel pad --kernel triangle -D W=u32 -D UPPER=true --emit wgsl\n"
-               "  rlx kernel scale.rlk --run --input x=x.npy --output 'y=f32[4]' --word n=4\n"
-               "  rlx kernel scale.rlk --run --device webgpu --grid 16 --input x.npy \\\n"
-               "      --output 'f32[1024]' --word n=1024 --out results",
+               "words by their values. A message about what is missing lists all of them.",
+    .examples = "rlx kernel pad --kernel triangle -D W=u32 -D UPPER=true --emit wgsl\n"
+                "rlx kernel scale.rlk --run --input x=x.npy --output 'y=f32[4]' --word n=4\n"
+                "rlx kernel scale.rlk --run --device webgpu --grid 16 --input x.npy \\\n"
+                "    --output 'f32[1024]' --word n=1024 --out results",
     .run = run,
     .flags = flags,
 };

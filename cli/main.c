@@ -28,19 +28,54 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+/* By what one wants to do. */
+static const struct group {
+    const char *title;
+    const struct command *command[6];
+} groups[] = {
+    {"look at a model", {&cmd_info, &cmd_print, &cmd_opt, &cmd_plan}},
+    {"run it", {&cmd_run, &cmd_bench, &cmd_compile}},
+    {"see that results are right", {&cmd_check, &cmd_selftest, &cmd_conform}},
+    {"change files", {&cmd_convert, &cmd_quantize}},
+    {"ask what there is", {&cmd_devices, &cmd_ops, &cmd_flags, &cmd_kernel}},
+};
+
 static void overview(FILE *out)
 {
     fputs("usage: rlx COMMAND [flags] ...\n\n"
-          "Checks, plans, runs and measures tensor programs.\n\n"
-          "commands:\n",
+          "Checks, plans, runs and measures tensor programs: ONNX models, and graphs in a text "
+          "form.\n",
           out);
-    for (size_t i = 0; cli_command_at(i); i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("  help       show what a command does and its flags\n\n"
-          "flags of every command: --help, --threads N, --external-data follow, --items NAME=N,\n"
-          "--absent NAME\n"
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        fprintf(out, "\n%s:\n", groups[i].title);
+        for (const struct command *const *c = groups[i].command; *c; c++)
+            fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+    }
+    fputs("  help       show what a command does, its flags and examples\n\n"
+          "examples:\n"
+          "  rlx info model.onnx                          what goes in and out\n"
+          "  rlx run model.onnx --random --dim seq=128    does it run here?\n"
+          "  rlx run model.onnx --input x=x.npy           on your own data\n\n"
+          "flags of every command: --help, --threads N, --external-data follow, --fix NAME=VALUE,\n"
+          "--items NAME=N, --absent NAME\n"
           "rlx --version prints the version.\n",
           out);
+}
+
+static int unknown_command(const char *name)
+{
+    rlx_nearest near = {.wanted = rlx_cstr(name)};
+    char hint[RLX_NEAREST_HINT];
+
+    for (size_t i = 0; cli_command_at(i); i++)
+        rlx_nearest_offer(&near, rlx_cstr(commands[i]->name));
+    rlx_nearest_offer(&near, rlx_cstr("help"));
+    fprintf(stderr, "rlx: there is no command \"%s\"%s\nthere are:", name,
+            rlx_nearest_hint(&near, hint));
+    for (size_t i = 0; cli_command_at(i); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
+    fputs("; rlx help says what they do\n", stderr);
+    return EXIT_MISUSED;
 }
 
 static int help(int argc, char **argv)
@@ -54,10 +89,8 @@ static int help(int argc, char **argv)
         }
         return EXIT_DONE;
     }
-    if (argc > 2 && !cmd) {
-        fprintf(stderr, "rlx: there is no command \"%s\"\n", argv[2]);
-        return EXIT_MISUSED;
-    }
+    if (argc > 2 && !cmd)
+        return unknown_command(argv[2]);
     if (cmd)
         cli_help(cmd, stdout);
     else
@@ -93,13 +126,13 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     }
     c.command = find(argv[1]);
-    if (!c.command) {
-        fprintf(stderr, "rlx: there is no command \"%s\"; rlx help lists them\n", argv[1]);
-        return EXIT_MISUSED;
-    }
+    if (!c.command)
+        return unknown_command(argv[1]);
     int code = c.command->run(&c, argc - 2, argv + 2);
+    cli_progress_stop(&c);
     cli_free_items(&c);
     rlx_context_destroy(c.ctx);
+    cli_log_end(&c);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fputs("rlx: cannot write to standard output\n", stderr);
         return EXIT_FAILED;

@@ -14,7 +14,7 @@ static const struct flag *flags(void)
         {"--json", FLAG_SWITCH, &opt.json, NULL, "a JSON array, one object per op"},
         {"--missing", FLAG_SWITCH, &opt.missing, NULL,
          "only ops with a hole in infer, cpu or vulkan"},
-        {"--category", FLAG_TEXT, &opt.category, "NAME", "only ops of this category"},
+        {"--category", FLAG_TEXT, &opt.category, "NAME", "only ops of this category (all)"},
         {0}};
     return list;
 }
@@ -87,6 +87,30 @@ static void print_table(void)
     printf("%zu ops\n", count);
 }
 
+/* One that exists, or all that do are named. */
+static int check_category(struct cli *c)
+{
+    rlx_nearest near = {.wanted = rlx_cstr(opt.category)};
+    struct buffer known = {0};
+    char hint[RLX_NEAREST_HINT];
+    rlx_op_row r;
+    bool found = !opt.category;
+
+    for (size_t i = 0; !found && rlx_op_list(i, &r); i++) {
+        found = strcmp(opt.category, r.category) == 0;
+        if (known.at && strstr(known.at, r.category))
+            continue;
+        rlx_nearest_offer(&near, rlx_cstr(r.category));
+        buffer_add(&known, ", ", known.len ? 2 : 0);
+        buffer_add(&known, r.category, strlen(r.category));
+    }
+    int code = found ? EXIT_DONE
+                     : cli_misuse(c, "there is no category \"%s\"; there are: %s%s", opt.category,
+                                  known.at ? known.at : "none", rlx_nearest_hint(&near, hint));
+    buffer_free(&known);
+    return code;
+}
+
 static int run(struct cli *c, int argc, char **argv)
 {
     struct texts args;
@@ -96,6 +120,8 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (args.count)
         return cli_misuse(c, "takes no arguments");
+    if ((code = check_category(c)) != EXIT_DONE)
+        return code;
     if (opt.json)
         print_json();
     else
@@ -110,6 +136,7 @@ const struct command cmd_ops = {
     .details =
         "infer: its shape rule; grad: its gradient rule; the others: it runs on that device,\n"
         "directly or written as simpler ops.",
+    .examples = "rlx ops --category reduction",
     .run = run,
     .flags = flags,
 };

@@ -12,7 +12,7 @@ static const struct flag *flags(void)
         {"--pass", FLAG_TEXT, &opt.pass, "A,B", "the passes to make, in this order"},
         {"--device", FLAG_TEXT, &opt.device, "D", "as for this device; without it, for none"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
-         "as f32, f16, mixed, mixed-conservative, mixed-bf16, or compute=f16,..."},
+         "f32, f16, mixed, mixed-bf16, mixed-conservative, compute=f16 (declared)"},
         {"--types", FLAG_SWITCH, &opt.types, NULL, "the type behind every node"},
         {"--list", FLAG_SWITCH, &opt.list, NULL, "list the passes there are"},
         {0}};
@@ -62,7 +62,7 @@ static int run(struct cli *c, int argc, char **argv)
     if (opt.list)
         return list_passes();
     if (args.count != 1 || !opt.pass)
-        return cli_misuse(c, "takes --pass and one file");
+        return cli_misuse(c, "takes --pass and one model; --list shows the passes");
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
     code = transform(c, m, args.at[0]);
@@ -74,6 +74,8 @@ const struct command cmd_opt = {
     .name = "opt",
     .summary = "Print a graph after named passes",
     .usage = "rlx opt --pass=A,B [--device D] [--precision P] [--types] FILE | rlx opt --list",
+    .examples = "rlx opt --pass=simplify,dce graph.rlx\n"
+                "rlx opt --list",
     .run = run,
     .flags = flags,
 };

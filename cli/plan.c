@@ -1,4 +1,5 @@
 /* plan.c: `rlx plan`, where every byte of a program lives, before it runs. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ static const struct flag *flags(void)
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {"--quiet", FLAG_SWITCH, &opt.quiet, NULL, "one line only"},
         {"--device", FLAG_TEXT, &opt.device, "D", "plan for this device (auto)"},
-        {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "the size of a symbolic dim"},
+        {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
+         "the size of a symbolic dim; a batch is 1 without"},
         {"--no-reuse", FLAG_SWITCH, &opt.no_reuse, NULL, "every tensor its own bytes"},
         {0}};
     return list;
@@ -76,7 +78,7 @@ static int plan_csv(struct cli *c, const char *path)
     int code = cli_context(c);
 
     if (!f) {
-        fprintf(stderr, "rlx plan: cannot read %s\n", path);
+        fprintf(stderr, "rlx plan: cannot read %s: %s\n", path, strerror(errno));
         return EXIT_FAILED;
     }
     while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
@@ -96,10 +98,12 @@ static int plan_model(struct cli *c, const char *path)
 {
     struct opened o;
     rlx_session_desc desc = {.no_reuse = opt.no_reuse, .check_plan = true};
-    int code =
-        opened_open(&o, c,
-                    &(struct open_options){
-                        .path = path, .device = opt.device, .dims = &opt.dims, .session = &desc});
+    int code = opened_open(&o, c,
+                           &(struct open_options){.path = path,
+                                                  .device = opt.device,
+                                                  .dims = &opt.dims,
+                                                  .needs_sizes = true,
+                                                  .session = &desc});
 
     if (code == EXIT_DONE) {
         struct source s = {.session = o.session};
@@ -117,7 +121,7 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
-        return cli_misuse(c, "takes one file");
+        return cli_misuse(c, "takes one model or CSV file");
     if (opt.capacity < 0)
         return cli_misuse(c, "--capacity must not be negative");
     size_t len = strlen(args.at[0]);
@@ -131,6 +135,9 @@ const struct command cmd_plan = {
     .usage = "rlx plan FILE|CSV [--capacity N] [--svg OUT] [--json]",
     .details = "FILE is a graph; CSV a bare problem with the columns id, lower, upper, size, each\n"
                "alive in [lower, upper).",
+    .examples = "rlx plan model.onnx --dim seq=128\n"
+                "rlx plan graph.rlx --svg plan.svg\n"
+                "rlx plan problem.csv --capacity 1048576",
     .run = run,
     .flags = flags,
 };

@@ -140,7 +140,7 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 1)
-        return cli_misuse(c, "takes one file");
+        return cli_misuse(c, "takes one model");
     if (opt.device && !opt.after && !opt.html)
         return cli_misuse(c, "--device belongs to --after and --html");
     if ((opt.profile || opt.dims.count) && (!opt.html || opt.after))
@@ -164,6 +164,9 @@ const struct command cmd_print = {
     .summary = "Print a graph in its canonical text form, or draw it",
     .usage = "rlx print FILE [--after PASS] [--svg OUT] [--dot OUT] [--html OUT [--profile]]",
     .details = details,
+    .examples = "rlx print model.onnx --types\n"
+                "rlx print model.onnx --after fuse-matmul-bias --device cpu\n"
+                "rlx print model.onnx --html model.html --profile --dim seq=128",
     .run = run,
     .flags = flags,
 };

@@ -134,16 +134,37 @@ static int set_metadata(struct copy *x, rlx_weight_type wanted)
     return EXIT_DONE;
 }
 
+#define TYPES                                                                                      \
+    "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS, F32, F16, " \
+    "BF16"
+
+static int unknown_type(struct cli *c, const char *name)
+{
+    rlx_nearest near = {.wanted = rlx_cstr(name)};
+    char hint[RLX_NEAREST_HINT];
+
+    for (const char *at = TYPES; *at;) {
+        size_t len = strcspn(at, ",");
+        rlx_nearest_offer(&near, (rlx_str){at, len});
+        at += len;
+        at += strspn(at, ", ");
+    }
+    return cli_misuse(c, "there is no type \"%s\"; there are: " TYPES "%s", name,
+                      rlx_nearest_hint(&near, hint));
+}
+
 static int check_type(struct cli *c, const char *name, rlx_weight_type *out)
 {
     rlx_weight_type_info info = {.name = NULL};
 
     if (!rlx_weight_type_find(rlx_cstr(name), out))
-        return cli_misuse(c, "there is no type \"%s\"", name);
+        return unknown_type(c, name);
     rlx_weight_type_describe(*out, &info);
     bool plain = *out == RLX_WEIGHT_F32 || *out == RLX_WEIGHT_F16 || *out == RLX_WEIGHT_BF16;
     bool packed = info.use == RLX_WEIGHT_PACKED && rlx_quant_has_encoder(info.scheme);
-    return plain || packed ? EXIT_DONE : cli_misuse(c, "%s is only read, never written", info.name);
+    return plain || packed
+               ? EXIT_DONE
+               : cli_misuse(c, "%s is only read, never written; these are: " TYPES, info.name);
 }
 
 static int run(struct cli *c, int argc, char **argv)
@@ -157,7 +178,8 @@ static int run(struct cli *c, int argc, char **argv)
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
         return code;
     if (args.count != 3)
-        return cli_misuse(c, "takes two files and a type");
+        return cli_misuse(c, "takes two files and a type: the weights, the file to write, and what "
+                             "they become");
     if ((code = check_type(c, args.at[2], &wanted)) != EXIT_DONE)
         return code;
     code = copy_open(&x, c, args.at[0], args.at[1]);
@@ -183,6 +205,8 @@ const struct command cmd_quantize = {
         "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL or IQ4_XS; or F32, F16\n"
         "or BF16, to unpack. Matrices are packed; vectors, norms and the choice of experts\n"
         "keep their type. Rows that are no whole blocks of TYPE become Q8_0, or stay.",
+    .examples = "rlx quantize model.safetensors model-q4.gguf Q4_K\n"
+                "rlx quantize in.gguf out.gguf Q8_0 --keep embd",
     .run = run,
     .flags = flags,
 };

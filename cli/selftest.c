@@ -11,9 +11,9 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--device", FLAG_TEXT, &opt.device, "D",
-         "which device: vulkan, cpu:baseline, ..; rlx devices lists them"},
-        {"--op", FLAG_TEXT, &opt.op, "NAME", "only this op"},
-        {"--seed", FLAG_NUMBER, &opt.seed, "N", "other random values"},
+         "which device: vulkan, cpu:baseline, .. (auto); rlx devices lists them"},
+        {"--op", FLAG_TEXT, &opt.op, "NAME", "only this op (all)"},
+        {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values (0)"},
         {"--onnx", FLAG_SWITCH, &opt.onnx, NULL,
          "each case written as ONNX and read back before it runs"},
         {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "a line per case, with its error"},
@@ -76,6 +76,7 @@ const struct command cmd_selftest = {
     .details =
         "Ordinary and nasty values and shapes, each result compared with a slow evaluation in\n"
         "double precision. Ends with a line of counts; exit 1 when anything failed.",
+    .examples = "rlx selftest --op matmul --device vulkan",
     .run = run,
     .flags = flags,
 };
