@@ -172,7 +172,7 @@ static bool symbolic_range(struct onnx_call *c, rlx_dtype t)
 
     for (size_t i = 0; i < 3; i++)
         if (!onnx_has(c, i) || (!c->in[i]->data && !c->in[i]->size) ||
-            !onnx_sizes_in(c, i, &s[i], 1, &count))
+            !onnx_sizes_in(c, i, &s[i], 1, &count) || count != 1)
             return false;
     if (s[2].is_dim || s[2].number != 1 || (!s[0].is_dim && s[0].number < 0) ||
         (!s[1].is_dim && s[1].number < 0))
