@@ -130,6 +130,10 @@ static void write_running(struct emit *e, const char *op, double start)
     struct emit within = *e;
     int32_t k = 0;
 
+    if (x.dim[a->axis] == 0) { /* a Scan of no rounds has no shape to give */
+        emit_give(e, emit_1(e, "Identity", e->in[0]));
+        return;
+    }
     for (int32_t i = 0; i < x.rank; i++)
         if (i != a->axis)
             slice.dim[k++] = x.dim[i];

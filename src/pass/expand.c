@@ -83,21 +83,26 @@ rlx_status expand_to_shape(struct rebuild *r, ir_value x, rlx_list shape, ir_val
 
 /* ---- one op each ---- */
 
+/* Halves are f32 on the way: where the two products nearly cancel, what either lost by rounding
+ * would be most of the result. */
 rlx_status expand_lora_matmul(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                               ir_value *out)
 {
     const struct ir_type t = *expand_type(r, in[0]);
-    double factor = (double)n->attr.lora_matmul.scale;
-    ir_value x = in[0], base, low, update, scale;
+    struct formula f = expand_formula(r, n->type.dtype);
+    ir_value x = in[0], w[3], base, update;
 
     if (t.rank == 1) /* one row */
         TRY(expand_reshape(r, x, rlx_list_of(2, (const int64_t[]){1, t.dim[0]}), &x));
-    TRY(expand_2(r, RLX_OP_matmul, x, in[1], &base));
-    TRY(expand_2(r, RLX_OP_matmul, x, in[2], &low));
-    TRY(expand_2(r, RLX_OP_matmul, low, in[3], &update));
-    TRY(rebuild_scalar(r, n->type.dtype, factor, &scale));
-    TRY(expand_2(r, RLX_OP_mul, update, scale, &update));
-    TRY(expand_2(r, RLX_OP_add, base, update, out));
+    x = formula_cast(&f, x, f.dtype);
+    for (int i = 0; i < 3; i++)
+        w[i] = formula_cast(&f, in[i + 1], f.dtype);
+    base = formula_2(&f, RLX_OP_matmul, x, w[0]);
+    update = formula_2(&f, RLX_OP_matmul, formula_2(&f, RLX_OP_matmul, x, w[1]), w[2]);
+    update =
+        formula_2(&f, RLX_OP_mul, update, formula_number(&f, (double)n->attr.lora_matmul.scale));
+    *out = formula_cast(&f, formula_2(&f, RLX_OP_add, base, update), n->type.dtype);
+    TRY(f.status);
     return expand_reshape_to(r, *out, rlx_list_of(n->type.rank, n->type.dim), out);
 }
 

@@ -42,7 +42,7 @@ static bool carries_nothing(const struct ir_graph *g, const struct ir_node *n)
 /* clang-format off */
 static const struct rewriter rewriters[] = {
     {F(lora_matmul), REWRITE_COMPOSITE, "unfuse", expand_lora_matmul, NULL,
-     {F(reshape), F(matmul), F(binary), F(const_)}},
+     {F(reshape), F(cast), F(matmul), F(binary), F(const_)}},
     {F(dot_general), REWRITE_COMPOSITE, "dot-general", expand_dot_general, NULL,
      {F(transpose), F(reshape), F(matmul)}},
     {F(fused_matmul_bias_act), REWRITE_COMPOSITE, "unfuse", expand_matmul_bias_act, NULL,
