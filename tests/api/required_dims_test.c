@@ -251,7 +251,7 @@ TEST_DEVICES(required, states_stay_and_are_never_overrun)
     expect_ok(t, rlx_session_set_state(p.session, "cache", &value, &p.err));
     value.dim[0] = 3, value.bytes = 24;
     rlx_session_set_state(p.session, "cache", &value, &p.err);
-    expect_error(t, RLX_ERROR_SIZE, "8 elements", &p.err);
+    expect_error(t, RLX_ERROR_SIZE, "f32[4,2] is wanted", &p.err);
     rlx_session_set_state(p.session, "x", &value, &p.err);
     expect_error(t, RLX_ERROR_NAME, "cache", &p.err);
     rlx_session_get_state(p.session, "cache", &value, &p.err);
