@@ -183,7 +183,7 @@ static unsigned sample_at(const uint8_t *row, size_t i, int depth)
     if (depth >= 8)
         return row[i * (size_t)depth / 8];
     unsigned shift = 8 - (unsigned)depth - (unsigned)(i * (size_t)depth % 8);
-    return row[i * (size_t)depth / 8] >> shift & ((1u << depth) - 1);
+    return (unsigned)row[i * (size_t)depth / 8] >> shift & ((1u << depth) - 1);
 }
 
 static rlx_status take_row(const struct png *p, const uint8_t *row, uint8_t *out)
