@@ -508,7 +508,7 @@ typedef void (*rlx_profile_fn)(void *user, const rlx_profile_event *e);
 RLX_API void rlx_session_set_profile(rlx_session *s, rlx_profile_fn fn, void *user);
 
 typedef struct rlx_memory_info {
-    uint64_t weights, constants, activations, state; /* bytes */
+    uint64_t weights, constants, activations, state; /* bytes; weights: those read as they are */
     uint64_t weight_copies;                          /* packed and combined weights */
     uint64_t lower_bound, unshared;                  /* of the activations */
     uint32_t steps, in_place;

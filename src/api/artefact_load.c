@@ -105,7 +105,8 @@ static rlx_status take_weight(struct artefact *a, rlx_model *m, const struct wei
         if (at[k] > 1)
             return diag_fail(d, RLX_ERROR_FORMAT, "weights \"%.*s\" hold a bool of %d",
                              STR_ARG(w->name), at[k]);
-    param_take(&m->values, i, (void *)at, true, &m->ctx->mem);
+    param_take(&m->values, i, (void *)at,
+               file_maps(from, at, w->piece.size) ? PARAM_MAPPED : PARAM_BORROWED, &m->ctx->mem);
     a->weights++;
     a->weight_bytes += p->bytes;
     return RLX_OK;
@@ -256,7 +257,7 @@ bool rlx_model_has_param(const rlx_model *m, rlx_str name)
 {
     for (size_t i = 0; m && i < m->param_count; i++)
         if (str_eq(m->param[i].name, name))
-            return m->param[i].data != NULL;
+            return m->param[i].changed != 0;
     return false;
 }
 

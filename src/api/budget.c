@@ -58,8 +58,8 @@ static uint64_t taken(const struct rlx_session *s)
     return sum;
 }
 
-static rlx_status check(const struct rlx_session *s, uint64_t copies, uint64_t bytes,
-                        struct diag *d)
+static rlx_status check(const struct rlx_session *s, uint64_t weights, uint64_t copies,
+                        uint64_t bytes, struct diag *d)
 {
     uint64_t held = add(taken(s), copies), limit = s->desc.memory_limit, all = s->target.memory;
 
@@ -70,24 +70,25 @@ static rlx_status check(const struct rlx_session *s, uint64_t copies, uint64_t b
                          "%llu bytes are wanted besides %llu held, more than memory_limit, %llu",
                          (unsigned long long)bytes, (unsigned long long)held,
                          (unsigned long long)limit);
-    if (all && add(add(held, s->store->memory.bytes), bytes) > all)
+    if (all && add(add(held, weights), bytes) > all)
         return diag_fail(
             d, RLX_ERROR_MEMORY,
             "%llu bytes are wanted besides %llu held and %llu of weights, more than device %s has, "
             "%llu",
-            (unsigned long long)bytes, (unsigned long long)held,
-            (unsigned long long)s->store->memory.bytes, s->device->name, (unsigned long long)all);
+            (unsigned long long)bytes, (unsigned long long)held, (unsigned long long)weights,
+            s->device->name, (unsigned long long)all);
     return RLX_OK;
 }
 
 rlx_status budget_check(struct rlx_session *s, uint64_t bytes, struct diag *d)
 {
-    return check(s, store_copy_bytes(s->store), bytes, d);
+    return check(s, store_weight_bytes(s->store), store_copy_bytes(s->store), bytes, d);
 }
 
 rlx_status budget_check_locked(const struct rlx_session *s, uint64_t bytes, struct diag *d)
 {
-    return check(s, store_copy_bytes_locked(s->store), bytes, d);
+    return check(s, store_weight_bytes_locked(s->store), store_copy_bytes_locked(s->store), bytes,
+                 d);
 }
 
 rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, uint64_t bytes,
@@ -106,17 +107,18 @@ rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, u
 }
 
 /* A weight's copy is one thing: it cannot be cut. */
-rlx_status budget_copy_of(struct rlx_session *s, uint64_t key, uint64_t bytes, const bool *needs,
+rlx_status budget_copy_of(struct rlx_session *s, const struct weight_copy *like,
                           struct weight_copy **out, struct diag *d)
 {
     rlx_str name = STR("");
 
-    for (size_t i = 0; needs && i < s->model->param_count && !name.len; i++)
-        if (needs[i])
+    for (size_t i = 0; like->needs && i < s->model->param_count && !name.len; i++)
+        if (like->needs[i])
             name = s->model->param[i].name;
-    if (s->desc.max_buffer && bytes > s->desc.max_buffer)
-        return memory_too_large("a copy of weights, of param", name, bytes, s->desc.max_buffer, d);
-    if (!store_has_copy(s->store, key, bytes))
-        TRY(budget_check(s, bytes, d));
-    return store_copy_of(s->store, key, bytes, needs, out, d);
+    if (s->desc.max_buffer && like->bytes > s->desc.max_buffer)
+        return memory_too_large("a copy of weights, of param", name, like->bytes,
+                                s->desc.max_buffer, d);
+    if (!store_has_copy(s->store, like->key, like->bytes))
+        TRY(budget_check(s, like->bytes, d));
+    return store_copy_of(s->store, like, out, d);
 }

@@ -59,6 +59,7 @@ static rlx_status copy_params(struct checker *c, rlx_model *to)
     const struct ir_graph *g = ir_entry(c->model->mod);
     rlx_error err;
 
+    TRY(model_restore_params(c->model, c->diag));
     for (size_t i = 0; i < c->model->param_count; i++) {
         const struct model_param *p = &c->model->param[i];
         size_t unused;

@@ -99,8 +99,8 @@ static uint64_t copy_key(const struct ir_node *source, uint64_t layout)
     return hash_bytes(part, sizeof part);
 }
 
-static rlx_status copy_of(void *user, const struct ir_node *source, uint64_t layout, uint64_t bytes,
-                          struct weight_copy **out, struct diag *d)
+static rlx_status copy_of(void *user, const struct ir_node *source, const struct packing *what,
+                          uint64_t bytes, struct weight_copy **out, struct diag *d)
 {
     struct making *k = user;
     struct rlx_model *m = k->s->model;
@@ -113,7 +113,12 @@ static rlx_status copy_of(void *user, const struct ir_node *source, uint64_t lay
         needs[i] =
             pack ? pack->needs[i]
                  : source->op == RLX_OP_param && str_eq(m->param[i].name, ir_leaf_name(source));
-    return budget_copy_of(k->s, copy_key(source, layout), bytes, needs, out, d);
+    const struct weight_copy like = {.key = copy_key(source, what->layout),
+                                     .bytes = bytes,
+                                     .needs = needs,
+                                     .form = what->form,
+                                     .type = source->type};
+    return budget_copy_of(k->s, &like, out, d);
 }
 
 static rlx_status may_take(void *user, uint64_t bytes, struct diag *d)
@@ -350,7 +355,7 @@ static rlx_status make_program(struct making *k)
                    .slot_align = align < own ? align : 0,
                    .loop_limit = s->desc.loop_limit,
                    .joint = k->joint},
-        .weights = &s->store->memory,
+        .weights = s->store->plain ? NULL : &s->store->memory,
         .state = &s->state,
         .symbol_count = s->symbol_count,
         .plan_only = s->plan_only,
@@ -518,6 +523,7 @@ void session_program_destroy(struct session_program *p)
 {
     const rlx_allocator *mem = p->mem;
 
+    plain_leave(p);
     program_destroy(p->program);
     ir_module_destroy(p->optimised);
     ir_module_destroy(p->fixed.mod);
@@ -537,6 +543,8 @@ rlx_status compile(struct rlx_session *s, struct session_program *out, struct di
                         &k.joint);
     arena_init(&k.scratch, mem);
     rlx_status status = make_within_bound(&k);
+    if (status == RLX_OK && s->store->plain)
+        status = plain_join(s->store, out, d);
     ir_module_destroy(k.mod);
     ir_module_destroy(k.symbolic);
     arena_free(&k.scratch);

@@ -31,9 +31,9 @@ static rlx_status register_packs(struct rlx_session *s, const bool *needs, const
     if (!out->pack)
         return diag_no_memory(d, out->count * sizeof *out->pack);
     for (size_t i = 0; i < out->count; i++) {
-        uint64_t bytes = 0;
-        type_bytes(ir_type_of(g, g->output.at[i]), &bytes);
-        TRY(budget_copy_of(s, key[i], bytes, needs, &out->pack[i], d));
+        struct weight_copy like = {.key = key[i], .needs = needs};
+        type_bytes(ir_type_of(g, g->output.at[i]), &like.bytes);
+        TRY(budget_copy_of(s, &like, &out->pack[i], d));
     }
     return RLX_OK;
 }
@@ -92,11 +92,31 @@ static rlx_status run_to_packs(struct rlx_session *s, const struct static_progra
     return RLX_OK;
 }
 
+/* Params that the program reads are there, or no longer have to be. */
+static rlx_status hold_params(struct rlx_session *s, struct program *p, bool hold, struct diag *d)
+{
+    const struct rlx_model *m = s->model;
+
+    IR_EACH(n, ir_entry(p->mod)) {
+        for (size_t i = 0; i < m->param_count && n->op == RLX_OP_param; i++) {
+            if (!str_eq(m->param[i].name, ir_leaf_name(n)))
+                continue;
+            if (hold)
+                TRY(plain_hold(s->store, i, d));
+            else
+                plain_packed(s->store, i, s->store->plain[i], NULL);
+            program_set_plain(p, ir_id(ir_entry(p->mod), n), s->store->plain[i]);
+        }
+    }
+    return RLX_OK;
+}
+
 /* Its memory is needed for this moment only, so its program is made for this moment. */
 static rlx_status run_static(struct rlx_session *s, const struct static_program *f, struct diag *d)
 {
     struct backend *b = s->device->backend;
     const rlx_allocator *mem = &s->model->ctx->mem;
+    bool apart = s->store->plain != NULL;
     struct ir_module *mod;
     struct program *p;
 
@@ -104,7 +124,7 @@ static rlx_status run_static(struct rlx_session *s, const struct static_program 
         .backend = b,
         .mem = mem,
         .plan = {.align = s->target.alignment, .max_buffer = s->desc.max_buffer},
-        .weights = &s->store->memory,
+        .weights = apart ? NULL : &s->store->memory,
         .state = &s->state,
         .place_leaf = place_param,
         .may_take = may_take,
@@ -112,14 +132,58 @@ static rlx_status run_static(struct rlx_session *s, const struct static_program 
     };
     TRY(ir_module_copy(f->mod, mem, &mod, d));
     TRY(program_create(&desc, mod, NULL, NULL, 0, &p, d));
-    rlx_status status = run_to_packs(s, f, p, d);
+    rlx_status status = apart ? hold_params(s, p, true, d) : RLX_OK;
+    if (status == RLX_OK)
+        status = run_to_packs(s, f, p, d);
+    if (apart)
+        hold_params(s, p, false, d);
     program_destroy(p);
     return status;
 }
 
-rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, struct diag *d)
+static const struct param_leaf *leaf_of(const struct session_program *sp, int32_t value)
+{
+    for (size_t i = 0; i < sp->leaf_count; i++)
+        if (sp->leaf[i].value == value)
+            return &sp->leaf[i];
+    return NULL;
+}
+
+/* From the param where the store keeps it apart; else from what the program reads. */
+static rlx_status pack(struct rlx_session *s, const struct session_program *sp, size_t i,
+                       struct diag *d)
 {
     struct backend *b = s->device->backend;
+    struct program *p = sp->program;
+    const struct packing *k = &p->steps->packing[i];
+    const struct param_leaf *leaf = leaf_of(sp, k->source);
+    struct span from = leaf ? (struct span){0} : program_span(p, k->source);
+
+    if (leaf) {
+        from.bytes = s->store->values->param[leaf->param].bytes;
+        TRY(plain_source(s->store, leaf->param, &from.buffer, d));
+    }
+    rlx_status status = b->ops->pack(b, &p->command[k->step], k->operand, from, d);
+    if (status == RLX_OK)
+        p->packed[i]->made = s->store->values->version;
+    if (leaf)
+        plain_packed(s->store, leaf->param, from.buffer, status == RLX_OK ? p->packed[i] : NULL);
+    return status;
+}
+
+static rlx_status hold_leaves(struct rlx_session *s, struct session_program *sp, struct diag *d)
+{
+    for (size_t i = 0; i < sp->leaf_count; i++) {
+        const struct param_leaf *l = &sp->leaf[i];
+        if (l->read)
+            TRY(plain_hold(s->store, l->param, d));
+        program_set_plain(sp->program, l->value, l->read ? s->store->plain[l->param] : NULL);
+    }
+    return RLX_OK;
+}
+
+rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, struct diag *d)
+{
     struct program *p = sp->program;
     bool old = false;
 
@@ -129,13 +193,10 @@ rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, str
         old |= store_copy_is_old(s->store, sp->fixed.pack[i]);
     if (old)
         TRY(run_static(s, &sp->fixed, d));
-    for (size_t i = 0; i < p->steps->packing_count; i++) {
-        const struct packing *k = &p->steps->packing[i];
-        if (!store_copy_is_old(s->store, p->packed[i]))
-            continue;
-        TRY(b->ops->pack(b, &p->command[k->step], k->operand, d));
-        p->packed[i]->made = s->store->values->version;
-    }
+    for (size_t i = 0; i < p->steps->packing_count; i++)
+        if (store_copy_is_old(s->store, p->packed[i]))
+            TRY(pack(s, sp, i, d));
+    TRY(hold_leaves(s, sp, d));
     sp->fresh = s->store->values->version;
     return RLX_OK;
 }

@@ -134,11 +134,11 @@ static void destroy(struct rlx_model *m)
     rlx_context *ctx = m->ctx;
     const rlx_allocator *mem = &ctx->mem;
 
+    stores_destroy(m);
     params_free(&m->values, mem);
     for (size_t i = 0; i < m->weights.len; i++)
         rlx_weights_close(m->weights.at[i]);
     vec_free(mem, &m->weights);
-    vec_free(mem, &m->store);
     model_parts_destroy(m->parts); /* which have constants of mod */
     ir_module_destroy(m->mod);
     artefact_destroy(m->artefact);
@@ -568,7 +568,7 @@ static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *va
     TRY(param_room(&m->param[i], &m->ctx->mem, &data, d));
     if (tensor_count(value, &count) && count)
         convert(type->dtype, data, value->dtype, value->data, count);
-    param_take(&m->values, i, data, false, &m->ctx->mem);
+    param_take(&m->values, i, data, PARAM_OWN, &m->ctx->mem);
     return RLX_OK;
 }
 

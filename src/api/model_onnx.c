@@ -22,8 +22,18 @@ static void close_source(void *source)
     mem_free(s->mem, s, sizeof *s);
 }
 
-static rlx_status take_weights(struct rlx_model *m, const struct onnx_imported *from,
-                               struct diag *d)
+static bool is_mapped(const struct file *f, const struct onnx_files *beside, const void *data,
+                      size_t bytes)
+{
+    bool mapped = file_maps(f, data, bytes);
+
+    for (size_t i = 0; i < beside->file.len && !mapped; i++)
+        mapped = file_maps(&beside->file.at[i].file, data, bytes);
+    return mapped;
+}
+
+static rlx_status take_weights(struct rlx_model *m, const struct file *f,
+                               const struct onnx_imported *from, struct diag *d)
 {
     /* Both are in the order of the nodes. */
     for (size_t i = 0; i < m->param_count; i++) {
@@ -31,13 +41,16 @@ static rlx_status take_weights(struct rlx_model *m, const struct onnx_imported *
         if (i >= from->weight.len || !str_eq(from->weight.at[i].name, p->name))
             return diag_fail(d, RLX_ERROR_INTERNAL, "param \"%.*s\" has no bytes",
                              STR_ARG(p->name));
-        param_take(&m->values, i, (void *)from->weight.at[i].data, true, &m->ctx->mem);
+        const void *data = from->weight.at[i].data;
+        bool mapped = is_mapped(f, &from->files, data, (size_t)p->bytes);
+        param_take(&m->values, i, (void *)data, mapped ? PARAM_MAPPED : PARAM_BORROWED,
+                   &m->ctx->mem);
     }
     return RLX_OK;
 }
 
-static rlx_status make_model(rlx_context *ctx, struct onnx_source *s, rlx_model **out,
-                             struct diag *d)
+static rlx_status make_model(rlx_context *ctx, const struct file *f, struct onnx_source *s,
+                             rlx_model **out, struct diag *d)
 {
     rlx_model *m;
 
@@ -47,7 +60,7 @@ static rlx_status make_model(rlx_context *ctx, struct onnx_source *s, rlx_model 
     m->close_source = close_source;
     for (size_t i = 0; i < m->output_count; i++)
         m->output_name[i] = s->imported.output_name[i];
-    rlx_status status = take_weights(m, &s->imported, d);
+    rlx_status status = take_weights(m, f, &s->imported, d);
     if (status == RLX_OK && s->imported.cut.len)
         status = model_cut(m, s->imported.cut.at, s->imported.cut.len, d);
     if (status == RLX_OK)
@@ -81,7 +94,7 @@ rlx_status model_load_onnx(rlx_context *ctx, const char *path, const struct file
     if (status != RLX_OK)
         context_log_text(ctx, 1, (rlx_str){s->imported.report.at, s->imported.report.len});
     if (status == RLX_OK)
-        status = make_model(ctx, s, out, d);
+        status = make_model(ctx, f, s, out, d);
     if (status != RLX_OK)
         close_source(s);
     else

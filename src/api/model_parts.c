@@ -200,7 +200,9 @@ void model_parts_share_params(struct rlx_model *m)
         struct rlx_model *part = m->parts->part[i].model;
         for (size_t j = 0; j < part->param_count; j++) {
             if (model_find_param(m, part->param[j].name, &k, NULL) == RLX_OK && m->param[k].changed)
-                param_take(&part->values, j, m->param[k].data, true, &m->ctx->mem);
+                param_take(&part->values, j, m->param[k].data,
+                           m->param[k].kept == PARAM_MAPPED ? PARAM_MAPPED : PARAM_BORROWED,
+                           &m->ctx->mem);
         }
     }
 }

@@ -53,6 +53,7 @@ rlx_status onnx_of_model(const rlx_model *m, struct model_as_onnx *out, struct d
 
     memset(out, 0, sizeof *out);
     TRY(model_is_whole(m, "be written as ONNX", d));
+    TRY(model_restore_params(m, d));
     TRY(prepare(m, &out->mod, d));
     return onnx_write(out->mod, &options, &m->ctx->mem, &out->written, d);
 }

@@ -12,7 +12,7 @@
 /* What a param will have; data NULL: it stays as it is. */
 struct taken {
     uint8_t *data;
-    bool borrowed;
+    enum param_kept kept;
 };
 
 enum fit { FIT_AS_IT_IS, FIT_CONVERTED, FIT_UNPACKED };
@@ -111,6 +111,14 @@ static rlx_status unpack(const struct pairing *p, const struct weight *t, rlx_dt
     return RLX_OK;
 }
 
+static enum param_kept kept_where(const struct rlx_weights *w, const void *data, size_t bytes)
+{
+    for (size_t i = 0; i < w->set.file.len; i++)
+        if (file_maps(&w->set.file.at[i], data, bytes))
+            return PARAM_MAPPED;
+    return PARAM_BORROWED;
+}
+
 /* The value of a param of that type; out->data is NULL when it fails. */
 static rlx_status take_tensor(const struct pairing *p, size_t i, const struct model_param *param,
                               struct taken *out)
@@ -125,23 +133,23 @@ static rlx_status take_tensor(const struct pairing *p, size_t i, const struct mo
     TRY(weights_locked_data(p->w, i, &data, p->d));
     TRY(check_bools(p, t, data));
     if (fit == FIT_AS_IT_IS && (uintptr_t)data % rlx_dtype_size(type->dtype) == 0) {
-        *out = (struct taken){(uint8_t *)data, true};
+        *out = (struct taken){(uint8_t *)data, kept_where(p->w, data, (size_t)t->bytes)};
         return RLX_OK;
     }
-    uint8_t *own = mem_alloc(mem, (size_t)param->bytes);
-    if (!own && param->bytes)
-        return diag_no_memory(p->d, (size_t)param->bytes);
+    const struct model_param fresh = {.bytes = param->bytes};
+    void *own;
     rlx_status s = RLX_OK;
+    TRY(param_room(&fresh, mem, &own, p->d));
     if (fit == FIT_UNPACKED)
         s = unpack(p, t, type->dtype, data, own);
     else
         convert_unaligned(type->dtype, own, weight_type(t->type)->dtype, data,
                           (size_t)param->bytes / rlx_dtype_size(type->dtype));
     if (s != RLX_OK) {
-        mem_free(mem, own, (size_t)param->bytes);
+        param_drop_room(&fresh, mem, own);
         return s;
     }
-    *out = (struct taken){own, false};
+    *out = (struct taken){own, PARAM_OWN};
     return RLX_OK;
 }
 
@@ -153,7 +161,7 @@ static rlx_status take_all(const struct pairing *p, struct taken *taken, rlx_wei
         if (weights_find(&p->w->set, param->name, &i)) {
             TRY(take_tensor(p, i, param, &taken[k]));
             use->set++;
-            use->in_file += taken[k].borrowed;
+            use->in_file += taken[k].kept != PARAM_OWN;
             continue;
         }
         if (use->missing++ == 0)
@@ -167,7 +175,7 @@ static void commit(rlx_model *m, struct rlx_weights *w, const struct taken *take
 {
     for (size_t k = 0; k < m->param_count; k++) {
         if (taken[k].data)
-            param_take(&m->values, k, taken[k].data, taken[k].borrowed, &m->ctx->mem);
+            param_take(&m->values, k, taken[k].data, taken[k].kept, &m->ctx->mem);
     }
     weights_retain(w);
     m->weights.at[m->weights.len++] = w;
@@ -190,8 +198,9 @@ static rlx_status load(rlx_model *m, struct rlx_weights *w, rlx_weights_use *use
     if (s == RLX_OK)
         commit(m, w, taken);
     for (size_t k = 0; k < m->param_count && s != RLX_OK; k++)
-        if (taken[k].data && !taken[k].borrowed)
-            mem_free(&m->ctx->mem, taken[k].data, (size_t)m->param[k].bytes);
+        if (taken[k].data && taken[k].kept == PARAM_OWN)
+            param_drop_room(&(struct model_param){.bytes = m->param[k].bytes}, &m->ctx->mem,
+                            taken[k].data);
     mem_free(&m->ctx->mem, taken, bytes);
     return s;
 }

@@ -54,14 +54,20 @@ struct rlx_graph {
     rlx_error first;             /* of the root: the first failure */
 };
 
+/* Who keeps the memory of a param's value: its own, that of somebody who lives as long, or a mapped
+ * file, whose pages need not stay. */
+enum param_kept { PARAM_OWN, PARAM_BORROWED, PARAM_MAPPED };
+
 /* A param and its value on the host. */
 struct model_param {
     ir_value node;
     rlx_str name;
     uint64_t bytes;
-    void *data;       /* NULL: not set, or empty */
-    bool borrowed;    /* data is the artefact's, the source's or a weights file's */
-    uint64_t changed; /* the version that brought it; 0: it was never set */
+    void *data; /* NULL: not set, or empty, or in `packed` */
+    enum param_kept kept;
+    uint64_t changed;           /* the version that brought it; 0: it was never set */
+    struct weight_copy *packed; /* what has the value in the place of data; NULL: none */
+    struct store *home;         /* whose copy that is */
 };
 
 /* What the params hold: the model's, for all its sessions, or a clone's own. Stores on devices are
@@ -136,6 +142,10 @@ struct store {
     struct param_values own;     /* of one clone: nobody else finds it; else empty */
     uint64_t *has;               /* by param: the version of the value that is here; 0: none */
     uint64_t fresh;              /* the version that all of them are of; 0: not yet */
+    struct buffer **plain;       /* by param: a buffer of its own, if it is there; no array: they
+                                    are all in memory */
+    const void **wraps;          /* by param: whose memory that buffer is; NULL: its own */
+    uint32_t *readers;           /* by param: programs that read it as it is */
     VEC(struct weight_copy *) copy;
     bool plan_only; /* of one session: laid out, and memory has bytes but no buffers */
     int refs;
@@ -148,12 +158,22 @@ struct static_program {
     size_t count;
 };
 
+/* A param of a program. */
+struct param_leaf {
+    int32_t value;
+    uint32_t param;
+    bool read; /* as it is */
+};
+
 struct session_program {
     const rlx_allocator *mem;
     struct program *program;
     struct ir_module *optimised; /* what the passes made, before weights were split off */
     struct static_program fixed;
-    uint64_t fresh;   /* the version of the weights its copies are all made from; 0: not yet */
+    uint64_t fresh;      /* the version of the weights its copies are all made from; 0: not yet */
+    struct store *store; /* that it has joined; NULL: none */
+    struct param_leaf *leaf; /* params of the program, where the store has `plain` */
+    size_t leaf_count, leaf_room;
     int64_t *binding; /* by symbol; -1: not bound, -2: it runs at any size up to its bound */
     uint64_t last_use;
 };
@@ -245,14 +265,37 @@ void model_retain(struct rlx_model *m);
 rlx_status params_copy(const struct param_values *from, const rlx_allocator *mem,
                        struct param_values *out, struct diag *d);
 void params_free(struct param_values *v, const rlx_allocator *mem); /* what they hold */
-/* Its value is this from now on; borrowed: and stays the caller's. */
-void param_take(struct param_values *v, size_t i, void *data, bool borrowed,
+/* Its value is this from now on. */
+void param_take(struct param_values *v, size_t i, void *data, enum param_kept kept,
                 const rlx_allocator *mem);
 /* Room for its value: where it has some of its own, that; else new, which the caller is to take or
  * to free. NULL for an empty one. */
 rlx_status param_room(const struct model_param *p, const rlx_allocator *mem, void **out,
                       struct diag *d);
 void param_drop_room(const struct model_param *p, const rlx_allocator *mem, void *room);
+/* Its value, its own so far, stays in that copy alone, until param_restore. */
+void param_leave_to(struct model_param *p, struct store *home, struct weight_copy *c,
+                    const rlx_allocator *mem);
+rlx_status param_restore(struct model_param *p, const rlx_allocator *mem, struct diag *d);
+rlx_status model_restore_params(const struct rlx_model *m, struct diag *d);
+/* Its value, for a moment: until param_looked, also after a failure. */
+rlx_status param_look(const struct model_param *p, const rlx_allocator *mem, const void **out,
+                      struct diag *d);
+void param_looked(const struct model_param *p, const rlx_allocator *mem, const void *data);
+
+/* plain.c: params as they are, on a device that works in host memory. Under the model's lock. */
+/* s->plain[i] is its value, until plain_let_go finds that no program reads it. */
+rlx_status plain_hold(struct store *s, size_t i, struct diag *d);
+/* Its next value will be in that memory: all that can fail about holding it is done now. */
+rlx_status plain_expect(struct store *s, size_t i, const void *room, struct diag *d);
+void plain_let_go(struct store *s, size_t i);
+/* A buffer with its value, to make copies from; then what is to become of the value once `c` (NULL:
+ * nothing that could stand for it) is made. */
+rlx_status plain_source(struct store *s, size_t i, struct buffer **out, struct diag *d);
+void plain_packed(struct store *s, size_t i, struct buffer *source, struct weight_copy *c);
+/* Programs come and go with the params they read as they are. */
+rlx_status plain_join(struct store *s, struct session_program *p, struct diag *d);
+void plain_leave(struct session_program *p);
 
 /* session.c: see rlx_session.plan_only; with the defaults, as the context's flags make them. */
 rlx_status session_plan_only(struct rlx_model *m, struct rlx_device *dev, struct rlx_session **out,
@@ -268,10 +311,14 @@ rlx_status store_plan(struct rlx_model *m, struct rlx_device *dev, uint64_t max_
 /* The same weights, but from now on apart. */
 rlx_status store_clone(struct store *from, struct store **out, struct diag *d);
 void store_close(struct store *s);
-/* The copy of that key, made where there is none; needs: by param, copied. */
-rlx_status store_copy_of(struct store *s, uint64_t key, uint64_t bytes, const bool *needs,
-                         struct weight_copy **out, struct diag *d);
+/* The copy of that key, with room of its own where there is none yet; like: what it is to be. */
+rlx_status store_copy_of(struct store *s, const struct weight_copy *like, struct weight_copy **out,
+                         struct diag *d);
 bool store_has_copy(struct store *s, uint64_t key, uint64_t bytes);
+void stores_destroy(struct rlx_model *m); /* those that stayed for their values */
+/* Of params that are there as they are. */
+uint64_t store_weight_bytes(struct store *s);
+uint64_t store_weight_bytes_locked(const struct store *s);
 uint64_t store_copy_bytes(struct store *s);
 uint64_t store_copy_bytes_locked(const struct store *s);
 /* Until store_end_run no param can be set. refresh, called with the lock held, brings copies up to
@@ -362,7 +409,7 @@ rlx_status budget_check_locked(const struct rlx_session *s, uint64_t bytes, stru
 rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, uint64_t bytes,
                         struct buffer **out, struct diag *d);
 /* The store's copy of that key; a new one must be within the budget. */
-rlx_status budget_copy_of(struct rlx_session *s, uint64_t key, uint64_t bytes, const bool *needs,
+rlx_status budget_copy_of(struct rlx_session *s, const struct weight_copy *like,
                           struct weight_copy **out, struct diag *d);
 
 /* compile.c: the program for s->key. EXTENT: a bounded symbol in it cannot be kept; which ones is

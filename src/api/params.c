@@ -1,39 +1,147 @@
-/* params.c: the values of params on the host: their one home, whatever devices have copies. */
+/* params.c: the values of params on the host: their one home, whatever devices have copies.
+ *
+ * A value lies in memory of its own, in memory that another keeps, in a mapped file, or, where a
+ * device that works in host memory needs nothing but its packed copy, in that copy alone: then it
+ * is made from it whenever somebody asks. */
 #include <string.h>
 
 #include "api/objects.h"
+#include "base/file.h"
+
+/* At least what buffers of a device that works in host memory have. Larger values are blocks of
+ * their own, which leave nothing behind when they go. */
+static size_t alignment_of(uint64_t bytes)
+{
+    return bytes >= MEM_HUGE_PAGE / 2 ? MEM_HUGE_PAGE : 64;
+}
+
+static rlx_status make_room(const struct model_param *p, const rlx_allocator *mem, void **out,
+                            struct diag *d)
+{
+    *out = mem_alloc_aligned(mem, (size_t)p->bytes, alignment_of(p->bytes));
+    return *out || p->bytes == 0 ? RLX_OK : diag_no_memory(d, (size_t)p->bytes);
+}
+
+static void free_room(const struct model_param *p, const rlx_allocator *mem, void *room)
+{
+    mem_free_aligned(mem, room, (size_t)p->bytes, alignment_of(p->bytes));
+}
 
 static bool is_own(const struct model_param *p, const void *data)
 {
-    return !p->borrowed && p->data == data;
+    return p->kept == PARAM_OWN && p->data == data;
 }
 
 rlx_status param_room(const struct model_param *p, const rlx_allocator *mem, void **out,
                       struct diag *d)
 {
-    *out = p->borrowed ? NULL : p->data;
-    if (*out || p->bytes == 0)
-        return RLX_OK;
-    *out = mem_alloc(mem, (size_t)p->bytes);
-    return *out ? RLX_OK : diag_no_memory(d, (size_t)p->bytes);
+    *out = p->kept == PARAM_OWN ? p->data : NULL;
+    return *out ? RLX_OK : make_room(p, mem, out, d);
 }
 
 void param_drop_room(const struct model_param *p, const rlx_allocator *mem, void *room)
 {
     if (!is_own(p, room))
-        mem_free(mem, room, (size_t)p->bytes);
+        free_room(p, mem, room);
 }
 
-void param_take(struct param_values *v, size_t i, void *data, bool borrowed,
+void param_take(struct param_values *v, size_t i, void *data, enum param_kept kept,
                 const rlx_allocator *mem)
 {
     struct model_param *p = &v->param[i];
 
-    if (!p->borrowed && p->data != data)
-        mem_free(mem, p->data, (size_t)p->bytes);
+    if (p->kept == PARAM_OWN && p->data != data)
+        free_room(p, mem, p->data);
     p->data = data;
-    p->borrowed = borrowed;
+    p->kept = kept;
+    p->packed = NULL;
     p->changed = ++v->version;
+}
+
+/* ---- values in packed copies ---- */
+
+static rlx_status unpack(const struct model_param *p, void *to, struct diag *d)
+{
+    struct backend *b = p->home->device->backend;
+    const struct weight_copy *c = p->packed;
+
+    return b->ops->unpack(b, &c->form, &c->type, (struct span){c->buffer, 0, c->bytes}, to, d);
+}
+
+void param_leave_to(struct model_param *p, struct store *home, struct weight_copy *c,
+                    const rlx_allocator *mem)
+{
+    free_room(p, mem, p->data);
+    p->data = NULL;
+    p->packed = c;
+    p->home = home;
+}
+
+rlx_status param_restore(struct model_param *p, const rlx_allocator *mem, struct diag *d)
+{
+    void *room;
+
+    if (!p->packed)
+        return RLX_OK;
+    TRY(make_room(p, mem, &room, d));
+    rlx_status status = unpack(p, room, d);
+    if (status != RLX_OK) {
+        free_room(p, mem, room);
+        return status;
+    }
+    p->data = room;
+    p->packed = NULL;
+    return RLX_OK;
+}
+
+rlx_status param_look(const struct model_param *p, const rlx_allocator *mem, const void **out,
+                      struct diag *d)
+{
+    void *room;
+
+    *out = p->data;
+    if (!p->packed)
+        return RLX_OK;
+    TRY(make_room(p, mem, &room, d));
+    *out = room;
+    return unpack(p, room, d);
+}
+
+void param_looked(const struct model_param *p, const rlx_allocator *mem, const void *data)
+{
+    if (p->packed)
+        free_room(p, mem, (void *)data);
+    else if (p->kept == PARAM_MAPPED)
+        file_forget(p->data, (size_t)p->bytes);
+}
+
+rlx_status model_restore_params(const struct rlx_model *m, struct diag *d)
+{
+    rlx_status status = RLX_OK;
+
+    pthread_mutex_lock((pthread_mutex_t *)&m->lock);
+    for (size_t i = 0; i < m->param_count && status == RLX_OK; i++)
+        status = param_restore(&m->param[i], &m->ctx->mem, d);
+    pthread_mutex_unlock((pthread_mutex_t *)&m->lock);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static rlx_status copy_param(const struct model_param *from, const rlx_allocator *mem,
+                             struct model_param *to, struct diag *d)
+{
+    void *room;
+
+    if (from->kept != PARAM_OWN || !from->changed)
+        return RLX_OK;
+    TRY(make_room(from, mem, &room, d));
+    to->data = room;
+    if (from->packed)
+        return unpack(from, room, d);
+    if (from->bytes)
+        memcpy(room, from->data, (size_t)from->bytes);
+    return RLX_OK;
 }
 
 /* Files are shared; the rest is copied. */
@@ -42,31 +150,24 @@ rlx_status params_copy(const struct param_values *from, const rlx_allocator *mem
 {
     size_t bytes = from->count * sizeof *from->param;
 
-    *out = (struct param_values){.count = from->count, .version = from->version};
+    *out = (struct param_values){.version = from->version};
     out->param = mem_alloc(mem, bytes);
     if (!out->param && bytes)
         return diag_no_memory(d, bytes);
+    out->count = from->count;
     for (size_t i = 0; i < from->count; i++) {
-        struct model_param *p = &out->param[i];
-        *p = from->param[i];
-        if (p->borrowed || !p->data)
-            continue;
-        p->data = mem_alloc(mem, (size_t)p->bytes);
-        if (!p->data) {
-            out->count = i;
-            params_free(out, mem);
-            mem_free(mem, out->param, bytes);
-            *out = (struct param_values){0};
-            return diag_no_memory(d, (size_t)p->bytes);
-        }
-        memcpy(p->data, from->param[i].data, (size_t)p->bytes);
+        out->param[i] = from->param[i];
+        out->param[i].data = from->param[i].kept == PARAM_OWN ? NULL : from->param[i].data;
+        out->param[i].packed = NULL;
     }
+    for (size_t i = 0; i < from->count; i++)
+        TRY(copy_param(&from->param[i], mem, &out->param[i], d)); /* what there is goes with out */
     return RLX_OK;
 }
 
 void params_free(struct param_values *v, const rlx_allocator *mem)
 {
     for (size_t i = 0; i < v->count; i++)
-        if (!v->param[i].borrowed)
-            mem_free(mem, v->param[i].data, (size_t)v->param[i].bytes);
+        if (v->param[i].kept == PARAM_OWN)
+            free_room(&v->param[i], mem, v->param[i].data);
 }

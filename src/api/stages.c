@@ -219,6 +219,11 @@ rlx_status rlx_model_after(const rlx_model *m, const char *pass, rlx_device *dev
 /* What the other params were set to stays. */
 static rlx_status keep_params(const rlx_model *m, rlx_model *made, rlx_error *err)
 {
+    struct diag d;
+
+    diag_init(&d, "params");
+    if (model_restore_params(m, &d) != RLX_OK)
+        return diag_report(&d, err);
     for (size_t i = 0; i < made->param_count; i++) {
         size_t from;
         if (model_find_param(m, made->param[i].name, &from, NULL) != RLX_OK || !m->param[from].data)

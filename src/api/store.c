@@ -22,12 +22,17 @@ static void destroy(struct store *s)
         mem_free(mem, s->copy.at[i], sizeof *s->copy.at[i]);
     }
     vec_free(mem, &s->copy);
+    for (size_t i = 0; s->plain && i < params; i++)
+        backend_of(s)->ops->release(backend_of(s), s->plain[i]);
     memory_release(&s->memory);
     rlx_device_close(s->device);
     params_free(&s->own, mem);
     mem_free(mem, s->own.param, s->own.count * sizeof *s->own.param);
     mem_free(mem, s->offset, params * sizeof *s->offset);
     mem_free(mem, s->has, params * sizeof *s->has);
+    mem_free(mem, s->plain, params * sizeof *s->plain);
+    mem_free(mem, s->wraps, params * sizeof *s->wraps);
+    mem_free(mem, s->readers, params * sizeof *s->readers);
     mem_free(mem, s, sizeof *s);
 }
 
@@ -36,15 +41,31 @@ static struct span span_of(const struct store *s, size_t param)
     return memory_span(&s->memory, s->offset[param], s->model->param[param].bytes);
 }
 
+static rlx_status upload_one(struct store *s, size_t i, struct diag *d)
+{
+    const rlx_allocator *mem = &s->model->ctx->mem;
+    const struct model_param *p = &s->values->param[i];
+    const void *data;
+
+    if (p->bytes == 0)
+        return RLX_OK;
+    rlx_status status = param_look(p, mem, &data, d);
+    if (status == RLX_OK)
+        status = backend_of(s)->ops->write(backend_of(s), span_of(s, i), data, d);
+    param_looked(p, mem, data);
+    return status;
+}
+
 /* Values that came since the last time. */
 static rlx_status upload(struct store *s, struct diag *d)
 {
+    if (s->plain)
+        return RLX_OK; /* each is looked for where it is read */
     for (size_t i = 0; s->fresh != s->values->version && i < s->values->count; i++) {
         const struct model_param *p = &s->values->param[i];
         if (s->has[i] == p->changed)
             continue;
-        if (p->bytes)
-            TRY(backend_of(s)->ops->write(backend_of(s), span_of(s, i), p->data, d));
+        TRY(upload_one(s, i, d));
         s->has[i] = p->changed;
     }
     s->fresh = s->values->version;
@@ -76,6 +97,8 @@ static rlx_status lay_out(struct store *s, uint64_t *used, struct diag *d)
         return RLX_OK;
     }
     TRY(check_memory(s, memory_layout_bytes(&l), d));
+    if (s->plain)
+        return RLX_OK; /* they get buffers of their own when somebody reads them */
     return memory_alloc(backend_of(s), &m->ctx->mem, l.segment, l.used, l.count, &s->memory, d);
 }
 
@@ -89,6 +112,13 @@ static rlx_status allocate(struct store *s, struct diag *d)
         s->has = mem_alloc(mem, count * sizeof *s->has);
         if (!s->offset || !s->has)
             return diag_no_memory(d, count * sizeof *s->has);
+    }
+    if (count && backend_of(s)->ops->wrap) {
+        s->plain = mem_alloc(mem, count * sizeof *s->plain);
+        s->wraps = mem_alloc(mem, count * sizeof *s->wraps);
+        s->readers = mem_alloc(mem, count * sizeof *s->readers);
+        if (!s->plain || !s->wraps || !s->readers)
+            return diag_no_memory(d, count * sizeof *s->plain);
     }
     uint64_t *used = mem_alloc(mem, room);
     if (!used)
@@ -172,12 +202,28 @@ rlx_status store_clone(struct store *from, struct store **out, struct diag *d)
     return status;
 }
 
+/* Is it all that has the value of a param of the model? Then it stays as long as the model. */
+static bool is_home(const struct store *s)
+{
+    for (size_t i = 0; s->values == &s->model->values && i < s->values->count; i++)
+        if (s->values->param[i].packed && s->values->param[i].home == s)
+            return true;
+    return false;
+}
+
+void stores_destroy(struct rlx_model *m)
+{
+    for (size_t i = 0; i < m->store.len; i++)
+        destroy(m->store.at[i]);
+    vec_free(&m->ctx->mem, &m->store);
+}
+
 void store_close(struct store *s)
 {
     struct rlx_model *m = s->model;
 
     pthread_mutex_lock(&m->lock);
-    bool last = --s->refs == 0;
+    bool last = --s->refs == 0 && !is_home(s);
     for (size_t i = 0; last && i < m->store.len; i++) {
         if (m->store.at[i] != s)
             continue;
@@ -214,26 +260,27 @@ static rlx_status check_all_set(const struct store *s, struct diag *d)
 
 /* ---- copies ---- */
 
-static rlx_status add_copy(struct store *s, uint64_t key, uint64_t bytes, const bool *needs,
+static rlx_status add_copy(struct store *s, const struct weight_copy *like,
                            struct weight_copy **out, struct diag *d)
 {
     const rlx_allocator *mem = &s->model->ctx->mem;
     size_t params = s->model->param_count;
     struct weight_copy *c = mem_alloc(mem, sizeof *c);
-    bool *own = params ? mem_alloc(mem, params * sizeof *own) : NULL;
+    bool *needs = params ? mem_alloc(mem, params * sizeof *needs) : NULL;
     rlx_status status = RLX_OK;
 
-    if (!c || (params && !own) || !vec_room(mem, &s->copy))
+    if (!c || (params && !needs) || !vec_room(mem, &s->copy))
         status = diag_no_memory(d, sizeof *c + params);
     if (status == RLX_OK) {
-        *c = (struct weight_copy){.key = key, .bytes = bytes, .needs = own};
+        *c = *like;
+        c->needs = needs;
         for (size_t i = 0; i < params; i++)
-            own[i] = needs && needs[i];
+            needs[i] = like->needs && like->needs[i];
         if (!s->plan_only)
-            status = backend_of(s)->ops->alloc(backend_of(s), bytes, &c->buffer, d);
+            status = backend_of(s)->ops->alloc(backend_of(s), c->bytes, &c->buffer, d);
     }
     if (status != RLX_OK) {
-        mem_free(mem, own, params * sizeof *own);
+        mem_free(mem, needs, params * sizeof *needs);
         mem_free(mem, c, sizeof *c);
         return status;
     }
@@ -241,18 +288,18 @@ static rlx_status add_copy(struct store *s, uint64_t key, uint64_t bytes, const 
     return RLX_OK;
 }
 
-rlx_status store_copy_of(struct store *s, uint64_t key, uint64_t bytes, const bool *needs,
-                         struct weight_copy **out, struct diag *d)
+rlx_status store_copy_of(struct store *s, const struct weight_copy *like, struct weight_copy **out,
+                         struct diag *d)
 {
     rlx_status status = RLX_OK;
     struct weight_copy *c = NULL;
 
     pthread_mutex_lock(&s->model->lock);
     for (size_t i = 0; i < s->copy.len && !c; i++)
-        if (s->copy.at[i]->key == key && s->copy.at[i]->bytes == bytes)
+        if (s->copy.at[i]->key == like->key && s->copy.at[i]->bytes == like->bytes)
             c = s->copy.at[i];
     if (!c)
-        status = add_copy(s, key, bytes, needs, &c, d);
+        status = add_copy(s, like, &c, d);
     pthread_mutex_unlock(&s->model->lock);
     if (status == RLX_OK)
         *out = c;
@@ -276,6 +323,25 @@ uint64_t store_copy_bytes_locked(const struct store *s)
 
     for (size_t i = 0; i < s->copy.len; i++)
         sum += s->copy.at[i]->bytes;
+    return sum;
+}
+
+uint64_t store_weight_bytes_locked(const struct store *s)
+{
+    uint64_t sum = 0;
+
+    if (!s->plain)
+        return s->memory.bytes;
+    for (size_t i = 0; i < s->values->count; i++)
+        sum += s->readers[i] ? s->values->param[i].bytes : 0;
+    return sum;
+}
+
+uint64_t store_weight_bytes(struct store *s)
+{
+    pthread_mutex_lock(&s->model->lock);
+    uint64_t sum = store_weight_bytes_locked(s);
+    pthread_mutex_unlock(&s->model->lock);
     return sum;
 }
 
@@ -321,7 +387,21 @@ void store_end_run(struct store *s)
     pthread_mutex_unlock(&s->model->lock);
 }
 
-/* The device first: where it is lost, the model keeps what it has. */
+/* What a device has to do with a new value, before the model takes it: one that is lost leaves the
+ * model as it was. */
+static rlx_status write_device(struct store *s, size_t i, const rlx_tensor *value, const void *room,
+                               struct diag *d)
+{
+    const struct ir_type *type = ir_type_of(ir_entry(s->model->mod), s->values->param[i].node);
+    size_t count = 0;
+
+    tensor_count(value, &count);
+    if (s->plain)
+        return plain_expect(s, i, room, d);
+    return span_write(backend_of(s), span_of(s, i), type->dtype, value->dtype, value->data, count,
+                      d);
+}
+
 static rlx_status write_value(struct store *s, size_t i, const rlx_tensor *value, struct diag *d)
 {
     const rlx_allocator *mem = &s->model->ctx->mem;
@@ -332,15 +412,14 @@ static rlx_status write_value(struct store *s, size_t i, const rlx_tensor *value
 
     tensor_count(value, &count);
     TRY(param_room(p, mem, &room, d));
-    rlx_status status =
-        span_write(backend_of(s), span_of(s, i), type->dtype, value->dtype, value->data, count, d);
+    rlx_status status = write_device(s, i, value, room, d);
     if (status != RLX_OK) {
         param_drop_room(p, mem, room);
         return status;
     }
     if (count)
         convert(type->dtype, room, value->dtype, value->data, count);
-    param_take(s->values, i, room, false, mem);
+    param_take(s->values, i, room, PARAM_OWN, mem);
     s->has[i] = p->changed;
     return RLX_OK;
 }
@@ -364,8 +443,9 @@ rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, s
 }
 
 static rlx_status read_value(const struct model_param *p, const struct ir_type *type,
-                             rlx_tensor *value, struct diag *d)
+                             const rlx_allocator *mem, rlx_tensor *value, struct diag *d)
 {
+    const void *data;
     size_t count = 0;
 
     if (!p->changed)
@@ -378,9 +458,13 @@ static rlx_status read_value(const struct model_param *p, const struct ir_type *
                          STR_ARG(p->name), rlx_dtype_name(type->dtype),
                          rlx_dtype_name(value->dtype));
     tensor_count(value, &count);
-    if (count)
-        convert_unaligned(value->dtype, value->data, type->dtype, p->data, count);
-    return RLX_OK;
+    if (count == 0)
+        return RLX_OK;
+    rlx_status status = param_look(p, mem, &data, d);
+    if (status == RLX_OK)
+        convert_unaligned(value->dtype, value->data, type->dtype, data, count);
+    param_looked(p, mem, data);
+    return status;
 }
 
 rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct diag *d)
@@ -390,7 +474,8 @@ rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct d
     TRY(model_find_param(s->model, name, &i, d));
     const struct model_param *p = &s->values->param[i];
     pthread_mutex_lock(&s->model->lock);
-    rlx_status status = read_value(p, ir_type_of(ir_entry(s->model->mod), p->node), value, d);
+    rlx_status status =
+        read_value(p, ir_type_of(ir_entry(s->model->mod), p->node), &s->model->ctx->mem, value, d);
     pthread_mutex_unlock(&s->model->lock);
     return status;
 }

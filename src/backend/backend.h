@@ -85,6 +85,10 @@ struct backend_ops {
     /* Memory. The planner calls alloc once per region, so it may be slow. It is zeroed. */
     rlx_status (*alloc)(struct backend *b, uint64_t bytes, struct buffer **out, struct diag *d);
     void (*release)(struct backend *b, struct buffer *buf);
+    /* A buffer that is memory of the host's, which is only read and stays where it is: nothing is
+     * copied, and release leaves it alone. NULL in a backend that works in memory of its own. */
+    rlx_status (*wrap)(struct backend *b, const void *data, uint64_t bytes, struct buffer **out,
+                       struct diag *d);
     rlx_status (*write)(struct backend *b, struct span dst, const void *src, struct diag *d);
     rlx_status (*read)(struct backend *b, struct span src, void *dst, struct diag *d);
     rlx_status (*copy)(struct backend *b, struct span dst, struct span src, struct diag *d);
@@ -97,13 +101,18 @@ struct backend_ops {
     /* Lowering. select: the steps of one node. load: a command's operands have addresses now, and
      * its node may have other sizes than before, never larger ones than those selected for; LIMIT
      * when it cannot work with these. pack: make the copy of an operand that select asked for with
-     * select_packed; NULL in a backend that never does. */
+     * select_packed, from `source`; NULL in a backend that never does. unpack: the operand, of that
+     * type, from such a copy, to memory of the host's; NULL in a backend whose packings have no
+     * form. */
     rlx_status (*select)(struct backend *b, struct select_call *c);
     /* Can it take that node, with those that belong to it, as lower/joint.h says, and does it pay?
      * NULL: never. */
     bool (*joins)(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v);
     rlx_status (*load)(struct backend *b, struct command *c, struct diag *d);
-    rlx_status (*pack)(struct backend *b, struct command *c, int32_t operand, struct diag *d);
+    rlx_status (*pack)(struct backend *b, struct command *c, int32_t operand, struct span source,
+                       struct diag *d);
+    rlx_status (*unpack)(struct backend *b, const struct pack_form *form,
+                         const struct ir_type *type, struct span packed, void *to, struct diag *d);
     /* Make what the command needs at the sizes that its node has now, so that a later load and run
      * at these need not wait for it; it will be loaded before it is submitted. NULL: nothing is
      * ever made then. */

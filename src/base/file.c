@@ -86,6 +86,22 @@ void file_close(struct file *f)
     *f = (struct file){.data = NULL};
 }
 
+bool file_maps(const struct file *f, const void *data, size_t size)
+{
+    uintptr_t at = (uintptr_t)data, from = (uintptr_t)f->data;
+
+    return f->mapped && at >= from && at - from <= f->size && size <= f->size - (at - from);
+}
+
+/* Pages that others need a part of go, too; they come back the same way. */
+void file_forget(const void *data, size_t size)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)data / page * page;
+
+    if (size)
+        (void)madvise((void *)from, (uintptr_t)data + size - from, MADV_DONTNEED);
+}
+
 rlx_status file_open(struct file *f, const char *path, enum file_mode mode,
                      const rlx_allocator *mem, struct diag *d)
 {

@@ -35,6 +35,12 @@ rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name, un
                             const rlx_allocator *mem, struct diag *d);
 void file_close(struct file *f); /* NULL data is fine */
 
+/* Do these bytes lie in the map of the file? */
+bool file_maps(const struct file *f, const void *data, size_t size);
+/* Bytes of a map that nobody needs for now: their pages need not stay in memory. They come back
+ * from the file when they are read again. */
+void file_forget(const void *data, size_t size);
+
 /* Written under another name in the same folder, then renamed. Through a symlink the file behind it
  * is replaced; anything but a regular file is refused. */
 rlx_status file_write(const char *path, const void *data, size_t size, struct diag *d);

@@ -116,6 +116,21 @@ static bool aligned_total(size_t bytes, size_t align, size_t *total)
            size_add(*total, align - 1, total);
 }
 
+/* Large blocks come from the system and go back to it when they are freed: malloc would keep some
+ * of them for later, and weights that were dropped would stay in memory. */
+static bool is_mapped(const rlx_allocator *a, size_t align)
+{
+    return a->resize == default_resize && align >= MEM_HUGE_PAGE;
+}
+
+static char *take_raw(const rlx_allocator *a, size_t total, size_t align)
+{
+    if (!is_mapped(a, align))
+        return a->resize == default_resize ? calloc(1, total) : a->resize(a->user, NULL, 0, total);
+    void *at = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
 static void ask_for_huge_pages(void *ptr, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
@@ -132,7 +147,7 @@ void *mem_alloc_aligned(const rlx_allocator *a, size_t bytes, size_t align)
     size_t total;
     if (!aligned_total(bytes, align, &total))
         return NULL;
-    char *raw = zero ? calloc(1, total) : a->resize(a->user, NULL, 0, total);
+    char *raw = take_raw(a, total, align);
     if (!raw)
         return NULL;
 
@@ -154,7 +169,10 @@ void mem_free_aligned(const rlx_allocator *a, void *ptr, size_t bytes, size_t al
     if (!ptr || !aligned_total(bytes, align, &total))
         return;
     memcpy(&raw, (char *)ptr - sizeof raw, sizeof raw);
-    mem_free(a, raw, total);
+    if (is_mapped(a, align))
+        (void)munmap(raw, total);
+    else
+        mem_free(a, raw, total);
 }
 
 bool vec_grow(const rlx_allocator *a, void *at, size_t *cap, size_t len, size_t extra, size_t elem)

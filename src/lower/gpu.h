@@ -132,7 +132,7 @@ bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *gra
 /* For .prepare: the kernels of its launches are made, up to a number of them. */
 rlx_status gpu_prepare(struct gpu_device *g, struct command *c, struct diag *d);
 /* For .pack. */
-rlx_status gpu_pack(struct gpu_device *g, struct command *c, int32_t operand, struct diag *d);
+rlx_status gpu_pack(struct gpu_device *g, struct command *c, struct span from, struct diag *d);
 /* For backend_ops.describe: what all that is lowered here has in common. */
 void gpu_describe(struct target *out);
 /* One launch's bindings where the command's operands lie, in bytes: offset is down to `align`, and

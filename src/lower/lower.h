@@ -58,10 +58,9 @@ rlx_status select_table(struct select_call *c, uint64_t bytes);
 /* The same, but one for all steps of the graph that give this key; *first: nobody had given it. */
 rlx_status select_shared_table(struct select_call *c, uint64_t key, uint64_t bytes, bool *first);
 
-/* A copy of the weight `source`, in that layout, for an operand of the step: it is read like any
- * other, and made by the backend's pack. */
-rlx_status select_packed(struct select_call *c, ir_value source, int32_t operand, uint64_t bytes,
-                         uint64_t layout);
+/* A copy of the weight what->source, in that layout, for an operand of the step: it is read like
+ * any other, and made by the backend's pack. The value and the step of `what` are filled in. */
+rlx_status select_packed(struct select_call *c, const struct packing *what, uint64_t bytes);
 
 /* The type that a value has at probe number i; false: it has none (sizes that contradict). */
 bool select_type_at(const struct select_call *c, ir_value v, size_t i, struct ir_type *out);

@@ -174,8 +174,7 @@ rlx_status select_shared_table(struct select_call *c, uint64_t key, uint64_t byt
     return select_table(c, bytes);
 }
 
-rlx_status select_packed(struct select_call *c, ir_value source, int32_t operand, uint64_t bytes,
-                         uint64_t layout)
+rlx_status select_packed(struct select_call *c, const struct packing *what, uint64_t bytes)
 {
     struct step_builder *s = c->steps;
     int32_t id;
@@ -183,11 +182,9 @@ rlx_status select_packed(struct select_call *c, ir_value source, int32_t operand
     if (!vec_room(s->mem, &s->packing))
         return diag_no_memory(c->diag, sizeof(struct packing));
     TRY(add_value(c, REGION_OUTSIDE, VALUE_PINNED | VALUE_FIXED, bytes, &id));
-    s->packing.at[s->packing.len++] = (struct packing){.value = id,
-                                                       .source = source,
-                                                       .step = (uint32_t)s->step.len - 1,
-                                                       .operand = operand,
-                                                       .layout = layout};
+    s->packing.at[s->packing.len] = *what;
+    s->packing.at[s->packing.len].value = id;
+    s->packing.at[s->packing.len++].step = (uint32_t)s->step.len - 1;
     return add_operand(c, id, ROLE_READ, false);
 }
 

@@ -61,6 +61,13 @@ struct step {
     const void *work;      /* the lowering's own: kernel and parameters */
 };
 
+/* How a copy can be turned back into what it was made from; the backend's own words. */
+struct pack_form {
+    bool whole; /* it can, bit by bit */
+    uint32_t family;
+    uint64_t layout;
+};
+
 /* A copy of a weight in the layout its kernel likes, made when the weight changes. */
 struct packing {
     int32_t value;  /* the copy; outside */
@@ -68,6 +75,8 @@ struct packing {
     uint32_t step;  /* whose operand it is made for */
     int32_t operand;
     uint64_t layout; /* copies of equal sources and layouts are equal */
+    bool alone;      /* the step reads the copy and never the source itself */
+    struct pack_form form;
 };
 
 struct steps {

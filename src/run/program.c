@@ -238,6 +238,38 @@ void program_set_outside(struct program *p, int32_t value, struct buffer *buffer
     p->loaded = false;
 }
 
+void program_set_plain(struct program *p, int32_t value, struct buffer *buffer)
+{
+    p->plain[value] = buffer; /* comparing would not do: another one may have the same address */
+    p->loaded = false;
+}
+
+/* Has that operand of the step a copy that the step reads in its place? */
+static bool reads_copy(const struct steps *s, size_t step, uint32_t operand)
+{
+    for (size_t i = 0; i < s->packing_count; i++)
+        if (s->packing[i].alone && s->packing[i].step == step &&
+            s->packing[i].operand == (int32_t)operand)
+            return true;
+    return false;
+}
+
+bool program_reads(const struct program *p, int32_t leaf)
+{
+    const struct steps *s = p->steps;
+
+    for (size_t i = 0; i < s->step_count; i++)
+        for (uint32_t k = 0; k < s->step[i].count; k++)
+            if (s->value[s->operand[s->step[i].first + k].value].root == leaf &&
+                !reads_copy(s, i, k))
+                return true;
+    const struct ir_graph *g = ir_entry(p->mod);
+    for (size_t i = 0; i < g->output.len; i++)
+        if (s->value[g->output.at[i]].root == leaf)
+            return true;
+    return false;
+}
+
 /* ---- making one ---- */
 
 static rlx_status find_packed(const struct program_desc *desc, struct program *p, struct diag *d)
@@ -249,7 +281,7 @@ static rlx_status find_packed(const struct program_desc *desc, struct program *p
         return diag_no_memory(d, s->packing_count * sizeof *p->packed);
     for (size_t i = 0; i < s->packing_count; i++) {
         const struct packing *k = &s->packing[i];
-        TRY(desc->copy_of(desc->user, ir_node(ir_entry(p->mod), k->source), k->layout,
+        TRY(desc->copy_of(desc->user, ir_node(ir_entry(p->mod), k->source), k,
                           s->value[k->value].bytes, &p->packed[i], d));
         p->outside[k->value] = p->packed[i]->buffer;
     }
@@ -324,10 +356,24 @@ static rlx_status note_symbols(struct program *p, struct diag *d)
     return RLX_OK;
 }
 
-/* Weights and states are not the program's own: all there are count, not only those it reads. */
+static uint64_t weights_read(const struct program *p)
+{
+    uint64_t sum = 0;
+
+    IR_EACH(n, ir_entry(p->mod)) {
+        ir_value v = ir_id(ir_entry(p->mod), n);
+        if (n->op == RLX_OP_param && p->steps->value[v].region == REGION_WEIGHTS &&
+            program_reads(p, v))
+            sum += p->steps->value[v].bytes;
+    }
+    return sum;
+}
+
+/* Weights and states are not the program's own: all there are count, not only those it reads,
+ * except where weights are only there if they are read. */
 static void count_held(const struct program_desc *desc, struct program *p)
 {
-    p->plan->held[REGION_WEIGHTS] = desc->weights ? desc->weights->bytes : 0;
+    p->plan->held[REGION_WEIGHTS] = desc->weights ? desc->weights->bytes : weights_read(p);
     p->plan->held[REGION_STATE] = desc->state ? desc->state->bytes : 0;
 }
 
@@ -359,7 +405,9 @@ static rlx_status build(const struct program_desc *desc, struct program *p,
     }
     p->outside = arena_array(&p->arena, struct buffer *, p->steps->value_count);
     p->size = arena_array(&p->arena, int64_t, desc->symbol_count);
-    if (!p->outside || !p->size)
+    if (!desc->weights)
+        p->plain = arena_array(&p->arena, struct buffer *, p->steps->value_count);
+    if (!p->outside || !p->size || (!desc->weights && !p->plain))
         return diag_no_memory(d, p->steps->value_count * sizeof *p->outside);
     memset(p->size, 0xff, desc->symbol_count * sizeof *p->size);
     p->symbol_count = desc->symbol_count;
@@ -416,6 +464,9 @@ struct span program_span(const struct program *p, int32_t value)
 {
     const struct value *v = &p->steps->value[value];
 
+    if (v->region == REGION_WEIGHTS && p->plain)
+        return p->plain[v->root] ? (struct span){p->plain[v->root], v->view_offset, v->bytes}
+                                 : (struct span){0};
     if (v->region == REGION_OUTSIDE)
         return (struct span){p->outside[v->root], v->offset, v->bytes};
     return memory_span(p->memory[v->region], v->offset, v->bytes);

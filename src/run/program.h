@@ -27,6 +27,8 @@ struct weight_copy {
     struct buffer *buffer;
     uint64_t made;     /* which version of the weights it was made from; 0: not yet */
     const bool *needs; /* by param */
+    struct pack_form form;
+    struct ir_type type; /* of what it is a copy of, if it has a form */
 };
 
 struct program {
@@ -40,7 +42,8 @@ struct program {
     struct memory consts, acts;
     const struct memory *memory[REGION_COUNT]; /* weights and state are borrowed; outside: none */
     struct buffer **outside;                   /* by value: the buffer of one that lies outside */
-    struct span *span;                         /* of every operand */
+    struct buffer **plain; /* by value: of a param; NULL: not there now. No array: memory has all */
+    struct span *span;     /* of every operand */
     struct command *command;
     size_t command_count;
     struct program_slot *input, *output;
@@ -64,15 +67,15 @@ struct program_desc {
     const rlx_allocator *mem;
     struct plan_options plan;
     struct select_options select;
-    const struct memory *weights, *state; /* NULL: the graph has none */
+    const struct memory *weights, *state; /* NULL: none; weights: or each has a buffer of its own */
     size_t symbol_count;
     bool plan_only; /* nothing is allocated and it cannot be loaded: its steps and plan tell all */
     const struct size_probes *probes; /* of a symbolic module; else NULL */
     /* NULL: there are inputs only, and they lie in the arena. */
     void (*place_leaf)(void *user, const struct ir_node *leaf, struct leaf_place *out);
     /* The copy of a param or constant that a kernel asked for. */
-    rlx_status (*copy_of)(void *user, const struct ir_node *source, uint64_t layout, uint64_t bytes,
-                          struct weight_copy **out, struct diag *d);
+    rlx_status (*copy_of)(void *user, const struct ir_node *source, const struct packing *what,
+                          uint64_t bytes, struct weight_copy **out, struct diag *d);
     /* May it allocate so many bytes? MEMORY if not. NULL: whatever it wants. */
     rlx_status (*may_take)(void *user, uint64_t bytes, struct diag *d);
     void *user;
@@ -91,6 +94,11 @@ void program_destroy(struct program *p);
 rlx_status program_load(struct program *p, const int64_t *size, struct diag *d);
 /* That value is in this buffer from the next load on. */
 void program_set_outside(struct program *p, int32_t value, struct buffer *buffer);
+
+/* The same for a param; NULL: it has none for now, which is fine if nothing reads it. */
+void program_set_plain(struct program *p, int32_t value, struct buffer *buffer);
+/* Does a step, or whoever takes the outputs, read that leaf itself, not only a copy of it? */
+bool program_reads(const struct program *p, int32_t leaf);
 
 /* The bytes of a value. */
 struct span program_span(const struct program *p, int32_t value);

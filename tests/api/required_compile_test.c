@@ -318,9 +318,17 @@ TEST(required, too_large_for_memory_is_an_error)
                    "graph (input %x: f32[1000]) { %big = expand %x shape=[500,1000]"
                    " %e = exp %big %y = reduce_sum %e axes=[0] return %y }",
                    RLX_ERROR_MEMORY, "big");
-    place_build(&p, "graph (param %w: f32[500,1000]) { %y = reduce_sum %w axes=[0] return %y }",
-                NULL);
+    /* Params take memory when they are set. */
+    static float w[500 * 1000];
+    const rlx_tensor value = {RLX_DTYPE_f32, 2, {500, 1000}, w, sizeof w};
+    expect_ok(t, place_build(&p,
+                             "graph (param %w: f32[500,1000])"
+                             " { %y = reduce_sum %w axes=[0] return %y }",
+                             NULL));
+    expect_status(t, rlx_session_set_param(p.session, "w", &value, &p.err), RLX_ERROR_MEMORY);
     expect_error(t, RLX_ERROR_MEMORY, "2000", &p.err);
+    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){0}, &p.err),
+                  RLX_ERROR_MISSING_INPUT);
     place_build(&p, "graph (state %s: f32[500,1000]) { %y = reduce_sum %s axes=[0] return %y }",
                 NULL);
     expect_error(t, RLX_ERROR_MEMORY, "2000", &p.err);

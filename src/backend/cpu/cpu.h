@@ -54,7 +54,6 @@ rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place
 /* Where operands without bytes are: an address that can be counted from, and nothing to read. */
 extern const uint8_t cpu_nothing[];
 void cpu_load_tensors(struct cpu_work *w, void *const *operand);
-rlx_status cpu_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d);
 
 /* control.c: if, while, scan and their gradients. */
 rlx_status cpu_select_control(struct cpu_device *dev, struct select_call *c);

@@ -13,6 +13,7 @@
 struct buffer {
     uint8_t *data;
     uint64_t bytes;
+    bool wrapped; /* data is another's */
 };
 
 struct cpu_device *cpu_device_of(struct backend *b)
@@ -99,8 +100,21 @@ static void cpu_release(struct backend *b, struct buffer *buf)
 {
     if (!buf)
         return;
-    mem_free_aligned(b->mem, buf->data, (size_t)buf->bytes, alignment_of(buf->bytes));
+    if (!buf->wrapped)
+        mem_free_aligned(b->mem, buf->data, (size_t)buf->bytes, alignment_of(buf->bytes));
     mem_free(b->mem, buf, sizeof *buf);
+}
+
+static rlx_status cpu_wrap(struct backend *b, const void *data, uint64_t bytes, struct buffer **out,
+                           struct diag *d)
+{
+    struct buffer *buf = mem_alloc(b->mem, sizeof *buf);
+
+    if (!buf)
+        return diag_no_memory(d, sizeof *buf);
+    *buf = (struct buffer){(uint8_t *)data, bytes, true};
+    *out = buf;
+    return RLX_OK;
 }
 
 /* The bytes of a span, or NULL with INTERNAL: every span was checked further up. */
@@ -160,6 +174,37 @@ static rlx_status cpu_fill(struct backend *b, struct span dst, uint8_t byte, str
 }
 
 #define FEW_OPERANDS 32
+
+static rlx_status cpu_pack(struct backend *b, struct command *c, int32_t operand,
+                           struct span source, struct diag *d)
+{
+    struct cpu_work *w = c->work;
+    void *data = w->in[operand].data;
+
+    (void)b;
+    w->in[operand].data = bytes_of(source, d);
+    if (!w->in[operand].data)
+        return RLX_ERROR_INTERNAL;
+    w->kernel->pack(&w->call, operand, (void *)w->in[operand].packed);
+    w->in[operand].data = data;
+    return RLX_OK;
+}
+
+static rlx_status cpu_unpack(struct backend *b, const struct pack_form *form,
+                             const struct ir_type *type, struct span packed, void *to,
+                             struct diag *d)
+{
+    struct cpu_device *dev = cpu_device_of(b);
+    const void *from = bytes_of(packed, d);
+    struct cpu_tensor like;
+
+    if (!from)
+        return RLX_ERROR_INTERNAL;
+    cpu_tensor_of(type, &like);
+    like.data = to;
+    dev->kernels->family[form->family]->unpack(&like, form->layout, from, dev->pool);
+    return RLX_OK;
+}
 
 static rlx_status cpu_load(struct backend *b, struct command *c, struct diag *d)
 {
@@ -246,6 +291,7 @@ const struct backend_ops cpu_backend = {
     .describe = cpu_describe,
     .alloc = cpu_alloc,
     .release = cpu_release,
+    .wrap = cpu_wrap,
     .write = cpu_write,
     .read = cpu_read,
     .copy = cpu_copy,
@@ -254,6 +300,7 @@ const struct backend_ops cpu_backend = {
     .joins = cpu_joins,
     .load = cpu_load,
     .pack = cpu_pack,
+    .unpack = cpu_unpack,
     .submit = cpu_submit,
     .poll = cpu_poll,
     .wait = cpu_wait,

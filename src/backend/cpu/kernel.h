@@ -47,6 +47,8 @@ struct cpu_call {
 struct cpu_pack {
     uint64_t bytes;  /* 0: as it is */
     uint64_t layout; /* with the operand's type, says all about the copy: equal ones are shared */
+    bool alone;      /* run never reads the operand itself, whatever the sizes */
+    bool whole;      /* unpack gives the operand back, bit by bit */
 };
 
 struct cpu_kernel {
@@ -67,6 +69,10 @@ struct cpu_kernel {
      * of a later call may be smaller than those that were asked about. */
     struct cpu_pack (*pack_size)(const struct cpu_call *c, int32_t i);
     void (*pack)(const struct cpu_call *c, int32_t i, void *to);
+    /* The operand again, from a copy of that layout; like: its type and where it goes. NULL in a
+     * kernel whose copies are never whole. */
+    void (*unpack)(const struct cpu_tensor *like, uint64_t layout, const void *packed,
+                   struct pool *pool);
     /* Before each run: refuses operands whose values the op cannot live with, where that is no
      * matter of an index. NULL: all values will do. */
     rlx_status (*check)(const struct cpu_call *c, struct diag *d);

@@ -262,14 +262,17 @@ static uint64_t layout_of(const struct cpu_device *dev, const struct cpu_work *w
             (uint64_t)w->in[i].dtype);
 }
 
-rlx_status cpu_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d)
+static rlx_status select_copy(struct cpu_device *dev, struct select_call *c,
+                              const struct cpu_work *w, int32_t operand, const struct cpu_pack *p)
 {
-    struct cpu_work *w = c->work;
+    const struct packing what = {
+        .source = c->node->in[operand],
+        .operand = operand,
+        .layout = layout_of(dev, w, operand, p->layout),
+        .alone = p->alone,
+        .form = {p->whole, (uint32_t)op_info(w->call.op)->family, p->layout}};
 
-    (void)b;
-    (void)d;
-    w->kernel->pack(&w->call, operand, (void *)w->in[operand].packed);
-    return RLX_OK;
+    return select_packed(c, &what, p->bytes);
 }
 
 /* ---- scratch and tables ---- */
@@ -364,7 +367,6 @@ rlx_status cpu_select(struct backend *b, struct select_call *c)
     if (w->table_bytes)
         TRY(select_table(c, with_slack(c, w->table_bytes)));
     for (int32_t i = 0; i < w->packed_count; i++)
-        TRY(select_packed(c, c->node->in[w->packed[i]], w->packed[i], pack[i].bytes,
-                          layout_of(dev, w, w->packed[i], pack[i].layout)));
+        TRY(select_copy(dev, c, w, w->packed[i], &pack[i]));
     return RLX_OK;
 }

@@ -264,9 +264,11 @@ static rlx_status vk_prepare(struct backend *b, struct command *c, struct diag *
     return gpu_prepare(vk_device_of(b)->gpu, c, d);
 }
 
-static rlx_status vk_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d)
+static rlx_status vk_pack(struct backend *b, struct command *c, int32_t operand, struct span source,
+                          struct diag *d)
 {
-    return gpu_pack(vk_device_of(b)->gpu, c, operand, d);
+    (void)operand;
+    return gpu_pack(vk_device_of(b)->gpu, c, source, d);
 }
 
 static struct gpu_device *vk_gpu(struct backend *b)

@@ -337,9 +337,11 @@ static rlx_status wg_prepare(struct backend *b, struct command *c, struct diag *
     return wg_prepare_launches(wg_device_of(b), c, d);
 }
 
-static rlx_status wg_pack(struct backend *b, struct command *c, int32_t operand, struct diag *d)
+static rlx_status wg_pack(struct backend *b, struct command *c, int32_t operand, struct span source,
+                          struct diag *d)
 {
-    return gpu_pack(wg_device_of(b)->gpu, c, operand, d);
+    (void)operand;
+    return gpu_pack(wg_device_of(b)->gpu, c, source, d);
 }
 
 static struct gpu_device *wg_gpu(struct backend *b)

@@ -41,7 +41,8 @@ rlx_status gpu_select_half(struct select_call *c, const struct gpu_work *w)
     ir_value source = c->node->in[w->half - 1];
     uint64_t count = gpu_count(ir_type_of(c->graph, source));
 
-    return select_packed(c, source, w->half - 1, (count + 1) / 2 * 4, LAYOUT);
+    const struct packing what = {.source = source, .operand = w->half - 1, .layout = LAYOUT};
+    return select_packed(c, &what, (count + 1) / 2 * 4);
 }
 
 /* ---- making one ---- */
@@ -71,10 +72,10 @@ static rlx_status halve(struct gpu_device *g, const struct span both[2], uint64_
     return s;
 }
 
-rlx_status gpu_pack(struct gpu_device *g, struct command *c, int32_t operand, struct diag *d)
+rlx_status gpu_pack(struct gpu_device *g, struct command *c, struct span from, struct diag *d)
 {
     const struct gpu_work *w = c->work;
-    struct span from = c->operand[operand], to = c->operand[w->half_place];
+    struct span to = c->operand[w->half_place];
     uint64_t count = from.bytes / 4, most = gpu_device_desc(g)->max_binding / 4 / WHOLE * WHOLE;
 
     most = most ? most : WHOLE;

@@ -78,10 +78,18 @@ struct gemm {
 uint64_t gemm_scratch(const struct gemm *g, const struct pool *pool);
 void gemm_run(const struct gemm *g, struct pool *pool, void *scratch);
 
+/* Lines of elements in memory. f16 and bf16 become f32; i32, i64 and f64 stay. */
+struct gemm_view {
+    const void *data;
+    rlx_dtype dtype;
+    int64_t line, k; /* strides, in elements */
+};
+
 /* ---- weights (gemm_ready.c) ---------------------------------------------------------------- */
 
 #define gemm_ready_bytes CPU_NAME(gemm_ready_bytes)
 #define gemm_make_ready CPU_NAME(gemm_make_ready)
+#define gemm_from_ready CPU_NAME(gemm_from_ready)
 
 /* All panels of b, of one item, for products of any m: bytes of them, and making them at `to`.
  * From g only kind, n, k, pack_b, ready_dtype and ctx are used. Where
@@ -89,15 +97,12 @@ void gemm_run(const struct gemm *g, struct pool *pool, void *scratch);
 enum { GEMM_READY_COLUMNS = 16 }; /* of b, below which no panels are worth their room */
 uint64_t gemm_ready_bytes(const struct gemm *g);
 void gemm_make_ready(const struct gemm *g, int64_t item, struct pool *pool, void *to);
+/* The matrix again, to where the view lies, from panels of elements as they are in it: GEMM_F32, of
+ * f32, f16 or bf16, and GEMM_F64. */
+void gemm_from_ready(const struct gemm *g, const struct gemm_view *to, struct pool *pool,
+                     const void *panels);
 
 /* ---- packing from memory (gemm_pack.c) ----------------------------------------------------- */
-
-/* Lines of elements in memory. f16 and bf16 become f32; i32, i64 and f64 stay. */
-struct gemm_view {
-    const void *data;
-    rlx_dtype dtype;
-    int64_t line, k; /* strides, in elements */
-};
 
 #define gemm_pack_view CPU_NAME(gemm_pack_view)
 #define gemm_pack_run CPU_NAME(gemm_pack_run)

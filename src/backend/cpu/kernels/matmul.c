@@ -345,7 +345,28 @@ static struct cpu_pack pack_size_on(const struct cpu_call *c, int32_t i, bool am
         return (struct cpu_pack){0};
     describe_gemm(&p, &g);
     return (struct cpu_pack){.bytes = gemm_ready_bytes(&g),
-                             .layout = layout | (uint64_t)g.kind << 1 | (p.b.k == 1)};
+                             .layout = layout | (uint64_t)g.kind << 1 | (p.b.k == 1),
+                             .alone = true,
+                             .whole = g.kind == GEMM_F32 || g.kind == GEMM_F64};
+}
+
+/* b again. */
+static void unpack(const struct cpu_tensor *like, uint64_t layout, const void *packed,
+                   struct pool *pool)
+{
+    bool turned = layout & 1; /* b is [n, k] */
+    int64_t rows = like->dim[like->rank - 2], cols = like->dim[like->rank - 1];
+    const struct gemm_view to = {.data = like->data,
+                                 .dtype = like->dtype,
+                                 .line = turned ? cols : 1,
+                                 .k = turned ? 1 : cols};
+    struct gemm g = {.kind = (enum gemm_kind)(layout >> 1 & 0xff),
+                     .n = turned ? rows : cols,
+                     .k = turned ? cols : rows};
+
+    if (g.kind == GEMM_F32)
+        g.ready_dtype = like->dtype;
+    gemm_from_ready(&g, &to, pool, packed);
 }
 
 static void pack_weight(const void *ctx, const struct gemm_part *part)
@@ -393,9 +414,9 @@ static void pack(const struct cpu_call *c, int32_t i, void *to)
 extern const struct cpu_kernel CPU_NAME(cpu_matmul);
 extern const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act);
 const struct cpu_kernel CPU_NAME(cpu_matmul) = {
-    .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack};
+    .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack, .unpack = unpack};
 const struct cpu_kernel CPU_NAME(cpu_fused_matmul_bias_act) = {
-    .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack};
+    .run = run, .scratch = scratch, .pack_size = pack_size, .pack = pack, .unpack = unpack};
 
 #ifdef GEMM_AMX
 static uint64_t scratch_amx(const struct cpu_call *c)
@@ -420,8 +441,14 @@ static void pack_amx(const struct cpu_call *c, int32_t i, void *to)
 }
 
 extern const struct cpu_kernel cpu_matmul_amx, cpu_fused_matmul_bias_act_amx;
-const struct cpu_kernel cpu_matmul_amx = {
-    .run = run_amx, .scratch = scratch_amx, .pack_size = pack_size_amx, .pack = pack_amx};
-const struct cpu_kernel cpu_fused_matmul_bias_act_amx = {
-    .run = run_amx, .scratch = scratch_amx, .pack_size = pack_size_amx, .pack = pack_amx};
+const struct cpu_kernel cpu_matmul_amx = {.run = run_amx,
+                                          .scratch = scratch_amx,
+                                          .pack_size = pack_size_amx,
+                                          .pack = pack_amx,
+                                          .unpack = unpack};
+const struct cpu_kernel cpu_fused_matmul_bias_act_amx = {.run = run_amx,
+                                                         .scratch = scratch_amx,
+                                                         .pack_size = pack_size_amx,
+                                                         .pack = pack_amx,
+                                                         .unpack = unpack};
 #endif
