@@ -8,7 +8,8 @@ extern const struct pass pass_inline_custom_fn, pass_lower_control_flow, pass_si
     pass_cse, pass_dce, pass_fake_quant_propagate, pass_fold_batch_norm, pass_fuse_matmul_bias,
     pass_fuse_conv_bias, pass_fuse_residual_ln, pass_fuse_residual_rms, pass_move_norm_reshape,
     pass_fuse_dual_matmul, pass_fuse_shared_matmul, pass_fuse_swiglu, pass_check_fusion,
-    pass_mark_regions, pass_expand, pass_precision, pass_expand_broadcasts, pass_share_scans;
+    pass_mark_regions, pass_expand, pass_precision, pass_expand_broadcasts, pass_share_scans,
+    pass_share_recurrent;
 
 enum when {
     OPTIONAL, /* not when nothing is to be optimised */
@@ -31,6 +32,7 @@ static const struct {
     {&pass_fold, CLEANUP},
     {&pass_cse, CLEANUP},
     {&pass_dce, CLEANUP},
+    {&pass_share_recurrent, OPTIONAL},
     /* Fusions: targeted patterns first, regions last. */
     {&pass_fold_batch_norm, OPTIONAL},
     {&pass_fuse_matmul_bias, OPTIONAL},

@@ -1,0 +1,81 @@
+/* share_recurrent_test.c: a recurrent layer whose sequence and last state are both wanted runs
+ * once, and gives the bits that two runs of it give. */
+#include "../api/required.h"
+
+static const char *const layers[] = {
+    "graph (input %x: f32[2,3,5], param %w: f32[1,12,5], param %u: f32[1,12,4], param %b: "
+    "f32[1,12])"
+    " { %h = gru %x, %w, %u, %b, %b hidden_size=4 result=h"
+    "   %s = gru %x, %w, %u, %b, %b hidden_size=4 return %h, %s }",
+    "graph (input %x: f32[2,3,5], param %w: f32[2,16,5], param %u: f32[2,16,4], param %b: "
+    "f32[2,16])"
+    " { %s = lstm %x, %w, %u, %b, %b hidden_size=4 bidirectional=true"
+    "   %h = lstm %x, %w, %u, %b, %b hidden_size=4 bidirectional=true result=h return %h, %s }",
+    "graph (input %x: f32[2,3,5], param %w: f32[2,4,5], param %u: f32[2,4,4], param %b: f32[2,4])"
+    " { %s = rnn %x, %w, %u, %b, %b hidden_size=4 bidirectional=true"
+    "   %h = rnn %x, %w, %u, %b, %b hidden_size=4 bidirectional=true result=h return %h, %s }",
+};
+
+enum { MOST = 256 };
+
+static void fill(float *x, size_t n, unsigned seed)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((i * 37 + seed * 11) % 61) / 61.0f - 0.5f;
+}
+
+static void count_layers(void *user, const rlx_profile_event *e)
+{
+    *(int *)user +=
+        strcmp(e->step, "gru") == 0 || strcmp(e->step, "lstm") == 0 || strcmp(e->step, "rnn") == 0;
+}
+
+static int run(struct test *t, struct place *p, const char *graph, bool as_written,
+               float y[2][MOST])
+{
+    static float x[30], value[3][2 * 16 * 5];
+    static const char *const name[] = {"w", "u", "b"};
+    const rlx_session_desc desc = {.no_optimize = as_written};
+    int layers_run = 0;
+
+    if (!expect_ok(t, place_build(p, graph, &desc)))
+        return 0;
+    for (unsigned i = 0; i < 3; i++) {
+        rlx_io_info io;
+        rlx_tensor v = {.dtype = RLX_DTYPE_f32, .data = value[i]};
+        expect_ok(t, rlx_model_io(p->model, RLX_IO_PARAM, i, &io, NULL));
+        size_t count = 1;
+        v.rank = io.rank;
+        for (int32_t k = 0; k < io.rank; k++)
+            count *= (size_t)(v.dim[k] = io.dim[k]);
+        v.bytes = count * sizeof(float);
+        fill(value[i], count, i + 1);
+        expect_ok(t, rlx_session_set_param(p->session, name[i], &v, &p->err));
+    }
+    fill(x, 30, 9);
+    rlx_binding in = {"x", {RLX_DTYPE_f32, 3, {2, 3, 5}, x, sizeof x}};
+    rlx_binding out[2] = {{"h", {RLX_DTYPE_f32, 0, {0}, y[0], sizeof y[0]}},
+                          {"s", {RLX_DTYPE_f32, 0, {0}, y[1], sizeof y[1]}}};
+    rlx_session_set_profile(p->session, count_layers, &layers_run);
+    expect_ok(t, rlx_session_run(p->session, &(rlx_run_desc){&in, 1, out, 2, NULL, 0}, &p->err));
+    return layers_run;
+}
+
+TEST(share_recurrent, a_layer_runs_once_for_sequence_and_state)
+{
+    static float once[2][MOST], twice[2][MOST];
+    struct place p;
+
+    if (!place_open(t, &p, "cpu", NULL))
+        return;
+    for (size_t i = 0; i < COUNT_OF(layers); i++) {
+        test_note(t, "layer %zu", i);
+        memset(once, 0, sizeof once);
+        memset(twice, 0, sizeof twice);
+        expect_eq(t, run(t, &p, layers[i], false, once), 1);
+        expect_eq(t, run(t, &p, layers[i], true, twice), 2);
+        expect_bytes(t, once, twice, sizeof once);
+        expect(t, once[0][0] != 0);
+    }
+    place_close(&p);
+}
