@@ -229,7 +229,8 @@ static void resize(struct onnx_call *c, const struct resize *r)
             x = repeat(c, x, i, times);
             continue;
         }
-        if (m < 0 || (!crops && dim_is_static(n) && m == n && r->scale[i] == 1))
+        bool empty = n == 0 && m == 0;
+        if (m < 0 || empty || (!crops && dim_is_static(n) && m == n && r->scale[i] == 1))
             continue;
         if (!dim_is_static(n) || n < 1 || n > MAX_AXIS || m > MAX_AXIS) {
             onnx_unsupported(c, "axis %d is symbolic, empty or too long", i);
@@ -238,7 +239,7 @@ static void resize(struct onnx_call *c, const struct resize *r)
         x = nearest ? by_nearest(c, r, x, i, n, m) : by_matrix(c, r, x, i, n, m);
     }
     for (int32_t i = 0; crops && i < t.rank; i++)
-        if (r->size[i] >= 0 && dim_is_static(t.dim[i]))
+        if (r->size[i] >= 0 && dim_is_static(t.dim[i]) && t.dim[i] > 0)
             x = fill_outside(c, r, x, i, t.dim[i], r->size[i]);
     if (in != t.dtype) /* whole numbers round */
         x = formula_1(f, RLX_OP_round, x);

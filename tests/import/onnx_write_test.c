@@ -218,6 +218,24 @@ TEST(onnx_write, symbolic_dims_stay_symbolic)
     close_world(&w);
 }
 
+TEST(onnx_write, an_empty_picture_is_resized)
+{
+    struct world w;
+    rlx_io_info y = {.rank = 0};
+
+    require(t, open_world(t, &w));
+    rlx_model *m = through(t, &w,
+                           "rlx 1\ngraph (input %x: f32[1,2,0,3]) {\n"
+                           "    %y = resize_nearest_2x %x\n    return %y\n}\n");
+    if (m && expect_ok(t, rlx_model_io(m, RLX_IO_OUTPUT, 0, &y, NULL))) {
+        expect_eq(t, y.rank, 4);
+        expect_eq(t, y.dim[2], 0);
+        expect_eq(t, y.dim[3], 6);
+    }
+    rlx_model_destroy(m);
+    close_world(&w);
+}
+
 TEST(onnx_write, a_size_that_no_input_tells_is_refused)
 {
     static const char text[] = "rlx 1\n"
