@@ -49,6 +49,8 @@ static bool is_part(rlx_str wanted, rlx_str name)
 
 void rlx_nearest_offer(rlx_nearest *n, rlx_str name)
 {
+    if (!n || (name.len && !name.ptr) || (n->wanted.len && !n->wanted.ptr))
+        return;
     size_t longer = name.len > n->wanted.len ? name.len : n->wanted.len;
     size_t most = n->best.ptr ? n->distance : 2 + n->wanted.len / 3; /* less is close enough */
     size_t d = is_part(n->wanted, name) ? 1 : distance(n->wanted, name);
@@ -61,8 +63,10 @@ void rlx_nearest_offer(rlx_nearest *n, rlx_str name)
 
 const char *rlx_nearest_hint(const rlx_nearest *n, char out[RLX_NEAREST_HINT])
 {
+    if (!out)
+        return "";
     out[0] = 0;
-    if (n->best.ptr)
+    if (n && n->best.ptr)
         snprintf(out, RLX_NEAREST_HINT, "; did you mean %.*s?", STR_ARG(n->best));
     return out;
 }

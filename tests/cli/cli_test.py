@@ -445,8 +445,9 @@ graph (input %x: f32[n,4], param %w: f32[4,4], param %b: f32[4]) {
 
 def test_print_is_a_fixed_point(t):
     corpus = (ROOT / "fuzz" / "corpus" / "ir_text").glob("*.rlx")
-    # custom.rlx has an op that only the program that registered it knows.
-    for example in EXAMPLES + sorted(p for p in corpus if p.stem != "custom"):
+    # custom.rlx has an op that only the program that registered it knows; nested_deep.rlx is refused.
+    left_out = ("custom", "nested_deep")
+    for example in EXAMPLES + sorted(p for p in corpus if p.stem not in left_out):
         for flags in ([], ["--types"], ["--full"], ["--full", "--types"]):
             once = rlx("print", *flags, example).out
             if "..." in once and "--full" not in flags:
