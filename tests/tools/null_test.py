@@ -13,6 +13,7 @@ import pathlib
 import re
 import signal
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ROOM = 1 << 16  # bytes of whatever a pointer of no known type points to, all of them 0
@@ -239,7 +240,7 @@ def try_function(lib, name, result, types):
 
 
 def main():
-    build = pathlib.Path(os.environ.get("RLX_BUILD_DIR", ROOT / "build" / "release"))
+    build = pathlib.Path(os.environ.get("RLX_BUILD_DIR", ROOT / "build" / "release")).resolve()
     lib = Library(build / "librlx.so")
     wrong, count = [], 0
     only = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -259,4 +260,9 @@ def main():
     return 1 if wrong else 0
 
 
-sys.exit(main())
+# Some of the functions write files, under the name "x".
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    status = main()
+    os.chdir(ROOT)
+sys.exit(status)
