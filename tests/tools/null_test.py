@@ -239,8 +239,7 @@ def try_function(lib, name, result, types):
     return wrong
 
 
-def main():
-    build = pathlib.Path(os.environ.get("RLX_BUILD_DIR", ROOT / "build" / "release")).resolve()
+def main(build):
     lib = Library(build / "librlx.so")
     wrong, count = [], 0
     only = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -260,9 +259,10 @@ def main():
     return 1 if wrong else 0
 
 
+BUILD = pathlib.Path(os.environ.get("RLX_BUILD_DIR", ROOT / "build" / "release")).resolve()
 # Some of the functions write files, under the name "x".
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    status = main()
+    failed = main(BUILD)
     os.chdir(ROOT)
-sys.exit(status)
+sys.exit(failed)
