@@ -157,7 +157,9 @@ static void rope_rows(void *ctx, int64_t begin, int64_t end, int worker)
     const struct rope *r = ctx;
     const struct cpu_tensor *x = r->x, *y = r->c->out;
     rlx_dtype wide = wide_of(x->dtype);
-    char *room = r->room + (uint64_t)worker * 2 * r->room_bytes;
+    /* There is none where tables are read as they lie. */
+    char *room = r->room ? r->room + (uint64_t)worker * 2 * r->room_bytes : NULL;
+    char *more = room ? room + r->room_bytes : NULL;
 
     for (int64_t k = begin; k < end; k++) {
         int64_t position = k / r->below % r->positions, batch = k / r->per_batch;
@@ -165,7 +167,7 @@ static void rope_rows(void *ctx, int64_t begin, int64_t end, int worker)
         const void *cos = NULL, *sin = NULL;
         if (r->pairs > 0) {
             cos = table_row(r->cos, wide, at, r->pairs, false, room);
-            sin = table_row(r->sin, wide, at, r->pairs, r->back, room + r->room_bytes);
+            sin = table_row(r->sin, wide, at, r->pairs, r->back, more);
         }
         for (int64_t head = k * r->width; head < (k + 1) * r->width; head += r->head_dim) {
             if (r->pairs > 0)
