@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 /* The first of these names that can be opened; NULL: none. It stays loaded until the process ends,
- * as drivers have threads and memory of their own that outlive what they were opened for. */
+ * as drivers have threads and memory of their own that outlive what they were opened for; opening
+ * it again costs little. */
 void *library_open(const char *const names[], size_t count);
 /* Writes the address of `name` to *function, which is any pointer to a function; NULL and false if
  * the library has none. */

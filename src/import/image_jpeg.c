@@ -1,15 +1,14 @@
 /* image_jpeg.c: JPEG, by libturbojpeg, opened at run time, so that rlx works where there is none.
  */
-#include <dlfcn.h>
 #include <limits.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "import/image.h"
 
 /* Its interface, as far as it is used here. */
 enum { PIXELS_RGB = 0, PIXELS_GREY = 6, COLOURS_GREY = 2 };
 struct turbo {
-    void *library;
     void *(*init)(void);
     int (*header)(void *handle, const unsigned char *bytes, unsigned long size, int *width,
                   int *height, int *subsampling, int *colours);
@@ -18,30 +17,17 @@ struct turbo {
     int (*destroy)(void *handle);
 };
 
-/* Function pointers come as void * from dlsym; ISO C has no conversion between the two. */
-static bool find(void *library, const char *name, void *function)
-{
-    void *symbol = dlsym(library, name);
-
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
 static rlx_status open_turbo(struct turbo *t, struct diag *d)
 {
     static const char *const names[] = {"libturbojpeg.so.0", "libturbojpeg.so",
                                         "libturbojpeg.0.dylib"};
+    void *library = library_open(names, sizeof names / sizeof names[0]);
 
-    t->library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !t->library; i++)
-        t->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (t->library && find(t->library, "tjInitDecompress", &t->init) &&
-        find(t->library, "tjDecompressHeader3", &t->header) &&
-        find(t->library, "tjDecompress2", &t->decompress) &&
-        find(t->library, "tjDestroy", &t->destroy))
+    if (library && library_find(library, "tjInitDecompress", &t->init) &&
+        library_find(library, "tjDecompressHeader3", &t->header) &&
+        library_find(library, "tjDecompress2", &t->decompress) &&
+        library_find(library, "tjDestroy", &t->destroy))
         return RLX_OK;
-    if (t->library)
-        dlclose(t->library);
     return diag_fail(d, RLX_ERROR_UNSUPPORTED,
                      "a JPEG picture needs libturbojpeg (%s): install it (Debian: libturbojpeg0, "
                      "Ubuntu: libturbojpeg), or save the picture as PNG",
@@ -80,6 +66,5 @@ rlx_status jpeg_read(const uint8_t *bytes, size_t size, const rlx_allocator *mem
         handle ? decode(&t, handle, bytes, size, mem, out, d) : diag_no_memory(d, 1 << 16);
     if (handle)
         t.destroy(handle);
-    dlclose(t.library);
     return s;
 }

@@ -2,7 +2,6 @@
  * are deflated need it. */
 #include "import/inflate.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <string.h>
 
@@ -28,7 +27,6 @@ struct stream {
 enum { RAW = -15, NO_FLUSH = 0, FINE = 0, AT_END = 1, NO_MEMORY = -4, NO_ROOM = -5 };
 
 struct zlib {
-    void *handle; /* of the shared object */
     int (*init)(struct stream *s, int window_bits, const char *version, int stream_size);
     int (*inflate)(struct stream *s, int flush);
     int (*end)(struct stream *s);
@@ -37,16 +35,12 @@ struct zlib {
 static rlx_status open_zlib(struct zlib *z, struct diag *d)
 {
     static const char *const names[] = {"libz.so.1", "libz.so", "libz.1.dylib"};
+    void *library = library_open(names, sizeof names / sizeof names[0]);
 
-    z->handle = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !z->handle; i++)
-        z->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (z->handle && library_find(z->handle, "inflateInit2_", &z->init) &&
-        library_find(z->handle, "inflate", &z->inflate) &&
-        library_find(z->handle, "inflateEnd", &z->end))
+    if (library && library_find(library, "inflateInit2_", &z->init) &&
+        library_find(library, "inflate", &z->inflate) &&
+        library_find(library, "inflateEnd", &z->end))
         return RLX_OK;
-    if (z->handle)
-        dlclose(z->handle);
     return diag_fail(d, RLX_ERROR_UNSUPPORTED,
                      "what is deflated needs zlib (%s): on Debian install zlib1g, or write the "
                      "archive without compression",
@@ -123,7 +117,6 @@ static rlx_status inflate_into(const uint8_t *in, size_t in_size, uint8_t *out, 
         if (*said == NO_MEMORY)
             status = diag_no_memory(d, 1 << 15);
     }
-    dlclose(z.handle);
     return status;
 }
 
