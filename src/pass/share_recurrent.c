@@ -1,19 +1,18 @@
 /* share_recurrent.c: the last state of a recurrent layer whose sequence another node has is the end
  * of that sequence.
  *
- *     %s = gru %x, .. hidden_size=4                             %s = gru %x, .. hidden_size=4
- *     %h = gru %x, .. hidden_size=4 result=h         =>         %l = narrow %s axis=1 start=T-1
- * len=1 %h = reshape %l shape=[1,B,4]
+ *     %s = gru %x, .. hidden_size=4                     %s = gru %x, .. hidden_size=4
+ *     %h = gru %x, .. hidden_size=4 result=h    =>      %l = narrow %s axis=1 start=T-1 len=1
+ *                                                       %h = reshape %l shape=[1,B,4]
  *
  * The layer that goes backwards ends at the first step. The cell of an lstm is in no sequence: it
  * stays a node of its own.
  *
- * Needs:  dead nodes to be gone, else a sequence may be made for a state alone.      Keeps: types,
- * labels. Only where there is a last step, the same for all rows, and where nothing is read that is
- * written in between. */
+ * Needs:  dead nodes to be gone, else a sequence may be made for a state alone.
+ * Keeps:  types, labels. Only where there is a last step, the same for all rows, and where nothing
+ * is read that is written in between. */
 #include "pass/expand.h"
-#include "pass/facts.h"
-#include "pass/pass.h"
+#include "pass/share.h"
 
 static bool is_recurrent(const struct ir_node *n, int64_t result)
 {
@@ -25,12 +24,7 @@ static bool same_layer(const struct ir_graph *g, const struct ir_node *a, const 
     union ir_attr attr = b->attr;
 
     attr.recurrent.result = a->attr.recurrent.result;
-    if (a->op != b->op || a->in_count != b->in_count || !attr_same(a->op, &a->attr, &attr))
-        return false;
-    for (int32_t i = 0; i < a->in_count; i++)
-        if (a->in[i] != b->in[i] || value_is_written_state(g, a->in[i]))
-            return false;
-    return true;
+    return a->op == b->op && attr_same(a->op, &a->attr, &attr) && share_operands(g, a, b);
 }
 
 /* The node with the sequence that n is the end of; NULL: there is none. */
@@ -61,52 +55,25 @@ static rlx_status end_of(struct rebuild *r, const struct ir_node *n, ir_value se
     return expand_reshape(r, *out, RLX_LIST(1, n->type.dim[1], hidden), out);
 }
 
-static rlx_status share(struct rebuild *r, const struct ir_node *n, const struct ir_node *keeper)
+static rlx_status last_state(struct rebuild *r, const struct ir_node *n, ir_value seq,
+                             ir_value *out)
 {
-    ir_value seq, dir[2], h;
+    ir_value dir[2];
     union ir_attr attr;
 
-    if (rebuild_map(r, ir_id(r->old, keeper)) == RLX_NO_VALUE)
-        TRY(rebuild_keep(r, keeper)); /* its operands are those of n */
-    seq = rebuild_map(r, ir_id(r->old, keeper));
     TRY(end_of(r, n, seq, 0, &dir[0]));
-    h = dir[0];
-    if (n->attr.recurrent.bidirectional) {
-        TRY(end_of(r, n, seq, 1, &dir[1]));
-        attr_defaults(RLX_OP_concat, &attr);
-        attr.concat.axis = 0;
-        TRY(rebuild_add(r, RLX_OP_concat, dir, 2, &attr, &h));
-    }
-    rebuild_replace(r, n, h);
-    return RLX_OK;
-}
-
-static rlx_status rewrite(struct pass_run *p, struct ir_graph *g)
-{
-    struct rebuild r;
-    rlx_status s = rebuild_begin(&r, g, p->diag);
-
-    for (size_t i = 0; s == RLX_OK && i < g->node.len; i++) {
-        const struct ir_node *n = &g->node.at[i], *keeper = sequence_of(g, n);
-        if (keeper)
-            s = share(&r, n, keeper);
-        else if (rebuild_map(&r, (ir_value)i) == RLX_NO_VALUE)
-            s = rebuild_keep(&r, n);
-        p->changes += keeper != NULL;
-    }
-    return rebuild_finish(&r, s);
+    *out = dir[0];
+    if (!n->attr.recurrent.bidirectional)
+        return RLX_OK;
+    TRY(end_of(r, n, seq, 1, &dir[1]));
+    attr_defaults(RLX_OP_concat, &attr);
+    attr.concat.axis = 0;
+    return rebuild_add(r, RLX_OP_concat, dir, 2, &attr, out);
 }
 
 static rlx_status run(struct pass_run *p, struct ir_module *m)
 {
-    for (size_t i = 0; i < m->graph.len; i++) {
-        bool any = false;
-        IR_EACH(n, m->graph.at[i])
-            any = any || sequence_of(m->graph.at[i], n);
-        if (any)
-            TRY(rewrite(p, m->graph.at[i]));
-    }
-    return RLX_OK;
+    return share_nodes(p, m, &(struct sharing){sequence_of, last_state});
 }
 
 const struct pass pass_share_recurrent = {
