@@ -50,28 +50,9 @@ struct kc_sources kernel_files_open(struct kernel_files *out, rlx_context *ctx,
 
 /* ---- made for one use ---- */
 
-static const struct kc_features all_features = {.f16 = true,
-                                                .f16_rounds = true,
-                                                .nan_preserve = true,
-                                                .small_preserve = true,
-                                                .f64 = true,
-                                                .int64 = true,
-                                                .subgroups = true,
-                                                .dot8 = true,
-                                                .fma = true,
-                                                .coop = true,
-                                                .coop_group = true,
-                                                .coop_bf16 = true,
-                                                .coop_rows = true,
-                                                .storage16 = true,
-                                                .storage8 = true,
-                                                .subgroup_size = 32,
-                                                .max_group = 1024,
-                                                .shared_bytes = 49152};
 /* WGSL has neither f64 nor 64-bit integers, nor cooperative matrices. */
 static const struct kc_features wgsl_features = {
     .f16 = true, .subgroups = true, .dot8 = true, .max_group = 1024, .shared_bytes = 32768};
-static const struct kc_features plain_features = {.max_group = 256, .shared_bytes = 16384};
 
 static rlx_status read_defines(const rlx_kernel_desc *desc, struct kc_define *out, struct diag *d)
 {
@@ -117,9 +98,9 @@ struct job {
 
 static rlx_status emit(const struct job *j)
 {
-    const struct kc_features *f = j->desc->plain                     ? &plain_features
+    const struct kc_features *f = j->desc->plain                     ? &kc_least_features
                                   : j->desc->form == RLX_KERNEL_WGSL ? &wgsl_features
-                                                                     : &all_features;
+                                                                     : &kc_all_features;
     struct kc_emit how = {.features = f};
     struct kir kir;
     uint32_t *words;

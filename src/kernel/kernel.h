@@ -41,6 +41,8 @@ struct kc_features {
     uint32_t max_group;       /* MAX_GROUP: invocations */
     uint32_t shared_bytes;    /* of a group */
 };
+/* All there is, as a large Vulkan device has it; and what every WebGPU device has. */
+extern const struct kc_features kc_all_features, kc_least_features;
 
 /* A kernel of the file, for these constants. Everything lives in the arena. FORMAT, with line,
  * column and the line itself, where the source is wrong; ARGUMENT where a constant is; LIMIT. */

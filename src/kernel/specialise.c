@@ -5,6 +5,26 @@
 
 #include "kernel/check.h"
 
+const struct kc_features kc_all_features = {.f16 = true,
+                                            .f16_rounds = true,
+                                            .nan_preserve = true,
+                                            .small_preserve = true,
+                                            .f64 = true,
+                                            .int64 = true,
+                                            .subgroups = true,
+                                            .dot8 = true,
+                                            .fma = true,
+                                            .coop = true,
+                                            .coop_group = true,
+                                            .coop_bf16 = true,
+                                            .coop_rows = true,
+                                            .storage16 = true,
+                                            .storage8 = true,
+                                            .subgroup_size = 32,
+                                            .max_group = 1024,
+                                            .shared_bytes = 49152};
+const struct kc_features kc_least_features = {.max_group = 256, .shared_bytes = 16384};
+
 #define MAX_BUFFERS 32
 #define MAX_PARAM_WORDS 1024
 

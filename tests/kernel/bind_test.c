@@ -46,13 +46,13 @@ static void turn(struct test *t, const char *defines, const struct kc_features *
 
 TEST(kernel_bind, windows_of_all_elements)
 {
-    turn(t, "T=f32", &source_least, 4, 256);
+    turn(t, "T=f32", &kc_least_features, 4, 256);
     turn(t, "T=f32", &source_all, 4, 512);
     turn(t, "T=u8", &source_all, 1, 256);
-    turn(t, "T=bf16", &source_least, 2, 256);
+    turn(t, "T=bf16", &kc_least_features, 2, 256);
     turn(t, "T=i64", &source_all, 8, 256);
-    turn(t, "T=i64", &source_least, 8, 768);
-    turn(t, "T=f32", &source_least, 4, 2048); /* one is enough */
+    turn(t, "T=i64", &kc_least_features, 8, 768);
+    turn(t, "T=f32", &kc_least_features, 4, 2048); /* one is enough */
 }
 
 /* Operands that begin inside of one binding, which is two windows. */
@@ -161,7 +161,7 @@ TEST(kernel_bind, windows_in_wgsl)
 {
     const uint32_t windows[] = {3, 2};
     const struct kc_binding how = {.windows = windows, .window = 1024};
-    const struct kc_emit emit = {.features = &source_least};
+    const struct kc_emit emit = {.features = &kc_least_features};
     uint32_t first[2];
     struct source s;
     struct text out;

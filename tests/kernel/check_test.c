@@ -9,7 +9,7 @@ static void lists(struct test *t, const char *text, const char *defines, const c
     struct text out;
 
     text_init(&out, mem_default());
-    if (expect_ok(t, source_open(&s, text, defines, &source_least))) {
+    if (expect_ok(t, source_open(&s, text, defines, &kc_least_features))) {
         kir_print(&s.kir, &out);
         expect_contains(t, out.at, part);
     } else {
@@ -23,7 +23,7 @@ static void refuses(struct test *t, const char *text, const char *part)
 {
     struct source s;
 
-    expect(t, source_open(&s, text, "", &source_least) != RLX_OK);
+    expect(t, source_open(&s, text, "", &kc_least_features) != RLX_OK);
     expect_contains(t, s.diag.first.message, part);
     source_close(&s);
 }

@@ -68,9 +68,9 @@ static const char convert[] =
 TEST(spirv, softmax_is_valid)
 {
     NEED_VALIDATOR(t);
-    emits(t, softmax, "T=f32", &source_least);
-    emits(t, softmax, "T=f16", &source_least);
-    emits(t, softmax, "T=bf16,WG=64", &source_least);
+    emits(t, softmax, "T=f32", &kc_least_features);
+    emits(t, softmax, "T=f16", &kc_least_features);
+    emits(t, softmax, "T=bf16,WG=64", &kc_least_features);
     emits(t, softmax, "T=f16", &source_all);
     emits(t, softmax, "T=f64,WG=32", &source_all);
 }
@@ -88,7 +88,7 @@ TEST(spirv, every_conversion_is_valid)
             snprintf(defines, sizeof defines, "A=%s,B=%s", types[a], types[b]);
             emits(t, convert, defines, &source_all);
             if (!wide && (a + b) % 3 == 0)
-                emits(t, convert, defines, &source_least);
+                emits(t, convert, defines, &kc_least_features);
         }
 }
 
@@ -117,7 +117,7 @@ TEST(spirv, control_flow_is_valid)
           "        x[i] = f(x[i]) + table[i & 3] + i32(s[i & 31])\n        i += 8\n    }\n"
           "    let old = atomic_add(c[i & 3], 1)\n    let seen = atomic_cas(a[i], old, 7)\n"
           "    barrier()\n    if seen == c[0] { a[0] = atomic_max(a[1], seen) }\n}\n",
-          "", &source_least);
+          "", &kc_least_features);
     emits(t,
           "kernel k(x: in [f32x4], y: out [f16x4], z: out [f32], w: in [vec<i8, 4>]) group(32) {\n"
           "    var v = x[local.x] * 2.0\n    v.y = v[3] + v.x\n    y[local.x] = f16x4(v)\n"
@@ -143,7 +143,7 @@ TEST(spirv, a_value_of_the_group_is_valid)
           "kernel k(x: in [u32], y: out [u32]) group(64) {\n    shared n: [u32; 1]\n"
           "    if local.x == 0 { n[0] = x[0] }\n    let end = group_value(n[0])\n"
           "    for i in 0..end {\n        barrier()\n        y[i] = i\n    }\n}\n",
-          "", &source_least);
+          "", &kc_least_features);
 }
 
 TEST(spirv, sixty_four_bits_are_valid)
@@ -157,9 +157,9 @@ TEST(spirv, sixty_four_bits_are_valid)
 
     NEED_VALIDATOR(t);
     emits(t, arithmetic, "T=i64", &source_all);
-    emits(t, arithmetic, "T=i64", &source_least);
-    emits(t, arithmetic, "T=u64", &source_least);
-    emits(t, arithmetic, "T=i32", &source_least);
+    emits(t, arithmetic, "T=i64", &kc_least_features);
+    emits(t, arithmetic, "T=u64", &kc_least_features);
+    emits(t, arithmetic, "T=i32", &kc_least_features);
 }
 
 TEST(spirv, cooperative_matrices_are_valid)

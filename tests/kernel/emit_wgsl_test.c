@@ -19,7 +19,7 @@ static void writes(struct test *t, const char *text, const char *defines, const 
     source_close(&s);
 }
 
-static const struct kc_emit least = {.features = &source_least};
+static const struct kc_emit least = {.features = &kc_least_features};
 
 TEST(wgsl, a_kernel_reads_as_it_should)
 {
@@ -69,7 +69,7 @@ TEST(wgsl, what_is_no_number_equals_nothing)
 
 TEST(wgsl, all_buffers_may_be_for_writing)
 {
-    const struct kc_emit how = {.features = &source_least, .read_write = true};
+    const struct kc_emit how = {.features = &kc_least_features, .read_write = true};
 
     writes(t, "kernel k(x: in [f32], y: out [f32]) group(1) { y[0] = x[0] }\n", "", &how,
            "var<storage, read_write> b0: array<f32>; // x\n");
@@ -121,7 +121,7 @@ TEST(wgsl, no_name_hides_a_type)
                   source_open(&s,
                               "kernel k(x: in [u8], y: out [u32]) group(1) {\n"
                               "    unroll for i in 0..64 { y[i] = u32(x[i]) }\n}\n",
-                              "", &source_least),
+                              "", &kc_least_features),
                   RLX_OK);
     expect_status(t, kc_emit_wgsl(&s.kir, &least, &out, &s.diag), RLX_OK);
     expect(t, out.at && !strstr(out.at, "let i32 ") && !strstr(out.at, "let u32 "));

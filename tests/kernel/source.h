@@ -39,8 +39,6 @@ static const struct kc_features source_all = {.f16 = true,
                                               .subgroup_size = 32,
                                               .max_group = 1024,
                                               .shared_bytes = 49152};
-/* What WebGPU has by default. */
-static const struct kc_features source_least = {.max_group = 256, .shared_bytes = 16384};
 
 /* The kernel "k" of the text; defines: "T=f32,WG=64". */
 static inline rlx_status source_open(struct source *s, const char *text, const char *defines,
@@ -72,7 +70,7 @@ static inline void source_close(struct source *s)
 static inline bool open_kernel(struct test *t, struct source *s, const char *text,
                                const char *defines)
 {
-    if (source_open(s, text, defines, &source_least) == RLX_OK)
+    if (source_open(s, text, defines, &kc_least_features) == RLX_OK)
         return true;
     fail(t, "%s", s->diag.first.message);
     source_close(s);

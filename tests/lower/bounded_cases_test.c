@@ -309,12 +309,12 @@ static void check_lowering(struct test *t, const struct kc_features *features)
 
 TEST_SLOW(bounded_cases, lowered_as_for_vulkan)
 {
-    check_lowering(t, &no_driver_rich);
+    check_lowering(t, &kc_all_features);
 }
 
 TEST_SLOW(bounded_cases, lowered_as_for_webgpu)
 {
-    check_lowering(t, &no_driver_poor);
+    check_lowering(t, &kc_least_features);
 }
 
 /* WebGPU has the same kernels, and takes minutes to make these. */

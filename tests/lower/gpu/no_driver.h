@@ -15,27 +15,6 @@ struct no_driver {
 };
 static struct no_driver no_driver; /* one at a time: a table of functions has no place for it */
 
-/* What devices with all that Vulkan has, and with what WebGPU promises, say of themselves. */
-static const struct kc_features no_driver_rich = {.f16 = true,
-                                                  .f16_rounds = true,
-                                                  .nan_preserve = true,
-                                                  .small_preserve = true,
-                                                  .f64 = true,
-                                                  .int64 = true,
-                                                  .subgroups = true,
-                                                  .dot8 = true,
-                                                  .fma = true,
-                                                  .coop = true,
-                                                  .coop_group = true,
-                                                  .coop_bf16 = true,
-                                                  .coop_rows = true,
-                                                  .storage16 = true,
-                                                  .storage8 = true,
-                                                  .subgroup_size = 32,
-                                                  .max_group = 1024,
-                                                  .shared_bytes = 49152};
-static const struct kc_features no_driver_poor = {.max_group = 256, .shared_bytes = 16384};
-
 static inline rlx_status no_driver_build(struct backend *b, const struct kir *k,
                                          const struct kc_emit *how, const char *key,
                                          void **pipeline, struct diag *d)
