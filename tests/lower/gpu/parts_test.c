@@ -1,7 +1,7 @@
 /* parts_test.c: runtime.md section 10, line 9: operands above what a kernel can see at once, of
  * which rows go in parts (windows_test.c: the others). The limit is lowered: results are those of a
  * device without it. Line 10: more groups than fit into a row of a grid. */
-#include "../../api/sized.h"
+#include "limited.h"
 
 static const char *const graphs[] = {
     "graph (input %x: f32[64,40]) { %y = softmax %x axis=1 return %y }",
@@ -89,24 +89,6 @@ static const char *const graphs[] = {
     "graph (input %x: f32[200,3,3], input %b: f32[200,3,2]) { %k = const f32[3,3] {9 0 0 0 9 0 0"
     " 0 9} %a = add %x, %k %y = batched_dense_solve %a, %b return %y }",
 };
-
-static bool open_limited(struct test *t, struct place *p, const char *flag, const char *value)
-{
-    const rlx_flag flags = {flag, value};
-
-    return place_open(t, p, test_device(t),
-                      &(rlx_context_desc){.flags = &flags, .flag_count = flag != NULL});
-}
-
-static bool run_one(struct test *t, struct place *p, const char *graph, struct sized *r)
-{
-    if (!expect_ok(t, place_build(p, graph, NULL)))
-        return fail(t, "%s", p->err.message);
-    if (!sized_params(t, p))
-        return false;
-    sized_run(p, NULL, 0, r);
-    return expect_ok(t, r->status) || fail(t, "%s", p->err.message);
-}
 
 /* Fewer rows may be summed up by another kernel, in another order. */
 static void expect_same(struct test *t, const struct sized *a, const struct sized *b)

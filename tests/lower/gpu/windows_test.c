@@ -1,7 +1,7 @@
 /* windows_test.c: operands that are larger than what a device binds at once, and that cannot go in
  * parts: kernels see them through windows, and the results are those of a device without the limit,
  * bit for bit. The limit is lowered, so that small tensors of odd sizes cross several. */
-#include "../../api/sized.h"
+#include "limited.h"
 
 /* Above 4 KiB. */
 static const char *const graphs[] = {
@@ -110,31 +110,13 @@ static const char *const in_parts[] = {
     " { %y = layer_norm %x, %g, %b return %y }",
 };
 
-static bool open_limited(struct test *t, struct place *p, const char *bytes)
-{
-    const rlx_flag flag = {"GPU_MAX_BINDING", bytes};
-
-    return place_open(t, p, test_device(t),
-                      &(rlx_context_desc){.flags = &flag, .flag_count = bytes != NULL});
-}
-
-static bool run_one(struct test *t, struct place *p, const char *graph, struct sized *r)
-{
-    if (!expect_ok(t, place_build(p, graph, NULL)))
-        return fail(t, "%s", p->err.message);
-    if (!sized_params(t, p))
-        return false;
-    sized_run(p, NULL, 0, r);
-    return expect_ok(t, r->status) || fail(t, "%s", p->err.message);
-}
-
 static void compare(struct test *t, const char *bytes, const char *const *graph, size_t count,
                     double tolerance)
 {
     static struct sized a, b;
     struct place limited = {0}, plain = {0};
 
-    if (open_limited(t, &limited, bytes) && open_limited(t, &plain, NULL))
+    if (open_limited(t, &limited, "GPU_MAX_BINDING", bytes) && open_limited(t, &plain, NULL, NULL))
         for (size_t i = 0; i < count; i++) {
             test_note(t, "%s", graph[i]);
             if (!run_one(t, &limited, graph[i], &a) || !run_one(t, &plain, graph[i], &b))
@@ -173,8 +155,8 @@ TEST_GPUS(gpu_windows, sizes_on_both_sides_of_the_limit)
     static struct sized a, b;
     struct place limited = {0}, plain = {0};
 
-    if (open_limited(t, &limited, "1024") && open_limited(t, &plain, NULL) &&
-        expect_ok(t, place_build(&limited, graph, NULL)) &&
+    if (open_limited(t, &limited, "GPU_MAX_BINDING", "1024") &&
+        open_limited(t, &plain, NULL, NULL) && expect_ok(t, place_build(&limited, graph, NULL)) &&
         expect_ok(t, place_build(&plain, graph, NULL)))
         for (size_t i = 0; i < COUNT_OF(sizes); i++) {
             const rlx_dim_size dim = {"n", sizes[i]};
@@ -194,7 +176,7 @@ TEST_GPUS(gpu_windows, too_many_are_refused)
 {
     struct place p;
 
-    if (!open_limited(t, &p, "1024"))
+    if (!open_limited(t, &p, "GPU_MAX_BINDING", "1024"))
         return;
     expect_status(
         t, place_build(&p, "graph (input %x: f32[20000]) { %y = sort %x axis=0 return %y }", NULL),
