@@ -174,7 +174,7 @@ static int make_outputs(struct cli *c, struct buffers *b)
                               text);
         t->data = calloc(1, t->bytes);
         if (!t->data)
-            return cli_misuse(c, "there is no memory for %zu bytes of %s", t->bytes, text);
+            return cli_misuse(c, "out of memory: %zu bytes for %s", t->bytes, text);
         b->shown[b->count++] = true;
     }
     return EXIT_DONE;

@@ -278,7 +278,7 @@ RLX_API void rlx_tensor_list_free(rlx_context *ctx, rlx_tensor_list *l);
 /* ---- how fast a device is ---- */
 
 /* At best: measured on the device in a second or a few, and kept in a file of the user's cache for
- * the next time; fresh: measured anew. Zeros of a device that computes nothing. */
+ * the next time; fresh: measured again. Zeros of a device that computes nothing. */
 typedef struct rlx_ceilings {
     char device[128];  /* the CPU's model, or what the GPU calls itself */
     int32_t threads;   /* CPU workers; 0 on a GPU */

@@ -8,7 +8,7 @@
  *     threads
  *     multiply-adds per second, copied bytes per second
  *
- * A file that is not just like that, or is about another device, is measured anew and replaced. */
+ * A file that is not just like that, or is about another device, is measured again and replaced. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
