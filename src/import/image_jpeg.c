@@ -44,8 +44,10 @@ static rlx_status decode(const struct turbo *t, void *handle, const uint8_t *byt
 {
     int width = 0, height = 0, subsampling = 0, colours = 0;
 
+    /* Of a header that is cut off it says that all is well, and gives no sizes. */
     if (size > LONG_MAX ||
-        t->header(handle, bytes, (unsigned long)size, &width, &height, &subsampling, &colours) != 0)
+        t->header(handle, bytes, (unsigned long)size, &width, &height, &subsampling, &colours) ||
+        width < 1 || height < 1)
         return diag_fail(d, RLX_ERROR_FORMAT, "jpeg: its header is damaged");
     bool grey = colours == COLOURS_GREY;
     TRY(image_make(width, height, grey ? 1 : 3, mem, out, d));

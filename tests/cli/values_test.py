@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """values_test.py: what `rlx run` takes as inputs, numbers, archives, pictures, standard input, and what it
 gives: JSON, the largest, and how far results are from what was expected."""
+import ctypes
 import io
 import struct
 import sys
 import zipfile
 import zlib
 
-from world import FAILED, MISUSED, MLP, call, near, need, npy_bytes, read_npy, rlx, run_tests
+from world import FAILED, MISUSED, MLP, Skipped, call, near, need, npy_bytes, read_npy, rlx, run_tests
 
 ECHO = "rlx 1\ngraph (input %x: {}) {{ %y = reshape %x shape=[-1]\nreturn %y }}"
 
@@ -171,6 +172,35 @@ def test_damaged_pictures(t):
     need("damaged" in r.err, f"another chunk: {r.err!r}")
     r = call(["run", graph, "--input", f"x={t.write('a.jpg', bytes([255, 216, 255, 224]) + bytes(50))}"])
     need(r.code == FAILED and ("libturbojpeg" in r.err or "jpeg: " in r.err), f"JPEG: {r.err!r}")
+
+
+def jpeg(colours, width, height, pixels):
+    """A picture as libturbojpeg writes it, with as little loss as it can."""
+    try:
+        turbo = ctypes.CDLL("libturbojpeg.so.0")
+    except OSError as error:
+        raise Skipped(f"there is no libturbojpeg: {error}") from error
+    turbo.tjInitCompress.restype = ctypes.c_void_p
+    handle, out, size = turbo.tjInitCompress(), ctypes.c_void_p(), ctypes.c_ulong()
+    rgb, grey, whole = 0, 6, {3: 0, 1: 3}[colours]  # TJPF_ and TJSAMP_
+    need(turbo.tjCompress2(ctypes.c_void_p(handle), pixels, width, 0, height, rgb if colours == 3 else grey,
+                           ctypes.byref(out), ctypes.byref(size), whole, 100, 0) == 0, "tjCompress2")
+    return ctypes.string_at(out, size.value)
+
+
+def test_jpeg(t):
+    coloured = bytes(c for _ in range(5 * 7) for c in (200, 100, 50))
+    picture = t.write("a.jpg", jpeg(3, 7, 5, coloured))
+    got = values(echo(t, "u8[5,7,3]"), "--input", f"x={picture}", "--layout=hwc", "--limit", "0")
+    need(len(got) == 105 and all(abs(a - b) <= 3 for a, b in zip(got, coloured)), f"coloured: {got[:6]}")
+    grey = bytes(10 * (i % 9) for i in range(81))
+    picture = t.write("g.jpg", jpeg(1, 9, 9, grey))
+    got = values(echo(t, "u8[9,9]"), "--input", f"x={picture}", "--layout=hw", "--limit", "0")
+    need(all(abs(a - b) <= 3 for a, b in zip(got, grey)), f"grey: {got[:9]}")
+    whole = jpeg(3, 7, 5, coloured)
+    for cut in (20, len(whole) // 4, len(whole) // 2, len(whole) - 10):
+        r = rlx("run", echo(t, "u8[5,7,3]"), "--input", f"x={t.write('cut.jpg', whole[:cut])}", code=FAILED)
+        need("jpeg: " in r.err, f"cut at {cut}: {r.err!r}")
 
 
 # ---- results -----------------------------------------------------------------------------------
