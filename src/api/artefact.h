@@ -223,8 +223,8 @@ rlx_status reuse_find(struct rlx_session *s, const struct ir_module *bound, stru
 /* After a program was made of it: counts, logs, and keeps what is worth keeping. */
 rlx_status reuse_done(struct rlx_session *s, const struct reuse *r, const struct session_program *p,
                       struct diag *d);
-/* After the passes were made for a stranger's program: whether `mod` is its graph. If so its plan is
- * used; if it should be, and is not, FORMAT. */
+/* After the passes were made for a stranger's program: whether `mod` is its graph. If so its plan
+ * is used; if it should be, and is not, FORMAT. */
 rlx_status reuse_compare(struct rlx_session *s, struct reuse *r, const struct ir_module *mod,
                          struct diag *d);
 /* A cached program that could not be used after all. */

@@ -22,8 +22,9 @@ enum file_mode { FILE_MAP, FILE_READ };
  * left alone. Only regular files are opened. */
 rlx_status file_open(struct file *f, const char *path, enum file_mode mode,
                      const rlx_allocator *mem, struct diag *d);
-/* Files that we wrote ourselves and trust to be as we wrote them. The file and its folder must belong
- * to this user or to root, and nobody else may write to either; the file is not a symlink. */
+/* Files that we wrote ourselves and trust to be as we wrote them. The file and its folder must
+ * belong to this user or to root, and nobody else may write to either; the file is not a symlink.
+ */
 rlx_status file_open_own(struct file *f, const char *path, enum file_mode mode,
                          const rlx_allocator *mem, struct diag *d);
 /* Whether its folder is one to write such a file into. */

@@ -198,7 +198,7 @@ TEST(artefact_forged, the_graph_must_be_the_models_own)
 {
 #define LIMITED(most)                                                                         \
     "rlx 1\ngraph (input %x: f32[4,8]) {\n    %y = clamp %x min=-1 max=" most "\n    return " \
-                                                                              "%y\n}\n"
+    "%y\n}\n"
     struct forge f;
 
     if (start_with(t, &f, LIMITED("1")))

@@ -175,7 +175,8 @@ TEST(onnx_sequence, an_optional_is_its_value_or_nothing)
                 "graph @main (input %v0 \"x[0]\": f32[3]) {\n"
                 "    return %v0\n"
                 "}\n");
-    expect_told_refused(t, &of_many, NULL, RLX_ERROR_UNSUPPORTED, "say at load how many items it has");
+    expect_told_refused(t, &of_many, NULL, RLX_ERROR_UNSUPPORTED,
+                        "say at load how many items it has");
     expect_told_refused(t, &m, &absent, RLX_ERROR_UNSUPPORTED, "there is nothing to compute");
 
     struct bytes g = {.len = 0};
