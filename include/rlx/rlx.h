@@ -139,7 +139,7 @@ typedef int32_t rlx_value;
 
 /* ---- context ----------------------------------------------------------------------------- */
 
-/* An op of your own (ops-core 18.1). All pointers must outlive the context. */
+/* An op of your own (ops-core.md 18.1). All pointers must outlive the context. */
 typedef struct rlx_custom_op {
     const char *name;
     int32_t inputs; /* how many it takes */

@@ -1,4 +1,4 @@
-/* binding.c: from the shapes of a run's inputs to a size for every symbolic dim (ops-core 3.3).
+/* binding.c: from the shapes of a run's inputs to a size for every symbolic dim (ops-core.md 3.3).
  *
  * What the run says in dims comes first, then inputs, then handles that no input replaces. */
 #include "api/dims.h"

@@ -3,7 +3,7 @@
  *     selftest_cases.def   what is tried: ops, dtypes, operand types, attributes, values
  *     selftest_rows.c      that table, and what its words mean
  *     selftest_values.c    the numbers that go in
- *     selftest_compare.c   how far a result may be from its definition (ops-core 22)
+ *     selftest_compare.c   how far a result may be from its definition (ops-core.md 22)
  *     selftest_factors.c   the same for factors of matrices, which are not unique
  *     selftest.c           each case through ir/eval and through the device */
 #ifndef API_SELFTEST_H
@@ -70,7 +70,7 @@ bool selftest_operand(rlx_str *rest, const char *dtype, struct case_operand *out
 void selftest_fill(struct eval_tensor *t, const struct value_spec *spec, enum value_profile profile,
                    uint64_t seed);
 
-/* Numbers below the normal ones of f32 become zeros, as GPUs may make them (ops-core 1.6). */
+/* Numbers below the normal ones of f32 become zeros, as GPUs may make them (ops-core.md 1.6). */
 void selftest_flush(struct eval_tensor *t);
 
 struct comparison {

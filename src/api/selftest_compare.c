@@ -1,4 +1,4 @@
-/* selftest_compare.c: how far a result may be from its definition (ops-core 22). */
+/* selftest_compare.c: how far a result may be from its definition (ops-core.md 22). */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum tolerance {
     TOLERANCE_NORM,
     TOLERANCE_ATTENTION, /* relative to the largest |v|, where the caller knows it */
     TOLERANCE_GRADIENT,  /* relative to the largest value */
-    TOLERANCE_SPECTRUM   /* relative to the row (ops-special 5.1) */
+    TOLERANCE_SPECTRUM   /* relative to the row (ops-special.md 5.1) */
 };
 
 static enum tolerance unary_tolerance(rlx_op op)
@@ -231,7 +231,7 @@ static double largest_finite(const struct eval_tensor *t)
     return most;
 }
 
-/* What ops-special 5.1 allows for a transform's row that begins at element k, per number. */
+/* What ops-special.md 5.1 allows for a transform's row that begins at element k, per number. */
 static double row_allowed(const struct eval_tensor *t, int64_t k)
 {
     bool wide = t->type.dtype == RLX_DTYPE_f64, pairs = t->type.dtype == RLX_DTYPE_c64;

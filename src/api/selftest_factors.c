@@ -11,7 +11,7 @@
  *     r       upper triangular; R^T R = A^T A
  *     eigh    orthonormal; A V = V D, in order
  *
- * and the largest entry of a vector is positive (ops-core 21). */
+ * and the largest entry of a vector is positive (ops-core.md 21). */
 #include <math.h>
 
 #include "api/selftest.h"

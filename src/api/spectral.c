@@ -1,4 +1,4 @@
-/* spectral.c: the helpers of rlx/spectral.h: compositions over the public builders (ops-special
+/* spectral.c: the helpers of rlx/spectral.h: compositions over the public builders (ops-special.md
  * 5.2). Each checks what the ops it is made of could not name, and leaves the rest to them. */
 #include "rlx/spectral.h"
 

@@ -1,5 +1,5 @@
 /* autodiff.h: gradients. A rule says for one node how the gradient of its value reaches its
- * operands (ops-core 1.10); the walk carries a gradient from one value back to others.
+ * operands (ops-core.md 1.10); the walk carries a gradient from one value back to others.
  *
  * All of it appends ordinary nodes to the graph. A gradient has the type of what it belongs to;
  * RLX_NO_VALUE stands for one that is zero because nothing flows. */

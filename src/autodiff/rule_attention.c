@@ -1,4 +1,4 @@
-/* rule_attention.c: attention and rotary embeddings (ops-core 13, 14). */
+/* rule_attention.c: attention and rotary embeddings (ops-core.md 13, 14). */
 #include "autodiff/rule.h"
 
 static ir_value backward(struct vjp *v, int32_t wrt)

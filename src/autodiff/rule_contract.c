@@ -1,4 +1,4 @@
-/* rule_contract.c: products, solvers and determinants (ops-core 10). dot_general and lora_matmul
+/* rule_contract.c: products, solvers and determinants (ops-core.md 10). dot_general and lora_matmul
  * are differentiated through the products they stand for. */
 #include "autodiff/rule.h"
 

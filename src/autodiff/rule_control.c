@@ -1,5 +1,5 @@
-/* rule_control.c: branches, loops, and functions with derivatives of their own (ops-core 17, 18).
- * What runs a graph forward runs a graph of gradients on the way back. */
+/* rule_control.c: branches, loops, and functions with derivatives of their own (ops-core.md 17,
+ * 18). What runs a graph forward runs a graph of gradients on the way back. */
 #include "autodiff/rule.h"
 #include "autodiff/sub_graph.h"
 #include "ir/custom.h"

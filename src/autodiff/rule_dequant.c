@@ -1,5 +1,5 @@
-/* rule_dequant.c: products with packed weights (ops-special 1.6). Only x has a gradient, G W^T, and
- * W is unpacked for it: block formats by the op there is for that, the others by looking their
+/* rule_dequant.c: products with packed weights (ops-special.md 1.6). Only x has a gradient, G W^T,
+ * and W is unpacked for it: block formats by the op there is for that, the others by looking their
  * codes up in a table and scaling them. */
 #include "autodiff/rule.h"
 #include "ir/quant_decode.h"

@@ -1,5 +1,5 @@
 /* rule_elementwise.c: element by element: arithmetic, functions of one number, choices, casts
- * (ops-core 2.3 and 5). */
+ * (ops-core.md 2.3 and 5). */
 #include <math.h>
 
 #include "autodiff/rule.h"

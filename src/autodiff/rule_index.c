@@ -1,6 +1,6 @@
-/* rule_index.c: elements picked or placed by index (ops-core 7). What was read from an element is
- * added to its gradient; what was written gets the gradient of the place it went to, and zero where
- * it went nowhere: past the end, or under a later update. */
+/* rule_index.c: elements picked or placed by index (ops-core.md 7). What was read from an element
+ * is added to its gradient; what was written gets the gradient of the place it went to, and zero
+ * where it went nowhere: past the end, or under a later update. */
 #include "autodiff/rule.h"
 
 /* A mask for updates [lead.., rest..] from one for [lead..]: ones for the rest, on the right. */

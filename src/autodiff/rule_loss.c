@@ -1,4 +1,4 @@
-/* rule_loss.c: cross entropies (ops-core 19.1). */
+/* rule_loss.c: cross entropies (ops-core.md 19.1). */
 #include "autodiff/rule.h"
 
 void vjp_softmax_cross_entropy_with_logits(struct vjp *v)

@@ -1,4 +1,4 @@
-/* rule_movement.c: elements that were moved, cut, joined or repeated (ops-core 6): the gradient
+/* rule_movement.c: elements that were moved, cut, joined or repeated (ops-core.md 6): the gradient
  * takes the way back, and where an element went to several places, what they got is added up. */
 #include "autodiff/rule.h"
 

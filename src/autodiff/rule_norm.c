@@ -1,4 +1,4 @@
-/* rule_norm.c: normalisations (ops-core 11). Those that stand for these (layer_norm_2d,
+/* rule_norm.c: normalisations (ops-core.md 11). Those that stand for these (layer_norm_2d,
  * ada_layer_norm, gated_residual) are differentiated through them.
  *
  * Scales and shifts may be f32 beside an x of halves: sums for them are taken in their type. */

@@ -1,6 +1,6 @@
-/* rule_quant.c: quantised values (ops-core 19.2). Rounding and saturation pass a gradient straight
- * through; what is scaled has the scale in its gradient. An i8 has its gradient in f32: that of the
- * number it holds. */
+/* rule_quant.c: quantised values (ops-core.md 19.2). Rounding and saturation pass a gradient
+ * straight through; what is scaled has the scale in its gradient. An i8 has its gradient in f32:
+ * that of the number it holds. */
 #include "autodiff/rule.h"
 
 /* ---- scales of a node ---- */

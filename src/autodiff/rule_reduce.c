@@ -1,4 +1,4 @@
-/* rule_reduce.c: reductions, orderings and running sums (ops-core 8). */
+/* rule_reduce.c: reductions, orderings and running sums (ops-core.md 8). */
 #include "autodiff/rule.h"
 
 /* ---- reductions ---- */

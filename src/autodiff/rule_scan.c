@@ -1,4 +1,4 @@
-/* rule_scan.c: scans, from the end (ops-core 17.3), by the ops for that: one for each gradient.
+/* rule_scan.c: scans, from the end (ops-core.md 17.3), by the ops for that: one for each gradient.
  * What stays the same in every step becomes a sequence for them, which takes as many copies of it
  * as there are steps; where that can be helped, scan_way_back.c has another way. */
 #include "autodiff/scan_way_back.h"

@@ -1,5 +1,5 @@
 /* rule_special.c: transforms, audio, neighbours, the expert gate, splats, singular values and
- * recurrences (ops-special 3 to 7, ops-core 21). Most have an op for the way back. */
+ * recurrences (ops-special.md 3 to 7, ops-core.md 21). Most have an op for the way back. */
 #include <float.h>
 
 #include "autodiff/rule.h"

@@ -1,4 +1,4 @@
-/* rule_window.c: convolutions, pooling, windows as rows (ops-core 12). */
+/* rule_window.c: convolutions, pooling, windows as rows (ops-core.md 12). */
 #include "autodiff/rule.h"
 
 /* ---- convolutions ---- */

@@ -31,8 +31,8 @@ static bool nothing_flows(const struct ir_node *n)
            (n->op == RLX_OP_topk && n->attr.topk.result == RLX_TOPK_RESULT_indices);
 }
 
-/* Straight through (ops-core 19.2): on its way from a quantised op to another, the gradient of an
- * i8 is an f32, as if the i8 were not rounded. Here: does this op hand one on? */
+/* Straight through (ops-core.md 19.2): on its way from a quantised op to another, the gradient of
+ * an i8 is an f32, as if the i8 were not rounded. Here: does this op hand one on? */
 static bool goes_straight(const struct ir_node *n)
 {
     switch (op_info(n->op)->family) {

@@ -1,4 +1,4 @@
-/* gguf.c: GGUF files, versions 1 to 3 (ops-special 2.1).
+/* gguf.c: GGUF files, versions 1 to 3 (ops-special.md 2.1).
  *
  *     magic      'G' 'G' 'U' 'F'
  *     version    u32

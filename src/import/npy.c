@@ -1,4 +1,4 @@
-/* npy.c: NumPy's array files (ops-special 2.3). The header is a Python dict literal of exactly
+/* npy.c: NumPy's array files (ops-special.md 2.3). The header is a Python dict literal of exactly
  * three keys; it is scanned by hand, copied first, and nothing in it is trusted. */
 #include "import/npy.h"
 

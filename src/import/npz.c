@@ -1,5 +1,5 @@
 /* npz.c: NumPy's archives: a zip of npy files, which are named after their arrays
- * (ops-special 2.3).
+ * (ops-special.md 2.3).
  *
  * Of a deflated member only its npy header is inflated here; the array is made when it is asked
  * for. Both sizes are known and agree before that. */

@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "import/onnx_model.h"
 
-#define MAX_DECODED ((uint64_t)4 << 30) /* ops-special 2: of a tensor that is converted */
+#define MAX_DECODED ((uint64_t)4 << 30) /* ops-special.md 2: of a tensor that is converted */
 
 static const struct {
     const char *name;

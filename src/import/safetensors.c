@@ -1,4 +1,4 @@
-/* safetensors.c: safetensors files (ops-special 2.2).
+/* safetensors.c: safetensors files (ops-special.md 2.2).
  *
  *     u64      length of the header
  *     header   {"name": {"dtype": "F32", "shape": [2,3], "data_offsets": [0,24]}, ...}

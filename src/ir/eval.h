@@ -39,7 +39,7 @@ eval_fn eval_fn_of(enum op_family f); /* NULL: a leaf, or a hole, which tests li
 double eval_real(const struct eval_tensor *t, int64_t k);
 bool eval_true(const struct eval_tensor *t, int64_t k);
 int64_t eval_index(const struct eval_tensor *t, int64_t k);
-/* Where an op that reads by index reads in an axis of n >= 1 (ops-core 1.9): clamped, NaN at 0. */
+/* Where an op that reads by index reads in an axis of n >= 1 (ops-core.md 1.9): clamped, NaN: 0. */
 int64_t eval_clamp_index(int64_t index, int64_t n);
 /* Store a real number in whatever class the tensor has (integers: truncate, saturate). */
 void eval_set(struct eval_tensor *t, int64_t k, double v);
@@ -59,7 +59,7 @@ static inline int64_t eval_line_at(const struct eval_lines *l, int64_t o, int64_
 {
     return o * l->n * l->inner + j;
 }
-/* softmax of n numbers (ops-core 8.5): all -Inf gives zeros, a NaN or +Inf gives NaN throughout. */
+/* softmax of n numbers (ops-core.md 8.5): all -Inf gives zeros, a NaN or +Inf NaN throughout. */
 void eval_softmax_line(const double *x, double *y, int64_t n);
 /* The order of n elements, `step` apart, by value (NaN is the largest), equal ones by index, as
  * element numbers; spare has room for n. */

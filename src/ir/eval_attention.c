@@ -1,4 +1,4 @@
-/* eval_attention.c: attention and rotary embedding, one query at a time (ops-core 13, 14). */
+/* eval_attention.c: attention and rotary embedding, one query at a time (ops-core.md 13, 14). */
 #include <math.h>
 
 #include "ir/eval.h"

@@ -1,4 +1,4 @@
-/* eval_cell.c: one element: rounded, cast, ordered, and met with another (ops-core 1.6, 2.3, 5). */
+/* eval_cell.c: one element: rounded, cast, ordered, met with another (ops-core.md 1.6, 2.3, 5). */
 #include "ir/eval_cell.h"
 
 #include <math.h>

@@ -32,7 +32,7 @@ bool eval_cell_compare(rlx_op op, rlx_dtype t, struct eval_cell a, struct eval_c
 int eval_cell_order(rlx_dtype t, struct eval_cell a, struct eval_cell b);
 
 struct eval_cell eval_cell_unary(rlx_op op, rlx_dtype t, struct eval_cell x);
-/* The same on a real number, and its derivative: the factor in ops-core 5.3. */
+/* The same on a real number, and its derivative: the factor in ops-core.md 5.3. */
 double eval_unary_value(rlx_op op, double x);
 double eval_unary_slope(rlx_op op, double x);
 double eval_sigmoid(double x);

@@ -1,4 +1,4 @@
-/* eval_contract.c: products of matrices, one element at a time (ops-core 10, 19.2). */
+/* eval_contract.c: products of matrices, one element at a time (ops-core.md 10, 19.2). */
 #include <math.h>
 
 #include "ir/eval.h"

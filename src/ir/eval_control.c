@@ -1,5 +1,5 @@
 /* eval_control.c: sub-graphs run once, chosen or repeated, and ops that are a function of the
- * caller's (ops-core 17, 18).
+ * caller's (ops-core.md 17, 18).
  *
  * Each run of a sub-graph has memory of its own, given back when its outputs have been copied out,
  * so a loop of a million turns needs no more than one of two. */

@@ -1,5 +1,5 @@
 /* eval_decompose.c: singular values, QR factors and eigenvectors of one matrix at a time, by Jacobi
- * rotations and Gram-Schmidt (ops-core 21).
+ * rotations and Gram-Schmidt (ops-core.md 21).
  *
  * Matrices are row-major arrays of doubles; a vector is a column. Every result column of U, of Q
  * and of the eigenvectors has its largest entry positive, and V and R follow. A matrix that holds a

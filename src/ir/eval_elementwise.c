@@ -1,4 +1,4 @@
-/* eval_elementwise.c: one result element from one element of each operand (ops-core 2.3, 5). */
+/* eval_elementwise.c: one result element from one element of each operand (ops-core.md 2.3, 5). */
 #include <math.h>
 #include <string.h>
 

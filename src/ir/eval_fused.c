@@ -1,5 +1,5 @@
 /* eval_fused.c: fused ops as their definitions, evaluated as small graphs of simpler ops would be,
- * but without rounding in between (ops-core 15). */
+ * but without rounding in between (ops-core.md 15). */
 #include <math.h>
 
 #include "ir/eval.h"

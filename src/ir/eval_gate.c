@@ -1,5 +1,5 @@
 /* eval_gate.c: what picks by rank: the gate that chooses experts, best groups first, and the
- * nearest neighbours from a matrix of distances (ops-special 4, 6). */
+ * nearest neighbours from a matrix of distances (ops-special.md 4, 6). */
 #include <float.h>
 #include <math.h>
 

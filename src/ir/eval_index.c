@@ -1,4 +1,4 @@
-/* eval_index.c: elements picked or placed by index (ops-core 7). Reads clamp; writes outside are
+/* eval_index.c: elements picked or placed by index (ops-core.md 7). Reads clamp; writes outside are
  * dropped (1.9). */
 #include "ir/eval.h"
 

@@ -1,5 +1,5 @@
-/* eval_loss.c: cross-entropy per row of logits (ops-core 19.1). A label outside the classes marks a
- * row to be ignored. */
+/* eval_loss.c: cross-entropy per row of logits (ops-core.md 19.1). A label outside the classes
+ * marks a row to be ignored. */
 #include <math.h>
 
 #include "ir/eval.h"

@@ -1,4 +1,4 @@
-/* eval_movement.c: the same elements elsewhere (ops-core 6).
+/* eval_movement.c: the same elements elsewhere (ops-core.md 6).
  *
  * Each op says where result position `at` was in its operand; nothing is computed. */
 #include "ir/eval.h"

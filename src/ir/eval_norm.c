@@ -1,4 +1,4 @@
-/* eval_norm.c: norms and their gradients, two passes over each normalised set (ops-core 11). */
+/* eval_norm.c: norms and their gradients, two passes over each normalised set (ops-core.md 11). */
 #include <math.h>
 
 #include "ir/eval.h"

@@ -1,4 +1,4 @@
-/* eval_order.c: which element is first: extremes, the k largest, sorting (ops-core 8.2 to 8.4).
+/* eval_order.c: which element is first: extremes, the k largest, sorting (ops-core.md 8.2 to 8.4).
  *
  * NaN is larger than everything. Going down it comes first, going up last; the smallest index wins
  * among equals either way. argmin alone takes a NaN, where there is one, for the smallest. */

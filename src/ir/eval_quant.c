@@ -1,4 +1,4 @@
-/* eval_quant.c: quantised by scale and zero point, and fake quantisation (ops-core 19.2).
+/* eval_quant.c: quantised by scale and zero point, and fake quantisation (ops-core.md 19.2).
  *
  * A channel is a position on `axis`; without one there is a single channel. Rounding is to nearest
  * even. */

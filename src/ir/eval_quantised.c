@@ -1,4 +1,5 @@
-/* eval_quantised.c: products with packed weights, and their rows as numbers (ops-special 1.2, 1.6).
+/* eval_quantised.c: products with packed weights, and their rows as numbers
+ * (ops-special.md 1.2, 1.6).
  *
  * Block formats keep their scales in the rows: [..., n, row], a row being k elements of one column
  * of the weight. The others have codes [k,n] and scales beside them. */

@@ -1,4 +1,4 @@
-/* eval_random.c: draws from counter-based randomness (ops-core 9). The generator is base/rng. */
+/* eval_random.c: draws from counter-based randomness (ops-core.md 9). The generator is base/rng. */
 #include <math.h>
 
 #include "base/rng.h"

@@ -1,4 +1,4 @@
-/* eval_recurrent.c: lstm, gru and rnn layers, step by step (ops-core 21).
+/* eval_recurrent.c: lstm, gru and rnn layers, step by step (ops-core.md 21).
  *
  * Both directions have weights of their own, the reverse one second. An item with a length goes
  * through its first `length` steps only, the reverse direction from the last of those back. */

@@ -1,5 +1,5 @@
-/* eval_reduce.c: along axes: reductions, softmax and scans (ops-core 8.1, 8.5, 8.6). Orderings are
- * in eval_order.c. */
+/* eval_reduce.c: along axes: reductions, softmax and scans (ops-core.md 8.1, 8.5, 8.6). Orderings
+ * are in eval_order.c. */
 #include <math.h>
 
 #include "ir/eval.h"

@@ -1,4 +1,4 @@
-/* eval_region.c: chains of ops in one node (ops-core 16).
+/* eval_region.c: chains of ops in one node (ops-core.md 16).
  *
  * Between steps a value has the precision of its step's type, but no less than f32: types below f32
  * are carried in f32, except where a cast step narrows. So a chain of f32 means exactly what its

@@ -1,5 +1,5 @@
-/* eval_sequence.c: state-space scans and linear attention, step by step (ops-special 3, and mamba2
- * of ops-core 21). */
+/* eval_sequence.c: state-space scans and linear attention, step by step (ops-special.md 3, and
+ * mamba2 of ops-core.md 21). */
 #include <math.h>
 
 #include "ir/eval.h"

@@ -1,5 +1,5 @@
 /* eval_sequence_backward.c: gradients of the selective scan and of the gated delta rule, by the
- * formulas of ops-special 3, from the last step to the first. All states are kept on the way
+ * formulas of ops-special.md 3, from the last step to the first. All states are kept on the way
  * there. The gradients of all operands come one after another, flat. */
 #include <math.h>
 

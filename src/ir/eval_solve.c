@@ -1,4 +1,4 @@
-/* eval_solve.c: dense linear algebra on one matrix at a time (ops-core 10.4). */
+/* eval_solve.c: dense linear algebra on one matrix at a time (ops-core.md 10.4). */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* eval_spectral.c: Fourier transforms by their sums, and what is made of spectra (ops-special 5).
+/* eval_spectral.c: Fourier transforms by their sums, and what is made of spectra (ops-special.md
+ * 5).
  *
  * A row of a spectrum holds n_fft real parts and then as many imaginary ones. */
 #include <math.h>

@@ -1,5 +1,5 @@
 /* eval_splat.c: the image of a splat scene: rendered at once, or prepared and then rasterised
- * (ops-special 7.5, 7.8, 7.9).
+ * (ops-special.md 7.5, 7.8, 7.9).
  *
  * Both ways must give the same image to the last bit, so what prepare writes as f32 is rounded to
  * f32 on the direct way too. */

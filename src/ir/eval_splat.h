@@ -1,5 +1,5 @@
-/* eval_splat.h: what the four Gaussian splat ops share (ops-special 7): a scene as the camera sees
- * it, splats sorted into tiles, and the hits of a pixel's ray. */
+/* eval_splat.h: what the four Gaussian splat ops share (ops-special.md 7): a scene as the camera
+ * sees it, splats sorted into tiles, and the hits of a pixel's ray. */
 #ifndef IR_EVAL_SPLAT_H
 #define IR_EVAL_SPLAT_H
 

@@ -1,5 +1,5 @@
 /* eval_splat_backward.c: the gradients of the linear training image of a splat scene
- * (ops-special 7.10).
+ * (ops-special.md 7.10).
  *
  * The image is acc + T bgl without the display's gamma; what is visible, the lists, their order,
  * the cutoff and the early stop are held fixed. Per pixel the hits are gone through from the back:

@@ -1,5 +1,5 @@
 /* eval_splat_scene.c: a splat scene as its camera sees it: colours, local frames, footprints and
- * rays (ops-special 7.1 to 7.6). */
+ * rays (ops-special.md 7.1 to 7.6). */
 #include "base/str.h"
 #include "ir/eval_splat.h"
 

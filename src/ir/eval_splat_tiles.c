@@ -1,4 +1,5 @@
-/* eval_splat_tiles.c: splats sorted into the tiles of the screen, nearest first (ops-special 7.7).
+/* eval_splat_tiles.c: splats sorted into the tiles of the screen, nearest first
+ * (ops-special.md 7.7).
  */
 #include "ir/eval_splat.h"
 

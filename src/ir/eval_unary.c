@@ -1,4 +1,4 @@
-/* eval_unary.c: functions of one element, and their derivatives (ops-core 5.3).
+/* eval_unary.c: functions of one element, and their derivatives (ops-core.md 5.3).
  *
  * The formulas are the manual's, put so that nothing overflows or cancels on the way. Where an
  * infinite x makes a formula 0 * Inf, NaN is the answer unless the manual gives a limit. */

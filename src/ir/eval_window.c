@@ -1,5 +1,6 @@
-/* eval_window.c: convolution, pooling and their gradients (ops-core 12). Every op here walks pairs
- * of an output position and a position in its window; `tap` says where in the input such a pair is.
+/* eval_window.c: convolution, pooling and their gradients (ops-core.md 12). Every op here walks
+ * pairs of an output position and a position in its window; `tap` says where in the input such a
+ * pair is.
  */
 #include <math.h>
 

@@ -52,7 +52,7 @@ ir_value formula_concat(struct formula *f, const ir_value *part, int32_t count, 
 ir_value formula_reduce(struct formula *f, rlx_op op, ir_value x, rlx_list axes, bool keep_dim);
 ir_value formula_matmul(struct formula *f, ir_value a, ir_value b, bool transpose_a,
                         bool transpose_b);
-/* x summed over the axes that broadcasting from `to` added or stretched (ops-core 1.10). */
+/* x summed over the axes that broadcasting from `to` added or stretched (ops-core.md 1.10). */
 ir_value formula_unbroadcast(struct formula *f, ir_value x, const struct ir_type *to);
 
 static inline rlx_list formula_shape(const struct ir_type *t)

@@ -22,7 +22,7 @@ enum op_category {
 
 enum op_flags {
     OP_LEAF = 1,     /* no inputs, no step */
-    OP_PROMOTES = 2, /* the builder casts its operands to their common type (ops-core 2.2) */
+    OP_PROMOTES = 2, /* the builder casts its operands to their common type (ops-core.md 2.2) */
     OP_COMMUTES = 4,
     OP_DIFF = 8,    /* differentiable in at least one input */
     OP_WRITES = 16, /* may write a state: never merged, folded or removed */

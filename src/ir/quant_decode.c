@@ -1,4 +1,4 @@
-/* quant_decode.c: packed weights as numbers, straight from the formulas of ops-special 1.4.
+/* quant_decode.c: packed weights as numbers, straight from the formulas of ops-special.md 1.4.
  *
  * A format is one function from a block and an element's index to its value. Every product is an
  * f32 and has its own statement, so that no compiler joins it with the sum that follows. Fields are

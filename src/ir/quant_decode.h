@@ -1,5 +1,5 @@
 /* quant_decode.h: packed weights as numbers: the meaning of every block format and of every small
- * float (ops-special 0.4, 1.2, 1.4), element by element, read byte by byte. */
+ * float (ops-special.md 0.4, 1.2, 1.4), element by element, read byte by byte. */
 #ifndef IR_QUANT_DECODE_H
 #define IR_QUANT_DECODE_H
 

@@ -1,5 +1,5 @@
-/* quant_encode.c: numbers as blocks with one scale, by the rules of ops-special 1.5; those with a
- * scale per sub-block are in quant_encode_k.c.
+/* quant_encode.c: numbers as blocks with one scale, by the rules of ops-special.md 1.5; those with
+ * a scale per sub-block are in quant_encode_k.c.
  *
  * Codes come from the unrounded f32 scale; only the stored scale is rounded. */
 #include "ir/quant_encode.h"

@@ -1,5 +1,5 @@
-/* quant_encode.h: numbers as packed blocks, by the rules of ops-special 1.5: weights for files and
- * tools, and how act=q8 sees its activations (1.6). */
+/* quant_encode.h: numbers as packed blocks, by the rules of ops-special.md 1.5: weights for files
+ * and tools, and how act=q8 sees its activations (1.6). */
 #ifndef IR_QUANT_ENCODE_H
 #define IR_QUANT_ENCODE_H
 

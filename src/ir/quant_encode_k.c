@@ -1,4 +1,4 @@
-/* quant_encode_k.c: 256 numbers as a block with a scale per sub-block (ops-special 1.5).
+/* quant_encode_k.c: 256 numbers as a block with a scale per sub-block (ops-special.md 1.5).
  *
  * Two kinds. With offsets (Q2_K, Q4_K, Q5_K): codes from 0 up, times a scale, less an offset. With
  * signs (Q3_K, Q6_K, IQ4_XS): codes on both sides of zero, times a signed scale. Scales, and

@@ -1,4 +1,4 @@
-/* quant_scheme.h: the formats of packed weights, as numbers (ops-special 1.1 to 1.3). */
+/* quant_scheme.h: the formats of packed weights, as numbers (ops-special.md 1.1 to 1.3). */
 #ifndef IR_QUANT_SCHEME_H
 #define IR_QUANT_SCHEME_H
 

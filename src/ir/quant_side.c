@@ -1,4 +1,4 @@
-/* quant_side.c: weights with their scales beside them, by the formulas of ops-special 1.2.
+/* quant_side.c: weights with their scales beside them, by the formulas of ops-special.md 1.2.
  *
  * An encoder goes column by column and group by group: the largest number of a group, or its
  * extremes, tell the scale, and the codes follow from it. */

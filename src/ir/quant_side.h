@@ -1,4 +1,4 @@
-/* quant_side.h: weights W[k,n] with their scales beside them (ops-special 1.2): how large their
+/* quant_side.h: weights W[k,n] with their scales beside them (ops-special.md 1.2): how large their
  * parts are, numbers into codes, and codes into numbers, one element at a time. */
 #ifndef IR_QUANT_SIDE_H
 #define IR_QUANT_SIDE_H

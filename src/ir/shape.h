@@ -39,7 +39,7 @@ shape_rule shape_rule_of(enum op_family f);
 rlx_status shape_need_class(struct shape_call *c, int32_t operand, unsigned classes);
 rlx_status shape_need_same_dtype(struct shape_call *c, int32_t a, int32_t b);
 rlx_status shape_need_rank(struct shape_call *c, int32_t operand, int32_t lo, int32_t hi);
-rlx_status shape_need_index(struct shape_call *c, int32_t operand);          /* ops-core 1.9 */
+rlx_status shape_need_index(struct shape_call *c, int32_t operand);          /* ops-core.md 1.9 */
 rlx_status shape_need_integer_scalar(struct shape_call *c, int32_t operand); /* one element */
 rlx_status shape_need_state(struct shape_call *c, int32_t operand); /* a state leaf; else GRAPH */
 rlx_status shape_need_inputs(struct shape_call *c, int32_t count, const char *why); /* else GRAPH */
@@ -65,7 +65,7 @@ rlx_status shape_need_size(struct shape_call *c, const char *what, ir_dim d);
 rlx_status shape_need_same_shape(struct shape_call *c, int32_t a, int32_t b);
 /* Of two dims that agree, the one that says more: a size, else an expression, else unknown. */
 ir_dim shape_meet(ir_dim a, ir_dim b);
-/* What index_dtype may be for an axis of that length (ops-core 1.9), else ATTRIBUTE. */
+/* What index_dtype may be for an axis of that length (ops-core.md 1.9), else ATTRIBUTE. */
 rlx_status shape_need_index_dtype(struct shape_call *c, rlx_dtype index, ir_dim axis);
 /* An axis that is searched or read by index must not be empty while c->out is not; else SHAPE. */
 rlx_status shape_need_elements(struct shape_call *c, ir_dim axis, const char *what);
@@ -74,7 +74,7 @@ rlx_status shape_need_elements(struct shape_call *c, ir_dim axis, const char *wh
 rlx_status shape_result(struct shape_call *c, rlx_dtype dtype, int32_t rank, const ir_dim *dim);
 rlx_status shape_result_like(struct shape_call *c, int32_t operand);
 
-/* Right-aligned broadcasting of dims (ops-core 1.5) into out/rank; SHAPE naming both shapes. */
+/* Right-aligned broadcasting of dims (ops-core.md 1.5) into out/rank; SHAPE naming both shapes. */
 rlx_status shape_broadcast_dims(struct shape_call *c, const ir_dim *a, int32_t a_rank,
                                 const ir_dim *b, int32_t b_rank, ir_dim *out, int32_t *rank);
 /* The same for all but the last two dims of matrices. */
@@ -98,9 +98,9 @@ const char *ints_text(struct shape_call *c, const rlx_list *list);             /
 unsigned shape_unary_classes(rlx_op op);
 unsigned shape_pair_classes(rlx_op op);
 
-/* The element type of every step of a chain (ops-core 16.1), of which there are chain->len; in: the
- * types of its external operands. ATTRIBUTE where the chain is malformed, DTYPE where a step does
- * not take what it is given. name opens the messages. */
+/* The element type of every step of a chain (ops-core.md 16.1), of which there are chain->len; in:
+ * the types of its external operands. ATTRIBUTE where the chain is malformed, DTYPE where a step
+ * does not take what it is given. name opens the messages. */
 rlx_status shape_chain_types(const char *name, const struct ir_blob *chain,
                              const struct ir_type *const *in, int32_t in_count, rlx_dtype *step,
                              struct diag *d);

@@ -1,4 +1,4 @@
-/* shape_attention.c: shape rules of attention and rotary embeddings (ops-core 13, 14). */
+/* shape_attention.c: shape rules of attention and rotary embeddings (ops-core.md 13, 14). */
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>

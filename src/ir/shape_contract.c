@@ -1,4 +1,4 @@
-/* shape_contract.c: shape rules of products, solvers and decompositions (ops-core 10, 21). */
+/* shape_contract.c: shape rules of products, solvers and decompositions (ops-core.md 10, 21). */
 #include <inttypes.h>
 
 #include "ir/shape_need.h"

@@ -1,4 +1,4 @@
-/* shape_control.c: shape rules of control flow and of functions (ops-core 17, 18.2).
+/* shape_control.c: shape rules of control flow and of functions (ops-core.md 17, 18.2).
  *
  * A sub-graph's inputs, in the order of their ids, are what the node gives it: count and types must
  * match exactly. Symbols are the module's, so equal types are equal handles. */

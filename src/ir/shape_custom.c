@@ -1,4 +1,5 @@
-/* shape_custom.c: the shape rule of registered ops: theirs to say, ours to check (ops-core 18.1).
+/* shape_custom.c: the shape rule of registered ops: theirs to say, ours to check
+ * (ops-core.md 18.1).
  *
  * They know sizes, not symbols. Where an operand has symbols they are asked twice, with made-up
  * sizes: a size of the result that is one of an operand's both times is that symbol's, and all

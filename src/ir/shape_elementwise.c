@@ -3,7 +3,7 @@
 
 #include "ir/shape.h"
 
-/* ---- which element types an op takes (ops-core 5) ------------------------------------------ */
+/* ---- which element types an op takes (ops-core.md 5) ----------------------------------------- */
 
 unsigned shape_pair_classes(rlx_op op)
 {

@@ -1,4 +1,5 @@
-/* shape_fused.c: shape rules of fused ops (ops-core 15). Each refuses what its expansion refuses.
+/* shape_fused.c: shape rules of fused ops (ops-core.md 15). Each refuses what its expansion
+ * refuses.
  */
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-/* shape_norm.c: shape rules of normalisations and their gradients (ops-core 11).
+/* shape_norm.c: shape rules of normalisations and their gradients (ops-core.md 11).
  *
  * The normalised axis and channels are static. Scales and shifts have the dtype of x, or f32 while
  * x is f16 or bf16; upstream gradients have the type of x. An empty normalised set leaves the

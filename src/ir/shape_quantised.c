@@ -1,5 +1,5 @@
 /* shape_quantised.c: shape rules of ops on quantised weights, and of the gate and the neighbour
- * search (ops-core 19.2, ops-special 1.6, 4 and 6). */
+ * search (ops-core.md 19.2, ops-special.md 1.6, 4 and 6). */
 #include <inttypes.h>
 
 #include "ir/quant_scheme.h"

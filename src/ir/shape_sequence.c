@@ -1,5 +1,5 @@
-/* shape_sequence.c: shape rules of scans, recurrent layers and spectra (ops-core 21, ops-special 3
- * and 5). */
+/* shape_sequence.c: shape rules of scans, recurrent layers and spectra (ops-core.md 21,
+ * ops-special.md 3 and 5). */
 #include <inttypes.h>
 
 #include "ir/shape_need.h"

@@ -1,4 +1,4 @@
-/* shape_splat.c: shape rules of Gaussian splatting (ops-special 7).
+/* shape_splat.c: shape rules of Gaussian splatting (ops-special.md 7).
  *
  * Operands are taken by their element counts, whatever their shapes: positions, scales and colors
  * 3n, rotations 4n, opacities n, sh_coeffs 3 c n, meta at least 23. What meta holds is data, and is

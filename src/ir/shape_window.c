@@ -1,4 +1,4 @@
-/* shape_window.c: shape rules of convolution, pooling and what belongs to them (ops-core 12).
+/* shape_window.c: shape rules of convolution, pooling and what belongs to them (ops-core.md 12).
  *
  * Per spatial axis with size L, kernel k, stride s, padding p, dilation d, a window spans
  * d (k-1) + 1 elements, and there are (L + 2p - span) / s + 1 of them. Batch and spatial axes may

@@ -25,7 +25,7 @@ static inline bool dtype_is(rlx_dtype d, unsigned classes)
     return ((unsigned)dtype_class(d) & classes) != 0;
 }
 bool dtype_from_name(rlx_str name, rlx_dtype *out);
-/* The type two operands meet in (ops-core 2.2); false: they cannot. */
+/* The type two operands meet in (ops-core.md 2.2); false: they cannot. */
 bool dtype_promote(rlx_dtype a, rlx_dtype b, rlx_dtype *out);
 
 static inline bool dim_is_static(ir_dim d)

@@ -1,4 +1,5 @@
-/* joint.h: nodes that share a step, or bytes, though the graph has them apart (runtime 5.8 - 5.10).
+/* joint.h: nodes that share a step, or bytes, though the graph has them apart (runtime.md 5.8
+ * - 5.10).
  *
  *     split    y = x w + b;  q, k, v = thirds of y's columns    y is stored third by third, so that
  *                                                               q, k and v are views of it

@@ -88,7 +88,7 @@ static void find_last_reads(const struct ir_graph *g, int32_t *last)
 }
 
 /* Is the state written between the view and the last look at it? The view holds the old content
- * (ops-core 4), so it must be a copy then. */
+ * (ops-core.md 4), so it must be a copy then. */
 static bool is_overwritten(const struct ir_graph *g, ir_value state, size_t view,
                            const int32_t *last_read)
 {

@@ -13,7 +13,7 @@ typedef rlx_status (*expander)(struct rebuild *r, const struct ir_node *n, const
 enum rewrite_when {
     REWRITE_COMPOSITE, /* where the device lacks it; also for no device in particular */
     REWRITE_LACKING,   /* where the device lacks it */
-    REWRITE_LOGICAL,   /* the same, unless the dispatch policy says otherwise (runtime 1.11) */
+    REWRITE_LOGICAL,   /* the same, unless the dispatch policy says otherwise (runtime.md 1.11) */
     REWRITE_PARTLY     /* where the device has not this form of it */
 };
 

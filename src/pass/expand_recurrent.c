@@ -1,4 +1,4 @@
-/* expand_recurrent.c: mamba2 and the recurrent layers as scans (ops-core 17.3, 21), for devices
+/* expand_recurrent.c: mamba2 and the recurrent layers as scans (ops-core.md 17.3, 21), for devices
  * without kernels of their own and for differentiation.
  *
  *     mamba2            carries M [b,h,d,n]; y is read from all of them at the end

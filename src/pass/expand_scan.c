@@ -1,5 +1,5 @@
 /* expand_scan.c: recurrences over time, step by step: the selective state-space scan and the gated
- * delta rule (ops-special 3). A fallback for devices without kernels, so it is short or refused. */
+ * delta rule (ops-special.md 3). A fallback for devices without kernels: it is short or refused. */
 #include "pass/expand.h"
 
 #define MOST_NODES 4096

@@ -1,5 +1,5 @@
 /* fake_quant_propagate.c: drop a fake quantisation of what is quantised that way already
- * (runtime 7.4).
+ * (runtime.md 7.4).
  *
  *     %a = fake_quantize %x, %s scale_mode=fixed         %a = fake_quantize %x, %s ...
  *     %r = relu %a                                 =>    %r = relu %a

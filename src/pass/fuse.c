@@ -1,7 +1,7 @@
 /* fuse.c: see fuse.h. */
 #include "pass/fuse.h"
 
-/* Ops whose result on fixed operands is computed once, when the params are set (runtime 1.4). */
+/* Ops whose result on fixed operands is computed once, when the params are set (runtime.md 1.4). */
 static bool keeps_static(enum op_family f)
 {
     switch (f) {

@@ -1,4 +1,4 @@
-/* fusion_missed.c: patterns that nearly fused, and why they did not (runtime 1.13).
+/* fusion_missed.c: patterns that nearly fused, and why they did not (runtime.md 1.13).
  *
  * Looks at a module in which the patterns were fused and regions are not yet made, since those
  * swallow the adds. Only what a change to the model would fuse is listed: a sum that goes on as the

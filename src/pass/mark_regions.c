@@ -7,7 +7,7 @@
  * A region is a tree: each member but the last is read by one node, which is a member too. It may
  * have any number of members and inputs, and inputs broadcast as they did.
  * Members are unary, cast, binary, compare and where; the binary ops that a region need not have
- * (ops-core 5.1) are left out, and so is what is computed once from params.
+ * (ops-core.md 5.1) are left out, and so is what is computed once from params.
  * A node that reads the result of a product or of a splat op begins a region. A node stays outside
  * where it would be computed again for every row.
  * Needs:  every other fusion is done, or the adds they look for are gone.      Keeps: types,

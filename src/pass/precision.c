@@ -1,4 +1,4 @@
-/* precision.c: compute floats in the type that the session asked for (runtime 1.12).
+/* precision.c: compute floats in the type that the session asked for (runtime.md 1.12).
  *
  *     %y = matmul %x, %w                     =>     %a = cast %x to=f16
  *     return %y                                     %b = cast %w to=f16

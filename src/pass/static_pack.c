@@ -1,4 +1,4 @@
-/* static_pack.c: cut out what depends on params and constants alone (runtime 1.4).
+/* static_pack.c: cut out what depends on params and constants alone (runtime.md 1.4).
  *
  *     param %w: f32[k,n]                        param %w: f32[k,n]
  *     %h = cast %w to=f16                  =>   %h = cast %w to=f16

@@ -1,4 +1,4 @@
-/* convert.h: elements from one dtype to another by the rules of cast (ops-core 2.3). */
+/* convert.h: elements from one dtype to another by the rules of cast (ops-core.md 2.3). */
 #ifndef RUN_CONVERT_H
 #define RUN_CONVERT_H
 

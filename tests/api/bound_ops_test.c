@@ -1,4 +1,4 @@
-/* bound_ops_test.c: runtime.md section 10, line 5, op by op: a program compiled for n <= 12 gives,
+/* bound_ops_test.c: runtime.md 10, line 5, op by op: a program compiled for n <= 12 gives,
  * at every smaller n, the bits of one compiled for that n. bound_test.c has the common ops and the
  * rules of bounds; bound_model_test.c whole models. */
 #include "sized.h"

@@ -1,4 +1,4 @@
-/* bound_test.c: runtime.md section 10, line 5, with bound_ops_test.c and bound_model_test.c:
+/* bound_test.c: runtime.md 10, line 5, with bound_ops_test.c and bound_model_test.c:
  * symbols with a bound: one program, compiled at the bound, that runs at any smaller size exactly
  * like a program compiled for that size. */
 #include "required.h"

@@ -1,4 +1,4 @@
-/* decode_test.c: runtime.md section 10, line 7: generating token by token, with what came before
+/* decode_test.c: runtime.md 10, line 7: generating token by token, with what came before
  * kept on the device, gives what computing all tokens at once gives: over three buckets' worth of
  * tokens, with two changes to a larger bucket, for one and for two sequences at a time, in both
  * forms that 4.7 knows, and with a state in the place of handles. */

@@ -1,4 +1,4 @@
-/* deferred_test.c: runtime.md section 10, line 6: models whose sizes only a run tells. Params set
+/* deferred_test.c: runtime.md 10, line 6: models whose sizes only a run tells. Params set
  * before or after the first run, sizes that alternate, handles and states across a change. */
 #include "sized.h"
 

@@ -1,5 +1,5 @@
 /* fusion_test.c: fusing, reusing memory and working in place change no result: the same bits where
- * the same kernels run, else within the tolerance of the ops (runtime 10, line 3). */
+ * the same kernels run, else within the tolerance of the ops (runtime.md 10, line 3). */
 #include "fusion_run.h"
 
 struct mode {

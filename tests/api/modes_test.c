@@ -1,4 +1,4 @@
-/* modes_test.c: with fusion_test.c line 3 of runtime.md section 10: what must not change a result:
+/* modes_test.c: with fusion_test.c line 3 of runtime.md 10: what must not change a result:
  * the number of threads, memory reuse, in-place work; and what must not change it by more than the
  * tolerance: the instruction-set level. */
 #include <math.h>

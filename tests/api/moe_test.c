@@ -48,7 +48,7 @@ static void fill(float *x, int n, uint32_t seed)
 
 enum { ROWS = 7, D = 6, HIDDEN = 5, EXPERTS = 9, K = 3 };
 
-/* By the manual (ops-special 10.4), in double. */
+/* By the manual (ops-special.md 10.4), in double. */
 static void choose(const float *logits, bool normalise, double scale, int *id, double *weight)
 {
     double p[EXPERTS], top = -INFINITY, sum = 0, chosen = 0;

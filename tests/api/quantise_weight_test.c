@@ -1,4 +1,4 @@
-/* quantise_weight_test.c: rlx/quant.h: weights there and back, the manual's vectors (ops-special
+/* quantise_weight_test.c: rlx/quant.h: weights there and back, the manual's vectors (ops-special.md
  * 11.2), and every refusal with its numbers. */
 #include "test.h"
 

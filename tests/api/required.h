@@ -1,5 +1,5 @@
 /* required.h: what the required_*_test.c files share: graphs in one line with their numbers, and
- * situations that must be refused. Row numbers are those of runtime.md section 8. */
+ * situations that must be refused. Row numbers are those of runtime.md 8. */
 #ifndef TESTS_API_REQUIRED_H
 #define TESTS_API_REQUIRED_H
 

@@ -1,6 +1,6 @@
-/* required_compile_test.c: runtime.md section 8.1, row by row: what a compiler may not abort on,
+/* required_compile_test.c: runtime.md 8.1, row by row: what a compiler may not abort on,
  * ignore or get wrong. With required_values_test.c, required_run_test.c, required_dims_test.c and
- * required_handle_test.c this is line 1 of section 10. Rows that are elsewhere, or that no CPU can
+ * required_handle_test.c this is runtime.md 10, line 1. Rows that are elsewhere, or that no CPU can
  * meet, are listed at the end. */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* required_dims_test.c: runtime.md section 8, the rows about symbolic sizes, resident states and
+/* required_dims_test.c: runtime.md 8, the rows about symbolic sizes, resident states and
  * indices in the data: what happens from one run to the next. */
 #include "required.h"
 

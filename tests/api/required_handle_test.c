@@ -1,4 +1,4 @@
-/* required_handle_test.c: runtime.md section 8.2, the rows about what stays on the device between
+/* required_handle_test.c: runtime.md 8.2, the rows about what stays on the device between
  * runs: handles, feeds, inputs that did not change, clones. After each refusal the same session
  * runs on. */
 #include "required.h"

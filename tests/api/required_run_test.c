@@ -1,4 +1,4 @@
-/* required_run_test.c: runtime.md section 8.2, row by row, and what 4.4 and 4.5 say of params,
+/* required_run_test.c: runtime.md 8.2, row by row, and what 4.4 and 4.5 say of params,
  * inputs and outputs: what a run may not ignore, clamp or overwrite. Those about sizes and states
  * are in required_dims_test.c, those about handles in required_handle_test.c. */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* required_values_test.c: runtime.md section 8.1, the rows that must be supported: small graphs
+/* required_values_test.c: runtime.md 8.1, the rows that must be supported: small graphs
  * with the numbers they give. */
 #include <stdarg.h>
 

@@ -1,5 +1,5 @@
 /* spectral_test.c: the helpers of rlx/spectral.h against sums in double precision, their round
- * trips, and what they refuse (ops-special 5.2). */
+ * trips, and what they refuse (ops-special.md 5.2). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,7 +380,7 @@ TEST(spectral, frequencies)
     close(&b);
 }
 
-/* ops-special 11.5, 5: what a transform must keep. */
+/* ops-special.md 11.5, 5: what a transform must keep. */
 TEST(spectral, linear_and_of_the_same_energy)
 {
     static const int64_t n[] = {1, 2, 3, 4, 5, 7, 16, 17, 31, 97, 128, 1000, 1024};

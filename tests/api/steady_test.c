@@ -1,4 +1,4 @@
-/* steady_test.c: runtime.md section 10, line 15: once a session has run, running it again asks for
+/* steady_test.c: runtime.md 10, line 15: once a session has run, running it again asks for
  * no memory: with the same sizes, with any sizes under its bounds, with handles and feeds, with
  * several runs in flight, watched or not. An allocator that counts sees every request. */
 #include "rlx/tools.h"

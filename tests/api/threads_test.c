@@ -1,4 +1,4 @@
-/* threads_test.c: runtime.md section 10, line 14: sessions on threads of their own do not disturb
+/* threads_test.c: runtime.md 10, line 14: sessions on threads of their own do not disturb
  * each other: two on one device, two devices in one process, clones while params are set. Run under
  * the thread sanitizer as well. */
 #include <pthread.h>

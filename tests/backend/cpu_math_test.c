@@ -62,7 +62,7 @@ static const struct {
     {RLX_OP_cos, cos},           {RLX_OP_tan, tan},   {RLX_OP_atan, atan},
 };
 
-/* NaN and infinities where they belong, else within the tolerance of ops-core 22. */
+/* NaN and infinities where they belong, else within the tolerance of ops-core.md 22. */
 static bool agrees(rlx_op op, float x, float got, double want)
 {
     bool circle = op == RLX_OP_sin || op == RLX_OP_cos || op == RLX_OP_tan;
@@ -115,7 +115,7 @@ TEST(cpu_math, special_values)
     expect(t, signbit(math_tanh(-0.0f)) != 0);
 }
 
-/* From ops-core 23, and the tail that 5.3 asks for. */
+/* From ops-core.md 23, and the tail that 5.3 asks for. */
 TEST(cpu_math, gelu_keeps_its_tail)
 {
     const float x[4] = {-3.0f, -6.0f, -9.0f, -12.0f};

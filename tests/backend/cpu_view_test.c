@@ -5,7 +5,7 @@
 
 enum { MOST = 40000 };
 
-/* Where position k of out reads t, from the rule itself (ops-core 1.5). */
+/* Where position k of out reads t, from the rule itself (ops-core.md 1.5). */
 static int64_t source(const struct cpu_tensor *t, const struct cpu_tensor *out, int64_t k)
 {
     int64_t at = 0, step = 1;

@@ -253,7 +253,8 @@ TEST(gguf, other_alignments_and_gaps)
     outcome_free(&o);
 }
 
-/* ---- what is refused (the numbers are those of ops-special 2.1.4) ------------------------------
+/* ---- what is refused (the numbers are those of ops-special.md 2.1.4)
+ * ------------------------------
  */
 
 TEST(gguf, refuses_versions)

@@ -5,7 +5,7 @@
 
 #include "shape_given.h"
 
-/* ---- common types (ops-core 2.2) ------------------------------------------------------------ */
+/* ---- common types (ops-core.md 2.2) ---------------------------------------------------------- */
 
 /* Row and column in the order of the dtypes; "-": there is none. */
 static const char *const promotion[RLX_DTYPE_count] = {

@@ -1,5 +1,5 @@
-/* eval_special_quant_test.c: packed weights: the worked vectors of ops-special 11.1 and 11.2, what
- * the products and lookups make of them, and codes that come back. */
+/* eval_special_quant_test.c: packed weights: the worked vectors of ops-special.md 11.1 and 11.2,
+ * what the products and lookups make of them, and codes that come back. */
 #include "eval_special.h"
 #include "ir/quant_decode.h"
 #include "ir/quant_encode.h"

@@ -1,5 +1,5 @@
 /* eval_special_spectral_test.c: transforms, mel features, peaks, gates and neighbours: the worked
- * vectors of ops-special 11.3 and what must hold for any input. */
+ * vectors of ops-special.md 11.3 and what must hold for any input. */
 #include <float.h>
 
 #include "eval_special.h"

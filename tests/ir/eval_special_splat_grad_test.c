@@ -1,5 +1,5 @@
 /* eval_special_splat_grad_test.c: the gradients of splats against central differences of the linear
- * training image (ops-special 7.10, 11.5). */
+ * training image (ops-special.md 7.10, 11.5). */
 #include "eval_splat_scene.h"
 #include "ir/eval_splat.h"
 

@@ -1,5 +1,5 @@
 /* eval_special_splat_test.c: images of splats against a ray caster that knows nothing of tiles, and
- * that prepared and direct rendering agree (ops-special 7, 11.5). */
+ * that prepared and direct rendering agree (ops-special.md 7, 11.5). */
 #include "eval_splat_scene.h"
 
 /* ---- one splat ----------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* eval_test.c: what ops mean, element by element: the worked examples of the manual's section 23,
+/* eval_test.c: what ops mean, element by element: the worked examples of ops-core.md 23,
  * and values that are easily got wrong. Here are cells and elementwise ops; the other eval_ tests
  * follow. */
 #include "eval_run.h"

@@ -1,5 +1,5 @@
-/* quant_encode_test.c: numbers as packed blocks: how close they come back (ops-special 1.5), codes
- * that were worked out by hand, and numbers that are hard on an encoder. Blocks are read by
+/* quant_encode_test.c: numbers as packed blocks: how close they come back (ops-special.md 1.5),
+ * codes that were worked out by hand, and numbers that are hard on an encoder. Blocks are read by
  * ir/quant_decode, which has the manual's worked vectors to itself (eval_special_quant_test.c). */
 #include "test.h"
 

@@ -1,4 +1,4 @@
-/* worked_test.c: the worked examples of the op manual (ops-core 23). */
+/* worked_test.c: the worked examples of the op manual (ops-core.md 23). */
 #include "device_run.h"
 
 struct example {
@@ -259,7 +259,7 @@ TEST_DEVICES(worked, scan)
     RUN(list);
 }
 
-/* ---- ops-special 11.3 ----------------------------------------------------------------------- */
+/* ---- ops-special.md 11.3 --------------------------------------------------------------------- */
 
 TEST_DEVICES(worked, gate)
 {

@@ -1,5 +1,5 @@
 /* case_test.c: with fuse_*.case, move_norm_reshape.case and mark_regions.case line 4 of runtime.md
- * section 10: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after,
+ * 10: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after,
  * or the word "unchanged". A file may hold several, each from a line "# rlx opt" on; lines of "==="
  * between them are for the eye. */
 #include <dirent.h>

@@ -1,6 +1,6 @@
-/* arena_test.c: runtime.md 3.1 and section 10, line 8: the memory contract, on every kind of device
- * alike: zeroed memory, raw bytes at any place, copies, fills, typed values in any number, where
- * spans end, and leaves that have no memory. */
+/* arena_test.c: runtime.md 3.1 and runtime.md 10, line 8: the memory contract, on every kind of
+ * device alike: zeroed memory, raw bytes at any place, copies, fills, typed values in any number,
+ * where spans end, and leaves that have no memory. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

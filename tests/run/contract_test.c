@@ -1,4 +1,4 @@
-/* contract_test.c: runtime.md section 10, line 8: what the memory contract (3.1) has in functions
+/* contract_test.c: runtime.md 10, line 8: what the memory contract (3.1) has in functions
  * of the host, and the vectors of 3.5 that need no device. arena_test.c has the contract on
  * devices, slots_test.c through sessions, lower/gpu/launch_test.c the grids, content_test.c the
  * hash of inputs. */

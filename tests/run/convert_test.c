@@ -1,4 +1,5 @@
-/* convert_test.c: every pair of element types against the rules of cast (ops-core 2.3) said slowly.
+/* convert_test.c: every pair of element types against the rules of cast (ops-core.md 2.3) said
+ * slowly.
  *
  * The slow statement works on exact numbers: a long double holds every f64 and every 64-bit
  * integer. It shares nothing with base/half.h or run/convert.c. */
@@ -13,8 +14,7 @@
 
 _Static_assert(LDBL_MANT_DIG >= 64, "the slow statement needs exact 64-bit integers");
 
-/* ---- formats, said slowly ---------------------------------------------------------------------
- */
+/* ---- formats, said slowly -------------------------------------------------------------------- */
 
 struct format {
     int bytes, fraction, bias; /* the exponent takes what is left beside the sign */
@@ -90,8 +90,7 @@ static bool is_nan(rlx_dtype t, uint64_t bits)
     return isnan(float_value(t, bits));
 }
 
-/* ---- cast, said slowly ------------------------------------------------------------------------
- */
+/* ---- cast, said slowly ----------------------------------------------------------------------- */
 
 /* An element as an exact number, and as an integer if it is one. */
 struct exact {
@@ -151,8 +150,7 @@ static uint64_t slow_cast(rlx_dtype to, rlx_dtype from, const void *at)
     return dtype_is(to, CLASS_F) ? float_bits(to, x.v) : to_integer(to, x);
 }
 
-/* ---- comparing --------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static bool same_result(rlx_dtype to, uint64_t got, uint64_t want)
 {
@@ -194,8 +192,7 @@ static void check_elements(struct test *t, rlx_dtype from, const uint8_t *src, s
     free(dst);
 }
 
-/* ---- the tests --------------------------------------------------------------------------------
- */
+/* ---- the tests ------------------------------------------------------------------------------- */
 
 TEST(convert, every_value_of_the_small_types)
 {

@@ -8,7 +8,7 @@ AXES = [(0,), (1,), (-1,), (0, 1), (0, 2), (2, 1), (0, 1, 2), ()]
 
 
 def reduced(op, x, axes, keep):
-    """In the precision of ops-core 1.7, rounded once."""
+    """In the precision of ops-core.md 1.7, rounded once."""
     wrap = {"dtype": x.dtype} if x.dtype.kind in "iu" else {}
     w = x if x.dtype.kind in "iub" else wide(x)
     with np.errstate(all="ignore"):

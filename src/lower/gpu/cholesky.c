@@ -1,4 +1,4 @@
-/* cholesky.c: the lower triangular factor of a positive definite matrix (ops-core 10.4). */
+/* cholesky.c: the lower triangular factor of a positive definite matrix (ops-core.md 10.4). */
 #include "lower/gpu/dense.h"
 
 static void block_step(struct gpu_call *c, const char *kernel, struct gpu_arg w)

@@ -1,5 +1,5 @@
 /* conv.c: convolutions and their gradients: conv, fused_conv_bias_act, conv_transpose,
- * conv_backward_input, conv_backward_weight (ops-core 12, 15). */
+ * conv_backward_input, conv_backward_weight (ops-core.md 12, 15). */
 #include "lower/gpu/conv.h"
 #include "lower/gpu/matmul.h"
 

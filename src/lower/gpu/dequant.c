@@ -1,5 +1,5 @@
 /* dequant.c: packed weights in blocks: dequant_matmul, dequant_grouped_matmul, dequant_moe_weights,
- * dequant_gather (ops-special 1.6). Weights with scales beside them: dequant_side.c. */
+ * dequant_gather (ops-special.md 1.6). Weights with scales beside them: dequant_side.c. */
 #include "lower/gpu/dequant.h"
 #include "lower/gpu/grouped.h"
 

@@ -1,4 +1,4 @@
-/* dequant_side.c: products with weights whose scales lie beside them (ops-special 1.2, 1.6). */
+/* dequant_side.c: products with weights whose scales lie beside them (ops-special.md 1.2, 1.6). */
 #include "lower/gpu/dequant.h"
 
 #define FEW 8       /* rows of x that are met at once */

@@ -1,4 +1,4 @@
-/* eigh.c: eigenvalues and eigenvectors of symmetric matrices: eigh, eigh_batch (ops-core 21). */
+/* eigh.c: eigenvalues and eigenvectors of symmetric matrices: eigh, eigh_batch (ops-core.md 21). */
 #include "lower/gpu/dense.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* elementwise_region.c: chains of elementwise ops in one pass (ops-core 16).
+/* elementwise_region.c: chains of elementwise ops in one pass (ops-core.md 16).
  *
  * A chain whose operands fit a kernel's buffers is one kernel. Else it is cut into runs of steps
  * that do fit: what a later run needs of an earlier one goes through scratch, in the type that it

@@ -1,4 +1,4 @@
-/* grouped.c: grouped_matmul and its gradient for w (ops-core 10.4). Where experts have many rows
+/* grouped.c: grouped_matmul and its gradient for w (ops-core.md 10.4). Where experts have many rows
  * each, rows are sorted by expert first. */
 #include "lower/gpu/grouped.h"
 

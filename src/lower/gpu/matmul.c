@@ -1,4 +1,4 @@
-/* matmul.c: matmul and fused_matmul_bias_act (ops-core 10.1, 15). */
+/* matmul.c: matmul and fused_matmul_bias_act (ops-core.md 10.1, 15). */
 #include "lower/gpu/matmul.h"
 
 /* ---- shapes ---- */

@@ -1,4 +1,4 @@
-/* matmul_q8.c: products of i8 with rescaling: qmatmul and qconv_2d (ops-core 19.2). */
+/* matmul_q8.c: products of i8 with rescaling: qmatmul and qconv_2d (ops-core.md 19.2). */
 #include <math.h>
 
 #include "lower/gpu/conv.h"

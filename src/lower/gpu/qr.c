@@ -1,4 +1,4 @@
-/* qr.c: the thin QR factors of a matrix, one part (ops-core 21). Both parts need Q, whose signs
+/* qr.c: the thin QR factors of a matrix, one part (ops-core.md 21). Both parts need Q, whose signs
  * decide those of R. */
 #include "lower/gpu/dense.h"
 

@@ -1,4 +1,4 @@
-/* quantize.c: quantised by scale and zero point, fake quantisation and its gradients (ops-core
+/* quantize.c: quantised by scale and zero point, fake quantisation and its gradients (ops-core.md
  * 19.2). Scales are a buffer of one number per channel, which elementwise kernels read with a step
  * of 0 along all axes but the channel's. */
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* random.c: tensors of random numbers (ops-core 9.3). Without an offset the key is known here; with
- * one the kernels find it. */
+/* random.c: tensors of random numbers (ops-core.md 9.3). Without an offset the key is known here;
+ * with one the kernels find it. */
 #include "base/rng.h"
 #include "lower/gpu.h"
 

@@ -1,4 +1,4 @@
-/* sample.c: indices drawn from rows of logits (ops-core 9.2): a group per row, or where rows are
+/* sample.c: indices drawn from rows of logits (ops-core.md 9.2): a group per row, or where rows are
  * few and long, several of them and a launch per step of the way. */
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* solve.c: LU factors, and what is solved with triangles: dense_solve, batched_dense_solve,
- * triangular_solve, det, logdet (ops-core 10.4). */
+ * triangular_solve, det, logdet (ops-core.md 10.4). */
 #include "lower/gpu/dense.h"
 
 enum { SMALL = 4, SMALL_GROUP = 64 }; /* rows and columns that one invocation solves */

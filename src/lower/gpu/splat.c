@@ -1,4 +1,4 @@
-/* splat.c: Gaussian splats prepared, drawn from what was prepared, or both at once (ops-special
+/* splat.c: Gaussian splats prepared, drawn from what was prepared, or both at once (ops-special.md
  * 7.8, 7.9). splat.h tells who does what.
  *
  * A field of view that is none can be refused here only where the camera is a constant: else it is

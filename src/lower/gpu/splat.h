@@ -1,4 +1,4 @@
-/* splat.h: what the lowerings of Gaussian splatting share (ops-special 7).
+/* splat.h: what the lowerings of Gaussian splatting share (ops-special.md 7).
  *
  *     operands -> splat_project -> prepared scene, footprints
  *              -> splat_list    -> ids by tile, nearest first

@@ -1,5 +1,5 @@
-/* splat_backward.c: the gradients of the linear training image of a splat scene (ops-special 7.10):
- * kernels/splat_backward.rlk tells how. */
+/* splat_backward.c: the gradients of the linear training image of a splat scene
+ * (ops-special.md 7.10): kernels/splat_backward.rlk tells how. */
 #include "lower/gpu/splat.h"
 
 enum { SEGMENT = 32, SUMS = 20 }; /* as in the kernels */

@@ -1,4 +1,4 @@
-/* splat_tiles.c: which splats each tile of the screen has, nearest first (ops-special 7.7):
+/* splat_tiles.c: which splats each tile of the screen has, nearest first (ops-special.md 7.7):
  * kernels/splat_tiles.rlk tells how. */
 #include "lower/gpu/splat.h"
 

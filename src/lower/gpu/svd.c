@@ -1,4 +1,4 @@
-/* svd.c: singular values and vectors (ops-core 21). */
+/* svd.c: singular values and vectors (ops-core.md 21). */
 #include "lower/gpu/dense.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* dequant_q8_test.c: products with act=q8 of every block format, at every level of this CPU,
  * against the definition: decoded codes of x times decoded rows of w, in double precision, within
- * the tolerance of a sum of k terms (ops-core 22). */
+ * the tolerance of a sum of k terms (ops-core.md 22). */
 #include "base/half.h"
 #include "ir/quant_decode.h"
 #include "ir/quant_encode.h"

@@ -51,7 +51,8 @@ static struct cpu_tensor tensor(void *data, rlx_dtype dtype, int32_t rank, int64
     return r;
 }
 
-/* The tolerance of sums (ops-core 22), for one product of a row of x and a row or column of w. */
+/* The tolerance of sums (ops-core.md 22), for one product of a row of x and a row or column of
+ * w. */
 static void expect_product(struct test *t, float got, const float *x, const float *w, int64_t step,
                            int64_t k)
 {

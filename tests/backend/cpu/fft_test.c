@@ -1,5 +1,5 @@
 /* fft_test.c: transforms at every instruction set of this CPU, against sums in long double, within
- * the bounds of ops-special 5.1; with one thread and three; and what memory they ask for. */
+ * the bounds of ops-special.md 5.1; with one thread and three; and what memory they ask for. */
 #include "levels.h"
 
 #include <math.h>

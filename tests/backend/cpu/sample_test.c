@@ -1,5 +1,5 @@
-/* sample_test.c: that draws follow the filtered softmax (ops-special 11.5), stay inside the filter,
- * and are the same for any number of threads. */
+/* sample_test.c: that draws follow the filtered softmax (ops-special.md 11.5), stay inside the
+ * filter, and are the same for any number of threads. */
 #include "test.h"
 
 #include "backend/cpu/kernel.h"

@@ -1,5 +1,6 @@
-/* sequence_test.c: scans and recurrent layers on the CPU: the worked vectors of ops-special 11.3,
- * the properties of 11.5, states, long sequences, and the same bits for any number of threads. */
+/* sequence_test.c: scans and recurrent layers on the CPU: the worked vectors of
+ * ops-special.md 11.3, the properties of 11.5, states, long sequences, and the same bits for any
+ * number of threads. */
 #include <math.h>
 
 #include "../../api/required.h"

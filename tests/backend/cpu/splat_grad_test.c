@@ -1,5 +1,5 @@
 /* splat_grad_test.c: the CPU's gradients of splats, against central differences of the linear
- * training image as rays see it (ops-special 7.10, 11.5). */
+ * training image as rays see it (ops-special.md 7.10, 11.5). */
 #include "splat_world.h"
 
 enum { WIDTH = 12, HEIGHT = 9, PIXELS = WIDTH * HEIGHT, COUNT = 6 };

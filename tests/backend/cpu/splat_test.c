@@ -1,5 +1,5 @@
 /* splat_test.c: images of splats from the CPU's kernels: against a ray caster that knows no tiles,
- * in one step and in two, at every instruction set, with any number of threads (ops-special 7,
+ * in one step and in two, at every instruction set, with any number of threads (ops-special.md 7,
  * 11.5). */
 #include "splat_world.h"
 

@@ -1,4 +1,4 @@
-/* memory_test.c: runtime.md section 10, line 8, on a GPU, for each way in which the host
+/* memory_test.c: runtime.md 10, line 8, on a GPU, for each way in which the host
  * can reach its memory; and that writes, copies and programs keep their order. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* limits_test.c: runtime.md section 10, lines 9 and 10: programs whose memory is more than a kernel
+/* limits_test.c: runtime.md 10, lines 9 and 10: programs whose memory is more than a kernel
  * can see at once, in buffers as large as the device makes them and in smaller ones, and more
  * groups than a row of a grid has. Every tensor is within the limit, so each kernel does the same,
  * and the results are those of a device without it, bit for bit. */

@@ -1,4 +1,4 @@
-/* parts_test.c: runtime.md section 10, line 9: operands above what a kernel can see at once, of
+/* parts_test.c: runtime.md 10, line 9: operands above what a kernel can see at once, of
  * which rows go in parts (windows_test.c: the others). The limit is lowered: results are those of a
  * device without it. Line 10: more groups than fit into a row of a grid. */
 #include "limited.h"

@@ -1,4 +1,5 @@
-/* activation_backward.c: dy times the derivative of a unary op, recomputed from x (ops-core 5.3).
+/* activation_backward.c: dy times the derivative of a unary op, recomputed from x
+ * (ops-core.md 5.3).
  *
  * A product with a derivative of 0 is still a product, NaN where dy is infinite; and where an
  * infinite x makes a formula infinity times 0, the result is NaN. In f32 a derivative that may

@@ -1,4 +1,4 @@
-/* attention.c: softmax(scale q k^T + mask) v, without ever holding all scores (ops-core 13.1).
+/* attention.c: softmax(scale q k^T + mask) v, without ever holding all scores (ops-core.md 13.1).
  *
  *     for each block of rows, in parallel
  *         for each block of keys

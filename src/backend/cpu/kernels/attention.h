@@ -1,4 +1,4 @@
-/* attention.h: scores of some queries with some keys, a tile at a time (ops-core 13).
+/* attention.h: scores of some queries with some keys, a tile at a time (ops-core.md 13).
  *
  * Query heads that share a key head are done together: a row is one query of one head of such a
  * group, and a tile is up to ATTENTION_ROWS rows by ATTENTION_KEYS keys. Tiles are stored by keys,

@@ -1,4 +1,4 @@
-/* attention_backward.c: the gradient of attention for one operand (ops-core 13.2).
+/* attention_backward.c: the gradient of attention for one operand (ops-core.md 13.2).
  *
  * Nothing of the forward op is kept; scores are made again, tile by tile:
  *

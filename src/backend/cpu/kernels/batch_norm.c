@@ -1,4 +1,4 @@
-/* batch_norm.c: batch_norm_inference and its gradients (ops-core 11.3).
+/* batch_norm.c: batch_norm_inference and its gradients (ops-core.md 11.3).
  *
  *     y = (x - mean) gamma / sqrt(var + eps) + beta       all of these one per channel
  *     dx = dy gamma / sqrt(var + eps)    dgamma = sum of dy (x - mean) / sqrt(var + eps)

@@ -1,4 +1,4 @@
-/* binary.c: two operands of one type, element by element (ops-core 5.1).
+/* binary.c: two operands of one type, element by element (ops-core.md 5.1).
  *
  * f32 and f64 arithmetic has loops of its own for a single element on either side. All else knows
  * only full rows: a single element is spread over a tile first. */

@@ -1,4 +1,4 @@
-/* cast.c: from any element type to any other (ops-core 2.3), through a tile of f32, f64 or i64:
+/* cast.c: from any element type to any other (ops-core.md 2.3), through a tile of f32, f64 or i64:
  * whichever holds every value of the type it comes from, or rounds just as the target would. */
 #include "backend/cpu/kernels/row.h"
 

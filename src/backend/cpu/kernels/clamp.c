@@ -1,4 +1,4 @@
-/* clamp.c: min(max(x, low), high), NaN kept (ops-core 5.4). Rounding a bound to the element type
+/* clamp.c: min(max(x, low), high), NaN kept (ops-core.md 5.4). Rounding a bound to the element type
  * first gives what rounding the result would, since rounding keeps order. */
 #include "backend/cpu/kernels/row.h"
 

@@ -93,7 +93,7 @@ static inline void *cpu_at(const struct cpu_tensor *t, int64_t k)
 #define cpu_store_f64 CPU_NAME(cpu_store_f64)
 #define cpu_store_i64 CPU_NAME(cpu_store_i64)
 
-/* n elements of any real type or bool, n unlimited, converted as cast does (ops-core 2.3): one
+/* n elements of any real type or bool, n unlimited, converted as cast does (ops-core.md 2.3): one
  * rounding to nearest even; floats to integers truncate and saturate, NaN gives 0. u64 goes through
  * i64 as its bits, and comes out of cpu_load_f32 and cpu_load_f64 as the number it is. src and dst
  * do not overlap, unless the types are the same and src == dst. */
@@ -202,7 +202,7 @@ static inline int64_t cpu_stream_block(int64_t count)
     return cpu_max_i64(4096, cpu_min_i64(65536, count / 64));
 }
 
-/* ---- indices (ops-core 1.9) ---------------------------------------------------------------- */
+/* ---- indices (ops-core.md 1.9) --------------------------------------------------------------- */
 
 /* An index operand's element k as an integer that may be out of range. Floats truncate; NaN gives
  * INT64_MIN, which is out of range everywhere and reads element 0 when clamped. */
@@ -266,7 +266,7 @@ struct cpu_view {
 /* Any strides, negative ones too; no dim is 0. */
 void cpu_view_make(struct cpu_view *v, const void *data, rlx_dtype dtype, int32_t rank,
                    const int64_t *dim, const int64_t *stride);
-/* t broadcast to out's shape (ops-core 1.5); out is not empty. */
+/* t broadcast to out's shape (ops-core.md 1.5); out is not empty. */
 void cpu_view_broadcast(struct cpu_view *v, const struct cpu_tensor *t,
                         const struct cpu_tensor *out);
 

@@ -1,5 +1,5 @@
-/* compare.c: two operands of one type to bool (ops-core 5.2). gt and ge are lt and le turned round,
- * so that four comparisons are left. */
+/* compare.c: two operands of one type to bool (ops-core.md 5.2). gt and ge are lt and le turned
+ * round, so that four comparisons are left. */
 #include "backend/cpu/kernels/row.h"
 
 #define PAIR(type, value)                 \

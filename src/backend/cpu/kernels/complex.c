@@ -1,4 +1,4 @@
-/* complex.c: complex_norm_sq, conjugate and complex_real (ops-core 21). */
+/* complex.c: complex_norm_sq, conjugate and complex_real (ops-core.md 21). */
 #include "backend/cpu/kernels/row.h"
 
 /* In double the squares are exact and do not overflow before the sum is rounded. */

@@ -1,5 +1,5 @@
-/* conv.c: conv, conv_transpose, conv_backward_input and fused_conv_bias_act (ops-core 12.1, 12.2,
- * 15).
+/* conv.c: conv, conv_transpose, conv_backward_input and fused_conv_bias_act
+ * (ops-core.md 12.1, 12.2, 15).
  *
  * The gradient for the input is the transposed convolution of dy with the same weights: w has the
  * layout [channels of dy, channels of x per group, taps] that conv_transpose takes. */

@@ -1,4 +1,4 @@
-/* conv_backward_weight.c: the gradient of a convolution for its weights (ops-core 12.1).
+/* conv_backward_weight.c: the gradient of a convolution for its weights (ops-core.md 12.1).
  *
  *     dw[group m, ch, tap] = sum over images and positions of dy[m, position] * x[ch, position +
  * tap]

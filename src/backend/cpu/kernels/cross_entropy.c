@@ -1,4 +1,4 @@
-/* cross_entropy.c: losses over rows of logits, and the gradient (ops-core 19.1).
+/* cross_entropy.c: losses over rows of logits, and the gradient (ops-core.md 19.1).
  *
  * lse is the logarithm of the sum of e^x over a row. */
 #include "backend/cpu/kernels/index.h"

@@ -34,7 +34,7 @@ double decompose_dot(const double *a, const double *b, int64_t n);
 bool decompose_exponent(const double *x, int64_t n, int *exponent);
 
 /* Is the largest entry of x[0], x[step], .. negative? The first of equals decides; what is equal on
- * paper is only nearly so here (ops-core 21). */
+ * paper is only nearly so here (ops-core.md 21). */
 bool decompose_points_down(const double *x, int64_t n, int64_t step);
 
 /* order[i]: the place of the i-th smallest (or largest) value; equal ones keep their order. */

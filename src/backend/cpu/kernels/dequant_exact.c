@@ -1,4 +1,4 @@
-/* dequant_exact.c: products with packed rows in f32 (dequant_exact.h, ops-special 1.6).
+/* dequant_exact.c: products with packed rows in f32 (dequant_exact.h, ops-special.md 1.6).
  *
  *     y[m, n] = sum over k of x[m, k] * B[n, k]
  *

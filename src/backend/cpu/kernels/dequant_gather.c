@@ -1,5 +1,5 @@
 /* dequant_gather.c: packed rows as f32: those that indices name (dequant_gather), and all of them,
- * turned around (dequant_moe_weights) (ops-special 1.6). */
+ * turned around (dequant_moe_weights) (ops-special.md 1.6). */
 #include "backend/cpu/kernels/index.h"
 #include "backend/cpu/kernels/quant_rows.h"
 

@@ -1,5 +1,5 @@
-/* dequant_matmul.c: dequant_matmul and dequant_grouped_matmul (ops-special 1.6): which way a packed
- * weight and its activations are multiplied. */
+/* dequant_matmul.c: dequant_matmul and dequant_grouped_matmul (ops-special.md 1.6): which way a
+ * packed weight and its activations are multiplied. */
 #include "backend/cpu/kernels/dequant_exact.h"
 #include "backend/cpu/kernels/dequant_q8.h"
 #include "backend/cpu/kernels/dequant_side.h"

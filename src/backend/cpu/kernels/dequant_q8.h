@@ -1,5 +1,5 @@
 /* dequant_q8.h: products of packed weights with activations in eight bits (act=q8,
- * ops-special 1.6).
+ * ops-special.md 1.6).
  *
  * x is coded once per run, by rows; then all is sums of small integers, scaled per group:
  *

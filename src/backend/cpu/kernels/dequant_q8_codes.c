@@ -1,5 +1,5 @@
 /* dequant_q8_codes.c: blocks of packed weights as codes of a byte, with a scale and a min for every
- * 16 or 32 of them (dequant_q8.h, ops-special 1.4).
+ * 16 or 32 of them (dequant_q8.h, ops-special.md 1.4).
  *
  * Each format is a function for one block, in loops that become vector code; the table's functions
  * run it over the blocks of a row. */

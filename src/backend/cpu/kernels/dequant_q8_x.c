@@ -1,6 +1,6 @@
 /* dequant_q8_x.c: rows of x as codes (dequant_q8.h).
  *
- * Runs of 32 by the rule of Q8_0, runs of 256 by that of Q8_K (ops-special 1.5), bit for bit as
+ * Runs of 32 by the rule of Q8_0, runs of 256 by that of Q8_K (ops-special.md 1.5), bit for bit as
  * ir/quant_encode.c has them, in loops that become vector code. */
 #include "backend/cpu/kernels/dequant_q8.h"
 

@@ -1,4 +1,4 @@
-/* dequant_side.h: dequant_matmul with scales beside the weight (ops-special 1.2, 1.6). */
+/* dequant_side.h: dequant_matmul with scales beside the weight (ops-special.md 1.2, 1.6). */
 #ifndef CPU_DEQUANT_SIDE_H
 #define CPU_DEQUANT_SIDE_H
 

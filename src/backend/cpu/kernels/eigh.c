@@ -1,4 +1,4 @@
-/* eigh.c: eigenvalues and eigenvectors of symmetric matrices: eigh, eigh_batch (ops-core 21).
+/* eigh.c: eigenvalues and eigenvectors of symmetric matrices: eigh, eigh_batch (ops-core.md 21).
  *
  * Reflections from both sides make a matrix tridiagonal, A = Q T Q^T; rotations with Wilkinson's
  * shift make that diagonal, T = Z D Z^T; then the vectors are Q Z. In f64 throughout, on a multiple

@@ -1,4 +1,4 @@
-/* fake_quantize.c: quantise and dequantise in one step, and its gradients (ops-core 19.2).
+/* fake_quantize.c: quantise and dequantise in one step, and its gradients (ops-core.md 19.2).
  *
  *     y = clamp(round(x / s), -q, q) s        q = 127, 7 or 1; s per tensor or per channel
  *

@@ -1,5 +1,5 @@
-/* fft.c: the fft kernel: Fourier transforms along the last axis (ops-special 5.1). What it does to
- * which rows is in fft.h; here operands become that. */
+/* fft.c: the fft kernel: Fourier transforms along the last axis (ops-special.md 5.1). What it does
+ * to which rows is in fft.h; here operands become that. */
 #include "backend/cpu/kernels/fft.h"
 
 struct shape {

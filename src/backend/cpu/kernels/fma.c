@@ -1,4 +1,4 @@
-/* fma.c: a b + c, rounded once (ops-core 5.4). */
+/* fma.c: a b + c, rounded once (ops-core.md 5.4). */
 #include "backend/cpu/kernels/row.h"
 
 /* p + c where p is exact, rounded to odd: of the two doubles next to the true sum, the one whose

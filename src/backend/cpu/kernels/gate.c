@@ -1,4 +1,4 @@
-/* gate.c: experts chosen from the groups that score best, and their weights (ops-special 4).
+/* gate.c: experts chosen from the groups that score best, and their weights (ops-special.md 4).
  *
  * Groups and experts are items of order.h, so the first k of either come from a heap; NaN counts
  * as minus infinity. */

@@ -1,4 +1,4 @@
-/* gated_delta_net.c: the gated delta rule (ops-special 3.2).
+/* gated_delta_net.c: the gated delta rule (ops-special.md 3.2).
  *
  *     S = e^g S;  d = beta (v - S^T k);  S = S + k d^T;  o = S^T q / sqrt(n)
  *

@@ -1,5 +1,5 @@
 /* gated_delta_net_backward.c: the gradients of gated_delta_net without carry, packed flat
- * (ops-special 3.2).
+ * (ops-special.md 3.2).
  *
  * A task is a head of one item. It goes forth once and keeps every so many states, then back
  * stretch by stretch, making the states of a stretch again. Rows of its matrices are whole vectors,

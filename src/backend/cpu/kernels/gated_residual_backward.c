@@ -1,4 +1,4 @@
-/* gated_residual_backward.c: gradients of x + gate y (ops-core 11.3), one after another:
+/* gated_residual_backward.c: gradients of x + gate y (ops-core.md 11.3), one after another:
  *
  *     dx = dz    dy = dz gate    dgate = sum of dz y over what shares a gate */
 #include "backend/cpu/kernels/grad_sum.h"

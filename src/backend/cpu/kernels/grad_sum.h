@@ -36,7 +36,7 @@ typedef void (*grad_term_fn)(const void *ctx, int64_t pos, int64_t n, double *ou
 #define grad_sum_scratch CPU_NAME(grad_sum_scratch)
 #define grad_sum_run CPU_NAME(grad_sum_run)
 
-/* Terms in the shape of t, un-broadcast to the shape of `like` (ops-core 1.10). */
+/* Terms in the shape of t, un-broadcast to the shape of `like` (ops-core.md 1.10). */
 void grad_sum_like(struct grad_sum *g, const struct cpu_tensor *t, const struct cpu_tensor *like);
 /* Terms in the shape of t, summed over all axes but one. */
 void grad_sum_axis(struct grad_sum *g, const struct cpu_tensor *t, int64_t axis);

@@ -1,4 +1,4 @@
-/* grouped_matmul.c: each row times its expert's matrix (ops-core 10.4).
+/* grouped_matmul.c: each row times its expert's matrix (ops-core.md 10.4).
  *
  *     x [m, k], w [experts, k, n], expert [m]  ->  [m, n]
  *

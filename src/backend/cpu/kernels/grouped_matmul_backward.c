@@ -1,4 +1,4 @@
-/* grouped_matmul_backward.c: the gradient of a grouped product for its matrices (ops-core 10.4).
+/* grouped_matmul_backward.c: the gradient of a grouped product for its matrices (ops-core.md 10.4).
  *
  *     x [m, k], dy [m, n], expert [m]  ->  [experts, k, n],   dw[e] = sum of x[i]^T dy[i]
  *

@@ -1,4 +1,4 @@
-/* im2col.c: each window of an image as a row (ops-core 12.4).
+/* im2col.c: each window of an image as a row (ops-core.md 12.4).
  *
  *     x [n, c, h, w] -> [n * ho * wo, c * kh * kw], zeros outside the image */
 #include "backend/cpu/kernels/conv_core.h"

@@ -1,4 +1,4 @@
-/* index.h: index operands, a tile at a time (ops-core 1.9). */
+/* index.h: index operands, a tile at a time (ops-core.md 1.9). */
 #ifndef CPU_KERNELS_INDEX_H
 #define CPU_KERNELS_INDEX_H
 

@@ -1,5 +1,5 @@
 /* knn.c: the nearest neighbours of each point, from a matrix of distances, and the gradient of
- * those distances (ops-special 6).
+ * those distances (ops-special.md 6).
  *
  * Few neighbours are kept in a heap while the row goes by, and hardly any distance gets that far;
  * many are found by sorting the row. */

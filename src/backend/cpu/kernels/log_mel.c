@@ -1,5 +1,5 @@
 /* log_mel.c: log_mel and log_mel_backward: the energies of a spectrum's bands as logarithms, frame
- * by frame (ops-special 5.4, 5.5).
+ * by frame (ops-special.md 5.4, 5.5).
  *
  * A filter is zero outside of its band, so only the part between its first and last bin that is
  * not zero is multiplied. A frame with an infinity or NaN takes all bins: zero times those is NaN.

@@ -1,4 +1,4 @@
-/* mamba2.c: the state-space duality layer (ops-core 21): per head M = e^(dt a) M + (dt x) b^T,
+/* mamba2.c: the state-space duality layer (ops-core.md 21): per head M = e^(dt a) M + (dt x) b^T,
  * y = M c.
  *
  * The rows of a head's matrix [head_dim, n] know nothing of one another: a task is a block of them,

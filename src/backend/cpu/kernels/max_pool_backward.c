@@ -1,4 +1,4 @@
-/* max_pool_backward.c: the gradient of max pooling (ops-core 12.3): each window's dy goes to its
+/* max_pool_backward.c: the gradient of max pooling (ops-core.md 12.3): each window's dy goes to its
  * first largest element, a NaN being larger than anything. A plane is one thread's, and its windows
  * are taken in order. */
 #include "backend/cpu/kernels/pool_core.h"

@@ -1,4 +1,4 @@
-/* norm.h: normalised sets: their statistics, and their elements made of them (ops-core 11).
+/* norm.h: normalised sets: their statistics, and their elements made of them (ops-core.md 11).
  *
  * A set is what one mean and one variance belong to. x is [outer, size, inner], and its sets run
  * along size; with inner 1 a set's elements lie together:

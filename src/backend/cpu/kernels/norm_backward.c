@@ -1,4 +1,5 @@
-/* norm_backward.c: gradients of layer_norm, rms_norm, group_norm and ada_layer_norm (ops-core 11).
+/* norm_backward.c: gradients of layer_norm, rms_norm, group_norm and ada_layer_norm (ops-core.md
+ * 11).
  *
  * With h = dy gamma and xn = (x - mean) factor, all of them are
  *

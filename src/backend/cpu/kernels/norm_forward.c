@@ -1,4 +1,4 @@
-/* norm_forward.c: layer_norm, rms_norm and group_norm (ops-core 11).
+/* norm_forward.c: layer_norm, rms_norm and group_norm (ops-core.md 11).
  *
  * Sets that lie together are done one by one, statistics and result while the set is in the cache,
  * and the next one is fetched meanwhile. Sets too large for that, and too few for all threads, are

@@ -1,4 +1,4 @@
-/* order.h: the order that sort, topk, argmax and sample share (ops-core 1.6, 8.2 to 8.4).
+/* order.h: the order that sort, topk, argmax and sample share (ops-core.md 1.6, 8.2 to 8.4).
  *
  * Elements of any real type become integer keys: the smaller key comes first, equal elements (-0
  * and +0 among them) have equal keys, and NaN is where the op wants it. A key goes with its

@@ -1,4 +1,4 @@
-/* pool.c: sum, mean, max, min and product of windows (ops-core 12.3), of any size and type; the
+/* pool.c: sum, mean, max, min and product of windows (ops-core.md 12.3), of any size and type; the
  * ordinary ones are in pool_rows.c.
  *
  * Floats are added and multiplied in f64, so that long windows come out right and nothing overflows

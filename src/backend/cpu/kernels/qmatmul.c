@@ -1,4 +1,4 @@
-/* qmatmul.c: products of i8 with rescaling, qmatmul and qconv_2d (ops-core 19.2).
+/* qmatmul.c: products of i8 with rescaling, qmatmul and qconv_2d (ops-core.md 19.2).
  *
  *     out = sat8(round(mult * (bias + sum of (x - x_zp) (w - w_zp))) + out_zp)
  *

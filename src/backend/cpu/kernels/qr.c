@@ -1,4 +1,4 @@
-/* qr.c: the thin QR factors of a matrix, one part (ops-core 21).
+/* qr.c: the thin QR factors of a matrix, one part (ops-core.md 21).
  *
  * Columns are reduced REFLECT_BLOCK at a time, laid out as rows: each is turned into a reflection
  * that acts on those behind it, and the block then on the rest of the matrix. In f64 throughout.

@@ -1,4 +1,4 @@
-/* quant_rows.c: blocks of packed weights as f32 (quant_rows.h, ops-special 1.4).
+/* quant_rows.c: blocks of packed weights as f32 (quant_rows.h, ops-special.md 1.4).
  *
  * A format is one function for one block, which goes through it sixteen elements at a time: their
  * codes as signed bytes, in a vector, then that times their scale, less their offset. Every product

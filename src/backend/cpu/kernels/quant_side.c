@@ -1,5 +1,5 @@
 /* quant_side.c: tiles of a packed matrix W[k,n] whose scales lie beside it (quant_rows.h,
- * ops-special 1.2).
+ * ops-special.md 1.2).
  *
  * A row of a tile is worked out in pieces: its codes as bytes, what they stand for as f32, and that
  * times the scales of its group. */

@@ -1,5 +1,5 @@
-/* quantize.c: floats to i8 and back, with a scale and a zero point per tensor or channel (ops-core
- * 19.2). Quotients are taken in double, so that ties are ties. */
+/* quantize.c: floats to i8 and back, with a scale and a zero point per tensor or channel
+ * (ops-core.md 19.2). Quotients are taken in double, so that ties are ties. */
 #include "backend/cpu/kernels/channel.h"
 #include "backend/cpu/kernels/quant_tile.h"
 

@@ -1,5 +1,5 @@
-/* random.h: rows of random numbers from counters (ops-core 9.1), for loops that become vector code.
- * base/rng.h has the same generator for single numbers. */
+/* random.h: rows of random numbers from counters (ops-core.md 9.1), for loops that become vector
+ * code. base/rng.h has the same generator for single numbers. */
 #ifndef CPU_KERNELS_RANDOM_H
 #define CPU_KERNELS_RANDOM_H
 

@@ -1,4 +1,4 @@
-/* recurrent.c: lstm, gru and rnn layers (ops-core 21).
+/* recurrent.c: lstm, gru and rnn layers (ops-core.md 21).
  *
  *     1. what inputs bring to the gates, x W_ih^T, of a stretch of steps at once   (gemm.c)
  *     2. step by step h W_hh^T, which has few rows, and the gates                  (gemm_few.c)

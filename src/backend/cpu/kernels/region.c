@@ -1,4 +1,4 @@
-/* region.c: a chain of elementwise ops in one pass over the output (ops-core 16).
+/* region.c: a chain of elementwise ops in one pass over the output (ops-core.md 16).
  *
  * The output is walked a tile at a time. Each operand of the chain gets its elements of the tile,
  * each step computes a tile from tiles, and the last one's goes to the output. A value that is the

@@ -1,5 +1,5 @@
-/* residual_norm.c: fused_residual_ln and fused_residual_rms_norm (ops-core 15), and norms that come
- * with the sum that they are of (lower/joint.h).
+/* residual_norm.c: fused_residual_ln and fused_residual_rms_norm (ops-core.md 15), and norms that
+ * come with the sum that they are of (lower/joint.h).
  *
  *     norm(x + residual + bias, gamma, beta) over the last axis
  *

@@ -1,4 +1,5 @@
-/* rope.c: rope, rope_backward and axial_rope_2d: pairs of channels turned by angles (ops-core 14).
+/* rope.c: rope, rope_backward and axial_rope_2d: pairs of channels turned by angles (ops-core.md
+ * 14).
  *
  * A row is all heads of one position, [heads, head_dim]. Its angles come as rows of cosines and
  * sines: from the tables, or, on a grid, from two short tables that are made first, one for each

@@ -1,4 +1,4 @@
-/* sample.c: one index drawn per row of logits (ops-core 9.2).
+/* sample.c: one index drawn per row of logits (ops-core.md 9.2).
  *
  * Adding Gumbel noise to the scores and taking the largest draws from their softmax, so plain
  * sampling needs no order and no sum. top_k and top_p need the scores in order, but hardly ever all

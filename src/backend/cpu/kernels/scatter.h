@@ -1,4 +1,4 @@
-/* scatter.h: how the scatter ops combine an update with what is there (ops-core 7.4).
+/* scatter.h: how the scatter ops combine an update with what is there (ops-core.md 7.4).
  *
  * Floats are combined in f64, integers and bool in 64 bits, and stored once at the end: sums of
  * many small updates stay right, whatever the type. u64 has its top bit turned over for max and

@@ -1,4 +1,4 @@
-/* selective_scan_backward.c: the gradients of selective_scan, packed flat (ops-special 3.1).
+/* selective_scan_backward.c: the gradients of selective_scan, packed flat (ops-special.md 3.1).
  *
  * A task is a group of channels of one item, LANES of them side by side as in selective_scan.c. It
  * goes forth once and keeps every so many states, then back stretch by stretch, making the states

@@ -1,4 +1,4 @@
-/* solve.c: dense_solve, batched_dense_solve, cholesky, triangular_solve, det, logdet (ops-core
+/* solve.c: dense_solve, batched_dense_solve, cholesky, triangular_solve, det, logdet (ops-core.md
  * 10.4). Whatever the dtype, factors are f64 in scratch: the memory is small beside the work, and
  * f32 would lose what a solve amplifies. */
 #include "backend/cpu/kernels/factor.h"

@@ -1,4 +1,5 @@
-/* splat_backward.c: the gradients of the linear training image of a splat scene (ops-special 7.10).
+/* splat_backward.c: the gradients of the linear training image of a splat scene
+ * (ops-special.md 7.10).
  *
  * Each entry of the lists, a splat in a tile, gathers what its tile's pixels want of it; nobody
  * else writes there. A splat's entries are then added up in the order of the tiles. So the result

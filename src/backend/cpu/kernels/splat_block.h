@@ -1,4 +1,4 @@
-/* splat_block.h: what a block of rays meets of one splat (ops-special 7.5). The image and its
+/* splat_block.h: what a block of rays meets of one splat (ops-special.md 7.5). The image and its
  * gradients are computed from the same alphas, bit for bit. */
 #ifndef CPU_KERNELS_SPLAT_BLOCK_H
 #define CPU_KERNELS_SPLAT_BLOCK_H

@@ -1,4 +1,4 @@
-/* splat_draw.c: the image of a prepared scene, tile by tile (ops-special 7.8, 7.9).
+/* splat_draw.c: the image of a prepared scene, tile by tile (ops-special.md 7.8, 7.9).
  *
  * A tile's rays go through its list in blocks. A block ends its list early when none of its rays
  * has light left. */

@@ -1,5 +1,5 @@
 /* splat_project.c: splats as the camera sees them: colour, local frame and footprint of each, and
- * the ray of each pixel (ops-special 7.2 to 7.6). */
+ * the ray of each pixel (ops-special.md 7.2 to 7.6). */
 #include "backend/cpu/kernels/splat.h"
 #include "base/str.h"
 

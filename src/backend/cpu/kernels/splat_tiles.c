@@ -1,4 +1,4 @@
-/* splat_tiles.c: which splats each tile of the screen has, nearest first (ops-special 7.7).
+/* splat_tiles.c: which splats each tile of the screen has, nearest first (ops-special.md 7.7).
  *
  *     valid splats by distance -> tiles of each, counted -> (tile, splat), written -> dealt by tile
  *

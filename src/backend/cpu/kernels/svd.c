@@ -1,4 +1,4 @@
-/* svd.c: the thin singular value decomposition of a matrix, one part (ops-core 21).
+/* svd.c: the thin singular value decomposition of a matrix, one part (ops-core.md 21).
  *
  * Reflections from both sides make a tall matrix bidiagonal, A = Ql B Qr^T; rotations from both
  * sides make that diagonal (bidiagonal.c), B = X S Y^T; then U = Ql X and V = Qr Y. A wide matrix

@@ -1,4 +1,4 @@
-/* swiglu.c: fused_swiglu, silu of one half of each row times the other half (ops-core 15). */
+/* swiglu.c: fused_swiglu, silu of one half of each row times the other half (ops-core.md 15). */
 #include "backend/cpu/kernels/row.h"
 
 /* up *= gate, then both are done with. */

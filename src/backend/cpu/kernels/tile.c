@@ -1,4 +1,4 @@
-/* tile.c: rows of elements from any type to f32, f64 or i64, and back (ops-core 2.3). */
+/* tile.c: rows of elements from any type to f32, f64 or i64, and back (ops-core.md 2.3). */
 #include "backend/cpu/kernels/common.h"
 
 #ifdef __F16C__
@@ -102,7 +102,8 @@ void cpu_load_i64(rlx_dtype from, const void *src, int64_t *dst, int64_t n)
         X(i16, int16_t)
         X(i32, int32_t)
         X(u8, uint8_t)
-        X(u16, uint16_t) X(u32, uint32_t)
+        X(u16, uint16_t)
+        X(u32, uint32_t)
 #undef X
             default : break;
     }

@@ -1,4 +1,4 @@
-/* unary.c: functions of one element (ops-core 5.3). f16 and bf16 are computed in f32 tiles. */
+/* unary.c: functions of one element (ops-core.md 5.3). f16 and bf16 are computed in f32 tiles. */
 #include "backend/cpu/kernels/math.h"
 #include "backend/cpu/kernels/row.h"
 

@@ -1,4 +1,4 @@
-/* welch_peaks.c: the strongest bins of spectra averaged over segments (ops-special 5.3).
+/* welch_peaks.c: the strongest bins of spectra averaged over segments (ops-special.md 5.3).
  *
  * Powers are kept negated: "ascending, NaN last" is then the order that is wanted. */
 #include "backend/cpu/kernels/order.h"

@@ -1,5 +1,5 @@
-/* where.c: one of two operands, as a third says (ops-core 5.4). It selects, so what the branch not
- * taken holds never matters. */
+/* where.c: one of two operands, as a third says (ops-core.md 5.4). It selects, so what the branch
+ * not taken holds never matters. */
 #include "backend/cpu/kernels/row.h"
 
 #define SELECT(type)                      \
