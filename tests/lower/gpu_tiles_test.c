@@ -22,7 +22,8 @@ static bool next_product(struct gpu_product *p, size_t i)
     *p = (struct gpu_product){.items = 3,
                               .m = sizes[i % SIZES],
                               .n = sizes[i / SIZES % SIZES],
-                              .k = sizes[i / SIZES / SIZES]};
+                              .k = sizes[i / SIZES / SIZES],
+                              .split_sums = UINT64_C(1) << 21};
     return true;
 }
 

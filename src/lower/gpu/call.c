@@ -134,6 +134,13 @@ uint64_t gpu_seen(const struct gpu_call *c, struct gpu_arg a)
     return gpu_aligned(c, a, GPU_ALIGN) ? c->max_binding : c->max_binding - GPU_ALIGN;
 }
 
+uint64_t gpu_windows(const struct gpu_call *c, struct gpu_arg a)
+{
+    uint64_t room = a.bytes + (gpu_aligned(c, a, GPU_ALIGN) ? 0 : GPU_ALIGN);
+
+    return room > c->max_binding ? gpu_ceil(room, c->max_binding) : 1;
+}
+
 void gpu_bind(struct gpu_call *c, struct gpu_arg a)
 {
     if (c->bound == GPU_BUFFERS) {
@@ -285,14 +292,13 @@ static void note_offsets(struct gpu_call *c, bool *begins_at)
 }
 
 /* So is through how many windows it sees those that are larger than what can be bound at once. */
-static void note_windows(struct gpu_call *c, const bool *begins_at, uint32_t *windows)
+static void note_windows(struct gpu_call *c, uint32_t *windows)
 {
     uint32_t most = gpu_device_desc(c->device)->max_bindings;
     uint64_t all = 0, bytes = 0;
 
     for (uint32_t i = 0; i < c->bound; i++) {
-        uint64_t room = c->now.arg[i].bytes + (begins_at[i] ? GPU_ALIGN : 0);
-        uint64_t count = room > c->max_binding ? gpu_ceil(room, c->max_binding) : 1;
+        uint64_t count = gpu_windows(c, c->now.arg[i]);
         windows[i] = (uint32_t)(count < most ? count : most);
         all += count;
         bytes += c->now.arg[i].bytes;
@@ -318,7 +324,7 @@ static void end_launch(struct gpu_call *c)
     if (c->status != RLX_OK)
         return;
     note_offsets(c, begins_at);
-    note_windows(c, begins_at, windows);
+    note_windows(c, windows);
     if (c->status != RLX_OK)
         return;
     c->status = gpu_find_kernel(c->device, c->key, c->source, &how, c->bound, words, &c->now.kernel,

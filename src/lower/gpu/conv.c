@@ -61,6 +61,7 @@ struct gpu_conv gpu_conv_of(const struct gpu_call *c, enum gpu_conv_mode mode,
         .m = v.others / groups,
         .n = v.images * v.places[0] * v.places[1] * v.places[2],
         .k = v.across * v.taps,
+        .split_sums = gpu_split_sums(c),
     };
     if (mode == GPU_CONV_TO_W) {
         v.of.k = v.of.n;
@@ -204,19 +205,20 @@ static bool is_matmul(const struct gpu_conv *v)
 static void launch_matmul(struct gpu_call *c, const struct gpu_conv *v)
 {
     uint64_t places = v->places[0] * v->places[1] * v->places[2];
-    struct gpu_matmul p = {.a = v->q,
-                           .b = v->p,
-                           .y = v->y,
-                           .dtype = v->dtype,
-                           .sum = gpu_sum_type(v->dtype),
-                           .a_half = v->q_type != v->dtype,
-                           .at = v->mode == GPU_CONV_TO_X,
-                           .of = {v->images * v->groups, v->of.m, places, v->of.k},
-                           .rank = 2,
-                           .size = {v->images, v->groups},
-                           .a_step = {0, v->of.m * v->of.k},
-                           .b_step = {v->channels * places, v->across * places},
-                           .end = v->end};
+    struct gpu_matmul p = {
+        .a = v->q,
+        .b = v->p,
+        .y = v->y,
+        .dtype = v->dtype,
+        .sum = gpu_sum_type(v->dtype),
+        .a_half = v->q_type != v->dtype,
+        .at = v->mode == GPU_CONV_TO_X,
+        .of = {v->images * v->groups, v->of.m, places, v->of.k, v->of.split_sums},
+        .rank = 2,
+        .size = {v->images, v->groups},
+        .a_step = {0, v->of.m * v->of.k},
+        .b_step = {v->channels * places, v->across * places},
+        .end = v->end};
 
     p.room = gpu_split_room(c, &p.of);
     gpu_matmul_launch(c, &p);

@@ -228,7 +228,8 @@ void gpu_lower_dequant_matmul(struct gpu_call *c)
         return;
     }
     struct packed p = packed_operand(c, 1, a->scheme, a->k);
-    const struct gpu_product of = {.items = 1, .m = outputs / n, .n = n, .k = p.k};
+    const struct gpu_product of = {
+        .items = 1, .m = outputs / n, .n = n, .k = p.k, .split_sums = gpu_split_sums(c)};
     struct gpu_arg room = gpu_split_room(c, &of);
     struct few few = few_of(&p, of.m, n, 1, -1);
     if (of.m <= FEW || p.k == 0)

@@ -56,7 +56,8 @@ void gpu_lower_dequant_side(struct gpu_call *c)
     struct side s = {.scheme = a->scheme, .format = quant_scheme(a->scheme)};
     struct gpu_epilogue none = gpu_no_epilogue(c);
 
-    s.of = (struct gpu_product){.items = 1, .m = outputs / n, .n = n, .k = (uint64_t)a->k};
+    s.of = (struct gpu_product){
+        .items = 1, .m = outputs / n, .n = n, .k = (uint64_t)a->k, .split_sums = gpu_split_sums(c)};
     s.run = (uint64_t)(s.format->group ? s.format->group : a->block_size);
     s.quads = n % 4 == 0 && gpu_aligned(c, gpu_in(c, 1), 4);
     struct gpu_arg room = gpu_split_room(c, &s.of);

@@ -30,6 +30,10 @@ bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3]);
 /* How many bytes of it a kernel can see: what begins behind the start of what can be bound is shown
  * from there on. */
 uint64_t gpu_seen(const struct gpu_call *c, struct gpu_arg a);
+/* Through how many windows a kernel sees it. */
+uint64_t gpu_windows(const struct gpu_call *c, struct gpu_arg a);
+/* Rows of so many bytes begin where a buffer can, each so many. */
+uint64_t gpu_aligned_rows(uint64_t row);
 /* The lowering of the call's node, a few rows at a time where its tensors are larger than what a
  * kernel can see (parts.c). */
 void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower);

@@ -79,10 +79,13 @@ void gpu_epilogue_constants(struct gpu_call *c, const struct gpu_epilogue *e)
     gpu_const(c, "ACT", e->act);
 }
 
-/* Something must be bound; a bias that is not there is not read. */
+/* Something must be bound; a bias that is not there is not read, so little of it will do. */
 void gpu_epilogue_bind(struct gpu_call *c, const struct gpu_epilogue *e)
 {
-    gpu_bind(c, gpu_in(c, e->bias >= 0 ? e->bias : 0));
+    struct gpu_arg any = gpu_in(c, 0);
+
+    any.bytes = any.bytes < GPU_ALIGN ? any.bytes : GPU_ALIGN;
+    gpu_bind(c, e->bias >= 0 ? gpu_in(c, e->bias) : any);
 }
 
 void gpu_epilogue_words(struct gpu_call *c, const struct gpu_epilogue *e)

@@ -77,6 +77,7 @@ static void lower(struct gpu_call *c, bool at, bool bt, struct gpu_epilogue end)
                            .of.m = (uint64_t)out->dim[out->rank - 2],
                            .of.n = (uint64_t)out->dim[out->rank - 1],
                            .of.k = (uint64_t)a->dim[a->rank - (at ? 2 : 1)],
+                           .of.split_sums = gpu_split_sums(c),
                            .end = end};
 
     if (gpu_count(out) == 0)

@@ -26,7 +26,10 @@ static inline rlx_dtype gpu_b_type(const struct gpu_matmul *p)
     return p->b_half ? RLX_DTYPE_f16 : p->dtype;
 }
 
-/* The kernel of the table that costs least. */
+/* The kernel of the table that costs least; several times where operands are too large. */
 void gpu_matmul_launch(struct gpu_call *c, const struct gpu_matmul *p);
+/* Where a kernel cannot see all of it at once, the launches of its pieces; false: it can, or there
+ * are none. */
+bool gpu_matmul_in_pieces(struct gpu_call *c, const struct gpu_matmul *p);
 
 #endif

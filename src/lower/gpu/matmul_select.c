@@ -329,6 +329,8 @@ void gpu_matmul_launch(struct gpu_call *c, const struct gpu_matmul *p)
     const struct choice *best = &choices[0];
     double least = best->cost(p, 0);
 
+    if (gpu_matmul_in_pieces(c, p))
+        return;
     for (size_t i = 1; i < sizeof choices / sizeof choices[0]; i++) {
         double cost = choices[i].fits(c, p) ? choices[i].cost(p, choices[i].tile) : least;
         if (cost < least) {

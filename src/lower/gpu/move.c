@@ -69,6 +69,24 @@ void gpu_copy(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, rlx_dt
     gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }
 
+void gpu_copy_columns(struct gpu_call *c, struct gpu_arg from, uint64_t from_stride,
+                      struct gpu_arg to, uint64_t to_stride, uint64_t rows, uint64_t width,
+                      rlx_dtype t)
+{
+    uint64_t size = rlx_dtype_size(t), run = gpu_common(width, gpu_common(from_stride, to_stride));
+    uint64_t wide = gpu_wide(c, from, to, run, size), each = wide / size;
+
+    gpu_kernel(c, "move", "columns");
+    gpu_name(c, "W", gpu_word(wide));
+    gpu_bind(c, from);
+    gpu_bind(c, to);
+    gpu_u32(c, rows * width / each);
+    gpu_u32(c, width / each);
+    gpu_u32(c, from_stride / each);
+    gpu_u32(c, to_stride / each);
+    gpu_invocations(c, rows * width / each, GPU_GROUP);
+}
+
 void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t)
 {
     uint64_t size = rlx_dtype_size(t), wide = gpu_wide(c, to, to, to.bytes / size, size);

@@ -24,6 +24,10 @@ uint64_t gpu_product(const struct ir_type *t, int64_t begin, int64_t end);
 /* A launch that copies, one that writes zeros. Arguments of equal lengths. */
 void gpu_copy(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, rlx_dtype t);
 void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t);
+/* Rows of `width` elements, so many, that lie so far apart in either. */
+void gpu_copy_columns(struct gpu_call *c, struct gpu_arg from, uint64_t from_stride,
+                      struct gpu_arg to, uint64_t to_stride, uint64_t rows, uint64_t width,
+                      rlx_dtype t);
 /* Each of the operand's rows of `width` elements, so many times one behind another. */
 void gpu_repeat_rows(struct gpu_call *c, uint64_t times, uint64_t width);
 

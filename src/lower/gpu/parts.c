@@ -253,8 +253,7 @@ static bool is_too_large(const struct gpu_call *c)
     return any;
 }
 
-/* Rows of so many bytes begin where a buffer can, each so many. */
-static uint64_t aligned_rows(uint64_t row)
+uint64_t gpu_aligned_rows(uint64_t row)
 {
     uint64_t each = 1;
 
@@ -276,14 +275,14 @@ static uint64_t rows_seen(const struct gpu_call *c, struct gpu_arg a, uint64_t r
 static uint64_t rows_at_once(const struct gpu_call *c, const struct split *s)
 {
     uint64_t all = (uint64_t)c->out->dim[s->axis], row = c->arg_out.bytes / all;
-    uint64_t each = aligned_rows(row), most = rows_seen(c, c->arg_out, row, all), fit;
+    uint64_t each = gpu_aligned_rows(row), most = rows_seen(c, c->arg_out, row, all), fit;
 
     for (int32_t i = 0; i < c->in_count && i < 64; i++)
         if (s->follows >> i & 1) {
             row = c->arg_in[i].bytes / all;
             fit = rows_seen(c, c->arg_in[i], row, all);
             most = fit < most ? fit : most;
-            each = aligned_rows(row) > each ? aligned_rows(row) : each;
+            each = gpu_aligned_rows(row) > each ? gpu_aligned_rows(row) : each;
         }
     most = most < each ? most : most / each * each;
     return most ? most : 1;

@@ -3,7 +3,7 @@
 
 #define LEAST_PART 256 /* of a depth that is split */
 #define MOST_PARTS 32
-#define SPLIT_SUMS (UINT64_C(1) << 21) /* of all parts together */
+#define MOST_SUMS (UINT64_C(1) << 21) /* of all parts together */
 
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
@@ -24,7 +24,7 @@ struct gpu_split gpu_split_depth(const struct gpu_product *p, uint64_t groups, u
     struct gpu_split s = {1, p->k};
 
     parts = least_of(parts, p->k / LEAST_PART);
-    parts = least_of(parts, SPLIT_SUMS / (outputs ? outputs : 1));
+    parts = least_of(parts, p->split_sums / (outputs ? outputs : 1));
     if (parts < 2)
         return s;
     s.part = gpu_ceil(gpu_ceil(p->k, parts), step) * step;
@@ -32,22 +32,29 @@ struct gpu_split gpu_split_depth(const struct gpu_product *p, uint64_t groups, u
     return s;
 }
 
+uint64_t gpu_split_sums(const struct gpu_call *c)
+{
+    return least_of(MOST_SUMS, c->max_binding / sizeof(float));
+}
+
 struct gpu_arg gpu_split_room(struct gpu_call *c, const struct gpu_product *p)
 {
     uint64_t parts = least_of(p->k / LEAST_PART, MOST_PARTS);
 
-    return gpu_temp(c, least_of(parts * outputs_of(p), SPLIT_SUMS) * sizeof(float));
+    return gpu_temp(c, least_of(parts * outputs_of(p), p->split_sums) * sizeof(float));
 }
 
 void gpu_add_parts(struct gpu_call *c, const struct gpu_epilogue *end, struct gpu_arg x,
                    struct gpu_arg y, uint64_t count, uint64_t parts)
 {
+    rlx_dtype sum = gpu_sum_type(c->out->dtype);
+
     gpu_kernel(c, "matmul", "add_parts");
     gpu_type(c, "T", c->out->dtype);
     gpu_type(c, "Y", end->stored);
-    gpu_type(c, "A", gpu_sum_type(c->out->dtype));
+    gpu_type(c, "A", sum);
     gpu_epilogue_constants(c, end);
-    gpu_bind(c, gpu_part(x, 0, parts * count * sizeof(float)));
+    gpu_bind(c, gpu_part(x, 0, parts * count * rlx_dtype_size(sum)));
     gpu_epilogue_bind(c, end);
     gpu_bind(c, y);
     gpu_u32(c, count);

@@ -11,6 +11,7 @@
 /* items x [m,k] x [k,n] */
 struct gpu_product {
     uint64_t items, m, n, k;
+    uint64_t split_sums; /* of all parts of a depth that is split, at most: gpu_split_sums */
 };
 
 struct gpu_split {
@@ -45,6 +46,8 @@ void gpu_tile_constants(struct gpu_call *c, uint32_t tile);
 /* The depth in so many parts that about `want` groups run. Each is a multiple of `step` deep. */
 struct gpu_split gpu_split_depth(const struct gpu_product *p, uint64_t groups, uint64_t want,
                                  uint64_t step);
+/* So many sums of parts does a kernel see at once. */
+uint64_t gpu_split_sums(const struct gpu_call *c);
 /* Room for the sums of all parts, f32 or words. It grows with every size, so that what fits the
  * largest sizes fits all: ask for it even where nothing is split now. */
 struct gpu_arg gpu_split_room(struct gpu_call *c, const struct gpu_product *p);

@@ -79,8 +79,10 @@ static inline rlx_status no_driver_submit(struct backend *b, const struct comman
     return no_driver.null->submit(b, list, count, hooks, report, ticket, d);
 }
 
-/* Opens one in `p`, with these features. */
-static inline bool no_driver_open(struct test *t, struct place *p, const struct kc_features *f)
+/* Opens one in `p`, with these features, whose kernels see so much at once. */
+static inline bool no_driver_open_small(struct test *t, struct place *p,
+                                        const struct kc_features *f, uint64_t max_binding,
+                                        uint32_t max_bindings)
 {
     static const struct gpu_driver driver = {no_driver_build, no_driver_drop};
     struct diag d;
@@ -92,8 +94,8 @@ static inline bool no_driver_open(struct test *t, struct place *p, const struct 
                                          .driver = &driver,
                                          .features = *f,
                                          .max_groups = 65535,
-                                         .max_binding = UINT64_C(1) << 30,
-                                         .max_bindings = GPU_BUFFERS};
+                                         .max_binding = max_binding,
+                                         .max_bindings = max_bindings};
     if (!expect_ok(t, gpu_device_create(&desc, &no_driver.gpu, &d)))
         return false;
     no_driver.null = p->dev->backend->ops;
@@ -106,6 +108,11 @@ static inline bool no_driver_open(struct test *t, struct place *p, const struct 
     no_driver.ops.submit = no_driver_submit;
     p->dev->backend->ops = &no_driver.ops;
     return true;
+}
+
+static inline bool no_driver_open(struct test *t, struct place *p, const struct kc_features *f)
+{
+    return no_driver_open_small(t, p, f, UINT64_C(1) << 30, GPU_BUFFERS);
 }
 
 static inline void no_driver_close(struct place *p)
