@@ -88,14 +88,11 @@ static size_t size_of_kind(enum attr_kind kind)
     switch (kind) {
 #define SIZE_OF(k) \
     case ATTR_##k: return sizeof(attr_##k);
-        SIZE_OF(BOOL)
-        SIZE_OF(I64)
-        SIZE_OF(U64)
-        SIZE_OF(F32)
-        SIZE_OF(F64)
-        SIZE_OF(ENUM)
-        SIZE_OF(DTYPE) SIZE_OF(DIM) SIZE_OF(AXES) SIZE_OF(INTS) SIZE_OF(DIMS) SIZE_OF(FLOATS)
-            SIZE_OF(BYTES) SIZE_OF(STRING) SIZE_OF(GRAPH) SIZE_OF(CHAIN) SIZE_OF(UNARY)
+        /* clang-format off */
+        SIZE_OF(BOOL) SIZE_OF(I64) SIZE_OF(U64) SIZE_OF(F32) SIZE_OF(F64)
+        SIZE_OF(ENUM) SIZE_OF(DTYPE) SIZE_OF(DIM) SIZE_OF(AXES) SIZE_OF(INTS) SIZE_OF(DIMS)
+        SIZE_OF(FLOATS) SIZE_OF(BYTES) SIZE_OF(STRING) SIZE_OF(GRAPH) SIZE_OF(CHAIN) SIZE_OF(UNARY)
+        /* clang-format on */
 #undef SIZE_OF
     }
     return 0;

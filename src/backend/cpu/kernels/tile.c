@@ -98,14 +98,12 @@ void cpu_load_i64(rlx_dtype from, const void *src, int64_t *dst, int64_t n)
     case RLX_DTYPE_bool: LOAD(uint8_t, int64_t, v != 0 ? 1 : 0); break;
 #define X(name, type) \
     case RLX_DTYPE_##name: LOAD(type, int64_t, (int64_t)v); break;
-        X(i8, int8_t)
-        X(i16, int16_t)
-        X(i32, int32_t)
-        X(u8, uint8_t)
-        X(u16, uint16_t)
-        X(u32, uint32_t)
+        /* clang-format off */
+        X(i8, int8_t) X(i16, int16_t) X(i32, int32_t) X(u8, uint8_t)
+        X(u16, uint16_t) X(u32, uint32_t)
 #undef X
-            default : break;
+    default: break;
+        /* clang-format on */
     }
 }
 
