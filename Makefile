@@ -53,8 +53,7 @@ lint:
 
 format:
 	@tools/setup test
-	@find include src cli tests examples fuzz bench -name '*.[ch]' \
-		! -path include/rlx/ops.h ! -path src/api/builders.c -print0 | xargs -0 clang-format -i
+	@tools/format
 
 coverage:
 	@tools/setup build
