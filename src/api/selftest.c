@@ -357,10 +357,10 @@ static bool has_other_edges(const char *op)
 }
 
 static void try_profiles(struct tester *t, const struct case_row *row, const char *op,
-                         const char *dtype, uint64_t number)
+                         const char *dtype)
 {
     for (int p = 0; p < VALUES_COUNT; p++) {
-        uint64_t seed = t->desc->seed + number * 64 + (uint64_t)p;
+        uint64_t seed = selftest_seed(row, op, dtype, (enum value_profile)p, t->desc->seed);
 
         if (!selftest_has_word(row->profiles, profile_name((enum value_profile)p)) ||
             (t->desc->through_onnx && p != VALUES_PLAIN && has_other_edges(op)))
@@ -371,7 +371,7 @@ static void try_profiles(struct tester *t, const struct case_row *row, const cha
     }
 }
 
-static void try_row(struct tester *t, const struct case_row *row, uint64_t number)
+static void try_row(struct tester *t, const struct case_row *row)
 {
     rlx_str ops = rlx_cstr(row->ops), op, dtypes, dtype;
     char op_name[64], dtype_name[16];
@@ -381,13 +381,13 @@ static void try_row(struct tester *t, const struct case_row *row, uint64_t numbe
         if (t->desc->op && strcmp(t->desc->op, op_name) != 0)
             continue;
         if (!row->dtypes) {
-            try_profiles(t, row, op_name, "", number);
+            try_profiles(t, row, op_name, "");
             continue;
         }
         dtypes = rlx_cstr(row->dtypes);
         while ((dtype = selftest_word(&dtypes)).len) {
             snprintf(dtype_name, sizeof dtype_name, "%.*s", STR_ARG(dtype));
-            try_profiles(t, row, op_name, dtype_name, number);
+            try_profiles(t, row, op_name, dtype_name);
         }
     }
 }
@@ -422,10 +422,10 @@ rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_de
         dev->backend->ops->describe(dev->backend, &target);
         t.flushes = target.flushes_small;
         for (size_t i = 0; selftest_row(i); i++)
-            try_row(&t, selftest_row(i), i);
+            try_row(&t, selftest_row(i));
         t.counting = false;
         for (size_t i = 0; selftest_row(i); i++)
-            try_row(&t, selftest_row(i), i);
+            try_row(&t, selftest_row(i));
         *out = t.sum;
     }
     return diag_report(&d, err);

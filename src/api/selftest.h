@@ -55,6 +55,10 @@ struct case_row {
     const char *ops, *dtypes, *operands, *attrs, *profiles;
 };
 const struct case_row *selftest_row(size_t i);
+/* Where the numbers of one case come from: what the row says of it, and the user's seed. The row's
+ * place in the table does not enter, so rows that come and go leave the others' numbers alone. */
+uint64_t selftest_seed(const struct case_row *row, const char *op, const char *dtype,
+                       enum value_profile profile, uint64_t seed);
 /* The next of some words with spaces between them; empty: there are no more. */
 rlx_str selftest_word(rlx_str *rest);
 bool selftest_has_word(const char *list, const char *word);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/selftest.h"
+#include "base/map.h"
 #include "base/str.h"
 
 static const struct case_row cases[] = {
@@ -13,6 +14,18 @@ static const struct case_row cases[] = {
 const struct case_row *selftest_row(size_t i)
 {
     return i < sizeof cases / sizeof cases[0] ? &cases[i] : NULL;
+}
+
+uint64_t selftest_seed(const struct case_row *row, const char *op, const char *dtype,
+                       enum value_profile profile, uint64_t seed)
+{
+    const char *word[] = {op, dtype, row->operands, row->attrs ? row->attrs : "",
+                          profile_name(profile)};
+    uint64_t key[2] = {seed, 0};
+
+    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++)
+        key[1] = hash_bytes_keyed(key, word[i], strlen(word[i]));
+    return key[1];
 }
 
 rlx_str selftest_word(rlx_str *rest)
