@@ -4,7 +4,8 @@
  *     selftest_rows.c      that table, and what its words mean
  *     selftest_values.c    the numbers that go in
  *     selftest_compare.c   how far a result may be from its definition (ops-core.md 22)
- *     selftest_factors.c   the same for factors of matrices, which are not unique
+ *     selftest_undecided.c where rounding may decide which of several answers is given
+ *     selftest_factors.c   factors of matrices, which are not unique
  *     selftest.c           each case through ir/eval and through the device */
 #ifndef API_SELFTEST_H
 #define API_SELFTEST_H
@@ -92,6 +93,15 @@ void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
 void selftest_allowed(const struct ir_graph *g, const struct ir_node *n,
                       const struct eval_tensor *want, const struct eval_tensor *abs_want,
                       double *out);
+/* Where that comparison failed: how many ways there are to read the definition of this op when
+ * numbers that it compares are within rounding of each other; 0: just the one. */
+int selftest_variants(rlx_op op);
+/* A node as it is to be evaluated for that variant. */
+void selftest_vary(const struct ir_graph *g, struct ir_node *n, int variant);
+/* want becomes the nearest to got that it may be by that variant, which gave `other`. */
+rlx_status selftest_settle(const struct ir_node *n, struct eval_tensor *want,
+                           const struct eval_tensor *other, const struct eval_tensor *got,
+                           struct arena *arena, struct diag *d);
 /* For svd, qr and eigh of a, where that comparison failed: *out becomes a verdict in proportion to
  * the matrix, and by what factors are for where they are not unique. Other ops: nothing happens. */
 rlx_status selftest_compare_factors(const struct ir_node *n, const struct eval_tensor *a,
