@@ -180,17 +180,18 @@ static rlx_status run_on(struct alone *a, rlx_device *dev, struct eval_tensor *g
 static bool term_sizes(struct alone *a, struct eval_tensor *sizes, rlx_status *status)
 {
     enum op_family family = op_info(a->node->op)->family;
-    /* A packed weight cannot be made positive. Its products' terms are larger, all together, than
-     * the largest result. */
-    bool packed = family == FAMILY_dequant_matmul || family == FAMILY_dequant_grouped_matmul;
-    ir_value like = packed                            ? ir_id(a->from, a->node)
+    /* A packed weight cannot be made positive, and an activation cannot be left out. The terms of
+     * such products are larger, all together, than the largest result. */
+    bool closed = family == FAMILY_dequant_matmul || family == FAMILY_dequant_grouped_matmul ||
+                  family == FAMILY_fused_matmul_bias_act || family == FAMILY_fused_conv_bias_act;
+    ir_value like = closed                            ? ir_id(a->from, a->node)
                     : a->node->op == RLX_OP_attention ? a->node->in[2]
                                                       : RLX_NO_VALUE;
     struct eval_tensor v;
     double most = 0;
     rlx_error err;
 
-    if (!packed && selftest_wants_abs(a->node->op)) {
+    if (!closed && selftest_wants_abs(a->node->op)) {
         *status = give_values(a, true);
         if (*status != RLX_OK)
             return false;

@@ -11,8 +11,9 @@ enum tolerance {
     TOLERANCE_ULP,      /* one unit */
     TOLERANCE_FUNCTION, /* exp, log and their kind */
     TOLERANCE_TRIG,
-    TOLERANCE_SUM,     /* grows with the number and size of the terms */
-    TOLERANCE_PRODUCT, /* of many factors */
+    TOLERANCE_SUM,       /* grows with the number and size of the terms */
+    TOLERANCE_ACTIVATED, /* a sum, and a function of it whose slope is about 1 at most */
+    TOLERANCE_PRODUCT,   /* of many factors */
     TOLERANCE_SOFTMAX,
     TOLERANCE_NORM,
     TOLERANCE_ATTENTION, /* relative to the largest |v|, where the caller knows it */
@@ -96,6 +97,8 @@ static enum tolerance tolerance_of(const struct ir_node *n)
     case FAMILY_conv:
     case FAMILY_conv_transpose:
     case FAMILY_complex_norm_sq: return TOLERANCE_SUM;
+    case FAMILY_fused_matmul_bias_act:
+    case FAMILY_fused_conv_bias_act: return TOLERANCE_ACTIVATED;
     case FAMILY_softmax:
     case FAMILY_softmax_cross_entropy:
     case FAMILY_softmax_cross_entropy_with_logits: return TOLERANCE_SOFTMAX;
@@ -125,8 +128,9 @@ static enum tolerance tolerance_of(const struct ir_node *n)
 bool selftest_wants_abs(rlx_op op)
 {
     struct ir_node n = {.op = op};
+    enum tolerance t = tolerance_of(&n);
 
-    return tolerance_of(&n) == TOLERANCE_SUM;
+    return t == TOLERANCE_SUM || t == TOLERANCE_ACTIVATED;
 }
 
 /* The distance between neighbouring values of that type at v. */
@@ -157,6 +161,9 @@ static double terms(const struct ir_graph *g, const struct ir_node *n)
     type_count(&n->type, &out);
     switch (op_info(n->op)->family) {
     case FAMILY_matmul: k = a->dim[a->rank - (n->attr.matmul.transpose_a ? 2 : 1)]; break;
+    case FAMILY_fused_matmul_bias_act:
+        k = a->dim[a->rank - (n->attr.fused_matmul_bias_act.transpose_a ? 2 : 1)];
+        break;
     case FAMILY_grouped_matmul: k = a->dim[1]; break;
     case FAMILY_dequant_matmul:
     case FAMILY_dequant_grouped_matmul: k = a->dim[a->rank - 1]; break;
@@ -166,6 +173,7 @@ static double terms(const struct ir_graph *g, const struct ir_node *n)
             k *= a->dim[n->attr.dot_general.lhs_contracting.at[i]];
         break;
     case FAMILY_conv:
+    case FAMILY_fused_conv_bias_act:
     case FAMILY_conv_transpose: {
         const struct ir_type *w = ir_type_of(g, n->in[1]);
         for (int32_t i = 1; i < w->rank; i++)
@@ -199,6 +207,11 @@ static double norm_allowed(const struct allowance *a, double unit, double size)
     return a->half ? 2 * unit + 2e-3 * fmax(1, size) : a->shrink * 2e-5 * fmax(1, size);
 }
 
+static double sum_allowed(const struct allowance *a, double abs_want)
+{
+    return a->shrink * (4 + sqrt(a->terms)) * 0x1p-22 * abs_want;
+}
+
 static double allowed(const struct allowance *a, double want, double abs_want)
 {
     double u = unit_at(a->dtype, want), y = fabs(want), s = a->shrink;
@@ -209,7 +222,8 @@ static double allowed(const struct allowance *a, double want, double abs_want)
     case TOLERANCE_ULP: return u;
     case TOLERANCE_FUNCTION: return a->half ? 2 * u : s * (1e-6 * y + 1e-7);
     case TOLERANCE_TRIG: return a->half ? 2 * u : s * 1e-6 * (1 + y);
-    case TOLERANCE_SUM: return s * (4 + sqrt(a->terms)) * 0x1p-22 * abs_want + (a->half ? u : 0);
+    case TOLERANCE_SUM: return sum_allowed(a, abs_want) + (a->half ? u : 0);
+    case TOLERANCE_ACTIVATED: return norm_allowed(a, u, y) + sum_allowed(a, abs_want);
     case TOLERANCE_PRODUCT: return s * (2 + a->terms) * 0x1p-23 * y + (a->half ? u : 0);
     case TOLERANCE_SOFTMAX: return a->half ? 2 * u : s * (2e-6 + 1e-5 * y);
     case TOLERANCE_NORM: return norm_allowed(a, u, y);

@@ -26,7 +26,7 @@ struct eval_call {
     struct eval_tensor *out;   /* typed, cells zero; to be filled, not rounded to its dtype */
     struct eval_tensor *state; /* the state that the op writes, to be updated; else NULL. It shares
                                 * its cells with the operand: read that before writing this. */
-    bool sizes;                /* eval_node_sizes; only packed products look at it */
+    bool sizes;                /* eval_node_sizes: what it says there */
     struct arena *arena;       /* for whatever the op needs besides; ends with the call */
     struct diag *diag;
 };
@@ -86,8 +86,9 @@ rlx_status eval_graph(const struct ir_graph *g, struct eval_tensor *const *leaf,
 rlx_status eval_node(const struct ir_graph *g, const struct ir_node *n,
                      const struct eval_tensor *const *in, struct eval_tensor *out,
                      struct eval_tensor *state, struct arena *arena, struct diag *d);
-/* How large the terms of each element are, given operands made positive: eval_node, and products
- * with packed weights, which cannot be made so beforehand, add up magnitudes. */
+/* How large the terms of each element are, given operands made positive: eval_node, but products
+ * with packed weights, which cannot be made so beforehand, add up magnitudes, and fused products
+ * leave their activation out. */
 rlx_status eval_node_sizes(const struct ir_graph *g, const struct ir_node *n,
                            const struct eval_tensor *const *in, struct eval_tensor *out,
                            struct eval_tensor *state, struct arena *arena, struct diag *d);

@@ -61,7 +61,8 @@ rlx_status eval_fused_matmul_bias_act(struct eval_call *c)
     for (int64_t k = 0; k < c->out->count; k++) {
         struct eval_cell bias = c->in[2]->at[eval_broadcast(c->in[2], c->out, k)];
         struct eval_cell v = eval_cell_binary(RLX_OP_add, t, c->out->at[k], bias);
-        c->out->at[k] = a->activation == RLX_OP_none ? v : eval_cell_unary(a->activation, t, v);
+        bool bare = a->activation == RLX_OP_none || c->sizes;
+        c->out->at[k] = bare ? v : eval_cell_unary(a->activation, t, v);
     }
     return RLX_OK;
 }

@@ -134,7 +134,8 @@ rlx_status eval_fused_conv_bias_act(struct eval_call *c)
         double v = c->out->at[k].f + c->in[2]->at[k / w.out_count % c->out->type.dim[1]].f;
         if (a->has_residual)
             v += c->in[3]->at[k].f;
-        c->out->at[k].f = a->activation == RLX_OP_none ? v : eval_unary_value(a->activation, v);
+        bool bare = a->activation == RLX_OP_none || c->sizes;
+        c->out->at[k].f = bare ? v : eval_unary_value(a->activation, v);
     }
     return RLX_OK;
 }
