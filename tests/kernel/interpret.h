@@ -4,6 +4,7 @@
 #define TESTS_KERNEL_INTERPRET_H
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "source.h"
 
@@ -11,8 +12,15 @@ struct cell {
     uint64_t lane[4];
 };
 
+/* What a driver may make of floats: quotients that are off, and a * b + c with one rounding. */
+struct liberty {
+    int quotient_units; /* in the last place, added to every quotient */
+    bool contracts;
+};
+
 struct machine {
     const struct kir *k;
+    struct liberty liberty;
     void *const *buffer; /* elements as they lie in memory */
     const uint32_t *param;
     uint32_t builtin[13];
@@ -138,6 +146,51 @@ static inline void machine_store(const struct machine *m, const struct kir_instr
         memcpy(at + 4, &m->value[n->b].lane[1], 4);
 }
 
+static inline float machine_quotient(const struct machine *m, float x, float y)
+{
+    float q = x / y;
+
+    for (int i = 0; isfinite(q) && q != 0 && i < abs(m->liberty.quotient_units); i++)
+        q = nextafterf(q, m->liberty.quotient_units < 0 ? -INFINITY : INFINITY);
+    return q;
+}
+
+static inline bool is_product(const struct machine *m, kir_value v)
+{
+    return m->k->instr[v].op == KIR_MUL && m->k->instr[v].type.scalar == KIR_F32;
+}
+
+/* A sum or difference with a product that is not rounded; false: it has none. */
+static inline bool machine_contract(const struct machine *m, const struct kir_instr *n, uint32_t l,
+                                    uint64_t *out)
+{
+    bool left = is_product(m, n->a);
+    const struct kir_instr *p = &m->k->instr[left ? n->a : n->b];
+
+    if (!m->liberty.contracts || (!left && !is_product(m, n->b)))
+        return false;
+    float x = as_f32(m->value[p->a].lane[l]), y = as_f32(m->value[p->b].lane[l]);
+    float z = as_f32(m->value[left ? n->b : n->a].lane[l]);
+    if (n->op == KIR_SUB && left)
+        z = -z;
+    else if (n->op == KIR_SUB)
+        x = -x;
+    *out = of_f32(fmaf(x, y, z));
+    return true;
+}
+
+static inline uint64_t machine_two(const struct machine *m, const struct kir_instr *n,
+                                   enum kir_scalar s, uint32_t l)
+{
+    uint64_t a = m->value[n->a].lane[l], b = m->value[n->b].lane[l], out;
+
+    if (s == KIR_F32 && n->op == KIR_DIV)
+        return of_f32(machine_quotient(m, as_f32(a), as_f32(b)));
+    if (s == KIR_F32 && (n->op == KIR_ADD || n->op == KIR_SUB) && machine_contract(m, n, l, &out))
+        return out;
+    return machine_binary((enum kir_op)n->op, s, a, b);
+}
+
 /* The value of an instruction that is no jump. */
 static inline void machine_step(struct machine *m, uint32_t i)
 {
@@ -186,7 +239,7 @@ static inline void machine_step(struct machine *m, uint32_t i)
         else if (n->b == KIR_NONE)
             out->lane[l] = machine_unary((enum kir_op)n->op, s, a->lane[l]);
         else
-            out->lane[l] = machine_binary((enum kir_op)n->op, s, a->lane[l], b->lane[l]);
+            out->lane[l] = machine_two(m, n, s, l);
 }
 
 /* The end of the block that instruction i is in or opens: its ELSE (if wanted) or its END. */
@@ -248,11 +301,11 @@ static inline void machine_run(struct machine *m)
     }
 }
 
-/* The kernel of s, group by group of one invocation each. */
-static inline void interpret(struct source *s, void *const *buffer, const uint32_t *param,
-                             uint32_t groups)
+/* The kernel of s, group by group of one invocation each, by a driver that takes liberties. */
+static inline void interpret_freely(struct source *s, void *const *buffer, const uint32_t *param,
+                                    uint32_t groups, struct liberty liberty)
 {
-    struct machine m = {.k = &s->kir, .buffer = buffer, .param = param};
+    struct machine m = {.k = &s->kir, .liberty = liberty, .buffer = buffer, .param = param};
 
     m.value = arena_array(&s->arena, struct cell, s->kir.instrs);
     m.var = arena_array(&s->arena, struct cell *, s->kir.vars);
@@ -267,6 +320,13 @@ static inline void interpret(struct source *s, void *const *buffer, const uint32
         m.builtin[KIR_GROUPS_X] = groups;
         machine_run(&m);
     }
+}
+
+/* The same by one that takes none. */
+static inline void interpret(struct source *s, void *const *buffer, const uint32_t *param,
+                             uint32_t groups)
+{
+    interpret_freely(s, buffer, param, groups, (struct liberty){0});
 }
 
 #endif
