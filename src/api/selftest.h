@@ -40,6 +40,8 @@ enum value_kind {
     KIND_TURN,     /* :turn     unit quaternions along the last axis */
     KIND_CAMERA,   /* :camera   the meta of a splat scene, looking at the origin */
     KIND_SMALL,    /* :small    in (0.001, 0.02) */
+    KIND_LAYER,    /* :layer    weights that leave the size of what they are multiplied with about
+                    *           as it is: 1 over the root of the last extent, at most */
     KIND_PACKED    /* :packed=S u8: blocks of scheme S whose scales make weights of about 1; for
                     *           nvfp4_block, its scales */
 };

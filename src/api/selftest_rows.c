@@ -60,7 +60,8 @@ static void parse_spec(rlx_str text, struct value_spec *out)
         {"unit", KIND_UNIT},         {"spd", KIND_SPD},           {"triangle", KIND_TRIANGLE},
         {"distinct", KIND_DISTINCT}, {"bytes", KIND_BYTES},       {"log", KIND_LOG},
         {"turn", KIND_TURN},         {"camera", KIND_CAMERA},     {"small", KIND_SMALL},
-        {"packed=", KIND_PACKED},    {"lowrank=", KIND_LOW_RANK}, {"repeated=", KIND_REPEATED}};
+        {"packed=", KIND_PACKED},    {"lowrank=", KIND_LOW_RANK}, {"repeated=", KIND_REPEATED},
+        {"layer", KIND_LAYER}};
 
     *out = (struct value_spec){KIND_ANY, 0};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

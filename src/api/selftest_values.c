@@ -156,6 +156,15 @@ static void fill_camera(struct eval_tensor *t, uint64_t seed)
         t->at[k].f = (k < 15 ? fixed[k] : 0) + (k < 3 ? uniform_at(seed, k, -0.5, 0.5) : 0);
 }
 
+/* A recurrence with larger ones would amplify roundings from step to step. */
+static void fill_layer(struct eval_tensor *t, uint64_t seed)
+{
+    int64_t n = t->type.rank ? t->type.dim[t->type.rank - 1] : 1;
+
+    for (int64_t k = 0; k < t->count; k++)
+        t->at[k].f = uniform_at(seed, k, -1, 1) / sqrt((double)n);
+}
+
 /* ---- packed weights ---- */
 
 static void put_bytes(struct eval_tensor *t, int64_t at, uint32_t bits, int bytes)
@@ -264,6 +273,7 @@ static bool fill_whole(struct eval_tensor *t, const struct value_spec *spec, uin
     case KIND_TRIANGLE: fill_triangle(t, seed); return true;
     case KIND_TURN: fill_turns(t, seed); return true;
     case KIND_CAMERA: fill_camera(t, seed); return true;
+    case KIND_LAYER: fill_layer(t, seed); return true;
     case KIND_LOW_RANK: fill_low_rank(t, spec->n, seed); return true;
     case KIND_REPEATED: fill_repeated(t, spec->n); return true;
     default: return false;

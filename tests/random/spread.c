@@ -20,7 +20,7 @@ static const char *const kinds[] = {
     [KIND_TRIANGLE] = "triangle", [KIND_DISTINCT] = "distinct", [KIND_BYTES] = "bytes",
     [KIND_LOW_RANK] = "lowrank",  [KIND_REPEATED] = "repeated", [KIND_LOG] = "log",
     [KIND_TURN] = "turn",         [KIND_CAMERA] = "camera",     [KIND_SMALL] = "small",
-    [KIND_PACKED] = "packed",
+    [KIND_LAYER] = "layer",       [KIND_PACKED] = "packed",
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
