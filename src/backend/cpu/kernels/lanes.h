@@ -38,10 +38,14 @@ static inline void lanes_load(rlx_dtype from, const void *src, int64_t w, float 
         dst[i] = 0;
 }
 
-/* e^x for any x: vec_exp, with Inf from 90 on. */
-static inline vec_f32 lanes_exp(vec_f32 x)
+/* The root of e^x, for e^x s as root (root s): where e^x itself is beyond f32, that is right for
+ * every s but numbers below the normal ones, and 0 stays 0 unless x is not finite. */
+static inline vec_f32 lanes_exp_root(vec_f32 x)
 {
-    return vec_exp(-vec_max(vec_all(-90.0f), -x));
+    vec_i32 endless = x == vec_all(INFINITY);
+    vec_f32 root = vec_exp(-vec_max(vec_all(-88.7f), -0.5f * x));
+
+    return (vec_f32)(((vec_i32)x & endless) | ((vec_i32)root & ~endless));
 }
 
 /* Bits of the first w lanes of a vector: what fills it up is not to reach sums across lanes, where

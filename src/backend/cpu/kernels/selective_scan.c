@@ -32,8 +32,9 @@ static void step(int64_t n, const float *x, const float *delta, const float *a, 
     for (int64_t i = 0; i < n; i++, a += LANES, h += LANES) {
         GEMM_UNROLL
         for (int v = 0; v < LANES_VECS; v++) {
-            vec_f32 e = lanes_exp(dv[v] * vec_load(a + v * VEC_F32));
-            vec_f32 s = F32_MADD(e, vec_load(h + v * VEC_F32), dv[v] * in[i] * xv[v]);
+            vec_f32 root = lanes_exp_root(dv[v] * vec_load(a + v * VEC_F32));
+            vec_f32 held = root * vec_load(h + v * VEC_F32);
+            vec_f32 s = F32_MADD(root, held, dv[v] * in[i] * xv[v]);
             vec_store(h + v * VEC_F32, s);
             sum[v] = F32_MADD(s, vec_all(out[i]), sum[v]);
         }

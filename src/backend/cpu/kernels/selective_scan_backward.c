@@ -26,7 +26,7 @@ struct job {
 struct room {
     float *a, *gh, *da, *da_stretch; /* states */
     float *kept;                     /* [stretch] states, each before a stretch */
-    float *before, *decay;           /* [stretch] states of one stretch */
+    float *before, *root;            /* [stretch] states of one stretch; roots of their decays */
     float *sums;                     /* [2][n][VEC_F32]: dB and dC of one step */
 };
 
@@ -66,8 +66,8 @@ static void carve(const struct job *j, int worker, struct room *r)
     r->da_stretch = r->da + state;
     r->kept = r->da_stretch + state;
     r->before = r->kept + j->stretch * state;
-    r->decay = r->before + j->stretch * state;
-    r->sums = r->decay + j->stretch * state;
+    r->root = r->before + j->stretch * state;
+    r->sums = r->root + j->stretch * state;
 }
 
 /* ---- one block of channels ----------------------------------------------------------------- */
@@ -98,9 +98,10 @@ static void take_a(const struct job *j, const struct block *b, float *a)
             a[i * LANES + l] = l < b->w ? from[l * j->n + i] : 0;
 }
 
-/* h after a step from h before it, to the same place or another; decay NULL: not wanted. */
+/* h after a step from h before it, to the same place or another; and the root of its decay, NULL:
+ * not wanted. */
 static void step_forth(const struct job *j, const struct block *b, int64_t row, const float *a,
-                       const float *h, float *next, float *decay)
+                       const float *h, float *next, float *root)
 {
     const struct cpu_tensor *in = j->c->in;
     const float *bs = cpu_at(&in[3], row * j->n);
@@ -113,18 +114,17 @@ static void step_forth(const struct job *j, const struct block *b, int64_t row, 
         for (int v = 0; v < LANES_VECS; v++) {
             int64_t at = i * LANES + v * VEC_F32;
             vec_f32 d = vec_load(delta + v * VEC_F32);
-            vec_f32 e = lanes_exp(d * vec_load(a + at));
-            vec_store(next + at,
-                      F32_MADD(e, vec_load(h + at), d * bs[i] * vec_load(x + v * VEC_F32)));
-            if (decay)
-                vec_store(decay + at, e);
+            vec_f32 r = lanes_exp_root(d * vec_load(a + at)), held = r * vec_load(h + at);
+            vec_store(next + at, F32_MADD(r, held, d * bs[i] * vec_load(x + v * VEC_F32)));
+            if (root)
+                vec_store(root + at, r);
         }
 }
 
-/* One step back. h is the state before it, e its decay; gh and da are updated, the block's share of
- * dB and dC is added to db and dc, [n][VEC_F32]. */
+/* One step back. h is the state before it, root that of its decay; gh and da are updated, the
+ * block's share of dB and dC is added to db and dc, [n][VEC_F32]. */
 static void step_back(const struct job *j, const struct block *b, int64_t row, const float *a,
-                      const float *h, const float *e, float *gh, float *da, float *db, float *dc)
+                      const float *h, const float *root, float *gh, float *da, float *db, float *dc)
 {
     const struct cpu_tensor *in = j->c->in;
     const float *bs = cpu_at(&in[3], row * j->n), *cs = cpu_at(&in[4], row * j->n);
@@ -142,7 +142,7 @@ static void step_back(const struct job *j, const struct block *b, int64_t row, c
         vec_i32 real = lanes_mask(b->w - v * VEC_F32);
         for (int64_t i = 0; i < j->n; i++) {
             int64_t k = i * LANES + v * VEC_F32;
-            vec_f32 ev = vec_load(e + k), eh = ev * vec_load(h + k), in_v = d * bs[i] * xv;
+            vec_f32 r = vec_load(root + k), eh = r * (r * vec_load(h + k)), in_v = d * bs[i] * xv;
             vec_f32 ghv = F32_MADD(g, vec_all(cs[i]), vec_load(gh + k));
             float *db_i = db + i * VEC_F32, *dc_i = dc + i * VEC_F32;
             vec_store(dc_i, vec_load(dc_i) + lanes_only(real, g * (eh + in_v)));
@@ -150,7 +150,7 @@ static void step_back(const struct job *j, const struct block *b, int64_t row, c
             dx = F32_MADD(ghv, d * bs[i], dx);
             ddelta = F32_MADD(ghv, F32_MADD(vec_load(a + k), eh, xv * bs[i]), ddelta);
             vec_store(da + k, F32_MADD(ghv, d * eh, vec_load(da + k)));
-            vec_store(gh + k, ghv * ev);
+            vec_store(gh + k, ghv * r * r);
         }
         vec_store(x + v * VEC_F32, dx);
         vec_store(delta + v * VEC_F32, ddelta);
@@ -180,7 +180,7 @@ static void go_forth(const struct job *j, int64_t item, int64_t group, const str
     }
 }
 
-/* The states of the stretch from step `from` on, and their decays. */
+/* The states of the stretch from step `from` on, and the roots of their decays. */
 static void make_stretch(const struct job *j, int64_t item, int64_t group, int64_t from,
                          int64_t count, const struct room *r)
 {
@@ -194,7 +194,7 @@ static void make_stretch(const struct job *j, int64_t item, int64_t group, int64
         for (int64_t t = 0; t < count; t++) {
             float *h = r->before + t * state + b.at;
             step_forth(j, &b, item * j->steps + from + t, r->a + b.at, h,
-                       t + 1 < count ? h + state : last, r->decay + t * state + b.at);
+                       t + 1 < count ? h + state : last, r->root + t * state + b.at);
         }
     }
 }
@@ -217,7 +217,7 @@ static void stretch_back(const struct job *j, int64_t item, int64_t group, int64
         for (int64_t k = 0; k < blocks_of(j, group); k++) {
             struct block b = block_of(j, group, k);
             step_back(j, &b, row, r->a + b.at, r->before + t * state + b.at,
-                      r->decay + t * state + b.at, r->gh + b.at, r->da_stretch + b.at, db, dc);
+                      r->root + t * state + b.at, r->gh + b.at, r->da_stretch + b.at, db, dc);
         }
         for (int64_t i = 0; i < n; i++) {
             j->db[to + i] = lane_sum(db + i * VEC_F32);
