@@ -8,7 +8,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 BASE = {
-    "docs/spec/rules.md": "# Rules\n\n## 1. First\n\n### 1.2 Second\n\n## 10. Last\n",
+    "docs/spec/rules.md": ("# Rules\n\n## 1. First\n\n### 1.2 Second\n\n| 7 | row |\n\n"
+                           "## 10. Last\n\n1. one\n2. two\n"),
     "docs/page.md": "# A page\n\n## Two words, here\n",
     "src/ir/add.c": "int add(int a, int b)\n{\n    return a + b;\n}\n",
     "src/ir/add.h": "",
@@ -28,6 +29,10 @@ CASES = [
     ({"src/ir/a.c": "\n/* rules.md 1.3 */\n"}, "src/ir/a.c:2: rules.md has no section 1.3"),
     ({"src/ir/a.c": "/* rules.md 1.2, 11 */\n"}, "has no section 11"),
     ({"src/ir/a.c": "/* so it stands in rules.md\n * 7.1 */\n"}, "src/ir/a.c:1: rules.md has no section 7.1"),
+    ({"src/ir/a.c": "/* rules.md 10, lines 1 and 2; rules.md 1, row 7; rules.md 10, line\n * 2 */\n"},
+     None),
+    ({"src/ir/a.c": "/* rules.md 10, lines 1 and 3 */\n"}, "rules.md 10 has no line 3"),
+    ({"src/ir/a.c": "/* rules.md 10, row 1 */\n"}, "rules.md 10 has no row 1"),
     ({"kernels/a.rlk": "// other.md 1.2\n"}, "there is no document other.md"),
     ({"tools/a": "# rules.md section 1.2\n"}, 'say "rules.md 1.2", without the word "section"'),
     ({"tests/a.py": "# ops-core 1.2\n"}, 'say "ops-core.md"'),
