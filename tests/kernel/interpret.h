@@ -12,9 +12,10 @@ struct cell {
     uint64_t lane[4];
 };
 
-/* What a driver may make of floats: quotients that are off, and a * b + c with one rounding. */
+/* What a driver may make of floats: quotients and roots that are off, and a * b + c with one
+ * rounding. */
 struct liberty {
-    int quotient_units; /* in the last place, added to every quotient */
+    int units_off; /* in the last place, added to every quotient and root */
     bool contracts;
 };
 
@@ -93,7 +94,6 @@ static inline uint64_t machine_unary(enum kir_op op, enum kir_scalar s, uint64_t
     case KIR_CEIL: return of_f32(ceilf(x));
     case KIR_TRUNC: return of_f32(truncf(x));
     case KIR_ROUND: return of_f32(rintf(x));
-    case KIR_SQRT: return of_f32(sqrtf(x));
     case KIR_NOT: return (uint32_t)~a;
     case KIR_LOGIC_NOT: return !a;
     case KIR_HIGHEST_BIT:
@@ -146,12 +146,10 @@ static inline void machine_store(const struct machine *m, const struct kir_instr
         memcpy(at + 4, &m->value[n->b].lane[1], 4);
 }
 
-static inline float machine_quotient(const struct machine *m, float x, float y)
+static inline float machine_off(const struct machine *m, float q)
 {
-    float q = x / y;
-
-    for (int i = 0; isfinite(q) && q != 0 && i < abs(m->liberty.quotient_units); i++)
-        q = nextafterf(q, m->liberty.quotient_units < 0 ? -INFINITY : INFINITY);
+    for (int i = 0; isfinite(q) && q != 0 && i < abs(m->liberty.units_off); i++)
+        q = nextafterf(q, m->liberty.units_off < 0 ? -INFINITY : INFINITY);
     return q;
 }
 
@@ -185,7 +183,7 @@ static inline uint64_t machine_two(const struct machine *m, const struct kir_ins
     uint64_t a = m->value[n->a].lane[l], b = m->value[n->b].lane[l], out;
 
     if (s == KIR_F32 && n->op == KIR_DIV)
-        return of_f32(machine_quotient(m, as_f32(a), as_f32(b)));
+        return of_f32(machine_off(m, as_f32(a) / as_f32(b)));
     if (s == KIR_F32 && (n->op == KIR_ADD || n->op == KIR_SUB) && machine_contract(m, n, l, &out))
         return out;
     return machine_binary((enum kir_op)n->op, s, a, b);
@@ -236,6 +234,8 @@ static inline void machine_step(struct machine *m, uint32_t i)
             out->lane[l] = machine_convert(s, (enum kir_scalar)n->type.scalar, a->lane[l]);
         else if (n->op == KIR_FMA)
             out->lane[l] = of_f32(fmaf(as_f32(a->lane[l]), as_f32(b->lane[l]), as_f32(c->lane[l])));
+        else if (n->op == KIR_SQRT)
+            out->lane[l] = of_f32(machine_off(m, sqrtf(as_f32(a->lane[l]))));
         else if (n->b == KIR_NONE)
             out->lane[l] = machine_unary((enum kir_op)n->op, s, a->lane[l]);
         else

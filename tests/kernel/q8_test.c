@@ -78,8 +78,8 @@ static void check(struct test *t, struct runs *r, int32_t run, const struct kc_f
 {
     struct source s;
 
-    test_note(t, "runs of %d, quotients off by %d, %s products, fma %d", run,
-              liberty.quotient_units, liberty.contracts ? "contracted" : "rounded", features->fma);
+    test_note(t, "runs of %d, quotients off by %d, %s products, fma %d", run, liberty.units_off,
+              liberty.contracts ? "contracted" : "rounded", features->fma);
     if (source_open(&s, source, run == 32 ? "RUN=32" : "RUN=256", features) != RLX_OK) {
         fail(t, "%s", s.diag.first.message);
         source_close(&s);
