@@ -185,6 +185,8 @@ struct gpu_call {
     struct gpu_arg arg_out;
     struct gpu_arg arg_sum;        /* of a JOINT_TEE: where the sum goes */
     const struct columns *columns; /* of a JOINT_PACKED: how q, k and v lie; else NULL */
+    uint64_t columns_of;           /* of a JOINT_SPLIT by columns of a matrix: how many that has in
+                                      all; its items follow one another in each row. Else 0 */
     const struct kc_features *features;
     uint64_t max_binding;
     bool check_indices; /* tell of indices out of range; they are harmless anyway */

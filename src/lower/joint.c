@@ -62,7 +62,8 @@ static bool is_row(const struct ir_type *bias, ir_dim width)
     return bias->rank > 0 && bias->dim[bias->rank - 1] == width;
 }
 
-/* Columns of the result are rows of a weight [n, k], so that a third of them is a run of it. */
+/* A product with one matrix, and with a bias at most: any columns of it are products by themselves.
+ */
 static bool may_split(const struct ir_graph *g, const struct ir_node *n)
 {
     ir_dim width = n->type.rank ? n->type.dim[n->type.rank - 1] : 0;
@@ -71,9 +72,9 @@ static bool may_split(const struct ir_graph *g, const struct ir_node *n)
         ir_type_of(g, n->in[1])->rank != 2)
         return false;
     if (n->op == RLX_OP_matmul)
-        return n->attr.matmul.transpose_b && !n->attr.matmul.transpose_a;
+        return !n->attr.matmul.transpose_a;
     const struct attr_fused_matmul_bias_act *a = &n->attr.fused_matmul_bias_act;
-    return n->op == RLX_OP_fused_matmul_bias_act && a->transpose_b && !a->transpose_a &&
+    return n->op == RLX_OP_fused_matmul_bias_act && !a->transpose_a &&
            a->activation == RLX_OP_none && is_row(ir_type_of(g, n->in[2]), width);
 }
 

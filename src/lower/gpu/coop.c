@@ -32,8 +32,8 @@ bool gpu_coop_fits(const struct gpu_call *c, const struct gpu_matmul *p)
 
     return dtype && f->coop && f->subgroups && (f->subgroup_size == 32 || f->subgroup_size == 64) &&
            f->max_group >= GPU_GROUP && f->shared_bytes >= 49152 &&
-           whole_vectors(c, p->a, p->at ? p->of.m : p->of.k, p->a_step, p->rank) &&
-           whole_vectors(c, p->b, p->bt ? p->of.k : p->of.n, p->b_step, p->rank);
+           whole_vectors(c, p->a, gpu_a_row(p), p->a_step, p->rank) &&
+           whole_vectors(c, p->b, gpu_b_row(p), p->b_step, p->rank);
 }
 
 static uint64_t tiles_of(const struct gpu_matmul *p, const struct shape *s)
@@ -132,6 +132,7 @@ static void launch_product(struct gpu_call *c, const struct gpu_matmul *p, const
     gpu_u32(c, p->of.m);
     gpu_u32(c, p->of.n);
     gpu_u32(c, p->of.k);
+    gpu_u32(c, gpu_b_row(p));
     gpu_u32(c, split.part);
     gpu_u32(c, split.parts);
     item_words(c, p);

@@ -10,19 +10,28 @@ static void set_dims(struct ir_type *t, int64_t a, int64_t b, int64_t c)
     t->dim[2] = c;
 }
 
-void gpu_split_types(struct ir_type *in, int32_t in_count, struct ir_type *out)
+static bool has_weight_rows(const struct ir_node *n)
+{
+    return n->op == RLX_OP_matmul ? n->attr.matmul.transpose_b
+                                  : n->attr.fused_matmul_bias_act.transpose_b;
+}
+
+uint64_t gpu_split_types(const struct ir_node *n, struct ir_type *in, int32_t in_count,
+                         struct ir_type *out)
 {
     int64_t m = 1, third = out->dim[out->rank - 1] / 3, k = in[0].dim[in[0].rank - 1];
+    bool rows = has_weight_rows(n);
 
     for (int32_t i = 0; i + 1 < out->rank; i++)
         m *= out->dim[i];
     if (m == 1) /* whole or in thirds, a row lies the same */
-        return;
+        return 0;
     set_dims(&in[0], 1, m, k);
-    set_dims(&in[1], 3, third, k);
+    set_dims(&in[1], 3, rows ? third : k, rows ? k : third);
     if (in_count > 2)
         set_dims(&in[2], 3, 1, third);
     set_dims(out, 3, m, third);
+    return rows ? 0 : (uint64_t)(3 * third);
 }
 
 /* Can a kernel see all of it? What has symbolic sizes is judged once they are known. */

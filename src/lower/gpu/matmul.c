@@ -47,7 +47,7 @@ static void add_axis(struct gpu_matmul *p, uint64_t size, uint64_t a_step, uint6
 
 static void find_items(const struct gpu_call *c, struct gpu_matmul *p, int32_t fold)
 {
-    uint64_t a_step = p->of.m * p->of.k, b_step = p->of.k * p->of.n;
+    uint64_t a_step = p->of.m * p->of.k, b_step = p->b_apart ? p->of.n : p->of.k * p->of.n;
 
     p->of.items = 1;
     for (int32_t i = fold; i < c->out->rank - 2; i++) {
@@ -74,6 +74,7 @@ static void lower(struct gpu_call *c, bool at, bool bt, struct gpu_epilogue end)
                            .b_half = gpu_is_half(c, 1),
                            .at = at,
                            .bt = bt,
+                           .b_apart = c->columns_of,
                            .of.m = (uint64_t)out->dim[out->rank - 2],
                            .of.n = (uint64_t)out->dim[out->rank - 1],
                            .of.k = (uint64_t)a->dim[a->rank - (at ? 2 : 1)],

@@ -11,6 +11,7 @@ struct gpu_matmul {
     rlx_dtype dtype, sum;
     bool a_half, b_half; /* f16, whatever the dtype */
     bool at, bt;         /* stored as [k,m], as [n,k] */
+    uint64_t b_apart;    /* elements from row to row of b; 0: as many as a row has */
     struct gpu_product of;
     int32_t rank; /* of the items, at least 1 */
     uint64_t size[RLX_MAX_RANK], a_step[RLX_MAX_RANK], b_step[RLX_MAX_RANK];
@@ -24,6 +25,16 @@ static inline rlx_dtype gpu_a_type(const struct gpu_matmul *p)
 static inline rlx_dtype gpu_b_type(const struct gpu_matmul *p)
 {
     return p->b_half ? RLX_DTYPE_f16 : p->dtype;
+}
+
+/* From row to row, as they are stored. */
+static inline uint64_t gpu_a_row(const struct gpu_matmul *p)
+{
+    return p->at ? p->of.m : p->of.k;
+}
+static inline uint64_t gpu_b_row(const struct gpu_matmul *p)
+{
+    return p->b_apart ? p->b_apart : p->bt ? p->of.k : p->of.n;
 }
 
 /* The kernel of the table that costs least; several times where operands are too large. */

@@ -64,18 +64,18 @@ static void launch_piece(struct gpu_call *c, const struct gpu_matmul *p, uint64_
 
 /* ---- parts of the depth ---- */
 
-/* Elements [first, first + count) of the depth of an operand with so many lines; across: of each
- * depth the lines lie side by side. */
+/* Elements [first, first + count) of the depth of an operand with so many lines, whose rows lie so
+ * far apart; across: of each depth the lines lie side by side. */
 static struct gpu_arg depth_of(struct gpu_call *c, struct gpu_arg from, rlx_dtype t, bool across,
-                               uint64_t lines, uint64_t depth, uint64_t first, uint64_t count)
+                               uint64_t lines, uint64_t row, uint64_t first, uint64_t count)
 {
-    uint64_t size = rlx_dtype_size(t);
+    uint64_t size = rlx_dtype_size(t), step = across ? row : 1;
 
     if (across || lines == 1)
-        return gpu_part(from, first * lines * size, count * lines * size);
+        return gpu_part(from, first * step * size, ((count - 1) * step + lines) * size);
     struct gpu_arg to = gpu_temp(c, lines * count * size);
     from = gpu_part(from, first * size, from.bytes - first * size);
-    gpu_copy_columns(c, from, depth, to, count, lines, count, t);
+    gpu_copy_columns(c, from, row, to, count, lines, count, t);
     return to;
 }
 
@@ -114,8 +114,9 @@ static void add_depths(struct gpu_call *c, const struct gpu_matmul *p, uint64_t 
     for (uint64_t first = 0; first < k && c->status == RLX_OK; first += each) {
         struct gpu_matmul piece = sums_of(c, p, first ? more : total);
         piece.of.k = least_of(each, k - first);
-        piece.a = depth_of(c, p->a, gpu_a_type(p), p->at, p->of.m, k, first, piece.of.k);
-        piece.b = depth_of(c, p->b, gpu_b_type(p), !p->bt, p->of.n, k, first, piece.of.k);
+        piece.a = depth_of(c, p->a, gpu_a_type(p), p->at, p->of.m, gpu_a_row(p), first, piece.of.k);
+        piece.b =
+            depth_of(c, p->b, gpu_b_type(p), !p->bt, p->of.n, gpu_b_row(p), first, piece.of.k);
         launch_piece(c, &piece, before, &most);
         if (first)
             add_sums(c, more, total, p->sum);
@@ -192,6 +193,8 @@ static void one_by_one(struct gpu_call *c, const struct gpu_matmul *p)
 {
     uint64_t each = p->of.m * p->of.n * rlx_dtype_size(p->sum);
     uint64_t a_size = rlx_dtype_size(gpu_a_type(p)), b_size = rlx_dtype_size(gpu_b_type(p));
+    uint64_t b_lines = p->bt ? p->of.n : p->of.k, b_line = p->bt ? p->of.k : p->of.n;
+    uint64_t b_bytes = b_lines ? ((b_lines - 1) * gpu_b_row(p) + b_line) * b_size : 0;
     struct gpu_arg all = gpu_temp(c, p->of.items * each);
     uint64_t before = c->scratch, most = before;
 
@@ -201,7 +204,7 @@ static void one_by_one(struct gpu_call *c, const struct gpu_matmul *p)
         item.rank = 1;
         item.size[0] = 1;
         item.a = gpu_part(p->a, walk(p, i, p->a_step) * a_size, p->of.m * p->of.k * a_size);
-        item.b = gpu_part(p->b, walk(p, i, p->b_step) * b_size, p->of.k * p->of.n * b_size);
+        item.b = gpu_part(p->b, walk(p, i, p->b_step) * b_size, b_bytes);
         launch_piece(c, &item, before, &most);
     }
     gpu_add_parts(c, &p->end, all, p->y, p->of.items * p->of.m * p->of.n, 1);

@@ -80,8 +80,8 @@ static void launch_direct(struct gpu_call *c, const struct gpu_matmul *p, uint32
     gpu_u32(c, p->of.k);
     gpu_u32(c, p->at ? 1 : p->of.k);
     gpu_u32(c, p->at ? p->of.m : 1);
-    gpu_u32(c, p->bt ? p->of.k : 1);
-    gpu_u32(c, p->bt ? 1 : p->of.n);
+    gpu_u32(c, p->bt ? gpu_b_row(p) : 1);
+    gpu_u32(c, p->bt ? 1 : gpu_b_row(p));
     size_words(c, p, p->a_step, p->b_step);
     gpu_epilogue_words(c, &p->end);
     gpu_invocations(c, count, GPU_GROUP);
@@ -129,10 +129,8 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
     tile_constants(c, p, tile);
     gpu_flag(c, "AT", p->at);
     gpu_flag(c, "BT", p->bt);
-    gpu_const(c, "VA",
-              vector_width(c, p->a, gpu_a_type(p), p->at ? p->of.m : p->of.k, p->a_step, p->rank));
-    gpu_const(c, "VB",
-              vector_width(c, p->b, gpu_b_type(p), p->bt ? p->of.k : p->of.n, p->b_step, p->rank));
+    gpu_const(c, "VA", vector_width(c, p->a, gpu_a_type(p), gpu_a_row(p), p->a_step, p->rank));
+    gpu_const(c, "VB", vector_width(c, p->b, gpu_b_type(p), gpu_b_row(p), p->b_step, p->rank));
     gpu_const(c, "VY", vector_width(c, y, stored, p->of.n, NULL, 0));
     gpu_const(c, "RANK", p->rank);
     gpu_epilogue_constants(c, end);
@@ -144,6 +142,7 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
     gpu_u32(c, p->of.m);
     gpu_u32(c, p->of.n);
     gpu_u32(c, p->of.k);
+    gpu_u32(c, gpu_b_row(p));
     gpu_u32(c, s.part);
     gpu_u32(c, s.parts);
     size_words(c, p, p->a_step, p->b_step);
@@ -164,6 +163,7 @@ struct few {
     struct gpu_arg x, w;
     rlx_dtype x_type, w_type;
     uint64_t few, many, x_line, x_depth;
+    uint64_t w_row; /* from row to row of w, as it is stored */
     const uint64_t *x_step, *w_step;
     bool along; /* lines of w lie along the depth */
     uint64_t v; /* elements of w that are read at once: 16 bytes, or one */
@@ -216,15 +216,16 @@ static struct few few_of(const struct gpu_call *c, const struct gpu_matmul *p)
                     .w_type = rows ? gpu_b_type(p) : gpu_a_type(p),
                     .few = rows ? p->of.m : p->of.n,
                     .many = rows ? p->of.n : p->of.m,
+                    .w_row = rows ? gpu_b_row(p) : gpu_a_row(p),
                     .x_step = rows ? p->a_step : p->b_step,
                     .w_step = rows ? p->b_step : p->a_step,
                     .along = rows ? p->bt : !p->at};
     bool x_along = rows ? !p->at : p->bt;
-    uint64_t most = 16 / rlx_dtype_size(f.w_type), line = f.along ? p->of.k : f.many;
+    uint64_t most = 16 / rlx_dtype_size(f.w_type), x_row = rows ? gpu_a_row(p) : gpu_b_row(p);
 
-    f.x_line = x_along ? p->of.k : 1;
-    f.x_depth = x_along ? 1 : f.few;
-    f.v = in_vectors(c, f.w, f.w_type, most, line, f.w_step, p->rank) ? most : 1;
+    f.x_line = x_along ? x_row : 1;
+    f.x_depth = x_along ? 1 : x_row;
+    f.v = in_vectors(c, f.w, f.w_type, most, f.w_row, f.w_step, p->rank) ? most : 1;
     f.teams = gpu_teams_of(f.few, f.many, p->of.items, p->of.k / f.v,
                            (struct gpu_teams){.lines = 4, .teams = 8});
     f.across = across_of(p, &f);
@@ -303,6 +304,8 @@ static void launch_few(struct gpu_call *c, const struct gpu_matmul *p, uint32_t 
     gpu_u32(c, f.x_depth);
     gpu_u32(c, rows ? p->of.n : 1);
     gpu_u32(c, rows ? 1 : p->of.n);
+    if (!f.along)
+        gpu_u32(c, f.w_row);
     size_words(c, p, f.x_step, f.w_step);
     gpu_epilogue_words(c, end);
     gpu_groups(c, f.groups);

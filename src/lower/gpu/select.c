@@ -22,7 +22,7 @@ static gpu_lower_fn join(struct gpu_call *c, const struct gpu_work *w, struct gp
         return gpu_lower_norm_tee;
     }
     if (w->joint == JOINT_SPLIT)
-        gpu_split_types(in, w->in_count, out);
+        c->columns_of = gpu_split_types(c->node, in, w->in_count, out);
     for (int32_t i = 0; w->joint == JOINT_PACKED && i < 3; i++) {
         columns[i] = joint_columns(w->graph, ir_node(w->graph, w->read[i]));
         columns[i].rows = gpu_count(&in[i]) / columns[i].width; /* at these sizes */
