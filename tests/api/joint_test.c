@@ -1,107 +1,6 @@
-/* joint_test.c: nodes that share a step (lower/joint.h) give what they give apart: a product split
- * into thirds, attention that reads columns where they lie, a norm with the sum that it is of. */
-#include "fusion_run.h"
-
-static bool open_device(struct test *t, const char *device, rlx_context **ctx, rlx_device **dev)
-{
-    rlx_error err = {0};
-
-    *ctx = NULL;
-    *dev = NULL;
-    if (!expect_ok(t,
-                   rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 2}, ctx, NULL)))
-        return false;
-    rlx_status s = rlx_device_open(*ctx, rlx_cstr(device), dev, &err);
-    if (!test_no_device(t, device, s, err.message))
-        return true;
-    rlx_context_destroy(*ctx);
-    return false;
-}
-
-static void close_device(rlx_context *ctx, rlx_device *dev)
-{
-    rlx_device_close(dev);
-    rlx_context_destroy(ctx);
-}
-
-/* ---- schedules ---- */
-
-struct schedule {
-    char text[8192];
-    size_t len;
-    uint32_t steps;
-};
-
-static void collect(void *user, const char *text, size_t len)
-{
-    struct schedule *s = user;
-    size_t room = sizeof s->text - 1 - s->len, n = len < room ? len : room;
-
-    memcpy(s->text + s->len, text, n);
-    s->len += n;
-    s->text[s->len] = 0;
-}
-
-static bool schedule_of(struct test *t, rlx_context *ctx, rlx_device *dev, const char *text,
-                        const rlx_session_desc *desc, struct schedule *out)
-{
-    rlx_model *m = NULL;
-    rlx_session *s = NULL;
-    rlx_memory_info info = {0};
-    rlx_error err = {0};
-
-    *out = (struct schedule){0};
-    bool ok = rlx_model_parse(ctx, rlx_cstr(text), &m, &err) == RLX_OK &&
-              rlx_session_create(m, dev, desc, &s, &err) == RLX_OK &&
-              rlx_session_schedule(s, false, collect, out, &err) == RLX_OK &&
-              rlx_session_memory(s, &info, &err) == RLX_OK;
-    out->steps = info.steps;
-    rlx_session_destroy(s);
-    rlx_model_destroy(m);
-    if (!ok)
-        fail(t, "%s in\n%s", err.message, text);
-    return ok;
-}
-
-static const rlx_session_desc apart = {
-    .no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true};
-
-/* The step is there, and the results are those of separate steps and of the CPU. */
-static void compare(struct test *t, rlx_context *ctx, rlx_device *dev, const char *text,
-                    const char *step, double tolerance)
-{
-    struct schedule joint, separate;
-    struct outcome want = {0}, got = {0}, cpu = {0};
-    rlx_device *host = NULL;
-
-    test_note(t, "%s", step);
-    if (!schedule_of(t, ctx, dev, text, &(rlx_session_desc){0}, &joint) ||
-        !schedule_of(t, ctx, dev, text, &apart, &separate))
-        return;
-    if (!strstr(joint.text, step) || strstr(separate.text, step) || joint.steps >= separate.steps)
-        fail(t, "%u and %u steps:\n%s%s in\n%s", joint.steps, separate.steps, joint.text,
-             separate.text, text);
-    bool runs = run_source(t, ctx, dev, text, &(rlx_session_desc){.check_plan = true}, 2, &got);
-    if (runs && run_source(t, ctx, dev, text, &apart, 2, &want))
-        same_outcome(t, &got, &want, tolerance, "apart", text);
-    if (runs && expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &host, NULL)) &&
-        run_source(t, ctx, host, text, &apart, 2, &cpu))
-        same_outcome(t, &got, &cpu, strstr(text, "16[") ? 2e-2 : 2e-5, "the CPU", text);
-    rlx_device_close(host);
-    outcome_free(&got);
-    outcome_free(&want);
-    outcome_free(&cpu);
-}
-
-/* Steps are as many as apart: nothing may be joined. */
-static void refuse(struct test *t, rlx_context *ctx, rlx_device *dev, const char *text)
-{
-    struct schedule joint, separate;
-
-    if (schedule_of(t, ctx, dev, text, &(rlx_session_desc){0}, &joint) &&
-        schedule_of(t, ctx, dev, text, &apart, &separate) && joint.steps != separate.steps)
-        fail(t, "%u steps, not %u:\n%s in\n%s", joint.steps, separate.steps, joint.text, text);
-}
+/* joint_test.c: nodes that share a step (lower/joint.h) give what they give apart: attention that
+ * reads columns where they lie, a norm with the sum that it is of. Products: qkv_split_test.c. */
+#include "joint_run.h"
 
 /* ---- graphs ---- */
 
@@ -160,26 +59,6 @@ static void columns_of_five(struct source *s, const struct heads *h, const char 
     source_node(s, "return %%y");
 }
 
-static void third_of_a_product(struct source *s, const int *x, int rank, int k, int third,
-                               const char *dtype, bool bias)
-{
-    char shape[64] = "";
-
-    for (int i = 0; i < rank; i++)
-        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%d,", x[i]);
-    source_start(s, 1);
-    source_leaf(s, "input %%x: %s[%s%d]", dtype, shape, k);
-    source_leaf(s, "param %%w: %s[%d,%d]", dtype, 3 * third, k);
-    source_leaf(s, "param %%b: %s[%d]", dtype, 3 * third);
-    source_node(s, "%%m = matmul %%x, %%w transpose_b=true");
-    source_node(s, bias ? "%%y = add %%m, %%b" : "%%y = reshape %%m shape=[%s%d]", shape,
-                3 * third);
-    for (int i = 0; i < 3; i++)
-        source_node(s, "%%n%d = narrow %s axis=%d start=%d len=%d", i, bias ? "%y" : "%m", rank,
-                    i * third, third);
-    source_node(s, "%%a = sub %%n1, %%n2\n%%c = mul %%a, %%n0\nreturn %%c, %%n1, %%a");
-}
-
 static void norm_of_a_sum(struct source *s, const char *shape, int width, const char *dtype,
                           const char *norm, const char *gamma)
 {
@@ -224,27 +103,6 @@ static void check_packed(struct test *t, const char *device)
     free(s);
 }
 
-static void check_split(struct test *t, const char *device)
-{
-    static const int two[] = {3}, three[] = {2, 5}, four[] = {2, 1, 7};
-    struct source *s = malloc(sizeof *s);
-    rlx_context *ctx;
-    rlx_device *dev;
-
-    if (s && open_device(t, device, &ctx, &dev)) {
-        third_of_a_product(s, two, 1, 4, 8, "f32", true);
-        compare(t, ctx, dev, source_text(s), "qkv_split", 1e-5);
-        third_of_a_product(s, three, 2, 9, 5, "f32", true);
-        compare(t, ctx, dev, source_text(s), "qkv_split", 1e-5);
-        third_of_a_product(s, four, 3, 33, 40, "f32", false);
-        compare(t, ctx, dev, source_text(s), "qkv_split", 1e-5);
-        third_of_a_product(s, three, 2, 16, 24, "f16", true);
-        compare(t, ctx, dev, source_text(s), "qkv_split", 4e-3);
-        close_device(ctx, dev);
-    }
-    free(s);
-}
-
 static void check_tee(struct test *t, const char *device)
 {
     static const char layer[] = "layer_norm %s, %g, %e", rms[] = "rms_norm %s, %g eps=1e-3",
@@ -283,11 +141,6 @@ TEST(joint, attention_reads_columns_where_they_lie)
     check_packed(t, "vulkan");
 }
 
-TEST(joint, products_are_stored_third_by_third)
-{
-    check_split(t, "vulkan");
-}
-
 TEST(joint, norms_come_with_their_sum)
 {
     check_tee(t, "vulkan");
@@ -301,7 +154,6 @@ TEST(joint, the_cpu_has_norms_with_their_sum)
 TEST_SLOW(joint, webgpu_has_them_too)
 {
     check_packed(t, "webgpu");
-    check_split(t, "webgpu");
     check_tee(t, "webgpu");
 }
 
@@ -312,10 +164,6 @@ TEST_SLOW(joint, webgpu_has_them_too)
     "%q = narrow %n axis=2 start=0 len=8 %k = narrow %n axis=2 start=8 len=8 " \
     "%v = narrow %n axis=2 start=16 len=8 "
 #define ATTEND " num_heads=2 head_dim=4 layout=packed "
-#define PRODUCT                                               \
-    "rlx 1 graph (input %x: f32[4,6], param %w: f32[24,6]) {" \
-    " %n = matmul %x, %w transpose_b=true "                   \
-    "%q = narrow %n axis=1 start=0 len=8 %k = narrow %n axis=1 start=8 len=8 "
 #define SUM                                                                     \
     "rlx 1 graph (input %x: f32[3,8], input %r: f32[3,8], input %o: f32[1,8], " \
     "param %g: f32[8], param %b: f32[8]) { "
@@ -333,11 +181,6 @@ static const char *const refused[] = {
     "%k0 = narrow %n axis=2 start=3 len=3 %v0 = narrow %n axis=2 start=6 len=3 "
     "%q = reshape %q0 shape=[2,6,4] %k = reshape %k0 shape=[2,6,4] %v = reshape %v0 shape=[2,6,4] "
     "%y = attention %q, %k, %v num_heads=2 head_dim=2 layout=packed return %y }",
-    /* thirds that are none, a fourth reader, the product as a result, an activation */
-    PRODUCT "%v = narrow %n axis=1 start=15 len=8 %a = add %q, %k %y = mul %a, %v return %y }",
-    PRODUCT "%v = narrow %n axis=1 start=16 len=8 %z = exp %n return %q, %k, %v, %z }",
-    PRODUCT "%v = narrow %n axis=1 start=16 len=8 return %q, %k, %v, %n }",
-    PRODUCT "%v = narrow %n axis=1 start=8 len=8 %a = add %q, %k %y = mul %a, %v return %y }",
     /* a sum of one reader, a broadcast one, and what a norm needs that comes later */
     SUM "%s = add %x, %o %n = layer_norm %s, %g, %b return %n, %s }",
     SUM "%s = add %x, %r %h = reduce_sum %s axes=[0] %n = layer_norm %s, %h, %b return %n, %s }",

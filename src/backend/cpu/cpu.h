@@ -29,6 +29,7 @@ struct cpu_work {
     rlx_status (*load)(struct cpu_work *w, void *const *operand, struct diag *d);
     const struct ir_graph *graph;
     ir_value node;
+    enum joint joint; /* that it is the step of; JOINT_NONE: of its node alone */
     struct cpu_call call;
     struct cpu_tensor *in; /* what call.in points to */
     struct cpu_tensor out, sum;

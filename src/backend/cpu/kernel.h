@@ -35,6 +35,7 @@ struct cpu_call {
     const struct cpu_tensor *out;
     const struct cpu_tensor
         *sum;      /* of a norm and the sum that it is of, which goes there; or NULL */
+    bool thirds;   /* a product's columns are stored as three results, one after the other */
     void *scratch; /* aligned to CPU_ALIGN, as many bytes as the kernel's scratch() asked for */
     void *table;   /* likewise, as table_size() asked for and make_table() filled */
     bool bounded;  /* runs may have smaller sizes than these, when asked for bytes */

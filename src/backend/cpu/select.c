@@ -152,7 +152,8 @@ static rlx_status run_custom(struct cpu_work *w, struct diag *d)
 rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cpu_work **out)
 {
     const struct ir_node *n = c->node;
-    bool tee = c->joints->as[c->id] == JOINT_TEE;
+    enum joint joint = c->joints->as[c->id];
+    bool tee = joint == JOINT_TEE;
     int32_t in_count = n->in_count + tee;
     struct cpu_work *w = arena_new(c->arena, struct cpu_work);
     struct cpu_tensor *in = arena_array(c->arena, struct cpu_tensor, (size_t)in_count);
@@ -164,6 +165,7 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
     w->node = c->id;
     w->in = in;
     w->read = read;
+    w->joint = joint;
     w->call = (struct cpu_call){
         .op = n->op,
         .attr = &n->attr,
@@ -171,6 +173,7 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
         .in = in,
         .out = &w->out,
         .sum = tee ? &w->sum : NULL,
+        .thirds = joint == JOINT_SPLIT,
         .pool = dev->pool,
         .fault = &w->fault,
         .check_indices = c->options->check_indices,
@@ -182,8 +185,10 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
 
 rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place, uint64_t scratch)
 {
-    if (w->call.sum)
-        TRY(select_joint(c, joint_step_name(JOINT_TEE), w->read, w->call.in_count, w));
+    const char *name = joint_step_name(w->joint);
+
+    if (name)
+        TRY(select_joint(c, name, w->read, w->call.in_count, w));
     else
         TRY(select_node(c, w, in_place));
     if (scratch) {
@@ -324,13 +329,21 @@ static bool may_shrink(const struct select_call *c)
 }
 
 /* The kernel of a tee has rows along the last axis. */
-bool cpu_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v)
+static bool can_tee(const struct ir_node *n)
 {
-    const struct ir_node *n = ir_node(g, v);
     int64_t axis = n->op == RLX_OP_layer_norm ? n->attr.layer_norm.axis : n->attr.rms_norm.axis;
 
+    return axis == n->type.rank - 1;
+}
+
+bool cpu_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v)
+{
     (void)b;
-    return kind == JOINT_TEE && axis == n->type.rank - 1;
+    switch (kind) {
+    case JOINT_SPLIT: return true;
+    case JOINT_TEE: return can_tee(ir_node(g, v));
+    default: return false;
+    }
 }
 
 static enum op_family family_of(const struct select_call *c)

@@ -5,7 +5,8 @@
  * Innermost batch axes that b does not have are rows of a like any others: [16, 8, k] x [k, n] is a
  * product of 128 rows. What remains of the batch are items. Products with few rows, or few columns,
  * read the other operand where it lies (gemm_few.c), unless b is a weight whose panels were made
- * beforehand; all others go through packed panels (gemm.c). */
+ * beforehand; all others go through packed panels (gemm.c). A product that is stored in thirds is
+ * computed as a whole, so that its sums are the same. */
 #include "backend/cpu/kernels/gemm_amx.h"
 #include "backend/cpu/kernels/row.h"
 
@@ -14,6 +15,7 @@ struct product {
     rlx_dtype sum_dtype; /* what sums are, as elements: f32 for f16 and bf16 */
     const struct cpu_tensor *out;
     int64_t items, m, n, k;
+    int64_t part;          /* columns that are stored together: n, or a third of them */
     struct gemm_view a, b; /* of item 0 */
     const void *ready;     /* b's panels, the same for all items; NULL: there are none */
 
@@ -91,6 +93,7 @@ static void describe(const struct cpu_call *c, bool amx, struct product *p)
     p->b = (struct gemm_view){b->data, b->dtype, bt ? p->k : 1, bt ? 1 : p->n};
     p->ready = b->packed;
     batch_strides(p, a, b, fold_rows(p, a, b, at));
+    p->part = c->thirds && p->m > 1 ? p->n / 3 : p->n; /* a single row lies the same in thirds */
     if (fused) {
         p->bias_in = &c->in[2];
         p->act = f->activation;
@@ -149,8 +152,9 @@ static void pack_b(const void *ctx, const struct gemm_part *part)
     pack_view(p->kind, false, &v, part);
 }
 
-/* Bias and activation, on n sums that belong to elements pos .. of the output. */
-static void finish(const struct product *p, char *sum, int64_t pos, int64_t n)
+/* Bias and activation, on n sums that belong to elements pos .. of the product. They go to `to`,
+ * which may be where the sums are. */
+static void finish(const struct product *p, const char *sum, int64_t pos, int64_t n, char *to)
 {
     CPU_TILE_ANY(buffer);
     CPU_TILE_OF(float, wide);
@@ -162,29 +166,43 @@ static void finish(const struct product *p, char *sum, int64_t pos, int64_t n)
         const void *bias = cpu_view_read(&p->bias, pos + at, part, buffer, &step);
         if (p->sum_dtype == RLX_DTYPE_f32)
             bias = cpu_as_f32(p->bias_in->dtype, bias, wide, step ? part : 1);
-        cpu_row_binary(RLX_OP_add, p->sum_dtype, sum + at * size, 1, bias, step, sum + at * size,
+        cpu_row_binary(RLX_OP_add, p->sum_dtype, sum + at * size, 1, bias, step, to + at * size,
                        part);
     }
     if (p->act != RLX_OP_none)
-        cpu_row_unary(p->act, p->sum_dtype, sum, sum, n);
+        cpu_row_unary(p->act, p->sum_dtype, p->bias_in ? to : sum, to, n);
+    else if (!p->bias_in && to != sum)
+        memcpy(to, sum, (size_t)(n * size));
+}
+
+/* n sums of a row of an item, from column col on, all in one part. The parts of an item's columns
+ * are matrices of m rows that follow one another. */
+static void store_row(const struct product *p, int64_t item, int64_t row, int64_t col, int64_t n,
+                      char *sum)
+{
+    int64_t pos = (item * p->m + row) * p->n + col;
+    int64_t before = item * p->m * p->n + col / p->part * p->m * p->part;
+    char *to = cpu_at(p->out, before + row * p->part + col % p->part);
+    bool half = cpu_is_half(p->out->dtype);
+
+    finish(p, sum, pos, n, half ? sum : to);
+    if (half)
+        cpu_store_f32(p->out->dtype, (const float *)(const void *)sum, to, n);
 }
 
 /* Sums of c64 come as pairs of f32, so there are twice the columns. */
 static void store(const void *ctx, const struct gemm_block *b)
 {
     const struct product *p = ctx;
-    int64_t per = p->sum_dtype == RLX_DTYPE_c64 ? 2 : 1, n = b->cols / per;
+    int64_t per = p->sum_dtype == RLX_DTYPE_c64 ? 2 : 1, end = (b->col + b->cols) / per;
     int64_t size = (int64_t)cpu_size(p->sum_dtype);
 
     for (int64_t r = 0; r < b->rows; r++) {
         char *sum = (char *)b->sum + r * b->ld / per * size;
-        int64_t pos = (b->item * p->m + b->row + r) * p->n + b->col / per;
-        char *to = cpu_at(p->out, pos);
-        finish(p, sum, pos, n);
-        if (cpu_is_half(p->out->dtype))
-            cpu_store_f32(p->out->dtype, (const float *)sum, to, n);
-        else if (to != sum)
-            memcpy(to, sum, (size_t)(n * size));
+        for (int64_t col = b->col / per, n; col < end; col += n, sum += n * size) {
+            n = cpu_min_i64(end - col, p->part - col % p->part);
+            store_row(p, b->item, b->row + r, col, n, sum);
+        }
     }
 }
 
@@ -274,7 +292,7 @@ static const void *ready_b(const void *ctx, int64_t item)
 static void describe_gemm(const struct product *p, struct gemm *g)
 {
     int64_t per = p->sum_dtype == RLX_DTYPE_c64 ? 2 : 1;
-    bool half = cpu_is_half(p->out->dtype);
+    bool apart = cpu_is_half(p->out->dtype) || p->part < p->n; /* sums are not where they go */
 
     *g = (struct gemm){.kind = p->kind,
                        .items = p->items,
@@ -283,10 +301,10 @@ static void describe_gemm(const struct product *p, struct gemm *g)
                        .k = p->k * per,
                        .pack_a = pack_a,
                        .pack_b = pack_b,
-                       .in_scratch = half,
-                       .c = half ? NULL : p->out->data,
+                       .in_scratch = apart,
+                       .c = apart ? NULL : p->out->data,
                        .ctx = p};
-    if (half || p->bias_in || p->act != RLX_OP_none)
+    if (apart || p->bias_in || p->act != RLX_OP_none)
         g->store = store;
     if (p->ready)
         g->ready_b = ready_b;
