@@ -234,22 +234,12 @@ static rlx_status check_customs(struct making *k)
 
 static rlx_status split(struct making *k)
 {
-    const rlx_allocator *mem = &k->s->host;
-    uint64_t *key;
-
     if (k->s->desc.no_static_pack || k->s->desc.no_optimize)
         return RLX_OK;
-    TRY(pass_split_static(k->mod, mem, &k->fixed, k->d));
+    TRY(pass_split_static(k->mod, &k->s->host, &k->fixed, k->d));
     if (!k->fixed.mod)
         return RLX_OK;
-    key = arena_array(&k->scratch, uint64_t, k->fixed.count);
-    if (!key) {
-        ir_module_destroy(k->fixed.mod);
-        return diag_no_memory(k->d, k->fixed.count * sizeof *key);
-    }
-    for (size_t i = 0; i < k->fixed.count; i++)
-        key[i] = k->fixed.pack[i].key;
-    return copies_register(k->s, k->fixed.mod, key, &k->out->fixed, k->d);
+    return copies_register(k->s, &k->fixed, &k->out->fixed, k->d);
 }
 
 /* A value that grows when a symbol shrinks does not fit where the bound puts it. */
@@ -528,6 +518,7 @@ void session_program_destroy(struct session_program *p)
     ir_module_destroy(p->optimised);
     ir_module_destroy(p->fixed.mod);
     mem_free(mem, p->fixed.pack, p->fixed.count * sizeof *p->fixed.pack);
+    mem_free(mem, p->fixed.leaf, p->fixed.count * sizeof *p->fixed.leaf);
     p->program = NULL;
     p->optimised = NULL;
     p->fixed = (struct static_program){0};

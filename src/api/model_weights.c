@@ -145,6 +145,8 @@ static rlx_status take_tensor(const struct pairing *p, size_t i, const struct mo
     else
         convert_unaligned(type->dtype, own, weight_type(t->type)->dtype, data,
                           (size_t)param->bytes / rlx_dtype_size(type->dtype));
+    if (kept_where(p->w, data, (size_t)t->bytes) == PARAM_MAPPED)
+        file_forget(data, (size_t)t->bytes);
     if (s != RLX_OK) {
         param_drop_room(&fresh, mem, own);
         return s;

@@ -68,6 +68,7 @@ struct model_param {
     uint64_t changed;           /* the version that brought it; 0: it was never set */
     struct weight_copy *packed; /* what has the value in the place of data; NULL: none */
     struct store *home;         /* whose copy that is */
+    struct ir_module *way;      /* from what it is a copy of to the value; NULL: they are equal */
 };
 
 /* What the params hold: the model's, for all its sessions, or a clone's own. Stores on devices are
@@ -153,9 +154,15 @@ struct store {
 
 /* What is computed from weights alone, as a graph of its own; packs are its outputs. */
 struct static_program {
-    struct ir_module *mod;     /* NULL: there is none */
-    struct weight_copy **pack; /* by output */
+    struct ir_module *mod;          /* NULL: there is none */
+    struct weight_copy **pack;      /* by output */
+    const struct static_pack *made; /* by output: what it stands for; in mod */
+    struct pack_leaf *leaf;         /* by output: where the program has it */
     size_t count;
+};
+struct pack_leaf {
+    int32_t value; /* -1: nowhere */
+    bool read;     /* as it is, not only in packed copies */
 };
 
 /* A param of a program. */
@@ -273,9 +280,10 @@ void param_take(struct param_values *v, size_t i, void *data, enum param_kept ke
 rlx_status param_room(const struct model_param *p, const rlx_allocator *mem, void **out,
                       struct diag *d);
 void param_drop_room(const struct model_param *p, const rlx_allocator *mem, void *room);
-/* Its value, its own so far, stays in that copy alone, until param_restore. */
+/* Its value, its own so far, stays in that copy alone, until param_restore. way: becomes the
+ * param's. */
 void param_leave_to(struct model_param *p, struct store *home, struct weight_copy *c,
-                    const rlx_allocator *mem);
+                    struct ir_module *way, const rlx_allocator *mem);
 rlx_status param_restore(struct model_param *p, const rlx_allocator *mem, struct diag *d);
 rlx_status model_restore_params(const struct rlx_model *m, struct diag *d);
 /* Its value, for a moment: until param_looked, also after a failure. */
@@ -293,6 +301,8 @@ void plain_let_go(struct store *s, size_t i);
  * nothing that could stand for it) is made. */
 rlx_status plain_source(struct store *s, size_t i, struct buffer **out, struct diag *d);
 void plain_packed(struct store *s, size_t i, struct buffer *source, struct weight_copy *c);
+/* Is it the model's own memory that holds its value, for nobody but those who make copies? */
+bool plain_is_spare(const struct store *s, size_t i);
 /* Programs come and go with the params they read as they are. */
 rlx_status plain_join(struct store *s, struct session_program *p, struct diag *d);
 void plain_leave(struct session_program *p);
@@ -438,7 +448,8 @@ void context_log(const struct rlx_context *ctx, int level, const char *fmt, ...)
 void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines);
 
 /* copies.c: whatever the program needs of copied and combined weights, made where it is old. */
-rlx_status copies_register(struct rlx_session *s, struct ir_module *fixed, const uint64_t *key,
+struct static_part;
+rlx_status copies_register(struct rlx_session *s, const struct static_part *fixed,
                            struct static_program *out, struct diag *d);
 rlx_status copies_refresh(struct rlx_session *s, struct session_program *p, struct diag *d);
 

@@ -1,11 +1,12 @@
 /* params.c: the values of params on the host: their one home, whatever devices have copies.
  *
  * A value lies in memory of its own, in memory that another keeps, in a mapped file, or, where a
- * device that works in host memory needs nothing but its packed copy, in that copy alone: then it
- * is made from it whenever somebody asks. */
+ * device that works in host memory needs nothing but copies, in a copy alone, of itself or of what
+ * it was joined into: then it is made from it whenever somebody asks. */
 #include <string.h>
 
 #include "api/objects.h"
+#include "api/way_back.h"
 #include "base/file.h"
 
 /* At least what buffers of a device that works in host memory have. Larger values are blocks of
@@ -45,6 +46,13 @@ void param_drop_room(const struct model_param *p, const rlx_allocator *mem, void
         free_room(p, mem, room);
 }
 
+static void forget_copy(struct model_param *p)
+{
+    ir_module_destroy(p->way);
+    p->way = NULL;
+    p->packed = NULL;
+}
+
 void param_take(struct param_values *v, size_t i, void *data, enum param_kept kept,
                 const rlx_allocator *mem)
 {
@@ -54,26 +62,49 @@ void param_take(struct param_values *v, size_t i, void *data, enum param_kept ke
         free_room(p, mem, p->data);
     p->data = data;
     p->kept = kept;
-    p->packed = NULL;
+    forget_copy(p);
     p->changed = ++v->version;
 }
 
-/* ---- values in packed copies ---- */
+/* ---- values in copies ---- */
 
-static rlx_status unpack(const struct model_param *p, void *to, struct diag *d)
+/* What the copy was made from. */
+static rlx_status read_copy(const struct store *home, const struct weight_copy *c, void *to,
+                            struct diag *d)
 {
-    struct backend *b = p->home->device->backend;
-    const struct weight_copy *c = p->packed;
+    struct backend *b = home->device->backend;
+    struct span all = {c->buffer, 0, c->bytes};
 
-    return b->ops->unpack(b, &c->form, &c->type, (struct span){c->buffer, 0, c->bytes}, to, d);
+    if (c->form.whole)
+        return b->ops->unpack(b, &c->form, &c->type, all, to, d);
+    return b->ops->read(b, all, to, d);
+}
+
+static rlx_status unpack(const struct model_param *p, const rlx_allocator *mem, void *to,
+                         struct diag *d)
+{
+    uint64_t bytes = 0;
+
+    if (!p->way)
+        return read_copy(p->home, p->packed, to, d);
+    type_bytes(&p->packed->type, &bytes);
+    void *joined = mem_alloc_aligned(mem, (size_t)bytes, alignment_of(bytes));
+    if (!joined)
+        return diag_no_memory(d, (size_t)bytes);
+    rlx_status status = read_copy(p->home, p->packed, joined, d);
+    if (status == RLX_OK)
+        status = way_back_go(p->way, p->home->device->backend, mem, joined, to, d);
+    mem_free_aligned(mem, joined, (size_t)bytes, alignment_of(bytes));
+    return status;
 }
 
 void param_leave_to(struct model_param *p, struct store *home, struct weight_copy *c,
-                    const rlx_allocator *mem)
+                    struct ir_module *way, const rlx_allocator *mem)
 {
     free_room(p, mem, p->data);
     p->data = NULL;
     p->packed = c;
+    p->way = way;
     p->home = home;
 }
 
@@ -84,13 +115,13 @@ rlx_status param_restore(struct model_param *p, const rlx_allocator *mem, struct
     if (!p->packed)
         return RLX_OK;
     TRY(make_room(p, mem, &room, d));
-    rlx_status status = unpack(p, room, d);
+    rlx_status status = unpack(p, mem, room, d);
     if (status != RLX_OK) {
         free_room(p, mem, room);
         return status;
     }
     p->data = room;
-    p->packed = NULL;
+    forget_copy(p);
     return RLX_OK;
 }
 
@@ -104,7 +135,7 @@ rlx_status param_look(const struct model_param *p, const rlx_allocator *mem, con
         return RLX_OK;
     TRY(make_room(p, mem, &room, d));
     *out = room;
-    return unpack(p, room, d);
+    return unpack(p, mem, room, d);
 }
 
 void param_looked(const struct model_param *p, const rlx_allocator *mem, const void *data)
@@ -138,7 +169,7 @@ static rlx_status copy_param(const struct model_param *from, const rlx_allocator
     TRY(make_room(from, mem, &room, d));
     to->data = room;
     if (from->packed)
-        return unpack(from, room, d);
+        return unpack(from, mem, room, d);
     if (from->bytes)
         memcpy(room, from->data, (size_t)from->bytes);
     return RLX_OK;
@@ -159,6 +190,7 @@ rlx_status params_copy(const struct param_values *from, const rlx_allocator *mem
         out->param[i] = from->param[i];
         out->param[i].data = from->param[i].kept == PARAM_OWN ? NULL : from->param[i].data;
         out->param[i].packed = NULL;
+        out->param[i].way = NULL;
     }
     for (size_t i = 0; i < from->count; i++)
         TRY(copy_param(&from->param[i], mem, &out->param[i], d)); /* what there is goes with out */
@@ -167,7 +199,9 @@ rlx_status params_copy(const struct param_values *from, const rlx_allocator *mem
 
 void params_free(struct param_values *v, const rlx_allocator *mem)
 {
-    for (size_t i = 0; i < v->count; i++)
+    for (size_t i = 0; i < v->count; i++) {
         if (v->param[i].kept == PARAM_OWN)
             free_room(&v->param[i], mem, v->param[i].data);
+        ir_module_destroy(v->param[i].way);
+    }
 }

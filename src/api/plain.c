@@ -3,11 +3,13 @@
  * Such a device reads a param where the model keeps it. A mapped file is read into memory of the
  * store's own, which is aligned and in large pages, and the file's pages are given back. A param
  * that no program reads, because all its readers have packed copies, is not held at all: copies are
- * made from the file or from the model's memory, which goes once a copy can stand for it. So
- * weights are in memory once, but for the one that is being packed. */
+ * made from the file or from the model's memory, which goes once a copy can stand for it. The same
+ * holds for what a static part makes of params. So weights are in memory once, but for those that
+ * are being packed. */
 #include "api/objects.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "pass/static_pack.h"
 
 static struct backend *backend_of(const struct store *s)
 {
@@ -122,6 +124,13 @@ static bool is_read_elsewhere(const struct store *s, size_t i)
     return false;
 }
 
+bool plain_is_spare(const struct store *s, size_t i)
+{
+    const struct model_param *p = &s->values->param[i];
+
+    return !s->readers[i] && p->kept == PARAM_OWN && p->data && !is_read_elsewhere(s, i);
+}
+
 void plain_packed(struct store *s, size_t i, struct buffer *source, struct weight_copy *c)
 {
     struct model_param *p = &s->values->param[i];
@@ -133,8 +142,8 @@ void plain_packed(struct store *s, size_t i, struct buffer *source, struct weigh
     drop(s, i);
     if (p->kept == PARAM_MAPPED)
         file_forget(p->data, (size_t)p->bytes);
-    else if (p->kept == PARAM_OWN && p->data && c && c->form.whole && !is_read_elsewhere(s, i))
-        param_leave_to(p, s, c, mem_of(s));
+    else if (c && c->form.whole && plain_is_spare(s, i))
+        param_leave_to(p, s, c, NULL, mem_of(s));
 }
 
 /* ---- programs ---- */
@@ -160,12 +169,27 @@ static rlx_status list_leaves(const struct rlx_model *m, struct session_program 
     return RLX_OK;
 }
 
+static void find_packs(struct session_program *p)
+{
+    struct static_program *f = &p->fixed;
+
+    for (size_t i = 0; i < f->count; i++) {
+        ir_value v;
+        if (!ir_find_leaf(ir_entry(p->program->mod), f->made[i].name, &v))
+            v = -1;
+        f->leaf[i] = (struct pack_leaf){v, v >= 0 && program_reads(p->program, v)};
+    }
+}
+
 rlx_status plain_join(struct store *s, struct session_program *p, struct diag *d)
 {
     TRY(list_leaves(s->model, p, d));
+    find_packs(p);
     pthread_mutex_lock(&s->model->lock);
     for (size_t i = 0; i < p->leaf_count; i++)
         s->readers[p->leaf[i].param] += p->leaf[i].read;
+    for (size_t i = 0; i < p->fixed.count; i++)
+        p->fixed.pack[i]->readers += p->fixed.leaf[i].read;
     pthread_mutex_unlock(&s->model->lock);
     p->store = s;
     return RLX_OK;
@@ -181,6 +205,8 @@ void plain_leave(struct session_program *p)
             s->readers[p->leaf[i].param] -= p->leaf[i].read;
             plain_let_go(s, p->leaf[i].param);
         }
+        for (size_t i = 0; i < p->fixed.count; i++)
+            p->fixed.pack[i]->readers -= p->fixed.leaf[i].read;
         pthread_mutex_unlock(&s->model->lock);
     }
     if (p->leaf)

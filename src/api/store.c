@@ -276,7 +276,7 @@ static rlx_status add_copy(struct store *s, const struct weight_copy *like,
         c->needs = needs;
         for (size_t i = 0; i < params; i++)
             needs[i] = like->needs && like->needs[i];
-        if (!s->plan_only)
+        if (!s->plan_only && !(s->plain && c->computed))
             status = backend_of(s)->ops->alloc(backend_of(s), c->bytes, &c->buffer, d);
     }
     if (status != RLX_OK) {
@@ -321,8 +321,10 @@ uint64_t store_copy_bytes_locked(const struct store *s)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < s->copy.len; i++)
-        sum += s->copy.at[i]->bytes;
+    for (size_t i = 0; i < s->copy.len; i++) {
+        const struct weight_copy *c = s->copy.at[i];
+        sum += s->plain && c->computed && !c->readers ? 0 : c->bytes;
+    }
     return sum;
 }
 

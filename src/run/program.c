@@ -467,8 +467,9 @@ struct span program_span(const struct program *p, int32_t value)
     if (v->region == REGION_WEIGHTS && p->plain)
         return p->plain[v->root] ? (struct span){p->plain[v->root], v->view_offset, v->bytes}
                                  : (struct span){0};
-    if (v->region == REGION_OUTSIDE)
-        return (struct span){p->outside[v->root], v->offset, v->bytes};
+    if (v->region == REGION_OUTSIDE) /* without a buffer: nothing reads it */
+        return p->outside[v->root] ? (struct span){p->outside[v->root], v->offset, v->bytes}
+                                   : (struct span){0};
     return memory_span(p->memory[v->region], v->offset, v->bytes);
 }
 

@@ -28,7 +28,9 @@ struct weight_copy {
     uint64_t made;     /* which version of the weights it was made from; 0: not yet */
     const bool *needs; /* by param */
     struct pack_form form;
-    struct ir_type type; /* of what it is a copy of, if it has a form */
+    struct ir_type type; /* of what it is a copy of */
+    bool computed;       /* by a static part; where params are apart, it has a buffer only if: */
+    uint32_t readers;    /* programs that read it as it is; counted where params are apart */
 };
 
 struct program {

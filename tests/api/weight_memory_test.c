@@ -1,17 +1,12 @@
-/* weight_memory_test.c: weights are in memory once. Those that only packed copies are read of are
- * dropped, and come back when somebody asks; a whole encoder peaks at its weights and activations.
- */
+/* weight_memory_test.c: weights that only copies are read of are dropped, and come back when
+ * somebody asks. What that saves is measured in weight_peak_test.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "../../bench/support/models.h"
 #include "../test.h"
 #include "required.h"
 #include "rlx/artefact.h"
-#include "rlx/weights.h"
 
 /* ---- what was dropped comes back ---- */
 
@@ -197,221 +192,122 @@ TEST_DEVICES(weight_memory, dropped_weights_go_elsewhere)
     place_close(&p);
 }
 
-/* ---- the peak of a whole encoder ---- */
+/* ---- several that were made into one ---- */
 
-struct peak {
-    long start, most; /* KiB that the process had before the model, and at most */
-    rlx_memory_info memory;
-    uint64_t weights;
-    rlx_status status;
-    char what[512];
+enum { JOINED = 5 };
+static const char *const joined_name[JOINED] = {"a", "b", "c", "d", "e"};
+
+/* Products of one input are one product with joined weights; d is read transposed, and e in another
+ * shape as well. */
+static const char joined[] =
+    "graph (input %x: f32[5,33], param %a: f32[33,33], param %b: f32[33,33], param %c: f32[33,33],"
+    " param %d: f32[33,33], param %e: f32[11,99])"
+    " { %p = matmul %x, %a %q = matmul %x, %b %r = matmul %x, %c %u = add %p, %q %v = mul %u, %r"
+    "   %t = transpose %d perm=[1,0] %w = matmul %v, %t"
+    "   %f = reshape %e shape=[33,33] %g = transpose %f perm=[1,0] %j = concat %f, %g axis=0"
+    "   %k = transpose %j perm=[1,0] %y = matmul %w, %k return %y }";
+
+struct joined_numbers {
+    float x[ROWS * K], value[JOINED][K * K], y[ROWS * 2 * K];
 };
 
-static long high_water(void)
+static rlx_tensor joined_tensor(int i, float *data)
 {
-    char line[256];
-    long kib = 0;
-    FILE *f = fopen("/proc/self/status", "r");
+    const size_t bytes = sizeof(float) * K * K;
 
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kib = atol(line + 6);
-    if (f)
-        fclose(f);
-    return kib;
+    return i == 4 ? of(RLX_DTYPE_f32, 2, 11, 99, data, bytes)
+                  : of(RLX_DTYPE_f32, 2, K, K, data, bytes);
 }
 
-#define STEP(call)                 \
-    do {                           \
-        rlx_status step_ = (call); \
-        if (step_ != RLX_OK)       \
-            return step_;          \
-    } while (0)
-
-static size_t shape_of(const rlx_model *m, size_t i, rlx_tensor *out, char name[64])
+static void set_joined(struct test *t, rlx_session *s, struct joined_numbers *n, int i, size_t seed)
 {
-    rlx_io_info io = {0};
-    size_t count = 1;
+    rlx_tensor value = joined_tensor(i, n->value[i]);
+    rlx_error err;
 
-    rlx_model_io(m, RLX_IO_PARAM, i, &io, NULL);
-    snprintf(name, 64, "%.*s", (int)io.name.len, io.name.ptr);
-    *out = (rlx_tensor){.dtype = io.dtype, .rank = io.rank};
-    for (int32_t k = 0; k < io.rank; k++)
-        count *= (size_t)(out->dim[k] = io.dim[k]);
-    out->bytes = count * sizeof(float);
-    return count;
+    fill(n->value[i], K * K, seed);
+    expect_ok(t, rlx_session_set_param(s, joined_name[i], &value, &err));
 }
 
-/* Params one after the other, from one buffer. */
-static rlx_status set_params(rlx_model *m, rlx_error *err)
+static void run_joined(struct test *t, rlx_session *s, struct joined_numbers *n)
 {
-    float *room = malloc((size_t)16 << 20);
-    rlx_status status = room ? RLX_OK : RLX_ERROR_MEMORY;
-
-    for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_PARAM) && status == RLX_OK; i++) {
-        char name[64];
-        rlx_tensor value;
-        fill(room, shape_of(m, i, &value, name), i);
-        value.data = room;
-        status = rlx_model_set_param(m, name, &value, err);
-    }
-    free(room);
-    return status;
-}
-
-static rlx_status load_params(rlx_context *ctx, rlx_model *m, const char *path, rlx_error *err)
-{
-    rlx_weights *w;
-
-    STEP(rlx_weights_open(ctx, path, NULL, &w, err));
-    rlx_status status = rlx_model_load_weights(m, w, NULL, err);
-    rlx_weights_close(w);
-    return status;
-}
-
-static rlx_status run_encoder(rlx_session *s, const struct encoder_shape *e, rlx_error *err)
-{
-    size_t bytes = (size_t)(e->sequence * e->hidden) * sizeof(float);
-    rlx_binding in = {"x", {RLX_DTYPE_f32, 3, {1, e->sequence, e->hidden}, NULL, bytes}};
-
-    in.tensor.data = malloc(bytes);
-    fill(in.tensor.data, bytes / sizeof(float), 1);
-    rlx_status status = RLX_OK;
-    for (int i = 0; i < 2 && status == RLX_OK; i++)
-        status = rlx_session_run(s, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, err);
-    free(in.tensor.data);
-    return status;
-}
-
-/* file NULL: params are set from here. */
-static rlx_status measure(const char *device, const char *file, struct peak *out, rlx_error *err)
-{
-    rlx_context *ctx;
-    rlx_device *dev;
-    rlx_graph *g;
-    rlx_model *m;
-    rlx_session *s;
-
-    STEP(rlx_context_create(RLX_VERSION, NULL, &ctx, err));
-    STEP(rlx_device_open(ctx, rlx_cstr(device), &dev, err));
-    STEP(rlx_graph_create(ctx, &g, err));
-    encoder_build(g, &bert_base);
-    STEP(rlx_model_create(g, &m, err));
-    out->start = high_water();
-    STEP(file ? load_params(ctx, m, file, err) : set_params(m, err));
-    STEP(rlx_session_create(m, dev, NULL, &s, err));
-    STEP(run_encoder(s, &bert_base, err));
-    out->most = high_water();
-    STEP(rlx_session_memory(s, &out->memory, err));
-    for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_PARAM); i++) {
-        char name[64];
-        rlx_tensor shape;
-        out->weights += shape_of(m, i, &shape, name) * sizeof(float);
-    }
-    rlx_session_destroy(s);
-    rlx_model_destroy(m);
-    rlx_device_close(dev);
-    rlx_context_destroy(ctx);
-    return RLX_OK;
-}
-
-/* In a process of its own, which has nothing of the other tests' in its peak. */
-static bool measure_apart(struct test *t, const char *device, const char *file, struct peak *out)
-{
-    int ends[2], state = 0;
+    rlx_binding in = {"x", of(RLX_DTYPE_f32, 2, ROWS, K, n->x, sizeof n->x)};
+    rlx_binding out = {"y", of(RLX_DTYPE_f32, 2, ROWS, 2 * K, n->y, sizeof n->y)};
     rlx_error err = {0};
 
-    memset(out, 0, sizeof *out);
-    if (!expect(t, pipe(ends) == 0))
-        return false;
-    pid_t child = fork();
-    if (child == 0) {
-        out->status = measure(device, file, out, &err);
-        snprintf(out->what, sizeof out->what, "%s", err.message);
-        bool sent = write(ends[1], out, sizeof *out) == (ssize_t)sizeof *out;
-        _exit(!sent);
+    if (!expect_ok(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &err)))
+        fail(t, "%s", err.message);
+}
+
+static void expect_joined(struct test *t, rlx_session *s, const struct joined_numbers *n)
+{
+    static float got[K * K];
+
+    for (int i = 0; i < JOINED; i++) {
+        rlx_tensor value = joined_tensor(i, got);
+        rlx_error err;
+        memset(got, 0, sizeof got);
+        test_note(t, "param %s", joined_name[i]);
+        expect_ok(t, rlx_session_get_param(s, joined_name[i], &value, &err));
+        expect_bytes(t, got, n->value[i], sizeof got);
     }
-    close(ends[1]);
-    bool got = child > 0 && read(ends[0], out, sizeof *out) == (ssize_t)sizeof *out;
-    close(ends[0]);
-    if (child > 0)
-        waitpid(child, &state, 0);
-    return expect(t, got) && (expect_ok(t, out->status) || fail(t, "%s", out->what));
 }
 
-static void expect_peak(struct test *t, const char *device, const char *file, const char *what)
+static void expect_joined_like(struct test *t, rlx_session *s, struct joined_numbers *n)
 {
-    struct peak p;
+    static struct joined_numbers other;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(t, "a sanitizer has memory of its own");
-#endif
-    if (!measure_apart(t, device, file, &p))
-        return;
-    double mib = 1 << 20, weights = (double)p.weights / mib;
-    double acts = (double)p.memory.activations / mib, start = (double)p.start / 1024;
-    double most = (double)p.most / 1024, limit = (weights + acts) * 1.1 + start;
-    printf("%s, %s: %.0f MiB of weights, %.1f of activations, %.0f at the start: peak %.0f, at "
-           "most %.0f\n",
-           device, what, weights, acts, start, most, limit);
-    if (most > limit)
-        fail(t, "%s: %.0f MiB at the peak, more than %.0f", what, most, limit);
-    expect(t, weights > 300);
+    other = *n;
+    run_joined(t, s, &other);
+    expect_close(t, other.y, n->y, ROWS * 2 * K, 1e-3, 1e-3);
 }
 
-TEST_SLOW(weight_memory, params_from_c_are_in_memory_once)
+TEST_DEVICES(weight_memory, joined_weights_come_back)
 {
-    expect_peak(t, "cpu", NULL, "params set from C");
-}
-
-/* The parent writes the file, so that what that takes is not counted. */
-static bool write_file(struct test *t, const char *path)
-{
+    static struct joined_numbers n, old;
+    const rlx_session_desc as_written = {.no_optimize = true}, no_packs = {.no_static_pack = true};
+    rlx_session *written = NULL, *plain = NULL, *own = NULL;
     struct place p;
-    rlx_graph *g;
-    rlx_model *m;
-    rlx_weights_writer *w;
-    bool written = false;
+    rlx_error err;
 
-    if (!place_open(t, &p, "cpu", NULL))
-        return false;
-    expect_ok(t, rlx_graph_create(p.ctx, &g, &p.err));
-    encoder_build(g, &bert_base);
-    expect_ok(t, rlx_model_create(g, &m, &p.err));
-    size_t count = rlx_model_io_count(m, RLX_IO_PARAM);
-    rlx_weight *tensor = calloc(count, sizeof *tensor);
-    char(*name)[64] = calloc(count, sizeof *name);
-    float *room = malloc((size_t)16 << 20);
-    for (size_t i = 0; i < count; i++) {
-        rlx_tensor shape;
-        shape_of(m, i, &shape, name[i]);
-        tensor[i] = (rlx_weight){rlx_cstr(name[i]), RLX_WEIGHT_F32, shape.rank, {0}, shape.bytes};
-        memcpy(tensor[i].dim, shape.dim, sizeof shape.dim);
-    }
-    const rlx_weights_content content = {
-        .kind = RLX_FILE_safetensors, .tensor = tensor, .tensor_count = count};
-    if (expect_ok(t, rlx_weights_begin(p.ctx, path, &content, &w, &p.err))) {
-        size_t i;
-        uint64_t left;
-        while (rlx_weights_next(w, &i, &left)) { /* in an order of the format's own */
-            fill(room, (size_t)left / sizeof(float), i);
-            if (!expect_ok(t, rlx_weights_write(w, room, (size_t)left, &p.err)))
-                break;
-        }
-        written = expect_ok(t, rlx_weights_finish(w, &p.err));
-    }
-    free(room);
-    free(name);
-    free(tensor);
-    rlx_model_destroy(m);
+    if (!place_open(t, &p, test_device(t), NULL))
+        return;
+    if (!expect_ok(t, place_build(&p, joined, NULL)))
+        return place_close(&p);
+    fill(n.x, ROWS * K, 1);
+    for (int i = 0; i < JOINED; i++)
+        set_joined(t, p.session, &n, i, (size_t)i + 2);
+    run_joined(t, p.session, &n);
+    expect_joined(t, p.session, &n);
+
+    /* One of those that were joined is set; the others are still what they were. */
+    expect_ok(t, rlx_session_clone(p.session, RLX_CLONE_OWN_WEIGHTS, &own, &err));
+    old = n;
+    set_joined(t, p.session, &n, 1, 99);
+    run_joined(t, p.session, &n);
+    expect(t, memcmp(n.y, old.y, sizeof n.y) != 0);
+    expect_joined(t, p.session, &n);
+    expect_joined_like(t, own, &old);
+    expect_joined(t, own, &old);
+    rlx_session_destroy(own);
+
+    /* Sessions that read them as they are, while the first goes on. */
+    expect_ok(t, rlx_session_create(p.model, p.dev, &as_written, &written, &err));
+    expect_joined_like(t, written, &n);
+    expect_ok(t, rlx_session_create(p.model, p.dev, &no_packs, &plain, &err));
+    expect_joined_like(t, plain, &n);
+    set_joined(t, plain, &n, 4, 77);
+    run_joined(t, p.session, &n);
+    expect_joined_like(t, written, &n);
+    rlx_session_destroy(written);
+    rlx_session_destroy(plain);
+    set_joined(t, p.session, &n, 0, 55);
+    run_joined(t, p.session, &n);
+    expect_joined(t, p.session, &n);
+
+    /* The model has them when no session is left. */
+    rlx_session_destroy(p.session);
+    expect_ok(t, rlx_session_create(p.model, p.dev, NULL, &p.session, &err));
+    expect_joined(t, p.session, &n);
+    expect_joined_like(t, p.session, &n);
     place_close(&p);
-    return written;
-}
-
-TEST_SLOW(weight_memory, params_of_a_file_are_in_memory_once)
-{
-    const char *path = test_temp(t, "encoder.safetensors");
-
-    if (write_file(t, path))
-        expect_peak(t, "cpu", path, "a safetensors file");
 }
