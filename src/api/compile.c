@@ -177,7 +177,8 @@ static struct joint_options joint_options_of(const rlx_session_desc *desc)
 
     return (struct joint_options){.no_split = none || desc->no_qkv_split,
                                   .no_packed = none || desc->no_packed_qkv,
-                                  .no_tee = none || desc->no_residual_fusion || desc->no_norm_tee};
+                                  .no_tee = none || desc->no_residual_fusion || desc->no_norm_tee,
+                                  .no_cell = none};
 }
 
 static rlx_status bind(struct making *k)

@@ -183,7 +183,7 @@ struct gpu_call {
     const struct ir_type *symbolic; /* the result's while sizes may yet shrink, else NULL */
     const struct gpu_arg *arg_in;   /* where they lie */
     struct gpu_arg arg_out;
-    struct gpu_arg arg_sum;        /* of a JOINT_TEE: where the sum goes */
+    struct gpu_arg arg_also; /* of a JOINT_TEE: where the sum goes; of a JOINT_LAYER, the cell */
     const struct columns *columns; /* of a JOINT_PACKED: how q, k and v lie; else NULL */
     uint64_t columns_of;           /* of a JOINT_SPLIT by columns of a matrix: how many that has in
                                       all; its items follow one another in each row. Else 0 */

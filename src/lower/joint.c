@@ -17,8 +17,14 @@ const char *joint_step_name(enum joint j)
     case JOINT_SPLIT: return "qkv_split";
     case JOINT_PACKED: return "packed_qkv_attention";
     case JOINT_TEE: return "residual_norm_tee";
+    case JOINT_LAYER: return "lstm_with_cell";
     default: return NULL;
     }
+}
+
+bool joint_writes_both(enum joint j)
+{
+    return j == JOINT_TEE || j == JOINT_LAYER;
 }
 
 static bool is_free(const struct finder *f, ir_value v)
@@ -269,6 +275,47 @@ ir_value *joint_tee_operands(const struct ir_graph *g, const struct ir_node *nor
     return in;
 }
 
+/* ---- cell ---- */
+
+/* Does the step of one have all that the other needs, wherever either stands? */
+static bool is_same_layer(const struct finder *f, const struct ir_node *cell,
+                          const struct ir_node *n)
+{
+    union ir_attr attr = n->attr;
+
+    attr.recurrent.result = cell->attr.recurrent.result;
+    if (n->op != cell->op || n->in_count != cell->in_count ||
+        !attr_same(cell->op, &cell->attr, &attr))
+        return false;
+    for (int32_t i = 0; i < n->in_count; i++)
+        if (n->in[i] != cell->in[i] || is_state(f->g, n->in[i]))
+            return false;
+    return true;
+}
+
+static void find_cell(struct finder *f, ir_value cell)
+{
+    const struct ir_node *n = ir_node(f->g, cell);
+    uint64_t bytes;
+
+    if (n->attr.recurrent.result != RLX_RNN_RESULT_c || !is_free(f, cell) ||
+        !type_bytes(ir_type_of(f->sized, cell), &bytes) || bytes == 0)
+        return;
+    for (size_t i = 0; i < f->g->node.len; i++) {
+        const struct ir_node *layer = &f->g->node.at[i];
+        ir_value v = (ir_value)i;
+        if (v == cell || !is_free(f, v) || !is_same_layer(f, n, layer) ||
+            layer->attr.recurrent.result == RLX_RNN_RESULT_c ||
+            !type_bytes(ir_type_of(f->sized, v), &bytes) || bytes == 0 || !joins(f, JOINT_LAYER, v))
+            continue;
+        f->out->as[v] = JOINT_LAYER;
+        f->out->as[cell] = JOINT_CELL;
+        f->out->with[v] = cell;
+        f->out->with[cell] = v;
+        return;
+    }
+}
+
 /* ---- all of it ---- */
 
 static void count_uses(struct finder *f)
@@ -293,6 +340,8 @@ static void search(struct finder *f, const struct joint_options *o)
             find_packed(f, (ir_value)i);
         if ((op == RLX_OP_layer_norm || op == RLX_OP_rms_norm) && !o->no_tee)
             find_tee(f, (ir_value)i);
+        if (op == RLX_OP_lstm && !o->no_cell)
+            find_cell(f, (ir_value)i);
     }
 }
 

@@ -5,6 +5,7 @@
  *                                                               q, k and v are views of it
  *     packed   q, k, v = columns of y;  attention q, k, v       attention reads them where they lie
  *     tee      s = h + d;  norm s;  others read s too           one step writes both
+ *     cell     lstm;  the same lstm, of which the cell is       one step writes both
  *
  * What a backend has no kernels for stays apart. All of this is decided before the first step. */
 #ifndef LOWER_JOINT_H
@@ -21,6 +22,8 @@ enum joint {
     JOINT_COLUMNS, /* a narrow that is no more than where they do */
     JOINT_TEE,     /* a norm, computed with the sum that it reads */
     JOINT_SUM,     /* that sum */
+    JOINT_LAYER,   /* an lstm, computed with its last cell */
+    JOINT_CELL,    /* that cell */
     JOINT_COUNT
 };
 
@@ -29,11 +32,12 @@ const char *joint_step_name(enum joint j);
 
 struct joints {
     uint8_t *as;    /* enum joint, by node */
-    ir_value *with; /* of a sum its norm, and of that norm the sum; else RLX_NO_VALUE */
+    ir_value *with; /* of a sum its norm, and of that norm the sum; of a layer its cell, and of that
+                     * the layer; else RLX_NO_VALUE */
 };
 
 struct joint_options {
-    bool no_split, no_packed, no_tee;
+    bool no_split, no_packed, no_tee, no_cell;
 };
 
 /* In a graph whose sizes may be symbolic. sized: the same nodes at the largest sizes there are; may
@@ -42,6 +46,9 @@ struct backend;
 rlx_status joint_find(const struct ir_graph *g, const struct ir_graph *sized, struct backend *b,
                       const struct joint_options *o, struct arena *arena, struct joints *out,
                       struct diag *d);
+
+/* Does its step write the value of another node, `with`, besides its own? */
+bool joint_writes_both(enum joint j);
 
 /* Where a narrow's elements lie in its operand: in `rows` rows that are `pitch` elements apart,
  * `width` of each, from element `first` on. Sizes are static. */

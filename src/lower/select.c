@@ -235,7 +235,7 @@ rlx_status select_joint(struct select_call *c, const char *name, const ir_value 
     for (int32_t i = 0; i < count; i++)
         TRY(add_operand(c, read[i], ROLE_READ, false));
     TRY(add_operand(c, c->id, ROLE_WRITE, false));
-    return c->joints->as[c->id] == JOINT_TEE
+    return joint_writes_both((enum joint)c->joints->as[c->id])
                ? add_operand(c, c->joints->with[c->id], ROLE_WRITE, false)
                : RLX_OK;
 }
@@ -330,16 +330,29 @@ static rlx_status make_values(const struct select_graph *from, struct step_build
     return RLX_OK;
 }
 
-/* A sum's step is that of its norm, which then needs none where it stands. */
+/* The node whose step stands at that of v; RLX_NO_VALUE: another's is, which stood before it. The
+ * norm of a tee stands where its sum does, a layer where it or its cell does, whichever is first.
+ */
+static ir_value step_at(const struct joints *j, ir_value v)
+{
+    switch ((enum joint)j->as[v]) {
+    case JOINT_TEE: return RLX_NO_VALUE;
+    case JOINT_SUM: return j->with[v];
+    case JOINT_LAYER: return j->with[v] < v ? RLX_NO_VALUE : v;
+    case JOINT_CELL: return j->with[v] < v ? RLX_NO_VALUE : j->with[v];
+    default: return v;
+    }
+}
+
 static rlx_status select_nodes(const struct ir_graph *g, struct backend *b, struct select_call *c)
 {
     const struct joints *j = c->joints;
 
     for (size_t i = 0; i < g->node.len; i++) {
         const struct value *v = &c->steps->value.at[i];
-        if (j->as[i] == JOINT_TEE)
+        c->id = step_at(j, (ir_value)i);
+        if (c->id == RLX_NO_VALUE)
             continue;
-        c->id = j->as[i] == JOINT_SUM ? j->with[i] : (ir_value)i;
         c->node = ir_node(g, c->id);
         diag_at(c->diag, op_info(c->node->op)->name, c->id, c->node->label);
         bool writes = op_is(c->node->op, OP_WRITES) && ir_written_state(g, c->node) != RLX_NO_VALUE;

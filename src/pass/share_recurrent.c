@@ -6,7 +6,7 @@
  *                                                       %h = reshape %l shape=[1,B,4]
  *
  * The layer that goes backwards ends at the first step. The cell of an lstm is in no sequence: it
- * stays a node of its own.
+ * stays a node of its own, which shares the sequence's step (lower/joint.h).
  *
  * Needs:  dead nodes to be gone, else a sequence may be made for a state alone.
  * Keeps:  types, labels. Only where there is a last step, the same for all rows, and where nothing

@@ -71,8 +71,8 @@ static const rlx_session_desc apart = {
     .no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true};
 
 /* The step is there, and the results are those of separate steps and of the CPU. */
-static inline void compare(struct test *t, rlx_context *ctx, rlx_device *dev, const char *text,
-                           const char *step, double tolerance)
+static inline void compare_with(struct test *t, rlx_context *ctx, rlx_device *dev, const char *text,
+                                const rlx_session_desc *without, const char *step, double tolerance)
 {
     struct schedule joint, separate;
     struct outcome want = {0}, got = {0}, cpu = {0};
@@ -80,22 +80,28 @@ static inline void compare(struct test *t, rlx_context *ctx, rlx_device *dev, co
 
     test_note(t, "%s", step);
     if (!schedule_of(t, ctx, dev, text, &(rlx_session_desc){0}, &joint) ||
-        !schedule_of(t, ctx, dev, text, &apart, &separate))
+        !schedule_of(t, ctx, dev, text, without, &separate))
         return;
     if (!strstr(joint.text, step) || strstr(separate.text, step) || joint.steps >= separate.steps)
         fail(t, "%u and %u steps:\n%s%s in\n%s", joint.steps, separate.steps, joint.text,
              separate.text, text);
     bool runs = run_source(t, ctx, dev, text, &(rlx_session_desc){.check_plan = true}, 2, &got);
-    if (runs && run_source(t, ctx, dev, text, &apart, 2, &want))
+    if (runs && run_source(t, ctx, dev, text, without, 2, &want))
         same_outcome(t, &got, &want, tolerance, "apart", text);
     if (runs && expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &host, NULL)) &&
-        run_source(t, ctx, host, text, &apart, 2, &cpu))
+        run_source(t, ctx, host, text, without, 2, &cpu))
         same_outcome(t, &got, &cpu, strstr(text, "16[") ? 2e-2 : fmax(2e-5, tolerance), "the CPU",
                      text);
     rlx_device_close(host);
     outcome_free(&got);
     outcome_free(&want);
     outcome_free(&cpu);
+}
+
+static inline void compare(struct test *t, rlx_context *ctx, rlx_device *dev, const char *text,
+                           const char *step, double tolerance)
+{
+    compare_with(t, ctx, dev, text, &apart, step, tolerance);
 }
 
 /* Steps are as many as apart: nothing may be joined. */

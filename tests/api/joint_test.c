@@ -1,5 +1,6 @@
 /* joint_test.c: nodes that share a step (lower/joint.h) give what they give apart: attention that
- * reads columns where they lie, a norm with the sum that it is of. Products: qkv_split_test.c. */
+ * reads columns where they lie, a norm with the sum that it is of, an
+ * lstm with its last cell. Products: qkv_split_test.c. */
 #include "joint_run.h"
 
 /* ---- graphs ---- */
@@ -103,6 +104,54 @@ static void check_packed(struct test *t, const char *device)
     free(s);
 }
 
+/* An lstm whose sequence, last state and last cell are read, in that order or another. */
+static void layer_with_cell(struct source *s, const char *dtype, const char *attrs, bool lengths,
+                            bool cell_first, const char *results)
+{
+    bool both = strstr(attrs, "bidirectional") != NULL;
+    const char *more = lengths ? ", %l" : "", *with = lengths ? "has_lengths=true" : "";
+
+    source_start(s, 1);
+    source_leaf(s, "input %%x: %s[3,5,6]", dtype);
+    source_leaf(s, "param %%w: %s[%d,16,6]", dtype, both ? 2 : 1);
+    source_leaf(s, "param %%u: %s[%d,16,4]", dtype, both ? 2 : 1);
+    source_leaf(s, "param %%b: %s[%d,16]", dtype, both ? 2 : 1);
+    if (lengths)
+        source_node(s, "%%l = const i32[3] {2, 5, 0}");
+    for (const char *r = results; *r; r++) {
+        char which = cell_first ? results[strlen(results) - 1 - (size_t)(r - results)] : *r;
+        source_node(s, "%%%c = lstm %%x, %%w, %%u, %%b, %%b%s hidden_size=4 %s %s result=%s", which,
+                    more, attrs, with,
+                    which == 's'   ? "seq"
+                    : which == 'h' ? "h"
+                                   : "c");
+    }
+    source_node(s, "return %%%c, %%c%s", results[0], strlen(results) > 2 ? ", %h" : "");
+}
+
+static void check_cell(struct test *t, const char *device)
+{
+    static const rlx_session_desc without = {.no_fusion = true};
+    struct source *s = malloc(sizeof *s);
+    rlx_context *ctx;
+    rlx_device *dev;
+
+    if (s && open_device(t, device, &ctx, &dev)) {
+        layer_with_cell(s, "f32", "", false, false, "sc");
+        compare_with(t, ctx, dev, source_text(s), &without, "lstm_with_cell", 0);
+        layer_with_cell(s, "f32", "bidirectional=true", false, true, "sc");
+        compare_with(t, ctx, dev, source_text(s), &without, "lstm_with_cell", 0);
+        layer_with_cell(s, "f16", "bidirectional=true", false, false, "shc");
+        compare_with(t, ctx, dev, source_text(s), &without, "lstm_with_cell", 0);
+        layer_with_cell(s, "f32", "", true, false, "shc");
+        compare_with(t, ctx, dev, source_text(s), &without, "lstm_with_cell", 0);
+        layer_with_cell(s, "f32", "", true, false, "hc");
+        compare_with(t, ctx, dev, source_text(s), &without, "lstm_with_cell", 0);
+        close_device(ctx, dev);
+    }
+    free(s);
+}
+
 static void check_tee(struct test *t, const char *device)
 {
     static const char layer[] = "layer_norm %s, %g, %e", rms[] = "rms_norm %s, %g eps=1e-3",
@@ -144,17 +193,20 @@ TEST(joint, attention_reads_columns_where_they_lie)
 TEST(joint, norms_come_with_their_sum)
 {
     check_tee(t, "vulkan");
+    check_cell(t, "vulkan");
 }
 
 TEST(joint, the_cpu_has_norms_with_their_sum)
 {
     check_tee(t, "cpu");
+    check_cell(t, "cpu");
 }
 
 TEST_SLOW(joint, webgpu_has_them_too)
 {
     check_packed(t, "webgpu");
     check_tee(t, "webgpu");
+    check_cell(t, "webgpu");
 }
 
 /* ---- what must stay apart ---- */
@@ -270,7 +322,7 @@ TEST(joint, the_fusion_report_names_them)
         bool json;
         const char *part;
     } row[] = {{true, "\"shared_steps\":{\"qkv_split\":1,\"packed_qkv_attention\":0,"
-                      "\"residual_norm_tee\":1}"},
+                      "\"residual_norm_tee\":1,\"lstm_with_cell\":0}"},
                {false, "residual_norm_tee                   0        1"}};
     rlx_context *ctx;
     rlx_device *dev;

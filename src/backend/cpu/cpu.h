@@ -22,17 +22,17 @@ struct cpu_device {
     64 /* of buffers, scratch and tables: kernels load whole vectors from the latter */
 
 /* One step, ready to run once its operands have addresses. Operands: the inputs, then the output,
- * then scratch, then the table, then packed copies. */
+ * then what is written also, then scratch, then the table, then packed copies. */
 struct cpu_work {
     rlx_status (*run)(struct cpu_work *w, struct diag *d);
     /* Sizes, from the node, and addresses. */
     rlx_status (*load)(struct cpu_work *w, void *const *operand, struct diag *d);
     const struct ir_graph *graph;
-    ir_value node;
-    enum joint joint; /* that it is the step of; JOINT_NONE: of its node alone */
+    ir_value node, with; /* whose values out and also are */
+    enum joint joint;    /* that it is the step of; JOINT_NONE: of its node alone */
     struct cpu_call call;
     struct cpu_tensor *in; /* what call.in points to */
-    struct cpu_tensor out, sum;
+    struct cpu_tensor out, also;
     const ir_value *read; /* whose values `in` are */
     struct cpu_fault fault;
     uint64_t scratch_bytes, table_bytes;          /* that kernels may use */

@@ -33,8 +33,8 @@ struct cpu_call {
     int32_t in_count;
     const struct cpu_tensor *in;
     const struct cpu_tensor *out;
-    const struct cpu_tensor
-        *sum;      /* of a norm and the sum that it is of, which goes there; or NULL */
+    const struct cpu_tensor *also; /* what else it writes, or NULL: the sum that a norm is of, the
+                                    * last cell of an lstm */
     bool thirds;   /* a product's columns are stored as three results, one after the other */
     void *scratch; /* aligned to CPU_ALIGN, as many bytes as the kernel's scratch() asked for */
     void *table;   /* likewise, as table_size() asked for and make_table() filled */

@@ -20,8 +20,8 @@ static void take_sizes(struct cpu_work *w)
     for (int32_t i = 0; i < w->call.in_count; i++)
         cpu_tensor_of(ir_type_of(w->graph, w->read[i]), &w->in[i]);
     cpu_tensor_of(ir_type_of(w->graph, w->node), &w->out);
-    if (w->call.sum)
-        w->sum = w->out; /* of the same type */
+    if (w->call.also)
+        cpu_tensor_of(ir_type_of(w->graph, w->with), &w->also);
 }
 
 /* Slots may be planned more tightly than kernels want their scratch and tables. Those are then
@@ -48,8 +48,8 @@ void cpu_load_tensors(struct cpu_work *w, void *const *operand)
     for (int32_t i = 0; i < n; i++)
         w->in[i].data = operand[i];
     w->out.data = operand[w->call.op == RLX_OP_cache_append ? 0 : at++];
-    if (w->call.sum)
-        w->sum.data = operand[at++];
+    if (w->call.also)
+        w->also.data = operand[at++];
     if (w->scratch_bytes)
         w->call.scratch = align_up(operand[at++]);
     if (w->table_bytes)
@@ -163,6 +163,7 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
         return diag_no_memory(c->diag, sizeof *w);
     w->graph = c->graph;
     w->node = c->id;
+    w->with = c->joints->with[c->id];
     w->in = in;
     w->read = read;
     w->joint = joint;
@@ -172,7 +173,7 @@ rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cp
         .in_count = in_count,
         .in = in,
         .out = &w->out,
-        .sum = tee ? &w->sum : NULL,
+        .also = joint_writes_both(joint) ? &w->also : NULL,
         .thirds = joint == JOINT_SPLIT,
         .pool = dev->pool,
         .fault = &w->fault,
@@ -340,7 +341,8 @@ bool cpu_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_
 {
     (void)b;
     switch (kind) {
-    case JOINT_SPLIT: return true;
+    case JOINT_SPLIT:
+    case JOINT_LAYER: return true;
     case JOINT_TEE: return can_tee(ir_node(g, v));
     default: return false;
     }

@@ -12,5 +12,7 @@ uint64_t gpu_split_types(const struct ir_node *n, struct ir_type *in, int32_t in
 
 /* A norm, and the sum of operands 0 and 1 that it is of; gamma and beta follow them. */
 void gpu_lower_norm_tee(struct gpu_call *c);
+/* Of the last cell of an lstm, at the sizes of the call. */
+uint64_t gpu_cell_bytes(const struct gpu_call *c);
 
 #endif

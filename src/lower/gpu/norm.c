@@ -304,7 +304,7 @@ static void tee_rows(struct gpu_call *c, const struct gpu_norm *n)
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     bind_affine(c, n);
-    gpu_bind(c, c->arg_sum);
+    gpu_bind(c, c->arg_also);
     gpu_bind(c, gpu_out(c));
     gpu_row_words(c, &n->rows);
     gpu_u32(c, n->rows.size);
@@ -320,7 +320,7 @@ static void add(struct gpu_call *c)
     struct ew_value in[2] = {ew_input(&e, gpu_in(c, 0), &c->in[0]),
                              ew_input(&e, gpu_in(c, 1), &c->in[1])};
     struct ew_value s = ew_step(&e, "s", RLX_OP_add, c->out->dtype, in);
-    ew_store(&e, c->arg_sum, c->out->dtype, s.name);
+    ew_store(&e, c->arg_also, c->out->dtype, s.name);
     ew_end(&e);
 }
 
@@ -328,7 +328,7 @@ static void add(struct gpu_call *c)
 static void add_then_norm(struct gpu_call *c, gpu_lower_fn norm)
 {
     const struct ir_type in[] = {*c->out, c->in[2], c->in[c->in_count - 1]};
-    const struct gpu_arg arg[] = {c->arg_sum, gpu_in(c, 2), gpu_in(c, c->in_count - 1)};
+    const struct gpu_arg arg[] = {c->arg_also, gpu_in(c, 2), gpu_in(c, c->in_count - 1)};
     const struct gpu_call whole = *c;
 
     add(c);

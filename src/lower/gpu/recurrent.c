@@ -4,6 +4,7 @@
  * rest goes step by step: for few hidden units one launch walks along the sequence, each group with
  * items of its own; for many the weights are too large to be read by each group in each step, and
  * every step is a launch, whose groups share the units. */
+#include "lower/gpu/joints.h"
 #include "lower/gpu/sequence.h"
 
 enum {
@@ -218,35 +219,53 @@ static void run_layer(struct gpu_call *c, struct layer *l)
     }
 }
 
-static void put_result(struct gpu_call *c, const struct layer *l)
+static void put_state(struct gpu_call *c, const struct layer *l, struct gpu_arg from,
+                      struct gpu_arg to)
 {
-    uint64_t count = state_count(l), bytes = count * rlx_dtype_size(l->sum);
+    uint64_t count = state_count(l);
 
-    if (l->attr->result == RLX_RNN_RESULT_seq)
-        return;
     begin(c, l, "finish");
-    gpu_bind(c, l->attr->result == RLX_RNN_RESULT_c ? l->c
-                                                    : gpu_part(l->h, l->steps % 2 * bytes, bytes));
-    gpu_bind(c, gpu_out(c));
+    gpu_bind(c, from);
+    gpu_bind(c, to);
     gpu_u32(c, count);
     gpu_invocations(c, count, GPU_GROUP);
+}
+
+static void put_results(struct gpu_call *c, const struct layer *l)
+{
+    uint64_t bytes = state_count(l) * rlx_dtype_size(l->sum);
+
+    if (c->arg_also.bytes)
+        put_state(c, l, l->c, c->arg_also);
+    if (l->attr->result == RLX_RNN_RESULT_c)
+        put_state(c, l, l->c, gpu_out(c));
+    if (l->attr->result == RLX_RNN_RESULT_h)
+        put_state(c, l, gpu_part(l->h, l->steps % 2 * bytes, bytes), gpu_out(c));
+}
+
+uint64_t gpu_cell_bytes(const struct gpu_call *c)
+{
+    struct layer l;
+
+    describe(c, &l);
+    return state_count(&l) * rlx_dtype_size(l.dtype);
 }
 
 void gpu_lower_recurrent(struct gpu_call *c)
 {
     struct layer l;
 
-    if (gpu_count(c->out) == 0)
+    if (gpu_count(c->out) == 0 && !c->arg_also.bytes)
         return;
     describe(c, &l);
     uint64_t bytes = state_count(&l) * rlx_dtype_size(l.sum);
     l.h = gpu_temp(c, 2 * bytes);
     l.c = gpu_temp(c, l.gates == 4 ? bytes : 16);
-    l.y = l.attr->result == RLX_RNN_RESULT_seq ? gpu_out(c) : gpu_temp(c, 16);
+    l.y = l.attr->result == RLX_RNN_RESULT_seq && l.steps ? gpu_out(c) : gpu_temp(c, 16);
     begin_state(c, &l, 5, l.h);
     if (l.gates == 4)
         begin_state(c, &l, 6, l.c);
     if (l.steps)
         run_layer(c, &l);
-    put_result(c, &l);
+    put_results(c, &l);
 }

@@ -18,9 +18,11 @@ static gpu_lower_fn join(struct gpu_call *c, const struct gpu_work *w, struct gp
     uint32_t in_place;
 
     if (w->joint == JOINT_TEE) {
-        c->arg_sum = (struct gpu_arg){.operand = w->in_count + 1, .bytes = c->arg_out.bytes};
+        c->arg_also = (struct gpu_arg){.operand = w->in_count + 1, .bytes = c->arg_out.bytes};
         return gpu_lower_norm_tee;
     }
+    if (w->joint == JOINT_LAYER)
+        c->arg_also = (struct gpu_arg){.operand = w->in_count + 1, .bytes = gpu_cell_bytes(c)};
     if (w->joint == JOINT_SPLIT)
         c->columns_of = gpu_split_types(c->node, in, w->in_count, out);
     for (int32_t i = 0; w->joint == JOINT_PACKED && i < 3; i++) {
@@ -35,7 +37,7 @@ static gpu_lower_fn join(struct gpu_call *c, const struct gpu_work *w, struct gp
 /* An op whose result is empty has nothing to do, unless it is there for its state. */
 static bool writes_nothing(const struct gpu_call *c)
 {
-    return gpu_count(c->out) == 0 && !op_is(c->op, OP_WRITES);
+    return gpu_count(c->out) == 0 && !op_is(c->op, OP_WRITES) && c->work->joint != JOINT_LAYER;
 }
 
 /* in_place of the table's row is not asked here: the step says it. */
@@ -81,7 +83,7 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, struct ir
     if (writes_nothing(&c))
         return RLX_OK;
     gpu_lower_fn lower = join(&c, w, arg, in, &out, columns);
-    if (w->joint == JOINT_TEE)
+    if (joint_writes_both(w->joint))
         lower(&c);
     else
         gpu_lower_in_parts(&c, lower);
@@ -215,7 +217,7 @@ static rlx_status new_work(struct select_call *c, struct gpu_work **out)
     w->check_indices = c->options->check_indices;
     for (int32_t i = 0; i < w->in_count && i < GPU_PLACES; i++)
         w->begins[i] = begins_at(c, w->read[i]);
-    w->scratch_operand = w->in_count + (n->op != RLX_OP_cache_append) + (w->joint == JOINT_TEE);
+    w->scratch_operand = w->in_count + (n->op != RLX_OP_cache_append) + joint_writes_both(w->joint);
     w->half = gpu_half_operand(c);
     w->table_operand = w->half_place = w->scratch_operand + 1; /* until scratch is known */
     return RLX_OK;

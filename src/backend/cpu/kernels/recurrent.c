@@ -261,10 +261,9 @@ static void load_sums(const struct layer *l, const struct cpu_tensor *t, int64_t
         cpu_load_f32(t->dtype, cpu_at(t, at), to, n);
 }
 
-static void store_sums(const struct layer *l, const void *from, int64_t at, int64_t n)
+static void store_sums(const struct layer *l, const struct cpu_tensor *out, const void *from,
+                       int64_t at, int64_t n)
 {
-    const struct cpu_tensor *out = l->c->out;
-
     if (l->sum == RLX_DTYPE_f64)
         cpu_store_f64(out->dtype, from, cpu_at(out, at), n);
     else
@@ -341,7 +340,7 @@ static void step_row(const struct layer *l, const struct task *t, int64_t r)
         gates_f32(l, t, x, x_gate, h, h_gate, old, cell, next);
     if (l->attr->result == RLX_RNN_RESULT_seq) {
         int64_t row = item * l->steps + time_of(l, t->dir, item, l->step);
-        store_sums(l, next, (row * l->dirs + t->dir) * l->hidden + t->first, t->units);
+        store_sums(l, l->c->out, next, (row * l->dirs + t->dir) * l->hidden + t->first, t->units);
     }
 }
 
@@ -446,11 +445,17 @@ static uint64_t product_scratch(struct layer *l, const struct pool *pool)
     return ((all > some ? all : some) + 63) / 64 * 64;
 }
 
+/* A sequence without steps has a cell all the same. */
+static bool is_empty(const struct cpu_call *c)
+{
+    return c->out->count == 0 && (!c->also || c->also->count == 0);
+}
+
 static uint64_t scratch(const struct cpu_call *c)
 {
     struct layer l;
 
-    if (c->out->count == 0)
+    if (is_empty(c))
         return 0;
     describe(c, &l);
     return product_scratch(&l, c->pool) + aligned(most_sums(&l), l.size) +
@@ -462,7 +467,7 @@ static void run(const struct cpu_call *c)
 {
     struct layer l;
 
-    if (c->out->count == 0)
+    if (is_empty(c))
         return;
     describe(c, &l);
     uint64_t state = aligned(l.dirs * l.items * l.hidden, l.size);
@@ -486,8 +491,10 @@ static void run(const struct cpu_call *c)
         l.h = l.next;
         l.next = h;
     }
+    if (c->also)
+        store_sums(&l, c->also, l.cell, 0, c->also->count);
     if (l.attr->result != RLX_RNN_RESULT_seq)
-        store_sums(&l, l.attr->result == RLX_RNN_RESULT_c ? l.cell : l.h, 0, c->out->count);
+        store_sums(&l, c->out, l.attr->result == RLX_RNN_RESULT_c ? l.cell : l.h, 0, c->out->count);
 }
 
 /* w_ih is turned only where tasks read it. */

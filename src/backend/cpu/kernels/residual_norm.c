@@ -129,7 +129,7 @@ static void write_row(const struct residual *r, int64_t k, const char *row, stru
 /* The sum of row k: where it is a result, or in `own`; of halves there too, once it is stored. */
 static const void *make_sum(const struct residual *r, int64_t k, void *own)
 {
-    const struct cpu_tensor *in = r->c->in, *sum = r->c->sum;
+    const struct cpu_tensor *in = r->c->in, *sum = r->c->also;
     rlx_dtype dtype = r->c->out->dtype;
     int64_t n = r->n.size;
     const void *x = cpu_at(&in[0], k * n), *residual = cpu_at(&in[1], k * n);
@@ -173,7 +173,7 @@ static void run(const struct cpu_call *c)
     r.streams = cpu_streams(c);
     char *room = c->scratch;
     rlx_dtype dtype = c->out->dtype;
-    if (!c->sum && c->attr->fused_residual_norm.has_bias)
+    if (!c->also && c->attr->fused_residual_norm.has_bias)
         r.bias = norm_widen(&c->in[2], dtype, r.n.size, room);
     r.gamma = norm_widen(&c->in[r.gamma_at], dtype, r.n.size, room + r.row_bytes);
     r.beta = norm_widen(r.beta_at >= 0 ? &c->in[r.beta_at] : NULL, dtype, r.n.size,
