@@ -47,8 +47,7 @@ static char *grow_text(uint64_t seed, struct question *q, long *ops)
         out = strdup(text.at);
     else
         fprintf(stderr, "seed %llu: %s\n", (unsigned long long)seed, d.first.message);
-    bool prune = seed % 8 || !ir_module_is_static(grown.mod);
-    char *pruned = out && prune ? without_dead(grown.mod) : NULL;
+    char *pruned = out && seed % 8 ? without_dead(grown.mod) : NULL;
     if (pruned) {
         free(out);
         out = pruned;
