@@ -8,7 +8,8 @@
  *     IEND
  *
  * Numbers are big-endian. A row's samples are packed into bytes, and each byte is the difference to
- * what the filter makes of those to the left and above. */
+ * what the filter makes of those to the left and above. An interlaced picture is seven smaller
+ * ones, one after the other, each of which has pixels between those of the ones before (Adam7). */
 #include <string.h>
 
 #include "import/image.h"
@@ -21,6 +22,7 @@ enum { HEADER = 13, FRAME = 12 }; /* of IHDR; length, type and CRC of a chunk */
 struct png {
     int64_t width, height;
     int depth, colour;
+    bool interlaced;
     uint8_t palette[256][3];
     size_t palette_count;
     size_t packed; /* bytes of all IDAT */
@@ -93,9 +95,7 @@ static rlx_status take_header(struct png *p, const struct chunk *c)
                          "png: there is no colour type %d of %d bits, or its compression, filter "
                          "or interlacing is unknown",
                          p->colour, p->depth);
-    if (c->data[12])
-        return diag_fail(p->d, RLX_ERROR_UNSUPPORTED,
-                         "png: it is interlaced: save it without interlacing");
+    p->interlaced = c->data[12];
     return RLX_OK;
 }
 
@@ -186,38 +186,87 @@ static unsigned sample_at(const uint8_t *row, size_t i, int depth)
     return (unsigned)row[i * (size_t)depth / 8] >> shift & ((1u << depth) - 1);
 }
 
-static rlx_status take_row(const struct png *p, const uint8_t *row, uint8_t *out)
+/* Every step_x-th pixel of every step_y-th row, beginning at x, y. */
+struct pass {
+    int64_t x, y, step_x, step_y, width, height;
+    size_t row_bytes;
+};
+enum { PASSES = 7 };
+
+/* One that has no pixels has no rows either. */
+static struct pass pass_at(const struct png *p, int i)
 {
-    size_t samples = (size_t)p->width * (size_t)channels_of(p->colour);
+    static const int64_t grid[PASSES][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                            {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+    struct pass s = {0, 0, 1, 1, p->width, p->height, 0};
+
+    if (p->interlaced) {
+        s = (struct pass){grid[i][0], grid[i][1], grid[i][2], grid[i][3], 0, 0, 0};
+        s.width = (p->width - s.x + s.step_x - 1) / s.step_x;
+        s.height = (p->height - s.y + s.step_y - 1) / s.step_y;
+    }
+    if (s.width <= 0 || s.height <= 0)
+        s.width = s.height = 0;
+    s.row_bytes = ((size_t)s.width * (size_t)channels_of(p->colour) * (size_t)p->depth + 7) / 8;
+    return s;
+}
+
+static int passes_of(const struct png *p)
+{
+    return p->interlaced ? PASSES : 1;
+}
+
+/* to: where the row's first pixel goes, in a picture of so many channels. */
+static rlx_status take_row(const struct png *p, const struct pass *s, const uint8_t *row,
+                           int64_t channels, uint8_t *to)
+{
+    size_t each = (size_t)channels_of(p->colour), step = (size_t)(s->step_x * channels);
     unsigned top = p->depth < 8 ? (1u << p->depth) - 1 : 255;
 
-    for (size_t i = 0; i < samples; i++) {
+    for (size_t i = 0; i < (size_t)s->width * each; i++) {
         unsigned v = sample_at(row, i, p->depth);
         if (p->colour != PALETTE) {
-            out[i] = (uint8_t)(v * 255 / top);
+            to[i / each * step + i % each] = (uint8_t)(v * 255 / top);
             continue;
         }
         if (v >= p->palette_count)
             return diag_fail(p->d, RLX_ERROR_FORMAT,
                              "png: a pixel has colour %u of a palette of %zu", v, p->palette_count);
-        memcpy(out + 3 * i, p->palette[v], 3);
+        memcpy(to + i * step, p->palette[v], 3);
     }
     return RLX_OK;
 }
 
-static rlx_status take_rows(const struct png *p, uint8_t *rows, size_t row_bytes, struct image *out)
+static rlx_status take_rows(const struct png *p, const struct pass *s, uint8_t *rows,
+                            struct image *out)
 {
     size_t bits = (size_t)channels_of(p->colour) * (size_t)p->depth, step = bits < 8 ? 1 : bits / 8;
     uint8_t *above = NULL;
 
-    for (int64_t y = 0; y < p->height; y++) {
-        uint8_t *row = rows + (size_t)y * (row_bytes + 1);
-        if (!unfilter(row[0], row + 1, above, row_bytes, step))
+    for (int64_t y = 0; y < s->height; y++) {
+        uint8_t *row = rows + (size_t)y * (s->row_bytes + 1);
+        int64_t at = (s->y + y * s->step_y) * out->width + s->x;
+        if (!unfilter(row[0], row + 1, above, s->row_bytes, step))
             return diag_fail(p->d, RLX_ERROR_FORMAT,
                              "png: row %lld has a filter %d, which is unknown", (long long)y,
                              row[0]);
         above = row + 1;
-        TRY(take_row(p, above, out->data + (size_t)(y * out->width * out->channels)));
+        TRY(take_row(p, s, above, out->channels, out->data + (size_t)(at * out->channels)));
+    }
+    return RLX_OK;
+}
+
+static size_t rows_bytes(const struct pass *s)
+{
+    return (s->row_bytes + 1) * (size_t)s->height;
+}
+
+static rlx_status take_passes(const struct png *p, uint8_t *rows, struct image *out)
+{
+    for (int i = 0; i < passes_of(p); i++) {
+        struct pass s = pass_at(p, i);
+        TRY(take_rows(p, &s, rows, out));
+        rows += rows_bytes(&s);
     }
     return RLX_OK;
 }
@@ -234,11 +283,14 @@ static rlx_status inflate_rows(const struct png *p, size_t first, uint8_t *strea
 
 static rlx_status decode(const struct png *p, size_t first, struct image *out)
 {
-    size_t bits = (size_t)p->width * (size_t)channels_of(p->colour) * (size_t)p->depth;
-    size_t row_bytes = (bits + 7) / 8, rows_size = (row_bytes + 1) * (size_t)p->height;
+    size_t rows_size = 0;
     rlx_status s;
 
-    /* Sides are at most 2^16 here, so that nothing above overflows. */
+    /* Sides are at most 2^16 here, so that nothing overflows. */
+    for (int i = 0; i < passes_of(p); i++) {
+        struct pass one = pass_at(p, i);
+        rows_size += rows_bytes(&one);
+    }
     if (rows_size / MOST_INFLATED > p->packed)
         return diag_fail(p->d, RLX_ERROR_FORMAT, "png: %zu bytes cannot hold %lld by %lld pixels",
                          p->packed, (long long)p->width, (long long)p->height);
@@ -246,7 +298,7 @@ static rlx_status decode(const struct png *p, size_t first, struct image *out)
     if (!stream || !rows)
         s = diag_no_memory(p->d, p->packed + rows_size);
     else if ((s = inflate_rows(p, first, stream, rows, rows_size)) == RLX_OK)
-        s = take_rows(p, rows, row_bytes, out);
+        s = take_passes(p, rows, out);
     mem_free(p->mem, stream, p->packed);
     mem_free(p->mem, rows, rows_size);
     return s;

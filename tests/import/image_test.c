@@ -198,13 +198,76 @@ TEST(image, damaged_pngs_are_refused)
     put_png(&made, &p);
     expect_no_picture(t, &made, RLX_ERROR_FORMAT, "no colour type 0 of 3 bits");
     p = good;
-    p.interlaced = 1;
+    p.interlaced = 2;
     put_png(&made, &p);
-    expect_no_picture(t, &made, RLX_ERROR_UNSUPPORTED, "save it without interlacing");
+    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "interlacing is unknown");
     p = good;
     p.width = 0;
     put_png(&made, &p);
     expect_no_picture(t, &made, RLX_ERROR_FORMAT, "0 by 2 pixels");
+}
+
+/* ---- interlaced ---- */
+
+/* Pass by pass, row by row, pixel by pixel, as a writer does it: which pixel belongs to which pass
+ * is read off the eight by eight pixels that the format's description draws. */
+static size_t interlace(const uint8_t *pixels, int width, int height, int channels, int depth,
+                        uint8_t *out)
+{
+    static const char drawn[8][9] = {"16462646", "77777777", "56565656", "77777777",
+                                     "36463646", "77777777", "56565656", "77777777"};
+    size_t len = 0;
+
+    for (char pass = '1'; pass <= '7'; pass++)
+        for (int y = 0; y < height; y++) {
+            size_t start = len, bits = 0;
+            for (int x = 0; x < width; x++) {
+                if (drawn[y % 8][x % 8] != pass)
+                    continue;
+                if (len == start)
+                    out[len++] = 0; /* the filter */
+                for (int c = 0; c < channels; c++, bits += (size_t)depth) {
+                    if (bits % 8 == 0)
+                        out[len++] = 0;
+                    int v = pixels[(y * width + x) * channels + c];
+                    out[len - 1] |= (uint8_t)((depth < 8 ? v & ((1 << depth) - 1) : v)
+                                              << (8 - depth - (int)(bits % 8)));
+                }
+            }
+        }
+    return len;
+}
+
+TEST(image, interlaced_pngs_are_the_same_pictures)
+{
+    enum { MOST = 19 };
+    static uint8_t pixels[MOST * MOST * 3], want[MOST * MOST * 3], rows[4 * MOST * MOST];
+    static const struct {
+        int depth, colour, channels;
+    } kinds[] = {{8, 2, 3}, {8, 0, 1}, {1, 0, 1}, {4, 3, 1}};
+
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(i * 37 + i / 7);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        for (int width = 1; width <= MOST; width += width < 10 ? 1 : 9)
+            for (int height = 1; height <= MOST; height += height < 10 ? 1 : 9) {
+                int depth = kinds[k].depth, ch = kinds[k].channels, top = (1 << depth) - 1;
+                bool palette = kinds[k].colour == 3;
+                size_t len = interlace(pixels, width, height, ch, depth, rows);
+                for (int i = 0; i < width * height * ch; i++)
+                    for (int c = 0; c < (palette ? 3 : 1); c++)
+                        want[palette ? 3 * i + c : i] =
+                            (uint8_t)(palette ? 3 * (pixels[i] & top) + c
+                                              : (pixels[i] & top) * 255 / top);
+                put_png(&made,
+                        &(struct png_of){(uint32_t)width, (uint32_t)height, depth, kinds[k].colour,
+                                         1, rows, len, palette ? 16 : 0, 0});
+                test_note(t, "kind %zu, %d by %d", k, width, height);
+                expect_picture(t, &made, width, height, palette ? 3 : ch, want);
+            }
+    put_png(&made,
+            &(struct png_of){9, 9, 8, 0, 1, rows, interlace(pixels, 9, 9, 1, 8, rows), 0, 0});
+    expect_cuts_refused(t, &made, 8);
 }
 
 /* A head says what it likes; the bytes behind it bound what is allocated. */
