@@ -16,6 +16,8 @@ struct kc_sources {
 };
 /* The kernels that are part of the library. */
 extern const struct kc_sources kc_library;
+/* The i-th of its files; NULL past the last, and only there. */
+const char *kc_library_name(size_t i);
 
 /* One of a kernel's constants or types: "WG", "256"; "T", "f16"; "HAS_BIAS", "true". */
 struct kc_define {

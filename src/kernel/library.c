@@ -21,3 +21,8 @@ static bool find(void *user, rlx_str name, rlx_str *text)
 }
 
 const struct kc_sources kc_library = {find, NULL};
+
+const char *kc_library_name(size_t i)
+{
+    return kc_embedded[i].name;
+}

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "kernel/parse.h"
+#include "rlx/tools.h"
 
 #define MAX_DEPTH 64
 
@@ -431,6 +432,17 @@ static bool is_read(const struct kc_program *p, rlx_str name)
     return false;
 }
 
+static rlx_status no_such_file(const struct kc_program *p, rlx_str name)
+{
+    rlx_nearest near = {.wanted = name};
+    char hint[RLX_NEAREST_HINT];
+
+    for (size_t i = 0; kc_library_name(i); i++)
+        rlx_nearest_offer(&near, rlx_cstr(kc_library_name(i)));
+    return diag_fail(p->diag, RLX_ERROR_NAME, "there is no kernel file called \"%.*s\"%s",
+                     STR_ARG(name), rlx_nearest_hint(&near, hint));
+}
+
 static rlx_status read_file(struct kc_program *p, rlx_str name, struct kc_file **out)
 {
     struct kc_file *f = arena_new(p->arena, struct kc_file), **last = &p->file;
@@ -439,8 +451,7 @@ static rlx_status read_file(struct kc_program *p, rlx_str name, struct kc_file *
         return diag_no_memory(p->diag, sizeof *f);
     *f = (struct kc_file){.name = name, .base = p->end};
     if (!p->sources->find(p->sources->user, name, &f->text))
-        return diag_fail(p->diag, RLX_ERROR_NAME, "there is no kernel file called \"%.*s\"",
-                         STR_ARG(name));
+        return no_such_file(p, name);
     if (f->text.len >= UINT32_MAX - p->end - 1 || f->text.len > (1 << 20))
         return diag_fail(p->diag, RLX_ERROR_LIMIT, "%.*s: kernel files are at most 1 MiB",
                          STR_ARG(name));
