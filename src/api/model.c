@@ -279,10 +279,11 @@ static rlx_status load_text(rlx_context *ctx, const char *path, struct file *f,
 static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
                             const rlx_load_desc *desc, rlx_model **out, struct diag *d)
 {
+    static const char wanted[] = "a model (the text form .rlx, .onnx, or .rlxa from rlx compile)";
     rlx_file_kind kind = detect_kind(f->data, f->size);
 
-    if (f->size == 0)
-        return diag_fail(d, RLX_ERROR_FORMAT, "the file is empty");
+    if (f->size == 0 || detect_is_foreign(f->data, f->size, rlx_cstr(path)))
+        return detect_refuse(f->data, f->size, rlx_cstr(path), wanted, d);
     /* One whose parts come in another order than usual, or one that is broken. */
     if (kind == RLX_FILE_unknown && str_ends(rlx_cstr(path), STR(".onnx")))
         kind = RLX_FILE_onnx;
@@ -290,9 +291,7 @@ static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
     case RLX_FILE_text: return load_text(ctx, path, f, desc, out, d);
     case RLX_FILE_artefact: return artefact_load_model(ctx, path, f, desc, out, d);
     case RLX_FILE_onnx: return model_load_onnx(ctx, path, f, desc, out, d);
-    default:
-        return detect_refuse(f->data, f->size, rlx_cstr(path),
-                             "a model (the text form .rlx, .onnx, or .rlxa from rlx compile)", d);
+    default: return detect_refuse(f->data, f->size, rlx_cstr(path), wanted, d);
     }
 }
 

@@ -12,6 +12,7 @@
  * Text is asked for before ONNX without its usual first byte: "rlx 1" is a field of sorts, too. */
 #include "import/detect.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -127,6 +128,56 @@ rlx_file_kind detect_kind_by_name(rlx_str path)
     return best;
 }
 
+static bool begins_in_any_case(const uint8_t *bytes, size_t size, const char *lower)
+{
+    size_t i = 0;
+
+    for (; i < size && lower[i] && tolower(bytes[i]) == lower[i]; i++)
+        ;
+    return !lower[i];
+}
+
+static const uint8_t *after_spaces(const uint8_t *bytes, size_t *size)
+{
+    while (*size && strchr(" \t\r\n", *bytes) && *bytes)
+        bytes++, --*size;
+    return bytes;
+}
+
+static bool is_html(const uint8_t *bytes, size_t size)
+{
+    bytes = after_spaces(bytes, &size);
+    return begins_in_any_case(bytes, size, "<!doctype html") ||
+           begins_in_any_case(bytes, size, "<html");
+}
+
+/* "rlx", after comments. */
+static bool is_our_text(const uint8_t *bytes, size_t size)
+{
+    bytes = after_spaces(bytes, &size);
+    while (size && *bytes == '#') {
+        while (size && *bytes != '\n')
+            bytes++, size--;
+        bytes = after_spaces(bytes, &size);
+    }
+    return begins(bytes, size, "rlx", 3);
+}
+
+/* A zip archive whose first member is called .../data.pkl. */
+static bool is_torch_zip(const uint8_t *bytes, size_t size)
+{
+    enum { LENGTH_AT = 26, NAME_AT = 30 };
+    static const char last[] = "/data.pkl";
+
+    if (size < NAME_AT || !begins(bytes, size, "PK\3\4", 4))
+        return false;
+    size_t len = (size_t)bytes[LENGTH_AT] | (size_t)bytes[LENGTH_AT + 1] << 8;
+    return len <= size - NAME_AT &&
+           str_ends((rlx_str){(const char *)bytes + NAME_AT, len}, rlx_cstr(last));
+}
+
+#define PICKLE "a Python pickle: save the model as ONNX, or its weights as safetensors"
+
 /* What people try, that is none of our kinds; NULL: not known either. */
 static const char *foreign_kind(const uint8_t *bytes, size_t size)
 {
@@ -152,8 +203,13 @@ static const char *foreign_kind(const uint8_t *bytes, size_t size)
          "compressed with xz: unpack it first"},
         {0, 8, "\x89HDF\r\n\x1a\n", "HDF5, as Keras writes: export the model to ONNX"},
         {4, 4, "TFL3", "a TensorFlow Lite model: convert it to ONNX"},
-        {0, 2, "\x80\x02",
-         "a Python pickle: save the model as ONNX, or its weights as safetensors"},
+        {0, 2, "\x80\x02", PICKLE},
+        {0, 3, "\x80\x03\x63", PICKLE},
+        {0, 3, "\x80\x04\x95", PICKLE},
+        {0, 3, "\x80\x05\x95", PICKLE},
+        {0, 42, "version https://git-lfs.github.com/spec/v1",
+         "a Git LFS pointer, which stands for the file: \"git lfs pull\" fetches the file itself"},
+        {0, 5, "<?xml", "XML"},
         {257, 5, "ustar", "a tar archive: unpack it first"},
     };
 
@@ -161,7 +217,26 @@ static const char *foreign_kind(const uint8_t *bytes, size_t size)
         if (size >= rows[i].at + rows[i].len &&
             memcmp(bytes + rows[i].at, rows[i].magic, rows[i].len) == 0)
             return rows[i].text;
-    return NULL;
+    if (is_torch_zip(bytes, size))
+        return "a PyTorch file: export the model to ONNX, or save its weights as safetensors";
+    return is_html(bytes, size) ? "an HTML page, as servers send where there is no such file"
+                                : NULL;
+}
+
+/* Kinds that are told by little. */
+static bool may_be_foreign(rlx_file_kind k)
+{
+    return k == RLX_FILE_unknown || k == RLX_FILE_text || k == RLX_FILE_npz;
+}
+
+bool detect_is_foreign(const uint8_t *bytes, size_t size, rlx_str path)
+{
+    rlx_file_kind is = detect_kind(bytes, size), named = detect_kind_by_name(path);
+
+    if (may_be_foreign(is) && foreign_kind(bytes, size))
+        return true;
+    return is == RLX_FILE_text && named != RLX_FILE_unknown && named != RLX_FILE_text &&
+           !is_our_text(bytes, size);
 }
 
 rlx_status detect_refuse(const uint8_t *bytes, size_t size, rlx_str path, const char *wanted,
@@ -170,12 +245,17 @@ rlx_status detect_refuse(const uint8_t *bytes, size_t size, rlx_str path, const 
     rlx_file_kind is = detect_kind(bytes, size), named = detect_kind_by_name(path);
     const char *foreign = foreign_kind(bytes, size);
 
-    if (is == RLX_FILE_unknown && foreign)
+    if (size == 0)
+        return diag_fail(d, RLX_ERROR_FORMAT, "the file is empty");
+    if (may_be_foreign(is) && foreign)
         return diag_fail(d, RLX_ERROR_FORMAT, "%s was expected, but this is %s", wanted, foreign);
     if (is == RLX_FILE_unknown && named != RLX_FILE_unknown)
         return diag_fail(d, RLX_ERROR_FORMAT,
                          "%s was expected; the file is called %s, but does not begin like one",
                          wanted, kinds[named].extension);
+    if (is == RLX_FILE_text && !is_our_text(bytes, size))
+        return diag_fail(d, RLX_ERROR_FORMAT, "%s was expected, but this is text of another kind",
+                         wanted);
     return diag_fail(d, RLX_ERROR_FORMAT, "%s was expected, but this is %s", wanted,
                      kinds[is].text);
 }

@@ -15,6 +15,9 @@ rlx_file_kind detect_kind(const uint8_t *bytes, size_t size);
  * files that are yet to be written. */
 rlx_file_kind detect_kind_by_name(rlx_str path);
 
+/* Is it something that no reader of ours takes, whatever it is called, or text that neither looks
+ * like ours nor is called so? Then detect_refuse says what it is. */
+bool detect_is_foreign(const uint8_t *bytes, size_t size, rlx_str path);
 /* Fails with FORMAT: what the file is, that the caller cannot use. wanted: "a model". */
 rlx_status detect_refuse(const uint8_t *bytes, size_t size, rlx_str path, const char *wanted,
                          struct diag *d);

@@ -151,7 +151,17 @@ MESSAGE(onnx_model, model_rows, "a model");
 rlx_status onnx_read_model(rlx_str bytes, struct onnx_model *out, struct arena *arena,
                            struct diag *d)
 {
-    TRY(wire_read(&onnx_model_message, bytes, out, arena, d));
+    struct diag own;
+
+    diag_init(&own, "load");
+    rlx_status s = wire_read(&onnx_model_message, bytes, out, arena, &own);
+    if (s == RLX_ERROR_FORMAT)
+        return diag_fail(d, s,
+                         "the file cannot be read as ONNX: %s. It has %zu bytes, and may be "
+                         "damaged or cut off",
+                         own.first.message, bytes.len);
+    if (s != RLX_OK)
+        return diag_fail(d, s, "%s", own.first.message);
     if (!out->graph)
         return diag_fail(d, RLX_ERROR_FORMAT, "onnx: the file holds no graph");
     return RLX_OK;

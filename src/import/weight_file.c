@@ -133,15 +133,17 @@ static rlx_status read_npy(struct weights *w, const uint8_t *bytes, size_t size,
 rlx_status weights_read(struct weights *w, const uint8_t *bytes, size_t size, rlx_str name,
                         struct diag *d)
 {
+    static const char wanted[] = "a file of tensors (.gguf, .safetensors, .npz or .npy)";
+
     w->kind = detect_kind(bytes, size);
+    if (detect_is_foreign(bytes, size, name))
+        return detect_refuse(bytes, size, name, wanted, d);
     switch (w->kind) {
     case RLX_FILE_gguf: return gguf_read(w, bytes, size, d);
     case RLX_FILE_safetensors: return safetensors_read(w, bytes, size, d);
     case RLX_FILE_npz: return npz_read(w, bytes, size, d);
     case RLX_FILE_npy: return read_npy(w, bytes, size, name, d);
-    default:
-        return detect_refuse(bytes, size, name,
-                             "a file of tensors (.gguf, .safetensors, .npz or .npy)", d);
+    default: return detect_refuse(bytes, size, name, wanted, d);
     }
 }
 

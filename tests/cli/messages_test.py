@@ -51,6 +51,7 @@ def test_inputs_and_params(t):
 
 
 def test_passes_precisions_devices_ops(t):
+    says(rlx("kernel", "softmx", code=FAILED), "did you mean softmax?")
     says(rlx("opt", MLP, "--pass=simplfy", code=FAILED), "did you mean simplify?", "dce, ")
     says(rlx("print", MLP, "--after", "ddce", code=FAILED), "did you mean dce?", "simplify, ")
     says(rlx("run", MLP, "--random", "--precision=fp16", code=MISUSED), "did you mean f16?",
@@ -78,6 +79,11 @@ def test_types_of_files(t):
 
 def test_what_is_no_model(t):
     kinds = {"a.png": (b"\x89PNG\r\n\x1a\n" + bytes(20), "a PNG picture"),
+             "lfs.onnx": (b"version https://git-lfs.github.com/spec/v1\noid x\n", "git lfs pull"),
+             "page.gguf": (b"<!DOCTYPE html><html></html>", "an HTML page"),
+             "note.onnx": (b"Dear reader", "text of another kind"),
+             "cut.onnx": (b"\x08\x07\x3a\xff\x01\x12", "cannot be read as ONNX"),
+             "empty.onnx": (b"", "the file is empty"),
              "a.jpg": (b"\xff\xd8\xff\xe0" + bytes(20), "a JPEG picture"),
              "a.pt": (b"\x80\x02}q\x00" + bytes(20), "Python pickle"),
              "a.onnx.gz": (b"\x1f\x8b\x08" + bytes(20), "unpack it first"),

@@ -76,3 +76,42 @@ TEST(detect, a_refusal_says_what_it_is)
     expect_status(t, refuse("\x80\x02", 2, &d), RLX_ERROR_FORMAT);
     expect_error(t, RLX_ERROR_FORMAT, "a Python pickle: save the model as ONNX", &d.first);
 }
+
+/* What downloads and repositories leave in the place of a model. */
+TEST(detect, what_is_not_a_model_is_called_by_its_name)
+{
+    static const struct {
+        rlx_str bytes, path;
+        const char *want; /* NULL: some reader of ours may say more */
+    } rows[] = {
+        {STR("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n"),
+         STR("m.onnx"),
+         "but this is a Git LFS pointer, which stands for the file: \"git lfs pull\""},
+        {STR("version https://git-lfs.github.com/spec/v1\n"), STR("m.rlx"), "a Git LFS pointer"},
+        {STR("\n <!DOCTYPE HTML>\n<html>"), STR("m.gguf"), "but this is an HTML page"},
+        {STR("<html><body>"), STR("m"), "an HTML page"},
+        {STR("<?xml version=\"1.0\"?>"), STR("m.onnx"), "but this is XML"},
+        {STR("Dear reader,\n"), STR("m.onnx"), "but this is text of another kind"},
+        {STR("Dear reader,\n"), STR("m.gguf"), "but this is text of another kind"},
+        {STR("\x80\x04\x95\x10\0\0"), STR("m.onnx"), "a Python pickle"},
+        {STR("\x80\x02}q"), STR("m.gguf"), "a Python pickle"},
+        {STR("PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x0a\0\0\0"
+             "a/data.pkl"),
+         STR("m.onnx"), "but this is a PyTorch file"},
+        {STR("Dear reader,\n"), STR("m.rlx"), NULL},
+        {STR("# mine\n\n rlx 1 graph () {}"), STR("m.onnx"), NULL},
+        {STR("PK\3\4\x14\0"), STR("m.onnx"), NULL},
+        {STR("\x08\x07\x3a\xff"), STR("m.onnx"), NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const uint8_t *bytes = (const uint8_t *)rows[i].bytes.ptr;
+        struct diag d;
+        test_note(t, "row %zu", i);
+        expect_eq(t, detect_is_foreign(bytes, rows[i].bytes.len, rows[i].path), !!rows[i].want);
+        diag_init(&d, "load");
+        detect_refuse(bytes, rows[i].bytes.len, rows[i].path, "a model", &d);
+        if (rows[i].want)
+            expect_error(t, RLX_ERROR_FORMAT, rows[i].want, &d.first);
+    }
+}
