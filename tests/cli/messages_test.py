@@ -82,8 +82,6 @@ def test_what_is_no_model(t):
              "lfs.onnx": (b"version https://git-lfs.github.com/spec/v1\noid x\n", "git lfs pull"),
              "page.gguf": (b"<!DOCTYPE html><html></html>", "an HTML page"),
              "note.onnx": (b"Dear reader", "text of another kind"),
-             "cut.onnx": (b"\x08\x07\x3a\xff\x01\x12", "cannot be read as ONNX"),
-             "empty.onnx": (b"", "the file is empty"),
              "a.jpg": (b"\xff\xd8\xff\xe0" + bytes(20), "a JPEG picture"),
              "a.pt": (b"\x80\x02}q\x00" + bytes(20), "Python pickle"),
              "a.onnx.gz": (b"\x1f\x8b\x08" + bytes(20), "unpack it first"),
@@ -91,6 +89,8 @@ def test_what_is_no_model(t):
     for name, (content, text) in kinds.items():
         says(rlx("run", t.write(name, content), code=FAILED), text, ".onnx", ".rlx")
     says(rlx("run", t.write("empty.onnx", b""), code=FAILED), "the file is empty")
+    says(rlx("run", t.write("cut.onnx", b"\x08\x07\x3a\xff\x01\x12"), code=FAILED),
+         "cannot be read as ONNX", "byte 5", "has 6 bytes")
     says(rlx("run", t.path, code=FAILED), "it is a folder")
     says(rlx("run", t.path / "nowhere.onnx", code=FAILED), "No such file")
 
