@@ -42,7 +42,8 @@ static ir_value as_step(struct formula *f, const struct ir_node *n, ir_value y)
                 (const int64_t[]){__VA_ARGS__})
 
 /* h = exp(delta a) h + delta b x;  y = sum of c h. The state begins as the number 0, which takes on
- * its shape [B, H, n] in the first step. */
+ * its shape [B, H, n] in the first step. It is multiplied by the root of exp(delta a) twice, and
+ * that is at most the largest number: where exp(delta a) is infinite in f32, 0 stays 0. */
 static ir_value selective_step(struct formula *f, const struct ir_node *n, const ir_value *in,
                                int64_t t, ir_value *h)
 {
@@ -52,9 +53,11 @@ static ir_value selective_step(struct formula *f, const struct ir_node *n, const
     ir_value delta = step(f, in[1], t, LIST(batch, channels, 1));
     ir_value b = step(f, in[3], t, LIST(batch, 1, state));
     ir_value c = step(f, in[4], t, LIST(batch, 1, state));
-    ir_value decay = formula_1(f, RLX_OP_exp, MUL(delta, formula_cast(f, in[2], f->dtype)));
+    ir_value half = MUL(MUL(delta, formula_cast(f, in[2], f->dtype)), formula_number(f, 0.5));
+    ir_value root =
+        formula_1(f, RLX_OP_exp, formula_2(f, RLX_OP_min, half, formula_number(f, 88.7)));
 
-    *h = ADD(MUL(decay, *h), MUL(MUL(delta, b), x));
+    *h = ADD(MUL(root, MUL(root, *h)), MUL(MUL(delta, b), x));
     return sum_over(f, MUL(c, *h), 2, false);
 }
 
