@@ -89,7 +89,8 @@ static int64_t x_width(const struct gpu_call *c, struct gpu_arg x, uint64_t k)
 /* How few rows meet the weight. */
 struct few {
     uint64_t m, n, experts;
-    int32_t id; /* operand of expert ids; -1: there is one weight for all rows */
+    uint64_t from, own; /* experts that the weight is of */
+    int32_t id;         /* operand of expert ids; -1: there is one weight for all rows */
     struct gpu_teams teams;
 };
 
@@ -112,7 +113,7 @@ static uint64_t parts_of(int32_t scheme)
 static struct few few_of(const struct packed *p, uint64_t m, uint64_t n, uint64_t experts,
                          int32_t id)
 {
-    struct few f = {.m = m, .n = n, .experts = experts, .id = id};
+    struct few f = {.m = m, .n = n, .experts = experts, .own = experts, .id = id};
     uint64_t parts = parts_of(p->scheme), units = p->k / (16 * parts);
     struct gpu_teams most = {.lines = parts == 4 ? 4 : 2, .teams = units < 64 ? 8 : 4};
 
@@ -142,18 +143,20 @@ static void few_operands(struct gpu_call *c, const struct packed *p, const struc
     gpu_u32(c, p->k);
     gpu_u32(c, p->row_bytes);
     gpu_u32(c, f->experts);
+    gpu_u32(c, f->from);
+    gpu_u32(c, f->own);
     gpu_groups(c, f->teams.groups);
 }
 
+/* x: in eight bits; NULL: as it is. */
 static void launch_rows(struct gpu_call *c, const struct packed *p, const struct few *f,
-                        int32_t act)
+                        const struct q8 *x)
 {
-    if (act == RLX_ACT_PRECISION_q8 && p->k) {
-        struct q8 x = x_in_q8(c, p);
+    if (x) {
         gpu_kernel(c, "dequant_q8", "rows");
         few_constants(c, p, f);
-        gpu_bind(c, x.codes);
-        gpu_bind(c, x.scales);
+        gpu_bind(c, x->codes);
+        gpu_bind(c, x->scales);
     } else {
         gpu_kernel(c, "dequant", "rows");
         few_constants(c, p, f);
@@ -161,6 +164,16 @@ static void launch_rows(struct gpu_call *c, const struct packed *p, const struct
         gpu_bind(c, gpu_in(c, 0));
     }
     few_operands(c, p, f);
+}
+
+static void launch_few(struct gpu_call *c, const struct packed *p, const struct few *f, int32_t act)
+{
+    if (act == RLX_ACT_PRECISION_q8 && p->k) {
+        struct q8 x = x_in_q8(c, p);
+        launch_rows(c, p, f, &x);
+    } else {
+        launch_rows(c, p, f, NULL);
+    }
 }
 
 /* e: rows in the order of their experts; NULL: there is one weight for all. */
@@ -175,7 +188,7 @@ static void launch_tiles(struct gpu_call *c, const struct packed *p, struct gpu_
     gpu_flag(c, "GROUPED", e != NULL);
     gpu_bind(c, x);
     gpu_bind(c, p->w);
-    gpu_bind(c, e ? e->first : x);
+    gpu_bind(c, e ? gpu_experts_first(e) : x);
     gpu_bind(c, e ? e->order : x);
     gpu_bind(c, y);
     gpu_u32(c, t->groups);
@@ -185,7 +198,7 @@ static void launch_tiles(struct gpu_call *c, const struct packed *p, struct gpu_
     gpu_u32(c, t->split.part);
     gpu_u32(c, t->split.parts);
     gpu_u32(c, p->row_bytes);
-    gpu_u32(c, e ? e->experts : 1);
+    gpu_u32(c, e ? e->own : 1);
     gpu_groups(c, t->groups);
 }
 
@@ -209,11 +222,34 @@ static void launch_sorted(struct gpu_call *c, const struct packed *p, struct gpu
 {
     struct gpu_tiling t = {.tile = e->rows / e->experts >= 64 && of->n >= 64 ? 64 : 32,
                            .split = {1, of->k}};
+    struct packed some = *p;
 
-    t.groups = gpu_experts_tiles(e, t.tile) * gpu_ceil(of->n, t.tile);
     gpu_experts_sort(c, e);
     gpu_experts_clear(c, e, of->n);
-    launch_tiles(c, p, x, of, &t, gpu_out(c), e);
+    for (uint64_t from = 0; from < e->experts && c->status == RLX_OK;) {
+        struct gpu_experts part = gpu_some_experts(c, e, from);
+        some.w = part.w;
+        t.groups = gpu_experts_tiles(&part, t.tile) * gpu_ceil(of->n, t.tile);
+        launch_tiles(c, &some, x, of, &t, gpu_out(c), &part);
+        from += part.own;
+    }
+}
+
+static void launch_unsorted(struct gpu_call *c, const struct packed *p, int32_t act,
+                            const struct gpu_product *of, const struct gpu_experts *e)
+{
+    bool in_q8 = act == RLX_ACT_PRECISION_q8 && p->k;
+    struct q8 x = in_q8 ? x_in_q8(c, p) : (struct q8){.codes = gpu_in(c, 0)};
+    struct few few = few_of(p, of->m, of->n, e->experts, e->id);
+    struct packed some = *p;
+
+    do {
+        struct gpu_experts part = gpu_some_experts(c, e, few.from);
+        some.w = part.w;
+        few.own = part.own;
+        launch_rows(c, &some, &few, in_q8 ? &x : NULL);
+        few.from += part.own;
+    } while (few.from < e->experts && c->status == RLX_OK);
 }
 
 void gpu_lower_dequant_matmul(struct gpu_call *c)
@@ -233,7 +269,7 @@ void gpu_lower_dequant_matmul(struct gpu_call *c)
     struct gpu_arg room = gpu_split_room(c, &of);
     struct few few = few_of(&p, of.m, n, 1, -1);
     if (of.m <= FEW || p.k == 0)
-        launch_rows(c, &p, &few, a->act);
+        launch_few(c, &p, &few, a->act);
     else
         launch_many(c, &p, x_in_f32(c, &p, a->act), &of, room);
 }
@@ -250,11 +286,10 @@ void gpu_lower_dequant_grouped_matmul(struct gpu_call *c)
     gpu_check_indices(c, gpu_in(c, 2), c->in[2].dtype, e.rows, 0, (int64_t)experts);
     if (gpu_count(c->out) == 0)
         return;
-    struct few few = few_of(&p, of.m, of.n, experts, 2);
     if (p.k && gpu_experts_sortable(e.rows, experts, 4))
         launch_sorted(c, &p, x_in_f32(c, &p, a->act), &of, &e);
     else
-        launch_rows(c, &p, &few, a->act);
+        launch_unsorted(c, &p, a->act, &of, &e);
 }
 
 /* ---- rows as numbers ---- */
