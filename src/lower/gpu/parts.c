@@ -3,9 +3,14 @@
  * Many nodes compute each row of their result, along some outer axis, from the same row of some
  * operands and from all of the others. Such a node is lowered as several of fewer rows, one after
  * the other. Elementwise kernels do so themselves. What is too large even then, a row, or an
- * operand that all rows need, is seen through several windows (kc_bind). */
+ * operand that all rows need, is seen through several windows (kc_bind). A packed weight of which
+ * not even those show enough goes in columns of the result. */
+#include <string.h>
+
 #include "ir/op.h"
+#include "ir/quant_scheme.h"
 #include "lower/gpu/device.h"
+#include "lower/gpu/move.h"
 
 /* Rows of which axis, and of which operands; the others are seen whole. */
 struct split {
@@ -305,6 +310,79 @@ static void lower_in_windows(struct gpu_call *c, gpu_lower_fn lower)
     c->features = all;
 }
 
+/* ---- columns ---- */
+
+/* A packed weight, which every row meets, has a row of its own for each column of the result. */
+static bool has_weight_rows(const struct gpu_call *c)
+{
+    return op_info(c->op)->family == FAMILY_dequant_matmul &&
+           quant_scheme(c->attr->dequant_matmul.scheme)->is_gguf;
+}
+
+/* Of how many columns a kernel sees the weight at once; 0: of all. Beside it there is x, up to
+ * three times, in one form or another. */
+static uint64_t columns_at_once(const struct gpu_call *c)
+{
+    uint64_t most = gpu_device_desc(c->device)->max_bindings, n = (uint64_t)c->in[1].dim[0];
+    uint64_t others = 3 * gpu_windows(c, gpu_in(c, 0)) + gpu_windows(c, gpu_out(c));
+
+    if (others + gpu_windows(c, gpu_in(c, 1)) <= most)
+        return 0;
+    uint64_t row = gpu_in(c, 1).bytes / n, each = gpu_aligned_rows(row);
+    uint64_t fit = ((most > others ? most - others : 1) * c->max_binding - GPU_ALIGN) / row;
+    fit = fit < each ? fit : fit / each * each;
+    return fit ? fit : 1;
+}
+
+/* Some columns after others; where there are several rows, by way of scratch. */
+static void lower_columns(struct gpu_call *c, gpu_lower_fn lower, uint64_t each)
+{
+    const struct gpu_call whole = *c;
+    uint64_t n = (uint64_t)c->in[1].dim[0], rows = gpu_count(c->out) / n;
+    uint64_t size = rlx_dtype_size(c->out->dtype), scratch;
+    struct gpu_arg arg[GPU_OPERANDS], some = {0};
+    struct ir_type in[GPU_OPERANDS], out = *c->out;
+
+    memcpy(arg, c->arg_in, (size_t)c->in_count * sizeof *arg);
+    memcpy(in, c->in, (size_t)c->in_count * sizeof *in);
+    if (rows > 1)
+        some = gpu_temp(c, rows * each * size);
+    scratch = c->scratch;
+    for (uint64_t first = 0, before = scratch; first < n && c->status == RLX_OK; first += each) {
+        uint64_t count = n - first < each ? n - first : each;
+        struct gpu_arg to = gpu_part(whole.arg_out, first * size,
+                                     rows > 1 ? whole.arg_out.bytes - first * size : count * size);
+        arg[1] = rows_of(whole.arg_in[1], n, first, count);
+        in[1].dim[0] = out.dim[out.rank - 1] = (int64_t)count;
+        c->in = in;
+        c->out = &out;
+        c->arg_in = arg;
+        c->arg_out = rows > 1 ? gpu_part(some, 0, rows * count * size) : to;
+        c->scratch = before;
+        lower_in_windows(c, lower);
+        scratch = c->scratch > scratch ? c->scratch : scratch;
+        if (rows > 1)
+            gpu_copy_columns(c, c->arg_out, count, to, n, rows, count, out.dtype);
+    }
+    c->in = whole.in;
+    c->out = whole.out;
+    c->arg_in = whole.arg_in;
+    c->arg_out = whole.arg_out;
+    c->scratch = scratch;
+}
+
+static void lower_large(struct gpu_call *c, gpu_lower_fn lower)
+{
+    uint64_t columns = has_weight_rows(c) ? columns_at_once(c) : 0;
+
+    if (columns)
+        lower_columns(c, lower, columns);
+    else
+        lower_in_windows(c, lower);
+}
+
+/* ---- rows ---- */
+
 static void lower_rows(const struct gpu_call *whole, const struct split *s, uint64_t first,
                        uint64_t count, gpu_lower_fn lower, struct gpu_call *c)
 {
@@ -327,7 +405,7 @@ static void lower_rows(const struct gpu_call *whole, const struct split *s, uint
     if (count == 1) {
         gpu_lower_in_parts(c, lower);
     } else if (is_too_large(c)) { /* operands that are not cut */
-        lower_in_windows(c, lower);
+        lower_large(c, lower);
     } else {
         lower(c);
     }
@@ -344,7 +422,7 @@ void gpu_lower_in_parts(struct gpu_call *c, gpu_lower_fn lower)
         return;
     }
     if (!find_split(c, &s)) {
-        lower_in_windows(c, lower);
+        lower_large(c, lower);
         return;
     }
     all = (uint64_t)c->out->dim[s.axis];
