@@ -1,6 +1,8 @@
 /* attention.c: attention, a group per block of rows; where there are few of those and many keys,
- * groups share the keys of a block, and what they found is put together afterwards. */
+ * groups share the keys of a block, and what they found is put together afterwards. Where a kernel
+ * cannot see the keys of all heads at once, some heads go after others. */
 #include "lower/gpu/attention.h"
+#include "lower/gpu/device.h"
 
 enum {
     FEW_ROWS = 16,     /* of one block */
@@ -139,7 +141,7 @@ static void attend_in_teams(struct gpu_call *c, const struct gpu_attention *a, c
 static void combine(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t,
                     struct gpu_arg from)
 {
-    uint64_t lines = gpu_count(c->out) / a->head_dim;
+    uint64_t lines = a->batch * a->heads * a->queries;
 
     gpu_kernel(c, "attention", "combine");
     gpu_type(c, "T", a->dtype);
@@ -157,6 +159,79 @@ static void combine(struct gpu_call *c, const struct gpu_attention *a, const str
     gpu_groups(c, lines);
 }
 
+/* parts: room for what groups that share keys have found. */
+static void attend_heads(struct gpu_call *c, const struct gpu_attention *a, struct gpu_arg parts)
+{
+    struct cut t = cut_of(a, c);
+
+    if (t.parts > 1)
+        parts.bytes = t.parts * a->batch * a->heads * a->queries * (a->head_dim + 2) *
+                      rlx_dtype_size(a->sums);
+    struct gpu_arg to = t.parts > 1 ? parts : gpu_out(c);
+    if (t.teams)
+        attend_in_teams(c, a, &t, to);
+    else
+        attend(c, a, &t, to,
+               t.parts == 1 && t.rows > FEW_ROWS && gpu_coop_attention(c, a, t.heads));
+    if (t.parts > 1)
+        combine(c, a, &t, parts);
+}
+
+/* ---- some heads after others ---- */
+
+/* How many heads of keys and values of one item a kernel sees at once; 0: all of all items, or
+ * heads do not lie one after another. */
+static uint64_t heads_at_once(const struct gpu_call *c, const struct gpu_attention *a,
+                              struct gpu_arg parts)
+{
+    uint64_t head = a->keys * a->head_dim * rlx_dtype_size(a->dtype);
+    uint64_t y = gpu_windows(c, gpu_out(c)), found = gpu_windows(c, parts);
+    uint64_t others = gpu_windows(c, gpu_in(c, 0)) + gpu_windows(c, a->mask_arg);
+    uint64_t most = gpu_device_desc(c->device)->max_bindings;
+
+    others += y > found ? y : found;
+    if (gpu_windows(c, gpu_in(c, 1)) + gpu_windows(c, gpu_in(c, 2)) + others <= most ||
+        c->columns || a->k.head != a->keys * a->head_dim)
+        return 0;
+    uint64_t windows = most > others + 2 ? (most - others) / 2 : 1;
+    uint64_t fit = (windows * c->max_binding - GPU_ALIGN) / head;
+    return fit < 1 ? 1 : fit < a->kv_heads ? fit : a->kv_heads;
+}
+
+/* Of one item, heads [first, first + count) of the keys, with the queries that meet them. */
+static void attend_some(struct gpu_call *c, const struct gpu_attention *all, uint64_t item,
+                        uint64_t first, uint64_t count, struct gpu_arg parts)
+{
+    uint64_t ratio = all->heads / all->kv_heads, size = rlx_dtype_size(all->dtype);
+    uint64_t lines = all->queries * all->head_dim, keys = all->keys * all->head_dim;
+    uint64_t mask = all->m.head ? ratio * count * all->m.head : all->mask_queries * all->keys;
+    const struct gpu_call whole = *c;
+    struct gpu_attention a = *all;
+    struct gpu_arg in[3];
+
+    for (int32_t i = 0; i < 3; i++) {
+        uint64_t heads = i ? count : ratio * count, head = i ? keys : lines;
+        uint64_t before = (i ? first : ratio * first) * head;
+        before += item * (i ? all->k.batch : all->q.batch);
+        in[i] = gpu_part(gpu_in(c, i), before * size, heads * head * size);
+    }
+    a.batch = 1;
+    a.heads = ratio * count;
+    a.kv_heads = count;
+    a.mask_arg = in[0];
+    if (c->in_count > 3) {
+        uint64_t each = rlx_dtype_size(all->mask_dtype);
+        uint64_t at = item * all->m.batch + ratio * first * all->m.head;
+        a.mask_arg = gpu_part(all->mask_arg, at * each, mask * each);
+    }
+    c->arg_in = in;
+    c->arg_out = gpu_part(gpu_out(c), (item * all->y.batch + ratio * first * lines) * size,
+                          ratio * count * lines * size);
+    attend_heads(c, &a, parts);
+    c->arg_in = whole.arg_in;
+    c->arg_out = whole.arg_out;
+}
+
 void gpu_lower_attention(struct gpu_call *c)
 {
     struct gpu_attention a;
@@ -164,17 +239,14 @@ void gpu_lower_attention(struct gpu_call *c)
     if (gpu_count(c->out) == 0)
         return;
     gpu_attention_describe(&a, c, 3);
-    struct cut t = cut_of(&a, c);
     struct gpu_arg parts = room_for_parts(c, &a);
-    if (t.parts > 1)
-        parts.bytes =
-            t.parts * gpu_count(c->out) / a.head_dim * (a.head_dim + 2) * rlx_dtype_size(a.sums);
-    struct gpu_arg to = t.parts > 1 ? parts : gpu_out(c);
-    if (t.teams)
-        attend_in_teams(c, &a, &t, to);
-    else
-        attend(c, &a, &t, to,
-               t.parts == 1 && t.rows > FEW_ROWS && gpu_coop_attention(c, &a, t.heads));
-    if (t.parts > 1)
-        combine(c, &a, &t, parts);
+    uint64_t each = heads_at_once(c, &a, parts);
+    if (each == 0) {
+        attend_heads(c, &a, parts);
+        return;
+    }
+    for (uint64_t item = 0; item < a.batch; item++)
+        for (uint64_t first = 0; first < a.kv_heads && c->status == RLX_OK; first += each)
+            attend_some(c, &a, item, first, a.kv_heads - first < each ? a.kv_heads - first : each,
+                        parts);
 }
