@@ -4,6 +4,7 @@
  * rest goes step by step: for few hidden units one launch walks along the sequence, each group with
  * items of its own; for many the weights are too large to be read by each group in each step, and
  * every step is a launch, whose groups share the units. */
+#include "lower/gpu/device.h"
 #include "lower/gpu/joints.h"
 #include "lower/gpu/sequence.h"
 
@@ -41,12 +42,18 @@ static uint64_t units_of(const struct layer *l)
     return !l->turned || units < 8 ? 8 : units;
 }
 
-static void set_cells(struct layer *l)
+/* Both of them must be seen at once. */
+static bool can_turn(const struct gpu_call *c)
+{
+    return 2 * gpu_windows(c, gpu_in(c, 2)) <= gpu_device_desc(c->device)->max_bindings;
+}
+
+static void set_cells(const struct gpu_call *c, struct layer *l)
 {
     uint64_t most = 64 / rlx_dtype_size(l->sum) / l->gates; /* parts fill the shared memory */
 
     l->walk = l->steps > 1 && l->hidden <= WALK_UNITS;
-    l->turned = l->steps >= WORTH_TURNING;
+    l->turned = l->steps >= WORTH_TURNING && can_turn(c);
     most = most >= 4 ? 4 : most >= 2 ? 2 : 1;
     /* Few items of a walk leave too few groups if they share them. */
     l->batch = sequence_power(l->walk ? gpu_ceil(l->items, ENOUGH_GROUPS) : l->items, most);
@@ -74,7 +81,7 @@ static void describe(const struct gpu_call *c, struct layer *l)
                                 : c->op == RLX_OP_gru ? 1
                                 : relu                ? 3
                                                       : 2};
-    set_cells(l);
+    set_cells(c, l);
 }
 
 static void begin(struct gpu_call *c, const struct layer *l, const char *kernel)
