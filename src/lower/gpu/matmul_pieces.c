@@ -83,8 +83,9 @@ static uint64_t depth_at_once(const struct gpu_call *c, const struct gpu_matmul 
 {
     uint64_t sums = p->of.m * p->of.n * rlx_dtype_size(p->sum);
     uint64_t y = gpu_ceil(sums, c->max_binding), all = bindings_of(c);
+    uint64_t b_line = p->bt ? p->of.n : gpu_b_row(p);
     uint64_t line =
-        p->of.m * rlx_dtype_size(gpu_a_type(p)) + p->of.n * rlx_dtype_size(gpu_b_type(p));
+        p->of.m * rlx_dtype_size(gpu_a_type(p)) + b_line * rlx_dtype_size(gpu_b_type(p));
 
     return least_of(lines_at_once(c, all > y ? all - y : 0, line), p->of.k);
 }
