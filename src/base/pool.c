@@ -21,9 +21,10 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
+
+#include "base/thread.h"
 
 enum { THREADS_MOST = 1024, LINE = 64 }; /* LINE: bytes the CPU shares at a time */
 
@@ -264,20 +265,14 @@ static int cores(void)
     return found > 0 ? found : 1;
 }
 
-/* Workers take no signals: those belong to the program's own threads. */
 static void start_workers(struct pool *p, int wanted)
 {
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (p->threads = 1; p->threads < wanted; p->threads++) {
         struct pool_worker *w = &p->worker[p->threads - 1];
         *w = (struct pool_worker){.pool = p, .number = p->threads};
-        if (pthread_create(&w->thread, NULL, work, w) != 0)
+        if (!thread_start(&w->thread, work, w))
             break; /* fewer will do */
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 rlx_status pool_create(struct pool **out, int threads, const rlx_allocator *mem, struct diag *d)
