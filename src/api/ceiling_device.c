@@ -70,7 +70,6 @@ static uint64_t now_ns(void)
  * kernels then. */
 static rlx_status time_program(struct program *p, uint64_t at_least, uint64_t *best, struct diag *d)
 {
-    const struct backend_ops *ops = p->backend->ops;
     uint64_t begin = now_ns();
 
     *best = UINT64_MAX;
@@ -79,9 +78,7 @@ static rlx_status time_program(struct program *p, uint64_t at_least, uint64_t *b
         struct clock clock = {0};
         const struct run_hooks hooks = {after_step, &clock, false};
         struct run_report report = {.step = -1};
-        uint64_t ticket;
-        TRY(ops->submit(p->backend, p->command, p->command_count, &hooks, &report, &ticket, d));
-        TRY(ops->wait(p->backend, ticket, d));
+        TRY(backend_run(p->backend, p->command, p->command_count, &hooks, &report, d));
         if (i > 0 && clock.ns && clock.ns < *best)
             *best = clock.ns;
     }

@@ -256,11 +256,9 @@ static rlx_status run_to_packs(const struct batch *k, struct diag *d)
 {
     struct backend *b = k->s->device->backend;
     struct run_report report;
-    uint64_t ticket;
 
     TRY(program_load(k->p, k->p->size, d));
-    TRY(b->ops->submit(b, k->p->command, k->p->command_count, NULL, &report, &ticket, d));
-    TRY(b->ops->wait(b, ticket, d));
+    TRY(backend_run(b, k->p->command, k->p->command_count, NULL, &report, d));
     for (size_t i = k->from; i < k->to; i++)
         TRY(keep_pack(k, i, d));
     return RLX_OK;

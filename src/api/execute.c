@@ -231,10 +231,21 @@ static rlx_status refresh(void *user, struct diag *d)
     return copies_refresh(s, current_program(s), d);
 }
 
-/* What the device does for a run, from its inputs to its feeds. */
-static rlx_status start(rlx_session *s, const rlx_run_desc *run, struct flight *f, struct diag *d)
+/* here: it may as well be done on this thread, before the call returns. */
+static rlx_status hand_over(struct backend *b, const struct program *p,
+                            const struct run_hooks *hooks, bool here, struct flight *f,
+                            struct diag *d)
 {
-    struct backend *b = s->device->backend;
+    if (here && b->ops->run)
+        return b->ops->run(b, p->command, p->command_count, hooks, &f->report, d);
+    return b->ops->submit(b, p->command, p->command_count, hooks, &f->report, &f->backend_ticket,
+                          d);
+}
+
+/* What the device does for a run, from its inputs to its feeds. */
+static rlx_status start(rlx_session *s, const rlx_run_desc *run, bool here, struct flight *f,
+                        struct diag *d)
+{
     const struct run_hooks *hooks;
     uint64_t start = observe_now(s);
 
@@ -242,15 +253,14 @@ static rlx_status start(rlx_session *s, const rlx_run_desc *run, struct flight *
     TRY(upload(s, run, d));
     observe_span(s, "upload", start);
     start = observe_now(s);
-    TRY(b->ops->submit(b, s->current->command, s->current->command_count, hooks, &f->report,
-                       &f->backend_ticket, d));
+    TRY(hand_over(s->device->backend, s->current, hooks, here, f, d));
     observe_span(s, "submit", start);
     s->has_run = true;
     return handles_feed(s, f, d);
 }
 
-static rlx_status submit(rlx_session *s, const rlx_run_desc *run, struct flight **out,
-                         struct diag *d)
+rlx_status run_begin(rlx_session *s, const rlx_run_desc *run, bool here, struct flight **out,
+                     struct diag *d)
 {
     struct flight *f;
 
@@ -265,7 +275,7 @@ static rlx_status submit(rlx_session *s, const rlx_run_desc *run, struct flight 
     TRY(store_begin_run(s->store, s->desc.params_default_zero, refresh, s, d));
     rlx_status status = flight_begin(s, &f, d);
     if (status == RLX_OK) {
-        status = start(s, run, f, d);
+        status = start(s, run, here, f, d);
         if (status != RLX_OK && f->backend_ticket)
             s->device->backend->ops->wait(s->device->backend, f->backend_ticket, NULL);
         if (status != RLX_OK)
@@ -279,11 +289,13 @@ static rlx_status submit(rlx_session *s, const rlx_run_desc *run, struct flight 
     return RLX_OK;
 }
 
-/* An index in the data that an op could not live with. */
+/* A step that failed, or an index in the data that an op could not live with. */
 static rlx_status check_report(const struct flight *f, struct diag *d)
 {
     const struct run_report *r = &f->report;
 
+    if (r->failed.status != RLX_OK)
+        return diag_again(d, &r->failed, r->failed.status);
     if (r->step < 0)
         return RLX_OK;
     const struct step *st = &f->program->steps->step[r->step];
@@ -292,17 +304,18 @@ static rlx_status check_report(const struct flight *f, struct diag *d)
                      st->name, (long long)r->value, (long long)r->position);
 }
 
-static rlx_status finish(rlx_session *s, struct flight *f, const rlx_run_desc *run, struct diag *d)
+rlx_status run_end(rlx_session *s, struct flight *f, const rlx_run_desc *run, struct diag *d)
 {
     struct backend *b = s->device->backend;
-    rlx_status status;
+    rlx_status status = RLX_OK;
 
     if (run)
         TRY(check_outputs(s, f, run, d));
     uint64_t start = observe_now(s);
     if (run)
         fetch(s, f, run, d);
-    status = b->ops->wait(b, f->backend_ticket, d);
+    if (f->backend_ticket)
+        status = b->ops->wait(b, f->backend_ticket, d);
     observe_span(s, "wait", start);
     store_end_run(s->store);
     if (status == RLX_OK)
@@ -338,7 +351,7 @@ rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *run, uint64_t 
     else if (s && s->parts) {
         if (check_run(s, run, &d) == RLX_OK)
             parts_submit(s, run, ticket, &d);
-    } else if (submit(s, run, &f, &d) == RLX_OK)
+    } else if (run_begin(s, run, false, &f, &d) == RLX_OK)
         *ticket = f->ticket;
     return diag_report(&d, err);
 }
@@ -368,7 +381,7 @@ rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *run, 
     if (s && s->parts)
         parts_wait(s, ticket, run, &d);
     else if (find_flight(s, ticket, &f, &d) == RLX_OK)
-        finish(s, f, run, &d);
+        run_end(s, f, run, &d);
     return diag_report(&d, err);
 }
 
@@ -381,8 +394,8 @@ rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_error *e
     if (s && s->parts) {
         if (check_run(s, run, &d) == RLX_OK && parts_run(s, run, &d) == RLX_OK)
             parts_read(s, run, &d);
-    } else if (submit(s, run, &f, &d) == RLX_OK)
-        finish(s, f, run, &d);
+    } else if (run_begin(s, run, true, &f, &d) == RLX_OK)
+        run_end(s, f, run, &d);
     return diag_report(&d, err);
 }
 

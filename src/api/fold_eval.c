@@ -59,14 +59,11 @@ static rlx_status add_node(struct ir_module *mod, const struct ir_graph *from,
 
 static rlx_status run_program(struct program *p, const struct ir_node *n, void *out, struct diag *d)
 {
-    const struct backend_ops *ops = p->backend->ops;
     struct run_report report = {.step = -1};
-    uint64_t ticket;
     int64_t count;
 
     TRY(program_load(p, p->size, d));
-    TRY(ops->submit(p->backend, p->command, p->command_count, NULL, &report, &ticket, d));
-    TRY(ops->wait(p->backend, ticket, d));
+    TRY(backend_run(p->backend, p->command, p->command_count, NULL, &report, d));
     if (report.step >= 0)
         return diag_fail(d, RLX_ERROR_INDEX, "an index is out of range");
     if (!type_count(&n->type, &count) || !type_same(&n->type, &p->output[0].type))

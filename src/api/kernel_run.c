@@ -250,7 +250,6 @@ static rlx_status submit(struct running *r)
                         .operand = r->span,
                         .operand_count = r->kir.buffers};
     struct run_report report = {.step = -1};
-    uint64_t ticket;
     uint32_t most = gpu_device_max_groups(r->gpu);
 
     for (int i = 0; i < 3; i++) {
@@ -261,9 +260,7 @@ static rlx_status submit(struct running *r)
     }
     for (uint32_t i = 0; i < r->kir.buffers; i++)
         launch.arg[i] = (struct gpu_arg){.operand = (int32_t)i, .bytes = r->span[i].bytes};
-    rlx_status s = r->backend->ops->submit(r->backend, &c, 1, NULL, &report, &ticket, r->diag);
-    if (s == RLX_OK)
-        s = r->backend->ops->wait(r->backend, ticket, r->diag);
+    rlx_status s = backend_run(r->backend, &c, 1, NULL, &report, r->diag);
     if (r->backend->ops->unload)
         r->backend->ops->unload(r->backend, &c);
     return s;

@@ -207,8 +207,8 @@ struct handle {
 
 /* A run that has begun and whose outputs nobody has taken yet. */
 struct flight {
-    uint64_t ticket; /* 0: free */
-    uint64_t backend_ticket;
+    uint64_t ticket;         /* 0: free */
+    uint64_t backend_ticket; /* 0: it is done */
     struct program *program;
     struct run_report report;
     struct ir_type *type; /* by output, as of that run */
@@ -498,8 +498,14 @@ struct span flight_span(const struct flight *f, size_t output);
 rlx_status flight_read(struct rlx_session *s, struct flight *f, size_t output, rlx_tensor *to,
                        struct diag *d);
 
-/* execute.c: is there room for a run's outputs, of the types of that flight, or of the current
- * program (NULL)? */
+/* execute.c: a run of a session that is not in parts. here: the caller waits for it anyway, so this
+ * thread may do the work. run: the outputs that are wanted; NULL: none. */
+rlx_status run_begin(struct rlx_session *s, const rlx_run_desc *run, bool here, struct flight **out,
+                     struct diag *d);
+rlx_status run_end(struct rlx_session *s, struct flight *f, const rlx_run_desc *run,
+                   struct diag *d);
+/* Is there room for a run's outputs, of the types of that flight, or of the current program (NULL)?
+ */
 rlx_status check_outputs(const struct rlx_session *s, const struct flight *f,
                          const rlx_run_desc *run, struct diag *d);
 rlx_status find_output(const struct rlx_session *s, const char *name, size_t *out, struct diag *d);

@@ -227,7 +227,8 @@ static void end_flights(rlx_session *s)
     for (size_t i = 0; s->flight && i < s->desc.in_flight; i++) {
         struct flight *f = &s->flight[i];
         if (f->ticket) {
-            b->ops->wait(b, f->backend_ticket, NULL);
+            if (f->backend_ticket)
+                b->ops->wait(b, f->backend_ticket, NULL);
             store_end_run(s->store);
         }
         memory_release(&f->outputs);

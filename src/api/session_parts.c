@@ -243,17 +243,17 @@ static rlx_status make_part_outputs(struct rlx_session *s, size_t i, struct diag
 static rlx_status run_part(struct rlx_session *s, size_t i, const rlx_run_desc *run, struct diag *d)
 {
     const struct model_part *part = &s->model->parts->part[i];
+    rlx_session *of_part = s->parts->session[i];
     rlx_run_desc own = part_run(s, i, run);
-    uint64_t ticket;
-    rlx_error err;
+    struct flight *f;
 
-    TRY(again(rlx_session_submit(s->parts->session[i], &own, &ticket, &err), &err, d));
+    TRY(run_begin(of_part, &own, true, &f, d));
     rlx_status status = make_part_outputs(s, i, d);
     own.outputs = s->parts->out;
     own.output_count = status == RLX_OK ? part->model->output_count : 0;
-    rlx_status ended = rlx_session_wait(s->parts->session[i], ticket, &own, &err);
+    rlx_status ended = run_end(of_part, f, &own, d);
     TRY(status);
-    TRY(again(ended, &err, d));
+    TRY(ended);
     for (size_t k = 0; k < part->model->output_count; k++)
         s->parts->held[part->output_slot[k]].filled = true;
     return RLX_OK;

@@ -107,18 +107,15 @@ rlx_status way_back_find(const struct ir_graph *part, ir_value made, ir_value pa
 
 static rlx_status go(struct program *p, const void *from, void *to, struct diag *d)
 {
-    const struct backend_ops *ops = p->backend->ops;
     const struct program_slot *in = &p->input[0], *out = &p->output[0];
     struct run_report report;
     int64_t from_count = 0, to_count = 0;
-    uint64_t ticket;
 
     type_count(&in->type, &from_count);
     type_count(&out->type, &to_count);
     TRY(program_load(p, p->size, d));
     TRY(program_write(p, in, in->type.dtype, from, (size_t)from_count, d));
-    TRY(ops->submit(p->backend, p->command, p->command_count, NULL, &report, &ticket, d));
-    TRY(ops->wait(p->backend, ticket, d));
+    TRY(backend_run(p->backend, p->command, p->command_count, NULL, &report, d));
     return program_read(p, out, out->type.dtype, to, (size_t)to_count, d);
 }
 

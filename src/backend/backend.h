@@ -12,7 +12,7 @@
 #include "lower/joint.h"
 #include "plan/steps.h"
 
-#define BACKEND_ABI 7 /* raised when this struct changes */
+#define BACKEND_ABI 8 /* raised when this struct changes */
 
 struct backend_ops;
 struct backend { /* a device's own struct begins with this */
@@ -47,17 +47,19 @@ struct command {
     void *work;                 /* dispatch: what select or load made for it */
     const struct span *operand; /* dispatch: all; copy: [0] to, [1] from */
     uint32_t operand_count;
-    int32_t step; /* its number in the program */
-    bool idle;    /* nothing to do for the sizes of this run: what it writes is empty */
+    const struct operand *use; /* dispatch: how each is used; NULL: any may be written */
+    int32_t step;              /* its number in the program */
+    bool idle; /* nothing to do for the sizes of this run: what it writes is empty */
 };
 
 /* What a run has to say about its data; filled by the time its ticket is done. */
 struct run_report {
     int32_t step;            /* the step that met a bad index; -1: none */
     int64_t position, value; /* where in the index operand, and what it was */
+    rlx_error failed;        /* why it ended before its last command; status RLX_OK: it did not */
 };
 
-/* Called after each command when set, before submit returns. */
+/* Called after each command when set, before submit returns, on the thread that submits. */
 struct run_hooks {
     void (*after)(void *user, int32_t step, uint64_t start_ns, uint64_t end_ns);
     void *user;
@@ -117,15 +119,21 @@ struct backend_ops {
      * at these need not wait for it; it will be loaded before it is submitted. NULL: nothing is
      * ever made then. */
     rlx_status (*prepare)(struct backend *b, struct command *c, struct diag *d);
+    /* These commands, or the nodes they were made from, are about to change: it returns when no run
+     * of them is left that would notice. NULL: submit takes with it what a run needs. */
+    void (*settle)(struct backend *b, const struct command *list);
     /* These commands will not come again: what was kept for them can go. May be NULL. */
     void (*unload)(struct backend *b, const struct command *list);
 
     /* Work. submit may return before the work is done, with a ticket; tickets are done in order.
      * poll never blocks; wait returns when that ticket is done. Commands, report and hooks stay
-     * where they are until then. */
+     * where they are until then, and what goes wrong later is told in the report. run: all of it
+     * in one call, where the caller's own thread can do the work; NULL: submit, then wait. */
     rlx_status (*submit)(struct backend *b, const struct command *list, size_t count,
                          const struct run_hooks *hooks, struct run_report *report, uint64_t *ticket,
                          struct diag *d);
+    rlx_status (*run)(struct backend *b, const struct command *list, size_t count,
+                      const struct run_hooks *hooks, struct run_report *report, struct diag *d);
     rlx_status (*poll)(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
     rlx_status (*wait)(struct backend *b, uint64_t ticket, struct diag *d);
 
@@ -136,6 +144,19 @@ struct backend_ops {
      */
     void (*list)(const struct device_desc *desc, device_row_fn each, void *user);
 };
+
+/* For who has nothing else to do meanwhile. */
+static inline rlx_status backend_run(struct backend *b, const struct command *list, size_t count,
+                                     const struct run_hooks *hooks, struct run_report *report,
+                                     struct diag *d)
+{
+    uint64_t ticket;
+
+    if (b->ops->run)
+        return b->ops->run(b, list, count, hooks, report, d);
+    TRY(b->ops->submit(b, list, count, hooks, report, &ticket, d));
+    return b->ops->wait(b, ticket, d);
+}
 
 /* registry.c */
 const struct backend_ops *backend_find(rlx_str name); /* NULL: there is none of that name */

@@ -175,6 +175,7 @@ static rlx_status make_commands(struct program *p, struct diag *d)
             .work = (void *)s->step[i].work,
             .operand = p->span + s->step[i].first,
             .operand_count = s->step[i].count,
+            .use = s->operand + s->step[i].first,
             .step = (int32_t)i,
         };
     p->command_count = s->step_count;
@@ -220,6 +221,8 @@ rlx_status program_load(struct program *p, const int64_t *size, struct diag *d)
 
     if (p->loaded && same)
         return RLX_OK;
+    if (p->backend->ops->settle)
+        p->backend->ops->settle(p->backend, p->command);
     p->loaded = false;
     if (!same) {
         memset(p->size, 0xff, bytes); /* no size is negative: nothing equals this */

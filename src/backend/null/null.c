@@ -167,6 +167,7 @@ static rlx_status null_submit(struct backend *b, const struct command *list, siz
 {
     (void)d;
     report->step = -1;
+    report->failed.status = RLX_OK;
     for (size_t i = 0; hooks && i < count; i++)
         hooks->after(hooks->user, list[i].step, 0, 0);
     *ticket = atomic_fetch_add(&device_of(b)->tickets, 1) + 1;

@@ -58,16 +58,13 @@ static rlx_status halve(struct gpu_device *g, const struct span both[2], uint64_
     const struct command one = {
         .kind = COMMAND_DISPATCH, .work = &work, .operand = both, .operand_count = 2};
     struct run_report report;
-    uint64_t ticket;
 
     TRY(gpu_find_kernel(g, "half:halve", (rlx_str){NULL, 0}, &whole, 2, 1, &launch.kernel, d));
     if (!gpu_fold_grid(gpu_ceil(gpu_ceil(count, 2), GPU_GROUP), gpu_device_max_groups(g),
                        launch.grid))
         return diag_fail(d, RLX_ERROR_LIMIT, "%llu weights are too many for a launch",
                          (unsigned long long)count);
-    rlx_status s = b->ops->submit(b, &one, 1, NULL, &report, &ticket, d);
-    if (s == RLX_OK)
-        s = b->ops->wait(b, ticket, d);
+    rlx_status s = backend_run(b, &one, 1, NULL, &report, d);
     b->ops->unload(b, &one);
     return s;
 }

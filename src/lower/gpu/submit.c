@@ -228,6 +228,7 @@ rlx_status gpu_submit(struct gpu_programs *g, const struct command *list, size_t
     struct run r = {.g = g, .list = list, .report = report, .diag = d};
 
     report->step = -1;
+    report->failed.status = RLX_OK;
     rlx_status s = submit(&r, count, hooks);
     if (s == RLX_OK) {
         *ticket = r.ticket;
