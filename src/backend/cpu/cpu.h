@@ -2,19 +2,52 @@
  *
  *     select.c   a node becomes a cpu_work: kernel, shapes, room for pointers
  *     control.c  branches and loops become a cpu_work that runs sub-programs
- *     device.c   memory, and running works one after the other */
+ *     device.c   memory and addresses
+ *     submit.c   works run one after the other, here or on the device's own thread */
 #ifndef CPU_CPU_H
 #define CPU_CPU_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
 #include "lower/lower.h"
 
+struct buffer {
+    uint8_t *data;
+    uint64_t bytes;
+    bool wrapped;                   /* data is another's */
+    _Atomic uint64_t read, written; /* the last jobs that do so; 0: none did */
+};
+
+/* A run of a program, or a copy between buffers, that is to be done in its turn. */
+struct cpu_job {
+    const struct command *list; /* NULL: it is a copy */
+    size_t count;
+    struct run_report *report;
+    struct span to, from;
+};
+
+#define CPU_JOBS 64        /* that wait at a time; who brings one more waits */
+#define CPU_FIRST_TICKET 1 /* of all that was done at once; jobs are numbered from the next on */
+
+struct cpu_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t come, gone; /* a job, and one that is done */
+    pthread_t thread;          /* that does them, once it is started */
+    bool started, stop;
+    pid_t process;                /* whose thread it is */
+    _Atomic uint64_t last, done;  /* tickets: written with the lock held */
+    struct cpu_job job[CPU_JOBS]; /* by ticket */
+};
+
 struct cpu_device {
     struct backend base;
     struct pool *pool;
     const struct cpu_kernels *kernels; /* of the chosen ISA level */
-    _Atomic uint64_t tickets;
+    struct cpu_queue queue;
 };
 
 #define CPU_MAX_PACKED 4
@@ -55,6 +88,24 @@ rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place
 /* Where operands without bytes are: an address that can be counted from, and nothing to read. */
 extern const uint8_t cpu_nothing[];
 void cpu_load_tensors(struct cpu_work *w, void *const *operand);
+
+/* submit.c */
+void cpu_queue_init(struct cpu_queue *q);
+void cpu_queue_close(struct cpu_queue *q); /* when all jobs are done */
+/* These return when no job is left that the caller would disturb, or that would disturb it. */
+void cpu_await(struct cpu_device *dev, const struct buffer *b, bool to_write);
+void cpu_await_operands(struct cpu_device *dev, const struct command *list, size_t count);
+/* Of equal size; at once, or after the jobs that use these buffers. */
+void cpu_copy_in_turn(struct cpu_device *dev, struct span to, struct span from);
+/* Of backend_ops. */
+void cpu_settle(struct backend *b, const struct command *list);
+rlx_status cpu_submit(struct backend *b, const struct command *list, size_t count,
+                      const struct run_hooks *hooks, struct run_report *report, uint64_t *ticket,
+                      struct diag *d);
+rlx_status cpu_run(struct backend *b, const struct command *list, size_t count,
+                   const struct run_hooks *hooks, struct run_report *report, struct diag *d);
+rlx_status cpu_poll(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
+rlx_status cpu_wait(struct backend *b, uint64_t ticket, struct diag *d);
 
 /* control.c: if, while, scan and their gradients. */
 rlx_status cpu_select_control(struct cpu_device *dev, struct select_call *c);

@@ -1,20 +1,11 @@
-/* device.c: the CPU as a device: host memory, a pool of workers, and commands run one by one.
- *
- * submit does the work itself and returns when it is done, so every ticket it hands out is done. */
-#include <stdatomic.h>
+/* device.c: the CPU as a device: host memory, and commands that get their addresses. Whoever reads
+ * or writes a buffer here waits for the jobs that use it. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backend/cpu/cpu.h"
 #include "base/str.h"
-
-struct buffer {
-    uint8_t *data;
-    uint64_t bytes;
-    bool wrapped; /* data is another's */
-};
 
 struct cpu_device *cpu_device_of(struct backend *b)
 {
@@ -25,6 +16,7 @@ static void cpu_close(struct backend *b)
 {
     struct cpu_device *dev = cpu_device_of(b);
 
+    cpu_queue_close(&dev->queue);
     pool_destroy(dev->pool);
     mem_free(b->mem, dev, sizeof *dev);
 }
@@ -51,6 +43,7 @@ static rlx_status cpu_open(const struct device_desc *desc, struct backend **out,
         mem_free(desc->mem, dev, sizeof *dev);
         return s;
     }
+    cpu_queue_init(&dev->queue);
     *out = &dev->base;
     return RLX_OK;
 }
@@ -101,6 +94,7 @@ static void cpu_release(struct backend *b, struct buffer *buf)
 {
     if (!buf)
         return;
+    cpu_await(cpu_device_of(b), buf, true);
     if (!buf->wrapped)
         mem_free_aligned(b->mem, buf->data, (size_t)buf->bytes, alignment_of(buf->bytes));
     mem_free(b->mem, buf, sizeof *buf);
@@ -113,7 +107,7 @@ static rlx_status cpu_wrap(struct backend *b, const void *data, uint64_t bytes, 
 
     if (!buf)
         return diag_no_memory(d, sizeof *buf);
-    *buf = (struct buffer){(uint8_t *)data, bytes, true};
+    *buf = (struct buffer){.data = (uint8_t *)data, .bytes = bytes, .wrapped = true};
     *out = buf;
     return RLX_OK;
 }
@@ -132,9 +126,9 @@ static rlx_status cpu_write(struct backend *b, struct span dst, const void *src,
 {
     uint8_t *to = bytes_of(dst, d);
 
-    (void)b;
     if (!to)
         return RLX_ERROR_INTERNAL;
+    cpu_await(cpu_device_of(b), dst.buffer, true);
     if (dst.bytes)
         memcpy(to, src, (size_t)dst.bytes);
     return RLX_OK;
@@ -144,9 +138,9 @@ static rlx_status cpu_read(struct backend *b, struct span src, void *dst, struct
 {
     const uint8_t *from = bytes_of(src, d);
 
-    (void)b;
     if (!from)
         return RLX_ERROR_INTERNAL;
+    cpu_await(cpu_device_of(b), src.buffer, false);
     if (src.bytes)
         memcpy(dst, from, (size_t)src.bytes);
     return RLX_OK;
@@ -154,12 +148,9 @@ static rlx_status cpu_read(struct backend *b, struct span src, void *dst, struct
 
 static rlx_status cpu_copy(struct backend *b, struct span dst, struct span src, struct diag *d)
 {
-    uint8_t *to = bytes_of(dst, d), *from = bytes_of(src, d);
-
-    (void)b;
-    if (!to || !from || dst.bytes != src.bytes)
+    if (!bytes_of(dst, d) || !bytes_of(src, d) || dst.bytes != src.bytes)
         return RLX_ERROR_INTERNAL;
-    memmove(to, from, (size_t)dst.bytes);
+    cpu_copy_in_turn(cpu_device_of(b), dst, src);
     return RLX_OK;
 }
 
@@ -167,9 +158,9 @@ static rlx_status cpu_fill(struct backend *b, struct span dst, uint8_t byte, str
 {
     uint8_t *to = bytes_of(dst, d);
 
-    (void)b;
     if (!to)
         return RLX_ERROR_INTERNAL;
+    cpu_await(cpu_device_of(b), dst.buffer, true);
     memset(to, byte, (size_t)dst.bytes);
     return RLX_OK;
 }
@@ -182,7 +173,8 @@ static rlx_status cpu_pack(struct backend *b, struct command *c, int32_t operand
     struct cpu_work *w = c->work;
     void *data = w->in[operand].data;
 
-    (void)b;
+    cpu_await_operands(cpu_device_of(b), c, 1);
+    cpu_await(cpu_device_of(b), source.buffer, false);
     w->in[operand].data = bytes_of(source, d);
     if (!w->in[operand].data)
         return RLX_ERROR_INTERNAL;
@@ -201,6 +193,7 @@ static rlx_status cpu_unpack(struct backend *b, const struct pack_form *form,
 
     if (!from)
         return RLX_ERROR_INTERNAL;
+    cpu_await(dev, packed.buffer, false);
     cpu_tensor_of(type, &like);
     like.data = to;
     dev->kernels->family[form->family]->unpack(&like, form->layout, from, dev->pool);
@@ -228,62 +221,6 @@ static rlx_status cpu_load(struct backend *b, struct command *c, struct diag *d)
     return s;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void take_fault(struct cpu_work *w, int32_t step, struct run_report *report)
-{
-    int64_t position = atomic_load_explicit(&w->fault.position, memory_order_relaxed);
-
-    if (position == INT64_MAX || report->step >= 0)
-        return;
-    report->step = step;
-    report->position = position;
-    report->value = atomic_load_explicit(&w->fault.value, memory_order_relaxed);
-}
-
-static rlx_status cpu_submit(struct backend *b, const struct command *list, size_t count,
-                             const struct run_hooks *hooks, struct run_report *report,
-                             uint64_t *ticket, struct diag *d)
-{
-    report->step = -1;
-    for (size_t i = 0; i < count; i++) {
-        struct cpu_work *w = list[i].work;
-        uint64_t start = hooks ? now_ns() : 0;
-
-        if (list[i].kind != COMMAND_DISPATCH || list[i].idle)
-            continue; /* works run in order: barriers are free */
-        atomic_store_explicit(&w->fault.position, INT64_MAX, memory_order_relaxed);
-        TRY(w->run(w, d));
-        take_fault(w, list[i].step, report);
-        if (hooks)
-            hooks->after(hooks->user, list[i].step, start, now_ns());
-    }
-    *ticket = atomic_fetch_add(&cpu_device_of(b)->tickets, 1) + 1;
-    return RLX_OK;
-}
-
-static rlx_status cpu_poll(struct backend *b, uint64_t ticket, bool *done, struct diag *d)
-{
-    if (ticket == 0 || ticket > atomic_load(&cpu_device_of(b)->tickets))
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "there is no ticket %llu",
-                         (unsigned long long)ticket);
-    *done = true;
-    return RLX_OK;
-}
-
-static rlx_status cpu_wait(struct backend *b, uint64_t ticket, struct diag *d)
-{
-    bool done;
-
-    return cpu_poll(b, ticket, &done, d);
-}
-
 const struct backend_ops cpu_backend = {
     .abi = BACKEND_ABI,
     .name = "cpu",
@@ -302,7 +239,10 @@ const struct backend_ops cpu_backend = {
     .load = cpu_load,
     .pack = cpu_pack,
     .unpack = cpu_unpack,
+    .settle = cpu_settle,
+    .unload = cpu_settle,
     .submit = cpu_submit,
+    .run = cpu_run,
     .poll = cpu_poll,
     .wait = cpu_wait,
 };
