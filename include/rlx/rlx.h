@@ -150,7 +150,8 @@ typedef struct rlx_custom_op {
     rlx_status (*infer)(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
                         size_t attrs_size, rlx_tensor *out, char *message);
     /* Read the inputs, write every element of out, which overlaps none of them. Deterministic. For
-     * an op of several results, out is an array of all of them, here and in infer. */
+     * an op of several results, out is an array of all of them, here and in infer. Called on the
+     * thread that runs: the caller's of rlx_session_run, the device's own after a submit. */
     rlx_status (*cpu)(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
                       size_t attrs_size, rlx_tensor *out);
     void *user;
@@ -482,8 +483,10 @@ RLX_API rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_
  * first run costs what later ones do, or to look at its memory beforehand. */
 RLX_API rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *run, rlx_error *err);
 
-/* The same in two steps: inputs are copied by submit; wait fills the outputs and ends the run. Up
- * to rlx_session_desc.in_flight runs may wait at a time, in any order. */
+/* The same in two steps: submit copies the inputs and returns before the work is done; wait fills
+ * the outputs and ends the run, and fails if the run did. Up to rlx_session_desc.in_flight runs may
+ * be waited for, in any order. A device does what is submitted to it in that order, a CPU on a
+ * thread of its own; submit waits where an input's place is still read by the run before. */
 RLX_API rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
                                       rlx_error *err);
 RLX_API rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_error *err);
@@ -495,7 +498,8 @@ RLX_API rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_des
 RLX_API rlx_status rlx_session_output_shape(rlx_session *s, size_t i, rlx_tensor *out,
                                             rlx_error *err);
 
-/* Called after each step of each run, on the thread that runs. NULL stops it. */
+/* Called after each step of each run, on the thread that runs or submits; a submit then returns
+ * when the work is done. NULL stops it. */
 typedef struct rlx_profile_event {
     const char *step; /* stable name */
     rlx_str label;    /* the node's */

@@ -210,8 +210,9 @@ typedef struct rlx_value_stats {
     double around[5];
 } rlx_value_stats;
 
-/* Called right after a step, on the thread that runs, for each value it wrote; NULL stops it. The
- * nodes are those of the program: what fusion swallowed is not seen (see no_optimize). */
+/* Called right after a step, on the thread that runs or submits, for each value it wrote; NULL
+ * stops it. The nodes are those of the program: what fusion swallowed is not seen (see
+ * no_optimize). */
 typedef struct rlx_watch_event {
     rlx_session *session;
     int32_t step;
