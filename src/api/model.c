@@ -64,18 +64,6 @@ static rlx_status name_outputs(struct rlx_model *m, struct diag *d)
     return RLX_OK;
 }
 
-/* By its name in the op table. */
-static bool is_variance(const struct ir_node *n, int32_t operand)
-{
-    const char *name = op_info(n->op)->inputs;
-
-    for (; operand > 0 && *name; operand--) {
-        name += strcspn(name, " ");
-        name += strspn(name, " ");
-    }
-    return strncmp(name, "var", 3) == 0 && (name[3] == 0 || name[3] == ' ');
-}
-
 /* A leaf is used when an output or a writer depends on it. */
 static rlx_status mark_uses(struct rlx_model *m, struct diag *d)
 {
@@ -93,7 +81,7 @@ static rlx_status mark_uses(struct rlx_model *m, struct diag *d)
             m->used[i] = true;
         for (int32_t k = 0; m->used[i] && k < n->in_count; k++) {
             m->used[n->in[k]] = true;
-            m->variance[n->in[k]] |= is_variance(n, k);
+            m->variance[n->in[k]] |= op_input_role(n->op, k, n->in_count) == ROLE_VARIANCE;
         }
     }
     return RLX_OK;

@@ -40,14 +40,34 @@ static double in_slice(const struct counting *c, int32_t i)
 
 /* ---- products ---- */
 
-static double matmul(const struct counting *c)
+static double cost_product(const struct counting *c)
 {
     bool ta = c->n->op == RLX_OP_matmul && c->n->attr.matmul.transpose_a;
 
     return 2 * c->out * in_dim(c, 0, ta ? -2 : -1);
 }
 
-static double dot_general(const struct counting *c)
+static double cost_product_bias_act(const struct counting *c)
+{
+    return cost_product(c) + c->out * (c->n->attr.fused_matmul_bias_act.activation ? 2 : 1);
+}
+
+static double cost_dequant_product(const struct counting *c)
+{
+    return 2 * c->out * (double)c->n->attr.dequant_matmul.k;
+}
+
+static double cost_dequant_grouped_product(const struct counting *c)
+{
+    return 2 * c->out * (double)c->n->attr.dequant_grouped_matmul.k;
+}
+
+static double cost_outer_products(const struct counting *c)
+{
+    return 2 * in_count(c, 0) * in_dim(c, 1, -1);
+}
+
+static double cost_dot_general(const struct counting *c)
 {
     const rlx_list *axes = &c->n->attr.dot_general.lhs_contracting;
     double k = 1;
@@ -58,7 +78,7 @@ static double dot_general(const struct counting *c)
 }
 
 /* x w, and (x a) b beside it. */
-static double lora(const struct counting *c)
+static double cost_lora(const struct counting *c)
 {
     double rows = in_dim(c, 0, -1) > 0 ? in_count(c, 0) / in_dim(c, 0, -1) : 0;
 
@@ -73,6 +93,26 @@ static double solve(const struct counting *c, double cube, double square)
     double right = c->n->in_count > 1 ? in_count(c, 1) * n : 0;
 
     return batch * cube * n * n * n + square * right;
+}
+
+static double cost_dense_solve(const struct counting *c)
+{
+    return solve(c, 2.0 / 3, 2);
+}
+
+static double cost_triangular_solve(const struct counting *c)
+{
+    return solve(c, 0, 1);
+}
+
+static double cost_cholesky(const struct counting *c)
+{
+    return solve(c, 1.0 / 3, 0);
+}
+
+static double cost_det(const struct counting *c)
+{
+    return solve(c, 2.0 / 3, 0);
 }
 
 /* ---- attention ---- */
@@ -91,7 +131,7 @@ static struct scores scores_of(const struct counting *c, double heads, double kv
     return (struct scores){per_key > 0 ? queries * (in_count(c, 1) / per_key) : 0, dim};
 }
 
-static double attention(const struct counting *c)
+static double cost_attention(const struct counting *c)
 {
     const struct attr_attention *a = &c->n->attr.attention;
     struct scores s =
@@ -102,7 +142,7 @@ static double attention(const struct counting *c)
 }
 
 /* For v the scores are made again and multiplied with dy; q and k need dy v^T as well. */
-static double attention_backward(const struct counting *c)
+static double cost_attention_backward(const struct counting *c)
 {
     const struct attr_attention_backward *a = &c->n->attr.attention_backward;
     struct scores s =
@@ -128,7 +168,7 @@ static double projection(const struct counting *c, int32_t i)
     return width > 0 ? 2 * (in_count(c, 0) / width) * in_count(c, i) : 0;
 }
 
-static double attention_block(const struct counting *c)
+static double cost_attention_block(const struct counting *c)
 {
     const struct attr_fused_attention_block *a = &c->n->attr.fused_attention_block;
 
@@ -137,7 +177,7 @@ static double attention_block(const struct counting *c)
 }
 
 /* Its operands of rank 2 are the four weights; the mask, if there is one, is the last operand. */
-static double transformer_layer(const struct counting *c)
+static double cost_transformer_layer(const struct counting *c)
 {
     const struct attr_fused_transformer_layer *a = &c->n->attr.fused_transformer_layer;
     double sum = self_attention(c, (double)a->num_heads, (double)a->head_dim);
@@ -154,7 +194,32 @@ static double transformer_layer(const struct counting *c)
 
 /* ---- windows ---- */
 
-static double pool(const struct counting *c)
+static double cost_conv(const struct counting *c)
+{
+    return 2 * c->out * in_slice(c, 1);
+}
+
+static double cost_conv_bias_act(const struct counting *c)
+{
+    const struct attr_fused_conv_bias_act *a = &c->n->attr.fused_conv_bias_act;
+
+    return cost_conv(c) + c->out * (1 + (a->activation != RLX_OP_none) + a->has_residual);
+}
+
+/* Each element of the first operand meets every weight of its channel. */
+static double cost_conv_of_input(const struct counting *c)
+{
+    return 2 * in_count(c, 0) * in_slice(c, 1);
+}
+
+static double cost_conv_of_weight(const struct counting *c)
+{
+    double channels = (double)c->n->type.dim[0];
+
+    return channels > 0 ? 2 * in_count(c, 1) * (c->out / channels) : 0;
+}
+
+static double cost_pool(const struct counting *c)
 {
     const rlx_list *k = &c->n->attr.pool.kernel_size;
     double window = 1;
@@ -178,119 +243,78 @@ static double graph_flops(const struct counting *c, int32_t graph)
     return flops;
 }
 
-static double branches(const struct counting *c)
+static double cost_branches(const struct counting *c)
 {
     return fmax(graph_flops(c, c->n->attr.if_.then_graph),
                 graph_flops(c, c->n->attr.if_.else_graph));
 }
 
-static double scan(const struct counting *c)
+static double cost_custom_fn(const struct counting *c)
+{
+    return graph_flops(c, c->n->attr.custom_fn.fwd_graph);
+}
+
+static double cost_scan(const struct counting *c)
 {
     ir_dim length = c->n->attr.scan.length;
 
     return dim_is_static(length) ? (double)length * graph_flops(c, c->n->attr.scan.body) : 0;
 }
 
-/* ---- by family, else by category ---- */
+/* ---- signals and sequences ---- */
 
-static double fft(const struct counting *c)
+static double cost_fft(const struct counting *c)
 {
     double n = in_dim(c, 0, -1);
 
     return n > 1 ? 5 * c->out * log2(n) : 0;
 }
 
-static double recurrent(const struct counting *c)
+static double cost_recurrent(const struct counting *c)
 {
     double width = in_dim(c, 0, -1), rows = width > 0 ? in_count(c, 0) / width : 0;
 
     return 2 * rows * (in_count(c, 1) + in_count(c, 2));
 }
 
-static double by_category(const struct counting *c)
+/* ---- so much per element ---- */
+
+static double cost_none(const struct counting *c)
 {
-    switch (op_info(c->n->op)->category) {
-    case CATEGORY_ELEMENTWISE: return c->out;
-    case CATEGORY_NORMALISATION: return 7 * c->out; /* mean, difference, square, sum, three more */
-    case CATEGORY_GRADIENT: return 2 * fmax(in_count(c, 0), c->out);
-    default: return 0;
-    }
+    (void)c;
+    return 0;
 }
 
-static double flops(const struct counting *c)
-{
-    const union ir_attr *a = &c->n->attr;
-
-    switch (op_info(c->n->op)->family) {
-    case FAMILY_matmul:
-    case FAMILY_grouped_matmul:
-    case FAMILY_qmatmul: return matmul(c);
-    case FAMILY_fused_matmul_bias_act:
-        return matmul(c) + c->out * (a->fused_matmul_bias_act.activation ? 2 : 1);
-    case FAMILY_dequant_matmul: return 2 * c->out * (double)a->dequant_matmul.k;
-    case FAMILY_dequant_grouped_matmul: return 2 * c->out * (double)a->dequant_grouped_matmul.k;
-    case FAMILY_grouped_matmul_backward_weight: return 2 * in_count(c, 0) * in_dim(c, 1, -1);
-    case FAMILY_dot_general: return dot_general(c);
-    case FAMILY_lora_matmul: return lora(c);
-    case FAMILY_dense_solve: return solve(c, 2.0 / 3, 2);
-    case FAMILY_triangular_solve: return solve(c, 0, 1);
-    case FAMILY_cholesky: return solve(c, 1.0 / 3, 0);
-    case FAMILY_det: return solve(c, 2.0 / 3, 0);
-    case FAMILY_conv:
-    case FAMILY_qconv_2d: return 2 * c->out * in_slice(c, 1);
-    case FAMILY_fused_conv_bias_act:
-        return 2 * c->out * in_slice(c, 1) +
-               c->out * (1 + (a->fused_conv_bias_act.activation != RLX_OP_none) +
-                         a->fused_conv_bias_act.has_residual);
-    case FAMILY_conv_transpose: return 2 * in_count(c, 0) * in_slice(c, 1);
-    case FAMILY_conv_backward_input: return 2 * in_count(c, 0) * in_slice(c, 1);
-    case FAMILY_conv_backward_weight:
-        return c->n->type.dim[0] > 0 ? 2 * in_count(c, 1) * (c->out / (double)c->n->type.dim[0])
-                                     : 0;
-    case FAMILY_attention: return attention(c);
-    case FAMILY_attention_backward: return attention_backward(c);
-    case FAMILY_fused_attention_block: return attention_block(c);
-    case FAMILY_fused_transformer_layer: return transformer_layer(c);
-    case FAMILY_pool: return pool(c);
-    case FAMILY_reduce:
-    case FAMILY_cumulative:
-    case FAMILY_cumsum_backward:
-    case FAMILY_scatter_add: return in_count(c, 0);
-    case FAMILY_softmax:
-    case FAMILY_softmax_cross_entropy:
-    case FAMILY_softmax_cross_entropy_with_logits: return 5 * in_count(c, 0);
-    case FAMILY_rms_norm: return (4 + (c->n->in_count > 2)) * c->out;
-    case FAMILY_fused_residual_norm: return (8 + a->fused_residual_norm.has_bias) * c->out;
-    case FAMILY_batch_norm_inference: return 4 * c->out;
-    case FAMILY_gated_residual:
-    case FAMILY_fma:
-    case FAMILY_fused_swiglu: return 2 * c->out;
-    case FAMILY_complex_norm_sq:
-    case FAMILY_rope:
-    case FAMILY_rope_backward:
-    case FAMILY_axial_rope_2d: return 3 * c->out;
-    case FAMILY_elementwise_region: return (double)a->elementwise_region.chain.len * c->out;
-    case FAMILY_batch_elementwise_region:
-        return (double)a->batch_elementwise_region.chain.len * c->out;
-    case FAMILY_recurrent: return recurrent(c);
-    case FAMILY_fft: return fft(c);
-    case FAMILY_if_: return branches(c);
-    case FAMILY_scan: return scan(c);
-    case FAMILY_custom_fn: return graph_flops(c, a->custom_fn.fwd_graph);
-    case FAMILY_cast:
-    case FAMILY_bitcast:
-    case FAMILY_stop_gradient:
-    case FAMILY_conjugate:
-    case FAMILY_complex_real:
-    case FAMILY_gather_backward: return 0;
-    default: return by_category(c);
+#define COST_PER_ELEMENT(name, each, elements)          \
+    static double cost_##name(const struct counting *c) \
+    {                                                   \
+        return (each) * (elements);                     \
     }
-}
+COST_PER_ELEMENT(made_1, 1, c->out)
+COST_PER_ELEMENT(made_2, 2, c->out)
+COST_PER_ELEMENT(made_3, 3, c->out)
+COST_PER_ELEMENT(made_4, 4, c->out)
+COST_PER_ELEMENT(made_7, 7, c->out) /* mean, difference, square, sum, three more */
+COST_PER_ELEMENT(read_1, 1, in_count(c, 0))
+COST_PER_ELEMENT(read_5, 5, in_count(c, 0))
+COST_PER_ELEMENT(gradient, 2, fmax(in_count(c, 0), c->out))
+COST_PER_ELEMENT(rms_norm, 4 + (c->n->in_count > 2), c->out)
+COST_PER_ELEMENT(residual_norm, 8 + c->n->attr.fused_residual_norm.has_bias, c->out)
+COST_PER_ELEMENT(region, (double)c->n->attr.elementwise_region.chain.len, c->out)
+COST_PER_ELEMENT(batch_region, (double)c->n->attr.batch_elementwise_region.chain.len, c->out)
+
+/* ---- the column "cost" of ops.def ---- */
+
+static double (*const cost_of[FAMILY_count])(const struct counting *c) = {
+    [FAMILY_none] = cost_none,
+#define FAMILY(name, rule, precision, cost, traits) [FAMILY_##name] = cost_##cost,
+#include "ir/ops.def"
+};
 
 uint64_t ir_node_flops(const struct ir_graph *g, const struct ir_node *n)
 {
     struct counting c = {g, n, count_of(&n->type)};
-    double f = flops(&c);
+    double f = cost_of[op_info(n->op)->family](&c);
 
     return f >= 0x1p63 ? INT64_MAX : f > 0 ? (uint64_t)(f + 0.5) : 0;
 }

@@ -14,18 +14,29 @@ static const struct op_info op_table[RLX_OP_count] = {
 #include "ir/ops.def"
 };
 
-static const char *const family_names[FAMILY_count] = {
-    [FAMILY_none] = "none",
-#define FAMILY(name, rule) [FAMILY_##name] = #name,
+static const struct family_info family_table[FAMILY_count] = {
+    [FAMILY_none] = {"none", PRECISION_DECLARED, 0},
+#define FAMILY(name, rule, precision, cost, traits) \
+    [FAMILY_##name] = {#name, PRECISION_##precision, traits},
 #include "ir/ops.def"
 };
+
+static const struct {
+    enum op_family family;
+    enum operand_role role;
+    const char *operand;
+} role_table[] = {
+#define ROLE(family, operand, role) {FAMILY_##family, ROLE_##role, #operand},
+#include "ir/ops.def"
+};
+#define ROLE_COUNT (sizeof role_table / sizeof role_table[0])
 
 /* Where each family's rows begin in attr_table: a family takes the number of the next row and gives
  * it back, so that the rows themselves are numbered without gaps. */
 enum {
     ROW_none,
     ROW_BEFORE_none = -1,
-#define FAMILY(name, rule) ROW_##name, ROW_BEFORE_##name = ROW_##name - 1,
+#define FAMILY(name, rule, precision, cost, traits) ROW_##name, ROW_BEFORE_##name = ROW_##name - 1,
 #define ATTR(family, field, kind, def) ROW_##family##_##field,
 #define ENUM_ATTR(family, field, words, def) ROW_##family##_##field,
 #include "ir/ops.def"
@@ -43,7 +54,7 @@ _Static_assert(sizeof attr_table / sizeof attr_table[0] == ROW_COUNT, "rows and 
 
 static const int family_row[FAMILY_count + 1] = {
     [FAMILY_none] = 0,
-#define FAMILY(name, rule) [FAMILY_##name] = ROW_##name,
+#define FAMILY(name, rule, precision, cost, traits) [FAMILY_##name] = ROW_##name,
 #include "ir/ops.def"
     [FAMILY_count] = ROW_COUNT,
 };
@@ -61,9 +72,87 @@ const struct op_info *op_info(rlx_op op)
     return &op_table[(unsigned)op < RLX_OP_count ? op : RLX_OP_none];
 }
 
+const struct family_info *family_info(enum op_family f)
+{
+    return &family_table[(unsigned)f < FAMILY_count ? f : FAMILY_none];
+}
+
 const char *family_name(enum op_family f)
 {
-    return (unsigned)f < FAMILY_count ? family_names[f] : "none";
+    return family_info(f)->name;
+}
+
+/* The next word of an op's list of names, without brackets; len 0: there is none. */
+static rlx_str next_name(const char **at, bool *bracketed)
+{
+    const char *p = *at;
+
+    while (*p == ' ' || *p == '[' || *p == ']') {
+        if (*p != ' ')
+            *bracketed = *p == '[';
+        p++;
+    }
+    rlx_str name = {p, strcspn(p, " []")};
+    *at = p + name.len;
+    return name;
+}
+
+int32_t op_input_names(rlx_op op)
+{
+    const char *p = op_info(op)->inputs;
+    bool bracketed = false;
+    int32_t count = 0;
+
+    while (next_name(&p, &bracketed).len)
+        count++;
+    return count;
+}
+
+/* Names in brackets are there together or not at all; with only some of them, positions from the
+ * first bracket on have no certain name. */
+rlx_str op_input_name(rlx_op op, int32_t operand, int32_t in_count)
+{
+    const struct op_info *o = op_info(op);
+    int32_t total = 0, optional = 0, at = 0;
+    bool bracketed = false;
+    const char *p = o->inputs;
+    rlx_str name, last = {NULL, 0};
+
+    while ((name = next_name(&p, &bracketed)).len) {
+        last = name;
+        total++;
+        optional += bracketed;
+    }
+    if (o->inputs_max < 0 && operand >= total - 1)
+        return last; /* it repeats */
+    p = o->inputs;
+    bracketed = false;
+    while ((name = next_name(&p, &bracketed)).len) {
+        if (bracketed && in_count < total) {
+            if (in_count != total - optional)
+                break;
+            continue;
+        }
+        if (at++ == operand)
+            return name;
+    }
+    return (rlx_str){0};
+}
+
+enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count)
+{
+    enum op_family family = op_info(op)->family;
+    rlx_str name = {0};
+
+    for (size_t r = 0; r < ROLE_COUNT; r++) {
+        if (role_table[r].family != family)
+            continue;
+        if (!name.len)
+            name = op_input_name(op, i, in_count);
+        if (str_eq(name, rlx_cstr(role_table[r].operand)))
+            return role_table[r].role;
+    }
+    return ROLE_PLAIN;
 }
 
 const struct attr_info *family_attrs(enum op_family f, size_t *count)

@@ -30,9 +30,34 @@ enum op_flags {
     OP_SPECIAL = 64 /* of the special-ops manual */
 };
 
+/* In which of a precision policy's types floats are computed (pass/precision.c). */
+enum precision_class {
+    PRECISION_COMPUTE,
+    PRECISION_REDUCTION,
+    PRECISION_ELEMENTWISE,
+    PRECISION_MOVEMENT,
+    PRECISION_DECLARED, /* the type that the graph says */
+    PRECISION_COUNT
+};
+
+enum family_traits {
+    IS_HEAVY = 1,   /* products, convolutions, attention, scans: the bulk of a model's work */
+    IS_PRODUCT = 2, /* what reads its result begins a region of its own (pass/mark_regions.c) */
+    IS_STEP = 4,    /* may be a step of a region */
+    IS_CHEAP = 8    /* on weights alone it is computed once, when they are set (runtime.md 1.4) */
+};
+
+enum operand_role {
+    ROLE_PLAIN,
+    ROLE_INDEX,   /* picks positions: exact, and so is whatever is computed to get it */
+    ROLE_EXACT,   /* keeps its type: packed weights, scales of quantised values */
+    ROLE_SCALE,   /* may stay f32 beside halves: scales of norms, rotary tables, masks */
+    ROLE_VARIANCE /* a scale that is never negative */
+};
+
 enum op_family {
     FAMILY_none,
-#define FAMILY(name, rule) FAMILY_##name,
+#define FAMILY(name, rule, precision, cost, traits) FAMILY_##name,
 #include "ir/ops.def"
     FAMILY_count
 };
@@ -84,9 +109,9 @@ typedef rlx_op attr_UNARY; /* RLX_OP_none */
 
 /* struct attr_<family>, one field per ATTR row. A family without rows has an empty struct. */
 struct attr_none {
-#define FAMILY(name, rule) \
-    }                      \
-    ;                      \
+#define FAMILY(name, rule, precision, cost, traits) \
+    }                                               \
+    ;                                               \
     struct attr_##name {
 #define ATTR(family, field, kind, def) attr_##kind field;
 #define ENUM_ATTR(family, field, words, def) attr_ENUM field;
@@ -94,7 +119,7 @@ struct attr_none {
 };
 
 union ir_attr {
-#define FAMILY(name, rule) struct attr_##name name;
+#define FAMILY(name, rule, precision, cost, traits) struct attr_##name name;
 #include "ir/ops.def"
 };
 
@@ -104,6 +129,12 @@ struct attr_info {
     const char *words;        /* the enum's name, for ATTR_ENUM */
     const char *default_text; /* "REQUIRED", "ABSENT", "EMPTY" or the value as text */
     size_t offset;            /* in union ir_attr */
+};
+
+struct family_info {
+    const char *name;
+    enum precision_class precision;
+    unsigned traits;
 };
 
 struct op_info {
@@ -117,6 +148,7 @@ struct op_info {
 };
 
 const struct op_info *op_info(rlx_op op); /* never NULL: an unknown op gives the row of none */
+const struct family_info *family_info(enum op_family f); /* never NULL, likewise */
 const char *family_name(enum op_family f);
 /* The attributes of a family, in the order of ops.def; *count of them. */
 const struct attr_info *family_attrs(enum op_family f, size_t *count);
@@ -125,6 +157,15 @@ static inline bool op_is(rlx_op op, unsigned flag)
 {
     return (op_info(op)->flags & flag) != 0;
 }
+static inline bool op_has_trait(rlx_op op, enum family_traits trait)
+{
+    return (family_info(op_info(op)->family)->traits & trait) != 0;
+}
+int32_t op_input_names(rlx_op op); /* how many names ops.def lists */
+/* The name of operand i of a node with so many; empty: it has none, or none that is certain. The
+ * last name of an op with any number of operands is that of all the others. */
+rlx_str op_input_name(rlx_op op, int32_t i, int32_t in_count);
+enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count);
 
 /* Words of an enum: its index from a word, a word from its index (NULL: there is none). */
 bool enum_from_word(const char *words, rlx_str word, int32_t *out);

@@ -12,8 +12,6 @@ enum ir_phase {
     PHASE_COUNT
 };
 
-/* Matrix products, convolutions, attention and scans over a sequence. */
-bool ir_is_heavy(const struct ir_node *n);
 /* phase[v] for every node v of g. */
 void ir_phases(const struct ir_graph *g, enum ir_phase *phase);
 

@@ -85,55 +85,18 @@ const char *ints_text(struct shape_call *c, const rlx_list *list)
 
 /* ---- operand names ------------------------------------------------------------------------- */
 
-/* The next word of an op's list of names, without brackets; len 0: there is none. */
-static rlx_str next_name(const char **at, bool *bracketed)
-{
-    const char *p = *at;
-
-    while (*p == ' ' || *p == '[' || *p == ']') {
-        if (*p != ' ')
-            *bracketed = *p == '[';
-        p++;
-    }
-    rlx_str name = {p, strcspn(p, " []")};
-    *at = p + name.len;
-    return name;
-}
-
-/* Names in brackets are there together or not at all; with only some of them, positions from the
- * first bracket on have no certain name. */
 const char *shape_operand_name(struct shape_call *c, int32_t operand)
 {
     const struct op_info *o = op_info(c->op);
-    int32_t total = 0, optional = 0, at = 0;
-    bool bracketed = false, certain = true;
-    const char *p = o->inputs;
+    rlx_str name = op_input_name(c->op, operand, c->in_count);
+    int32_t listed = op_input_names(c->op);
     char *out = next_text(c);
-    rlx_str name, last = {NULL, 0};
 
-    while (next_name(&p, &bracketed).len) {
-        total++;
-        optional += bracketed;
-    }
-    bool all = optional == 0 || c->in_count == total;
-    p = o->inputs;
-    bracketed = false;
-    while ((name = next_name(&p, &bracketed)).len) {
-        last = name;
-        if (bracketed && !all) {
-            certain = c->in_count == total - optional;
-            continue;
-        }
-        if (at++ != operand)
-            continue;
-        if (!certain || (o->inputs_max < 0 && at == total))
-            break;
-        snprintf(out, TEXT_SIZE, "%.*s", STR_ARG(name));
-        return out;
-    }
-    if (o->inputs_max < 0 && last.len && operand >= total - 1)
-        snprintf(out, TEXT_SIZE, "%.*s[%d]", STR_ARG(last), operand - (total - 1));
-    else
+    if (!name.len)
         snprintf(out, TEXT_SIZE, "input %d", operand);
+    else if (o->inputs_max < 0 && operand >= listed - 1)
+        snprintf(out, TEXT_SIZE, "%.*s[%d]", STR_ARG(name), operand - (listed - 1));
+    else
+        snprintf(out, TEXT_SIZE, "%.*s", STR_ARG(name));
     return out;
 }

@@ -1,29 +1,11 @@
 /* fuse.c: see fuse.h. */
 #include "pass/fuse.h"
 
-/* Ops whose result on fixed operands is computed once, when the params are set (runtime.md 1.4). */
-static bool keeps_static(enum op_family f)
-{
-    switch (f) {
-    case FAMILY_cast:
-    case FAMILY_bitcast:
-    case FAMILY_reshape:
-    case FAMILY_transpose:
-    case FAMILY_narrow:
-    case FAMILY_expand:
-    case FAMILY_concat:
-    case FAMILY_unary:
-    case FAMILY_binary:
-    case FAMILY_where: return true;
-    default: return false;
-    }
-}
-
 static bool is_static(const struct fuse *f, const struct ir_node *n)
 {
     if (n->op == RLX_OP_param || n->op == RLX_OP_const)
         return true;
-    if (!keeps_static(fuse_family(n)))
+    if (!op_has_trait(n->op, IS_CHEAP))
         return false;
     for (int32_t k = 0; k < n->in_count; k++)
         if (!f->is_static[n->in[k]])

@@ -23,33 +23,10 @@ struct regions {
     ir_value *stamp;       /* by node: for which region its input was numbered */
 };
 
+/* Of the binary ops, those that every device's regions have (ops-core.md 5.1). */
 static bool is_step(const struct ir_node *n)
 {
-    switch (fuse_family(n)) {
-    case FAMILY_unary:
-    case FAMILY_cast:
-    case FAMILY_compare:
-    case FAMILY_where: return true;
-    case FAMILY_binary: return n->op <= RLX_OP_pow;
-    default: return false;
-    }
-}
-
-static bool is_product(enum op_family f)
-{
-    switch (f) {
-    case FAMILY_matmul:
-    case FAMILY_dot_general:
-    case FAMILY_grouped_matmul:
-    case FAMILY_lora_matmul:
-    case FAMILY_qmatmul:
-    case FAMILY_dequant_matmul:
-    case FAMILY_dequant_grouped_matmul:
-    case FAMILY_fused_matmul_bias_act:
-    case FAMILY_gaussian_splat:
-    case FAMILY_gaussian_splat_rasterize: return true;
-    default: return false;
-    }
+    return op_has_trait(n->op, IS_STEP) && (fuse_family(n) != FAMILY_binary || n->op <= RLX_OP_pow);
 }
 
 /* The size of an axis of t, counted from the end; 1 where there is none. */
@@ -79,7 +56,7 @@ static bool is_member(const struct fuse *f, const struct ir_node *n)
 static bool reads_product(const struct fuse *f, const struct ir_node *n)
 {
     for (int32_t k = 0; k < n->in_count; k++)
-        if (is_product(fuse_family(fuse_node(f, n->in[k]))))
+        if (op_has_trait(fuse_node(f, n->in[k])->op, IS_PRODUCT))
             return true;
     return false;
 }

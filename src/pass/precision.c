@@ -19,119 +19,15 @@
 
 #include "ir/infer.h"
 
-/* ---- the class of an op ---- */
-
-enum precision_class { COMPUTE, REDUCTION, ELEMENTWISE, MOVEMENT, AS_DECLARED, CLASS_COUNT };
-
-/* What the category in ops.def says, unless class_of knows better. */
-static const enum precision_class of_category[] = {
-    [CATEGORY_IO] = AS_DECLARED,      [CATEGORY_ELEMENTWISE] = ELEMENTWISE,
-    [CATEGORY_MOVEMENT] = MOVEMENT,   [CATEGORY_INDEX] = MOVEMENT,
-    [CATEGORY_REDUCTION] = REDUCTION, [CATEGORY_RANDOM] = REDUCTION,
-    [CATEGORY_CONTRACTION] = COMPUTE, [CATEGORY_NORMALISATION] = REDUCTION,
-    [CATEGORY_WINDOW] = COMPUTE,      [CATEGORY_SEQUENCE] = COMPUTE,
-    [CATEGORY_FUSED] = COMPUTE,       [CATEGORY_CONTROL] = AS_DECLARED,
-    [CATEGORY_GRADIENT] = COMPUTE,
-};
-
 static enum precision_class class_of(rlx_op op)
 {
-    switch (op_info(op)->family) {
-    case FAMILY_gated_residual:
-    case FAMILY_fused_swiglu:
-    case FAMILY_elementwise_region:
-    case FAMILY_batch_elementwise_region:
-    case FAMILY_relu_backward:
-    case FAMILY_activation_backward:
-    case FAMILY_complex_real:
-    case FAMILY_gated_residual_backward:
-    case FAMILY_fake_quantize_backward:
-    case FAMILY_fake_quantize_lsq_backward: return ELEMENTWISE;
-
-    case FAMILY_selective_scan:
-    case FAMILY_gated_delta_net:
-    case FAMILY_mamba2:
-    case FAMILY_selective_scan_backward:
-    case FAMILY_gated_delta_net_backward:
-    case FAMILY_fused_residual_norm:
-    case FAMILY_cumsum_backward:
-    case FAMILY_layer_norm_backward:
-    case FAMILY_rms_norm_backward:
-    case FAMILY_group_norm_backward:
-    case FAMILY_batch_norm_inference_backward:
-    case FAMILY_ada_layer_norm_backward:
-    case FAMILY_softmax_cross_entropy_backward: return REDUCTION;
-
-    case FAMILY_cast:
-    case FAMILY_rope:
-    case FAMILY_axial_rope_2d:
-    case FAMILY_pool:
-    case FAMILY_im2col:
-    case FAMILY_arg_extreme:
-    case FAMILY_topk:
-    case FAMILY_sort:
-    case FAMILY_argsort:
-    case FAMILY_transform_region:
-    case FAMILY_gather_backward:
-    case FAMILY_rope_backward:
-    case FAMILY_max_pool_backward: return MOVEMENT;
-
-    case FAMILY_bitcast:                           /* the bits are those of the type as it stands */
-    case FAMILY_scan_backward: return AS_DECLARED; /* has sub-graphs */
-    default: return of_category[op_info(op)->category];
-    }
+    return family_info(op_info(op)->family)->precision;
 }
 
-/* ---- the part an operand plays ---- */
-
-enum part {
-    PLAIN,
-    INDEX, /* picks positions: exact, and whatever is computed to get it */
-    EXACT, /* keeps its type: states, scales of quantised values */
-    SCALE  /* may stay f32 beside halves: norms' scales, rotary tables, masks */
-};
-
-static enum part part_of(const struct ir_graph *g, const struct ir_node *n, int32_t i)
+/* A state that is written keeps its type whatever else the operand is. */
+static enum operand_role role_of(const struct ir_graph *g, const struct ir_node *n, int32_t i)
 {
-    if (ir_written_state(g, n) == n->in[i])
-        return EXACT;
-    switch (op_info(n->op)->family) {
-    case FAMILY_gather:
-    case FAMILY_scatter_add:
-    case FAMILY_gather_elements:
-    case FAMILY_gather_nd:
-    case FAMILY_scatter_elements:
-    case FAMILY_scatter_nd:
-    case FAMILY_gather_backward:
-    case FAMILY_dequant_gather:
-    case FAMILY_sample: /* its offset */
-    case FAMILY_softmax_cross_entropy_with_logits:
-    case FAMILY_softmax_cross_entropy_backward: return i == 1 ? INDEX : PLAIN;
-    case FAMILY_grouped_matmul:
-    case FAMILY_grouped_matmul_backward_weight:
-    case FAMILY_dequant_grouped_matmul:
-    case FAMILY_cache_append: return i == 2 ? INDEX : PLAIN;
-    case FAMILY_rng_normal:
-    case FAMILY_rng_uniform: return INDEX;
-
-    case FAMILY_dequant_matmul: return i == 0 ? PLAIN : EXACT;
-    case FAMILY_dequant_moe_weights: return EXACT;
-    case FAMILY_fake_quantize:
-    case FAMILY_fake_quantize_lsq:
-    case FAMILY_fake_quantize_lsq_backward: return i == 1 ? EXACT : PLAIN;
-    case FAMILY_fake_quantize_backward: return i == 1 && n->in_count == 3 ? EXACT : PLAIN;
-
-    case FAMILY_layer_norm:
-    case FAMILY_rms_norm:
-    case FAMILY_group_norm:
-    case FAMILY_layer_norm_2d:
-    case FAMILY_batch_norm_inference:
-    case FAMILY_rope:
-    case FAMILY_rope_backward: return i > 0 ? SCALE : PLAIN;
-    case FAMILY_attention: return i == 3 ? SCALE : PLAIN;
-    case FAMILY_attention_backward: return i == 4 ? SCALE : PLAIN;
-    default: return PLAIN;
-    }
+    return ir_written_state(g, n) == n->in[i] ? ROLE_EXACT : op_input_role(n->op, i, n->in_count);
 }
 
 /* ---- the rewrite ---- */
@@ -142,7 +38,7 @@ struct precise {
     struct pass_run *p;
     struct rebuild r;
     struct ir_graph *g;
-    rlx_dtype type_of_class[CLASS_COUNT];
+    rlx_dtype type_of_class[PRECISION_COUNT];
     bool *exact;                   /* by node: computed to be an index */
     ir_value (*cast)[FLOAT_TYPES]; /* by node: its casts so far; RLX_NO_VALUE: none */
     uint64_t changes;
@@ -180,17 +76,17 @@ static rlx_status choose_types(const struct pass_options *o, rlx_dtype *of, stru
         return diag_fail(d, RLX_ERROR_ARGUMENT, "there is no precision policy number %d",
                          (int)o->precision);
     }
-    for (int i = 0; i < CLASS_COUNT; i++)
+    for (int i = 0; i < PRECISION_COUNT; i++)
         of[i] = all;
     if (o->precision == RLX_PRECISION_MIXED_CONSERVATIVE)
-        of[REDUCTION] = RLX_DTYPE_f32;
+        of[PRECISION_REDUCTION] = RLX_DTYPE_f32;
     if (o->precision != RLX_PRECISION_CUSTOM)
         return RLX_OK;
-    of[COMPUTE] = map->compute;
-    of[REDUCTION] = map->reduction;
-    of[ELEMENTWISE] = map->elementwise;
-    of[MOVEMENT] = map->movement;
-    for (int i = 0; i < AS_DECLARED; i++)
+    of[PRECISION_COMPUTE] = map->compute;
+    of[PRECISION_REDUCTION] = map->reduction;
+    of[PRECISION_ELEMENTWISE] = map->elementwise;
+    of[PRECISION_MOVEMENT] = map->movement;
+    for (int i = 0; i < PRECISION_DECLARED; i++)
         if (of[i] != RLX_DTYPE_f32 && !is_half(of[i]))
             return diag_fail(d, RLX_ERROR_ARGUMENT,
                              "a precision map holds f32, f16 and bf16, not %s",
@@ -204,10 +100,11 @@ static void mark_exact(struct precise *s)
     for (size_t i = s->g->node.len; i-- > 0;) {
         const struct ir_node *n = &s->g->node.at[i];
         enum precision_class class = class_of(n->op);
-        bool passes_on = s->exact[i] && (class == ELEMENTWISE || class == MOVEMENT);
+        bool passes_on =
+            s->exact[i] && (class == PRECISION_ELEMENTWISE || class == PRECISION_MOVEMENT);
         for (int32_t k = 0; k < n->in_count; k++)
             if (is_float(ir_type_of(s->g, n->in[k])->dtype) &&
-                (passes_on || part_of(s->g, n, k) == INDEX))
+                (passes_on || role_of(s->g, n, k) == ROLE_INDEX))
                 s->exact[n->in[k]] = true;
     }
 }
@@ -237,11 +134,12 @@ static rlx_dtype wanted_type(const struct precise *s, const struct ir_node *n, i
                              rlx_dtype in)
 {
     rlx_dtype declared = ir_type_of(s->g, n->in[i])->dtype;
-    enum part part = part_of(s->g, n, i);
+    enum operand_role role = role_of(s->g, n, i);
 
-    if (in == RLX_ABSENT_DTYPE || !is_float(declared) || part == INDEX || part == EXACT)
+    if (in == RLX_ABSENT_DTYPE || !is_float(declared) || role == ROLE_INDEX || role == ROLE_EXACT)
         return declared;
-    return part == SCALE && declared == RLX_DTYPE_f32 && is_half(in) ? declared : in;
+    bool may_stay = role == ROLE_SCALE || role == ROLE_VARIANCE;
+    return may_stay && declared == RLX_DTYPE_f32 && is_half(in) ? declared : in;
 }
 
 static void adjust_attr(const struct ir_node *n, rlx_dtype in, union ir_attr *attr)
@@ -292,7 +190,7 @@ static rlx_status choose_type(struct precise *s, const struct ir_node *n, rlx_dt
     bool ok;
 
     *out = RLX_ABSENT_DTYPE;
-    if (class == AS_DECLARED || s->exact[ir_id(s->g, n)])
+    if (class == PRECISION_DECLARED || s->exact[ir_id(s->g, n)])
         return RLX_OK;
     TRY(accepts(s, n, target, &ok));
     if (!ok && is_half(target)) {
@@ -341,7 +239,7 @@ static rlx_status rewrite_cast(struct precise *s, const struct ir_node *n)
     rlx_dtype to = n->attr.cast.to;
 
     if (is_float(to) && !s->exact[ir_id(s->g, n)])
-        to = s->type_of_class[MOVEMENT];
+        to = s->type_of_class[PRECISION_MOVEMENT];
     if (ir_node(s->g, n->in[0])->op == RLX_OP_state || is_output(s->g, ir_id(s->g, n))) {
         /* It holds what the state was at this point, or an output's name: it stays in any case. */
         union ir_attr attr = {.cast.to = to};

@@ -64,6 +64,68 @@ TEST(op, unknown_ops_give_the_row_of_none)
     expect_str(t, family_name(FAMILY_const_), "const_");
 }
 
+/* ---- operands ---------------------------------------------------------------------------------
+ */
+
+static void expect_name(struct test *t, rlx_op op, int32_t i, int32_t count, const char *want)
+{
+    rlx_str name = op_input_name(op, i, count);
+
+    test_note(t, "%s, operand %d of %d", op_info(op)->name, i, count);
+    expect(t, str_eq(name, rlx_cstr(want)));
+    test_note(t, "%s", "");
+}
+
+TEST(op, operands_have_names)
+{
+    expect_name(t, RLX_OP_matmul, 1, 2, "b");
+    expect_name(t, RLX_OP_matmul, 2, 2, "");
+    expect_name(t, RLX_OP_concat, 0, 3, "parts");
+    expect_name(t, RLX_OP_concat, 2, 3, "parts");
+    expect_name(t, RLX_OP_fused_residual_ln, 2, 5, "bias");
+    expect_name(t, RLX_OP_fused_residual_ln, 2, 4, "gamma");
+    expect_name(t, RLX_OP_fake_quantize_backward, 1, 3, "scales");
+    expect_name(t, RLX_OP_fake_quantize_backward, 1, 2, "dy");
+    /* Which of two optional groups is missing cannot be told. */
+    expect_name(t, RLX_OP_fused_attention_block, 3, 6, "mask");
+    expect_name(t, RLX_OP_fused_attention_block, 4, 6, "");
+}
+
+TEST(op, operands_have_roles)
+{
+    expect_eq(t, op_input_role(RLX_OP_gather, 0, 2), ROLE_PLAIN);
+    expect_eq(t, op_input_role(RLX_OP_gather, 1, 2), ROLE_INDEX);
+    expect_eq(t, op_input_role(RLX_OP_batch_norm_inference, 4, 5), ROLE_VARIANCE);
+    expect_eq(t, op_input_role(RLX_OP_batch_norm_inference_backward_gamma, 2, 4), ROLE_VARIANCE);
+    expect_eq(t, op_input_role(RLX_OP_fake_quantize_backward, 1, 3), ROLE_EXACT);
+    expect_eq(t, op_input_role(RLX_OP_fake_quantize_backward, 1, 2), ROLE_PLAIN);
+    expect_eq(t, op_input_role(RLX_OP_add, 1, 2), ROLE_PLAIN);
+}
+
+/* A role whose operand nobody has would be silent. */
+TEST(op, every_role_is_that_of_an_operand)
+{
+    static const struct {
+        enum op_family family;
+        const char *operand;
+    } roles[] = {
+#define ROLE(family, operand, role) {FAMILY_##family, #operand},
+#include "ir/ops.def"
+    };
+
+    for (size_t r = 0; r < sizeof roles / sizeof roles[0]; r++) {
+        bool found = false;
+        for (int op = 1; op < RLX_OP_count; op++) {
+            int32_t names = op_input_names((rlx_op)op);
+            for (int32_t i = 0; i < names && op_info((rlx_op)op)->family == roles[r].family; i++)
+                found |= str_eq(op_input_name((rlx_op)op, i, names), rlx_cstr(roles[r].operand));
+        }
+        test_note(t, "%s, %s", family_name(roles[r].family), roles[r].operand);
+        expect(t, found);
+    }
+    test_note(t, "%s", "");
+}
+
 /* Every row of ops.def, in its order: each family's must be found at its place. */
 static const struct {
     enum op_family family;
