@@ -1,7 +1,7 @@
-# embed_page.cmake: the page of `rlx print --html` (src/api/page/) as one C file: what stands before, between and
+# embed_page.cmake: the page of `rlx print --html` (src/inspect/page/) as one C file: what stands before, between and
 # after the styles, the data and the scripts.
 # cmake -DROOT=... -DOUT=... -P embed_page.cmake
-set(text "/* Made by cmake/embed_page.cmake from src/api/page/. */\n#include \"api/page.h\"\n\n")
+set(text "/* Made by cmake/embed_page.cmake from src/inspect/page/. */\n#include \"inspect/page.h\"\n\n")
 foreach(name html css model.js layout.js draw.js page.js)
     if(name MATCHES "\\.js$")
         set(file ${name})

@@ -3,8 +3,8 @@
 # The CPU kernels are compiled once per instruction set. CPU_ISA is part of the names they define;
 # RLX_HAVE_<LEVEL> tells the dispatcher which levels beyond baseline are in this build.
 file(GLOB_RECURSE library_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
-file(GLOB kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cpu/kernels/*.c)
-list(FILTER library_sources EXCLUDE REGEX "/src/backend/cpu/kernels/[^/]*\\.c$")
+file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cpu/kernels/*.c)
+list(FILTER library_sources EXCLUDE REGEX "/src/backend/cpu/kernels/.*\\.c$")
 
 # Drivers of GPUs are found at run time; what they look like is in the tree.
 set(rlx_interfaces ${PROJECT_SOURCE_DIR}/third_party/vulkan ${PROJECT_SOURCE_DIR}/third_party/webgpu)
@@ -23,11 +23,11 @@ add_custom_command(
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${rlk_files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     COMMENT "Embedding kernels" VERBATIM)
-file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/page/*)
+file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/inspect/page/*)
 set(embedded_page ${CMAKE_CURRENT_BINARY_DIR}/embedded_page.c)
 add_custom_command(
     OUTPUT ${embedded_page}
-    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR}/src/api/page -DOUT=${embedded_page}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR}/src/inspect/page -DOUT=${embedded_page}
             -P ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake
     DEPENDS ${page_files} ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake
     COMMENT "Embedding the page" VERBATIM)

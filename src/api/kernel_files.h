@@ -3,9 +3,9 @@
 #ifndef API_KERNEL_FILES_H
 #define API_KERNEL_FILES_H
 
-#include "api/objects.h"
 #include "kernel/kernel.h"
 #include "rlx/kernel.h"
+#include "session/session.h"
 
 #define KERNEL_DEFINES 64
 

@@ -9,7 +9,7 @@
 #include "api/kernel_files.h"
 #include "backend/backend.h"
 #include "base/str.h"
-#include "lower/gpu/device.h"
+#include "lower/gpu/gpu_device.h"
 
 #define MOST_WORDS 256 /* that drivers take */
 #define ROOM 16 /* bytes that a buffer is a multiple of, so that its last word is all there */

@@ -2,8 +2,8 @@
  * and W is unpacked for it: block formats by the op there is for that, the others by looking their
  * codes up in a table and scaling them. */
 #include "autodiff/rule.h"
-#include "ir/quant_decode.h"
-#include "ir/quant_scheme.h"
+#include "ir/quant/quant_decode.h"
+#include "ir/quant/quant_scheme.h"
 
 #define MUL(a, b) formula_2(f, RLX_OP_mul, (a), (b))
 #define SHAPE(...)                                                             \

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 
 static rlx_status check_arity(const struct op_info *o, int32_t count, struct diag *d)
 {

@@ -4,7 +4,7 @@
  * has checked it: a rule about a node is asked only where all that it would look at is sound. */
 #include "ir/graph.h"
 #include "ir/infer.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 struct verifier {
     const struct ir_module *mod;

@@ -7,7 +7,7 @@
 #ifndef KERNEL_CHECK_H
 #define KERNEL_CHECK_H
 
-#include "kernel/tree.h"
+#include "kernel/syntax.h"
 
 /* What an expression is. Numbers without a type take that of what they meet. */
 enum kc_value_kind { KC_V_NONE, KC_V_WHOLE, KC_V_REAL, KC_V_CONST, KC_V_VALUE };

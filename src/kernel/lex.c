@@ -1,7 +1,7 @@
 /* lex.c: kernel source as tokens. */
 #include <string.h>
 
-#include "kernel/tree.h"
+#include "kernel/syntax.h"
 
 static bool is_digit(char c)
 {

@@ -3,7 +3,7 @@
 #ifndef KERNEL_PARSE_H
 #define KERNEL_PARSE_H
 
-#include "kernel/tree.h"
+#include "kernel/syntax.h"
 
 struct kc_parser {
     struct kc_program *program;

@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "pass/rebuild.h"
 
 enum {

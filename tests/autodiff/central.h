@@ -13,8 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../ir/eval_special.h"
 #include "autodiff/autodiff.h"
+#include "ir/eval/eval_special.h"
 #include "on_cpu.h"
 
 struct central {

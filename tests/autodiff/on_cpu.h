@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "../test.h"
-#include "ir/eval.h"
-#include "ir/text.h"
+#include "ir/eval/eval.h"
+#include "ir/text/text.h"
 
 enum { ON_CPU_MOST = 16 };
 

@@ -1,6 +1,6 @@
 /* rule_special_test.c: the special ops, against central differences. */
-#include "../ir/eval_splat_scene.h"
 #include "central.h"
+#include "ir/eval/eval_splat_scene.h"
 
 static void each_fft(struct test *t, const char *type, int64_t extent)
 {

@@ -1,7 +1,7 @@
 /* The f32 functions of the kernels against the C library in double, over all of f32. */
 #define CPU_ISA baseline
+#include "backend/cpu/kernels/elementwise/row.h"
 #include "backend/cpu/kernels/math.h"
-#include "backend/cpu/kernels/row.h"
 #include "test.h"
 
 static double sigmoid(double x)

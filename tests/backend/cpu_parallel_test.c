@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/cpu_kernel.h"
 #include "base/mem.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
 #define CPU_ISA baseline
 #include <stdlib.h>
 
-#include "backend/cpu/kernels/row.h"
+#include "backend/cpu/kernels/elementwise/row.h"
 #include "base/mem.h"
 #include "test.h"
 

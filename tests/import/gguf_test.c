@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "bytes_world.h"
-#include "ir/quant_scheme.h"
+#include "ir/quant/quant_scheme.h"
 
 /* ---- making files ---------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "shape_given.h"
+#include "ir/shape/shape_given.h"
 
 /* ---- common types (ops-core.md 2.2) ---------------------------------------------------------- */
 

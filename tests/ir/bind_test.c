@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text_check.h"
+#include "ir/text/text_check.h"
 
 enum { MOST_SYMBOLS = 64 };
 

@@ -1,7 +1,7 @@
 /* cost_test.c: arithmetic per node, against counts made by hand. */
 #include "ir/cost.h"
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "test.h"
 
 /* The flops of the last node of a graph with these leaves and that node. */

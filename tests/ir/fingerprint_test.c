@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "text_check.h"
+#include "ir/text/text_check.h"
 
 /* Of the text; 0, with a failure noted, if it does not parse. */
 static uint64_t number(struct test *t, const char *source, bool names)

@@ -1,7 +1,7 @@
 /* phase_test.c: prologue, steady part and epilogue of small graphs. */
 #include "ir/phase.h"
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "test.h"
 
 /* "pps.e": the phases of the nodes, in order. */

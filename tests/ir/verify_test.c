@@ -2,7 +2,7 @@
  * them at once, and none may be followed into memory that is not there. */
 #include <string.h>
 
-#include "text_check.h"
+#include "ir/text/text_check.h"
 
 #define GOOD                                                                           \
     "rlx 1 graph @main (input %a: f32[2,3], param %w: f32[3,4], state %s: f32[8,4],\n" \

@@ -2,8 +2,8 @@
  * and products: a code that differs is off by a whole quantum. */
 #include "base/half.h"
 #include "interpret.h"
-#include "ir/quant_decode.h"
-#include "ir/quant_encode.h"
+#include "ir/quant/quant_decode.h"
+#include "ir/quant/quant_encode.h"
 
 enum { N = 8000 };
 

@@ -13,7 +13,7 @@ struct row {
 static const struct row rows[] = {
 #define CASE(ops, dtypes, operands, attrs, profiles) {ops, dtypes, operands, attrs},
 #define GRAPH_CASE(op, profiles, text) {op, NULL, text, NULL},
-#include "api/selftest_cases.def"
+#include "inspect/selftest/selftest_cases.def"
 };
 
 /* The word at `at`, up to a blank. */

@@ -1,6 +1,6 @@
 /* gpu_tiles_test.c: how products are cut up for a GPU: whatever the sizes, scratch that was planned
  * for the largest is enough, and every element is somebody's. */
-#include "lower/gpu/tiles.h"
+#include "lower/gpu/gemm/lower_tiles.h"
 #include "test.h"
 
 static const uint64_t sizes[] = {1, 2, 7, 8, 9, 31, 33, 64, 127, 256, 300, 1000, 4096, 28672};

@@ -2,8 +2,8 @@
  */
 #include <string.h>
 
-#include "../ir/text_check.h"
 #include "backend/backend.h"
+#include "ir/text/text_check.h"
 #include "lower/lower.h"
 #include "rlx/graph.h"
 

@@ -1,6 +1,6 @@
 /* spectral_test.c: the worked vectors of ops-special.md 11.3 for transforms and what is made of
  * them, and the gradient of log_mel against differences. */
-#include "../api/required.h"
+#include "session/required.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* dispatch_test.c: who runs what, on devices that lack one thing or another. */
-#include "../ir/eval_run.h"
 #include "ir/custom.h"
+#include "ir/eval/eval_run.h"
 #include "pass/dispatch.h"
 
 static const struct pass_options automatic, common = {.dispatch = RLX_DISPATCH_COMMON},

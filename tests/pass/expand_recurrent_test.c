@@ -4,7 +4,7 @@
 
 #include "../ops/device_run.h"
 #include "base/str.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "pass/pass.h"
 
 enum { MOST = 4096 };

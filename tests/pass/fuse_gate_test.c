@@ -1,7 +1,7 @@
 /* fuse_gate_test.c: a fusion is made only where the device has the op it makes and no option
  * forbids it. */
 #include "../test.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "pass/pass.h"
 
 /* Something for every fusion. */

@@ -1,7 +1,7 @@
 /* legalise_test.c: what stands in the place of an op means the same: both evaluated by definition,
  * on static sizes, and rewritten while sizes were still symbols. And the table keeps its promises.
  */
-#include "../ir/eval_run.h"
+#include "ir/eval/eval_run.h"
 #include "pass/expand.h"
 #include "pass/pass.h"
 

@@ -2,8 +2,8 @@
  */
 #include "pass/parts.h"
 
-#include "../api/parts_world.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
+#include "session/parts_world.h"
 
 static rlx_status split(struct parts_world *w, struct arena *a, struct graph_part **part,
                         size_t *count)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "random_maker.h"
 
 uint32_t maker_pick(struct maker *k, uint32_t n)

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ir/eval.h"
-#include "ir/text.h"
+#include "ir/eval/eval.h"
+#include "ir/text/text.h"
 #include "pass/static_pack.h"
 #include "run_model.h"
 

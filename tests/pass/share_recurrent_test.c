@@ -1,6 +1,6 @@
 /* share_recurrent_test.c: a recurrent layer whose sequence, last state and last cell are wanted
  * runs once, and gives the bits that a run for each of them gives. */
-#include "../api/required.h"
+#include "session/required.h"
 
 static const char *const layers[] = {
     "graph (input %x: f32[2,3,5], param %w: f32[1,12,5], param %u: f32[1,12,4], param %b: "

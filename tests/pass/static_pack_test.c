@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../ir/text_check.h"
+#include "ir/text/text_check.h"
 
 /* want with $0, $1, ... replaced by the names of the packs. */
 static void fill_names(const char *want, const struct static_part *part, char *out, size_t room)

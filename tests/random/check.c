@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/check.h"
-#include "api/save_onnx.h"
+#include "inspect/device_check.h"
+#include "model/save_onnx.h"
 #include "random.h"
 
 /* Everything about one graph. */

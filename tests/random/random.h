@@ -10,9 +10,9 @@
 #ifndef TESTS_RANDOM_H
 #define TESTS_RANDOM_H
 
-#include "api/selftest.h"
 #include "base/str.h"
-#include "ir/text.h"
+#include "inspect/selftest/selftest.h"
+#include "ir/text/text.h"
 #include "rlx/rlx.h"
 
 /* ---- dice ---- */

@@ -27,7 +27,7 @@ def main():
         shutil.copy(ROOT / ".clang-format", tree / ".clang-format")
         source = tree / "src/ir/add.c"
         source.write_text(GOOD)
-        (tree / "src/api/builders.c").write_text(BAD)  # generated: not looked at
+        (tree / "src/graph/builders.c").write_text(BAD)  # generated: not looked at
         status, text = run(tree, "--check")
         if status == SKIP_STATUS:
             print(text, end="")
@@ -40,7 +40,7 @@ def main():
         results.append(("and left alone", source.read_text() == BAD))
         status, text = run(tree)
         results.append(("it is mended", status == 0 and source.read_text() == GOOD))
-        results.append(("generated code is not", (tree / "src/api/builders.c").read_text() == BAD))
+        results.append(("generated code is not", (tree / "src/graph/builders.c").read_text() == BAD))
     for name, good in results:
         if not good:
             print(f"failed: {name}: status {status}\n{text}")

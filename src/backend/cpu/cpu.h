@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/cpu_kernel.h"
 #include "lower/lower.h"
 
 struct buffer {

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #define VK_NO_PROTOTYPES
-#include "backend/vulkan/coop.h"
+#include "backend/vulkan/vk_coop.h"
 
 #include "lower/gpu_programs.h"
 
@@ -22,7 +22,7 @@ struct vk_functions {
 #define VK_INSTANCE(name) PFN_vk##name name;
 #define VK_OPTIONAL(name) PFN_vk##name name;
 #define VK_DEVICE(name) PFN_vk##name name;
-#include "backend/vulkan/functions.def"
+#include "backend/vulkan/vk_functions.def"
 };
 
 struct buffer {

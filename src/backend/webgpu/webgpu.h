@@ -22,7 +22,7 @@
 /* The functions that are called; the library is found at run time. */
 struct wg_functions {
 #define WG_FUNCTION(name) WGPUProc##name name;
-#include "backend/webgpu/functions.def"
+#include "backend/webgpu/wgpu_functions.def"
     /* wgpu-native's own */
     uint32_t (*GetVersion)(void);
     WGPUBool (*DevicePoll)(WGPUDevice device, WGPUBool wait, const uint64_t *submission);

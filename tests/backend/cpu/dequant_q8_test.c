@@ -2,9 +2,9 @@
  * against the definition: decoded codes of x times decoded rows of w, in double precision, within
  * the tolerance of a sum of k terms (ops-core.md 22). */
 #include "base/half.h"
-#include "ir/quant_decode.h"
-#include "ir/quant_encode.h"
-#include "ir/quant_scheme.h"
+#include "ir/quant/quant_decode.h"
+#include "ir/quant/quant_encode.h"
+#include "ir/quant/quant_scheme.h"
 #include "levels.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
  * the weight: all schemes, few rows and many, with one thread and three, and scales that are NaN.
  */
 #include "base/half.h"
-#include "ir/quant_decode.h"
-#include "ir/quant_scheme.h"
-#include "ir/quant_side.h"
+#include "ir/quant/quant_decode.h"
+#include "ir/quant/quant_scheme.h"
+#include "ir/quant/quant_side.h"
 #include "levels.h"
 
 #include <math.h>

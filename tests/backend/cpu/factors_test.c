@@ -2,7 +2,7 @@
  * factors that multiply back, vectors at right angles, the same bits with any number of threads. */
 #include "../../ops/device_run.h"
 
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/cpu_kernel.h"
 
 #include <math.h>
 

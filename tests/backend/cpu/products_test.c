@@ -2,7 +2,7 @@
  * sizes against plain loops, and with different numbers of threads. */
 #include "test.h"
 
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/cpu_kernel.h"
 
 #include <math.h>
 #include <string.h>

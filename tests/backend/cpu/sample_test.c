@@ -2,7 +2,7 @@
  * filter, and are the same for any number of threads. */
 #include "test.h"
 
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/cpu_kernel.h"
 
 #include <math.h>
 #include <string.h>

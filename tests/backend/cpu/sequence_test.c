@@ -3,8 +3,8 @@
  * number of threads. */
 #include <math.h>
 
-#include "../../api/required.h"
 #include "../../ops/device_run.h"
+#include "session/required.h"
 
 /* Numbers between lo and hi that look random. */
 static void fill(float *x, size_t n, uint32_t seed, float lo, float hi)

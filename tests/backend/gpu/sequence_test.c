@@ -1,7 +1,7 @@
 /* sequence_test.c: scans, layers and transforms on a GPU where runs differ from the
  * self-test's: states that are carried on, states that are operands too, and sizes below a bound.
  */
-#include "../../api/sized.h"
+#include "session/sized.h"
 #include "world.h"
 
 /* false: there is no such device here, and the test is skipped. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "../../api/sized.h"
+#include "session/sized.h"
 #include "world.h"
 
 static const char rows[] = "dim n <= 9 dim m <= 300 graph (input %x: f32[n,m])"

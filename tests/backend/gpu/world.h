@@ -10,7 +10,7 @@
 
 #include "../../test.h"
 #include "base/str.h"
-#include "lower/gpu/device.h"
+#include "lower/gpu/gpu_device.h"
 
 enum { MOST_FLAGS = 8 };
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "../gpu/world.h"
-#include "backend/vulkan/cache.h"
+#include "backend/vulkan/vk_cache.h"
 #include "backend/vulkan/vulkan.h"
 
 static const struct vk_cache_key key = {.uuid = {1, 2, 3}, .vendor = 4, .device = 5, .driver = 6};

@@ -3,9 +3,9 @@
 #ifndef TESTS_LOWER_GPU_BUILDS_H
 #define TESTS_LOWER_GPU_BUILDS_H
 
-#include "../../api/sized.h"
-#include "api/objects.h"
-#include "lower/gpu/device.h"
+#include "lower/gpu/gpu_device.h"
+#include "session/session.h"
+#include "session/sized.h"
 
 typedef struct gpu_device *(*builds_device)(struct backend *b);
 

@@ -1,6 +1,6 @@
 /* control_test.c: graphs within graphs, on every kind of device: their constants, their views,
  * loops in loops. loop_test.c has those whose rounds the host counts. */
-#include "../../api/required.h"
+#include "session/required.h"
 
 static const struct {
     const char *graph, *numbers, *want;

@@ -1,6 +1,6 @@
 /* custom_test.c: ops of the program's own on a GPU, by the kernel they bring: with the CPU's
  * results, and with words for whatever is wrong with the kernel. */
-#include "../../api/required.h"
+#include "session/required.h"
 
 static rlx_status like_first(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
                              size_t attrs_size, rlx_tensor *out, char *message)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../test.h"
-#include "lower/gpu/device.h"
+#include "lower/gpu/gpu_device.h"
 
 /* ---- grids ---- */
 

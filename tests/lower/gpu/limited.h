@@ -2,7 +2,7 @@
 #ifndef TESTS_LOWER_GPU_LIMITED_H
 #define TESTS_LOWER_GPU_LIMITED_H
 
-#include "../../api/sized.h"
+#include "session/sized.h"
 
 /* flag NULL: with all it has. */
 static inline bool open_limited(struct test *t, struct place *p, const char *flag,

@@ -2,7 +2,7 @@
  * can see at once, in buffers as large as the device makes them and in smaller ones, and more
  * groups than a row of a grid has. Every tensor is within the limit, so each kernel does the same,
  * and the results are those of a device without it, bit for bit. */
-#include "../../api/required.h"
+#include "session/required.h"
 
 enum { COLUMNS = 64, LEAST_BUFFER = 512 << 10 };
 

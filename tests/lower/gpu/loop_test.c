@@ -3,7 +3,7 @@
  * meanwhile. */
 #include <pthread.h>
 
-#include "../../api/required.h"
+#include "session/required.h"
 
 #define BELOW(name, n) \
     " graph @" name " (input %x: f32[]) { %z = const f32[] {" n "} %a = lt %x, %z return %a }"

@@ -4,9 +4,9 @@
 #ifndef TESTS_LOWER_GPU_NO_DRIVER_H
 #define TESTS_LOWER_GPU_NO_DRIVER_H
 
-#include "../../api/required.h"
-#include "api/objects.h"
-#include "lower/gpu/device.h"
+#include "lower/gpu/gpu_device.h"
+#include "session/required.h"
+#include "session/session.h"
 
 struct no_driver {
     struct backend_ops ops;

@@ -12,7 +12,7 @@
 #ifndef CPU_KERNELS_COMMON_H
 #define CPU_KERNELS_COMMON_H
 
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/cpu_kernel.h"
 #include "base/half.h"
 
 #include <math.h>

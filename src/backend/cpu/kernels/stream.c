@@ -1,6 +1,6 @@
 /* stream.c: stores past the caches, for results that are larger than they are (common.h). */
 #include "backend/cpu/kernels/common.h"
-#include "backend/cpu/kernels/gemm_vec.h"
+#include "backend/cpu/kernels/gemm/gemm_vec.h"
 
 /* Bytes of a result from which on it pays. */
 #if defined(__SSE2__)

@@ -1,7 +1,7 @@
 /* table.c: this ISA level's kernels, by family; and the level "amx", which is AVX-512 with other
  * kernels for some. */
-#include "backend/cpu/kernel.h"
-#include "backend/cpu/kernels/gemm_amx.h"
+#include "backend/cpu/cpu_kernel.h"
+#include "backend/cpu/kernels/gemm/gemm_amx.h"
 
 #define KERNEL(family) extern const struct cpu_kernel CPU_NAME(cpu_##family);
 #include "backend/cpu/kernels/kernels.def"

@@ -4,7 +4,7 @@
 #ifndef CPU_VEC_MATH_H
 #define CPU_VEC_MATH_H
 
-#include "backend/cpu/kernels/gemm_vec.h"
+#include "backend/cpu/kernels/gemm/gemm_vec.h"
 #include "backend/cpu/kernels/math.h"
 
 enum { VEC_F32 = GEMM_VEC / 4 }; /* elements of a vector */

@@ -1,0 +1,85 @@
+/* lanes.h: columns side by side in vectors, for recurrences in which every column goes its own way
+ * through time: channels of selective_scan, values of gated_delta_net, rows of mamba2's heads.
+ *
+ *     a block   LANES columns; the last block of a row is filled up with zeros
+ *     a state   [rows][LANES], one row after another
+ *
+ * A block stays with one task from the first step to the last, and its state in the cache. */
+#ifndef BACKEND_LANES_H
+#define BACKEND_LANES_H
+
+#include "backend/cpu/kernels/gemm/gemm.h"
+#include "backend/cpu/kernels/vec_math.h"
+
+enum { LANES_VECS = 2, LANES = LANES_VECS * VEC_F32 };
+
+#define LANES_OF(name) _Alignas(64) float name[LANES]
+
+static inline int64_t lanes_blocks(int64_t columns)
+{
+    return (columns + LANES - 1) / LANES;
+}
+
+/* Blocks of work to hand out together, where one takes `work` multiply-adds. */
+static inline int64_t lanes_grain(double work)
+{
+    return work >= 65536 ? 1 : (int64_t)(65536 / (work + 1)) + 1;
+}
+
+/* Columns w of an operand as f32, zeros behind them. */
+static inline void lanes_load(rlx_dtype from, const void *src, int64_t w, float *dst)
+{
+    if (from == RLX_DTYPE_f32 && w == LANES) {
+        memcpy(dst, src, LANES * sizeof *dst);
+        return;
+    }
+    cpu_load_f32(from, src, dst, w);
+    for (int64_t i = w; i < LANES; i++)
+        dst[i] = 0;
+}
+
+/* The root of e^x, for e^x s as root (root s): where e^x itself is beyond f32, that is right for
+ * every s but numbers below the normal ones, and 0 stays 0 unless x is not finite. */
+static inline vec_f32 lanes_exp_root(vec_f32 x)
+{
+    vec_i32 endless = x == vec_all(INFINITY);
+    vec_f32 root = vec_exp(-vec_max(vec_all(-88.7f), -0.5f * x));
+
+    return (vec_f32)(((vec_i32)x & endless) | ((vec_i32)root & ~endless));
+}
+
+/* Bits of the first w lanes of a vector: what fills it up is not to reach sums across lanes, where
+ * 0 times Inf would. */
+static inline vec_i32 lanes_mask(int64_t w)
+{
+    typedef vec_i32 loose __attribute__((aligned(4), may_alias));
+    static const int32_t bits[32] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                     -1, -1, -1, -1, -1, -1, -1, -1}; /* and zeros */
+    _Static_assert(VEC_F32 <= 16, "a vector's bits and its zeros");
+
+    return *(const loose *)(bits + 16 - cpu_min_i64(cpu_max_i64(w, 0), 16));
+}
+
+static inline vec_f32 lanes_only(vec_i32 mask, vec_f32 x)
+{
+    return (vec_f32)((vec_i32)x & mask);
+}
+
+/* Going back through `steps` states, every so many of them are kept and those between made again:
+ * the smallest number whose square is not less. */
+static inline int64_t lanes_stretch(int64_t steps)
+{
+    int64_t k = (int64_t)sqrt((double)steps);
+
+    while (k * k < steps)
+        k++;
+    return k;
+}
+
+/* Bytes for n floats, for what comes after them to be aligned. */
+static inline uint64_t lanes_bytes(int64_t n)
+{
+    return ((uint64_t)n * sizeof(float) + 63) / 64 * 64;
+}
+
+#endif

@@ -1,0 +1,129 @@
+/* context_flags.c: what the flags of a context mean for its devices and sessions (base/flags.def).
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "context/context.h"
+#include "rlx/tools.h"
+
+static bool on(const struct rlx_context *ctx, enum flag_id id)
+{
+    return context_flag(ctx, id)->on;
+}
+
+void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc)
+{
+    const struct flag_value *nans = context_flag(ctx, FLAG_DEBUG_NANS);
+    int64_t dispatch = context_flag(ctx, FLAG_KERNEL_DISPATCH)->number;
+
+    if (!desc->alignment)
+        desc->alignment = (uint64_t)context_flag(ctx, FLAG_ARENA_ALIGN)->number;
+    desc->no_reuse |= on(ctx, FLAG_ARENA_NO_REUSE);
+    desc->check_plan |= on(ctx, FLAG_MEM_VERIFY);
+    desc->verify_passes |= on(ctx, FLAG_VERIFY);
+    desc->no_matmul_fusion |= on(ctx, FLAG_DISABLE_MATMUL_BIAS_FUSION);
+    desc->no_residual_fusion |= on(ctx, FLAG_DISABLE_RESIDUAL_LN_FUSION);
+    desc->no_weight_concat |= on(ctx, FLAG_NO_WEIGHT_CONCAT_FUSION);
+    desc->no_qkv_split |= on(ctx, FLAG_NO_QKV_SPLIT);
+    desc->no_packed_qkv |= on(ctx, FLAG_NO_PACKED_QKV);
+    desc->no_norm_tee |= on(ctx, FLAG_NO_NORM_TEE);
+    desc->no_static_pack |= !on(ctx, FLAG_STATIC_WEIGHT_PACK);
+    if (desc->dispatch == RLX_DISPATCH_AUTO && dispatch)
+        desc->dispatch = dispatch == 1 ? RLX_DISPATCH_COMMON : RLX_DISPATCH_NATIVE;
+    if (desc->check_numerics == RLX_NUMERICS_OFF && nans->on)
+        desc->check_numerics =
+            strcmp(nans->text, "fail") == 0 ? RLX_NUMERICS_FAIL : RLX_NUMERICS_REPORT;
+}
+
+/* "cpu:baseline" is a kind of "cpu". */
+static bool is_kind_of(rlx_str name, rlx_str kind)
+{
+    return kind.len && name.len > kind.len && str_starts(name, kind) && name.ptr[kind.len] == ':';
+}
+
+bool flags_allow_device(const struct rlx_context *ctx, rlx_str name, bool or_kind_of_it)
+{
+    const char *list = context_flag(ctx, FLAG_DEVICES)->text;
+
+    if (!*list)
+        return true;
+    for (const char *at = list; *at;) {
+        size_t len = strcspn(at, ", ");
+        rlx_str entry = {at, len};
+        if (str_eq(entry, name) || is_kind_of(name, entry) ||
+            (or_kind_of_it && is_kind_of(entry, name)))
+            return true;
+        at += len + (at[len] != 0);
+    }
+    return false;
+}
+
+rlx_str flags_auto_device(const struct rlx_context *ctx)
+{
+    const char *name = context_flag(ctx, FLAG_DEVICE)->text;
+    const char *list = context_flag(ctx, FLAG_DEVICES)->text;
+
+    if (*name && strcmp(name, "auto") != 0)
+        return rlx_cstr(name);
+    if (*list)
+        return (rlx_str){list, strcspn(list, ", ")};
+    return rlx_cstr(backend_at(0)->name);
+}
+
+void context_log(const struct rlx_context *ctx, int level, const char *fmt, ...)
+{
+    char line[512];
+    va_list args;
+
+    if (!ctx->log)
+        return;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    ctx->log(ctx->log_user, level, line);
+}
+
+void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines)
+{
+    char line[512];
+
+    while (ctx->log && lines.len) {
+        const char *end = memchr(lines.ptr, '\n', lines.len);
+        size_t len = end ? (size_t)(end - lines.ptr) : lines.len;
+        size_t shown = len < sizeof line - 1 ? len : sizeof line - 1;
+        memcpy(line, lines.ptr, shown);
+        line[shown] = 0;
+        if (len)
+            ctx->log(ctx->log_user, level, line);
+        lines.ptr += len + (end != NULL);
+        lines.len -= len + (end != NULL);
+    }
+}
+
+/* ---- rlx/tools.h ---- */
+
+bool rlx_flag_list(const rlx_context *ctx, size_t i, rlx_flag_row *out)
+{
+    static const char *const kinds[] = {"switch", "number", "text", "choice"};
+    static const char *const sources[] = {"default", "environment", "override"};
+
+    if (!out || i >= FLAG_count)
+        return false;
+    const struct flag_info *info = flag_info((enum flag_id)i);
+    const struct flag_value *v = ctx ? context_flag(ctx, (enum flag_id)i) : NULL;
+    *out = (rlx_flag_row){
+        .name = info->name,
+        .kind = kinds[info->kind],
+        .values = info->values,
+        .default_value = info->default_text,
+        .stability = info->stability,
+        .layer = info->layer,
+        .summary = info->summary,
+        .value = v ? v->text : info->default_text,
+        .source = sources[v ? v->source : FLAG_DEFAULT],
+        .on = v && (v->on || v->number > 0 || (info->kind == FLAG_KIND_TEXT && *v->text)),
+    };
+    return true;
+}

@@ -1,0 +1,33 @@
+/* lower_mamba2.c: the state-space duality layer; a group has a block of rows of one head's state.
+ */
+#include "lower/gpu/sequence/lower_sequence.h"
+
+void gpu_lower_mamba2(struct gpu_call *c)
+{
+    const struct attr_mamba2 *a = &c->attr->mamba2;
+    const int64_t *dim = c->in[0].dim;
+    uint64_t n = (uint64_t)a->state_size, width = (uint64_t)a->head_dim, heads = (uint64_t)dim[2];
+    uint64_t each = n < 16 ? 1 : 4, lanes = sequence_power(gpu_ceil(n, each), 32);
+    /* Several rows of one invocation share what it reads for their columns. */
+    uint64_t side_by_side = SEQUENCE_GROUP / lanes, rows = width >= 4 * side_by_side ? 4 : 1;
+    uint64_t blocks = gpu_ceil(width, side_by_side * rows);
+    uint64_t tasks = (uint64_t)dim[0] * heads * blocks;
+
+    if (gpu_count(c->out) == 0)
+        return;
+    gpu_kernel(c, "mamba2", "mamba2");
+    gpu_const(c, "NL", (int64_t)lanes);
+    gpu_const(c, "K", (int64_t)each);
+    gpu_const(c, "RI", (int64_t)rows);
+    gpu_const(c, "T", each == 1 ? 8 : 4); /* what that many steps need fits in registers */
+    for (int32_t i = 0; i < 5; i++)
+        gpu_bind(c, gpu_in(c, i));
+    gpu_bind(c, gpu_out(c));
+    gpu_u32(c, (uint64_t)dim[1]);
+    gpu_u32(c, heads);
+    gpu_u32(c, width);
+    gpu_u32(c, n);
+    gpu_u32(c, blocks);
+    gpu_u32(c, tasks);
+    gpu_groups(c, tasks);
+}

@@ -1,0 +1,53 @@
+/* model_inline.c: a model as a part of a graph that is being built: rlx/graph.h. */
+#include "base/str.h"
+#include "graph/builder.h"
+#include "model/store.h"
+#include "pass/inline.h"
+#include "rlx/graph.h"
+
+static rlx_status check_arguments(const rlx_graph *g, const rlx_model *m,
+                                  const rlx_leaf_value *bind, size_t bind_count,
+                                  const rlx_value *out, size_t out_count, struct diag *d)
+{
+    if (!g || !m || (bind_count && !bind) || !out)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL",
+                         !g     ? "g"
+                         : !m   ? "m"
+                         : !out ? "out"
+                                : "bind");
+    if (out_count != m->output_count)
+        return diag_fail(d, RLX_ERROR_SIZE, "there is room for %zu outputs; the model has %zu",
+                         out_count, m->output_count);
+    for (size_t i = 0; i < bind_count; i++)
+        if (!bind[i].name)
+            return diag_fail(d, RLX_ERROR_ARGUMENT, "the name of binding %zu is NULL", i);
+    return RLX_OK;
+}
+
+static rlx_status put_in(rlx_graph *g, const rlx_model *m, const rlx_leaf_value *bind,
+                         size_t bind_count, rlx_value *out, struct diag *d)
+{
+    const rlx_allocator *mem = &g->ctx->mem;
+    size_t bytes = (bind_count + 1) * sizeof(struct inline_binding);
+    struct inline_binding *to = mem_alloc(mem, bytes);
+
+    if (!to)
+        return diag_no_memory(d, bytes);
+    for (size_t i = 0; i < bind_count; i++)
+        to[i] = (struct inline_binding){rlx_cstr(bind[i].name), bind[i].value};
+    rlx_status s = inline_module(g->g, m->mod, to, bind_count, out, d);
+    mem_free(mem, to, bytes);
+    return s;
+}
+
+rlx_status rlx_graph_inline(rlx_graph *g, const rlx_model *m, const rlx_leaf_value *bind,
+                            size_t bind_count, rlx_value *out, size_t out_count, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "build");
+    if (check_arguments(g, m, bind, bind_count, out, out_count, &d) == RLX_OK &&
+        model_is_whole(m, "be part of a graph", &d) == RLX_OK)
+        put_in(g, m, bind, bind_count, out, &d);
+    return diag_report(&d, err);
+}
