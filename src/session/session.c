@@ -91,7 +91,7 @@ static rlx_status make_symbols(struct rlx_session *s, struct diag *d)
 static rlx_status make_programs(struct rlx_session *s, struct diag *d)
 {
     s->desc.programs = s->desc.programs ? s->desc.programs : SESSION_PROGRAMS;
-    s->program = arena_array(&s->arena, struct session_program, s->desc.programs);
+    s->program = arena_array(&s->arena, struct compiled_program, s->desc.programs);
     if (!s->program)
         return diag_no_memory(d, s->desc.programs * sizeof *s->program);
     for (size_t i = 0; i < s->desc.programs; i++) {
@@ -244,7 +244,7 @@ void rlx_session_destroy(rlx_session *s)
     if (s->parts)
         parts_close(s);
     for (size_t i = 0; i < s->program_count; i++)
-        session_program_destroy(&s->program[i]);
+        compiled_program_destroy(&s->program[i]);
     if (s->handle)
         handles_release(s);
     memory_release(&s->state);
@@ -541,5 +541,17 @@ rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *e
             .buffers = (uint32_t)segment_count(p->segment, p->size[REGION_ACTS]),
         };
     }
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "session");
+    if (!s || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
+    else if (session_is_whole(s, "tell of one program", &d) == RLX_OK)
+        *out = s->compiled;
     return diag_report(&d, err);
 }
