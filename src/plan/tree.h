@@ -6,7 +6,7 @@
  *
  *     sections.c  what is searched: boxes in order, the sections they live through
  *     tree.c      the walk: place a box, or refuse to
- *     why.c       which boxes a failure depends on, so that the walk turns back far enough
+ *     explain.c   which boxes a failure depends on, so that the walk turns back far enough
  *     search.c    where to begin, how long to try, which height to ask for */
 #ifndef PLAN_TREE_H
 #define PLAN_TREE_H
@@ -110,7 +110,7 @@ bool tree_start(struct tree *t, uint64_t cap);
 /* Work on one of these parts until a limit is reached. Unsolved, it is as before. */
 rlx_status tree_solve(struct tree *t, struct tree_part part, enum tree_answer *out, struct diag *d);
 
-/* ---- why.c: each of these makes tree->why anew ---- */
+/* ---- explain.c: each of these makes tree->why anew ---- */
 
 void why_section(struct tree *t, const struct tree_part *p, uint32_t s); /* it is overfull */
 void why_waiting(struct tree *t, const struct tree_part *p, uint32_t b); /* b has no room left */
