@@ -20,7 +20,7 @@ static const struct flag *common_flags(struct cli *c)
         {"--fix", FLAG_LIST, NULL, "NAME=VALUE",
          "an input that is known when the model is loaded (ONNX): FILE, or 1,2,3"},
         {"--external-data", FLAG_TEXT, &common.external, "follow",
-         "files that a file names may be anywhere, not just beside it"},
+         "files named by a file may be anywhere, not just beside it"},
         {"--threads", FLAG_NUMBER, &common.threads, "N", "CPU workers; without it, one per core"},
         {"--help", FLAG_SWITCH, NULL, NULL, "this text"},
         {0}};

@@ -1,8 +1,8 @@
 /* diff.c: the shortest way from one list of lines to another.
  *
- * Equal lines in front and behind are set aside. In between, a table says how many lines the rest
- * of both have in common, and is walked from the front: O(n m), for texts of a few thousand lines.
- * Where the table would be larger than that, the middle is shown as replaced. */
+ * Equal lines at the front and at the end are set aside. In between, a table says how many lines
+ * the rest of both have in common, and is walked from the front: O(n m), for texts of a few
+ * thousand lines. Where the table would be larger than that, the middle is shown as replaced. */
 #include "base/diff.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ static void replace_all(const struct lines *a, const struct lines *b, struct edi
         push(out, '+', b->at[i]);
 }
 
-/* common[i][j]: how many lines a from i on and b from j on have in common. */
+/* common[i][j]: how many lines a, from i on, and b, from j on, have in common. */
 static rlx_status compare(const struct lines *a, const struct lines *b, struct arena *arena,
                           struct edits *out, struct diag *d)
 {

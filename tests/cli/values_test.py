@@ -256,7 +256,7 @@ def test_expect(t):
     need('has no "z"' in r.err, f"an output that is not in it: {r.err!r}")
     shape = t.write("s.npy", npy_bytes([2, 1], [11, 22]))
     r = rlx("run", graph, *given, "--expect", f"y={shape}", code=FAILED, out_on_failure=True)
-    need("it is f32[2], f32[2,1] was expected" in r.out, f"{r.out!r}")
+    need("it is f32[2], but f32[2,1] was expected" in r.out, f"{r.out!r}")
     rlx("run", graph, *given, "--expect", f"y={y}", "--tolerance=-1", code=MISUSED)
     rlx("run", graph, *given, "--tolerance=1", code=MISUSED)
 

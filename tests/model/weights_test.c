@@ -626,7 +626,7 @@ TEST(weights, an_index_names_its_files)
         {"{\"weight_map\": {\"a\": \"s1\", \"a\": \"s1\"}}", "two tensors", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {}, \"weight_map\": {}}", "stands twice", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": 1}}", "a string was expected", RLX_ERROR_FORMAT},
-        {"{\"weight_map\": {}} x", "behind the end", RLX_ERROR_FORMAT},
+        {"{\"weight_map\": {}} x", "text after the end", RLX_ERROR_FORMAT},
         {"{}", "no weight_map", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"none\"}}", "No such file", RLX_ERROR_IO},
         {"{\"weight_map\": {\"a\": \"link\"}}", "symbolic link", RLX_ERROR_IO},
