@@ -129,27 +129,27 @@ static ir_value fold_padding(struct formula *f, ir_value dy, int64_t axis, int32
 {
     struct dim_table *d = rule_dims(f);
     ir_value front = formula_narrow(f, dy, axis, 0, b), dx = formula_narrow(f, dy, axis, b, n);
-    ir_value behind = formula_narrow(f, dy, axis, dim_add(d, b, n), a);
+    ir_value after = formula_narrow(f, dy, axis, dim_add(d, b, n), a);
     ir_dim last = dim_sub(d, n, 1);
 
     switch (mode) {
     case RLX_PAD_MODE_circular:
         front = rule_pad(f, front, axis, dim_sub(d, n, b), 0, 0);
-        behind = rule_pad(f, behind, axis, 0, dim_sub(d, n, a), 0);
+        after = rule_pad(f, after, axis, 0, dim_sub(d, n, a), 0);
         break;
     case RLX_PAD_MODE_reflect: /* element 1 and on, from the last one back */
         front = rule_pad(f, formula_reverse(f, front, axis), axis, 1, rest_of(f, n, 1, b), 0);
-        behind = rule_pad(f, formula_reverse(f, behind, axis), axis, rest_of(f, n, 1, a), 1, 0);
+        after = rule_pad(f, formula_reverse(f, after, axis), axis, rest_of(f, n, 1, a), 1, 0);
         break;
     default:
         front = formula_reduce(f, RLX_OP_reduce_sum, front, RLX_LIST(axis), true);
-        behind = formula_reduce(f, RLX_OP_reduce_sum, behind, RLX_LIST(axis), true);
+        after = formula_reduce(f, RLX_OP_reduce_sum, after, RLX_LIST(axis), true);
         front = rule_pad(f, front, axis, 0, last, 0);
-        behind = rule_pad(f, behind, axis, last, 0, 0);
+        after = rule_pad(f, after, axis, last, 0, 0);
     }
     if (b != 0)
         dx = ADD(dx, front);
-    return a != 0 ? ADD(dx, behind) : dx;
+    return a != 0 ? ADD(dx, after) : dx;
 }
 
 void vjp_pad(struct vjp *v)
@@ -184,8 +184,8 @@ void vjp_tile(struct vjp *v)
         if (reps->at[i] == 1)
             continue;
         ir_dim before = rule_product(f, x.dim, i);
-        ir_dim behind = rule_product(f, v->n->type.dim + i + 1, x.rank - i - 1);
-        rlx_list shape = RLX_LIST(before, reps->at[i], dim_mul(rule_dims(f), x.dim[i], behind));
+        ir_dim after = rule_product(f, v->n->type.dim + i + 1, x.rank - i - 1);
+        rlx_list shape = RLX_LIST(before, reps->at[i], dim_mul(rule_dims(f), x.dim[i], after));
         dx =
             formula_reduce(f, RLX_OP_reduce_sum, formula_reshape(f, dx, shape), RLX_LIST(1), false);
     }

@@ -55,7 +55,7 @@ static ir_value shifted(struct formula *f, ir_value x, int64_t by, ir_dim n, dou
 
 /* Along the last axis: the product of all elements before, or of all after. There is no running
  * product of complex numbers: it is computed in doubling steps. */
-static ir_value product_of_others(struct formula *f, ir_value x, bool behind)
+static ir_value product_of_others(struct formula *f, ir_value x, bool after)
 {
     if (f->status != RLX_OK)
         return RLX_NO_VALUE;
@@ -63,13 +63,13 @@ static ir_value product_of_others(struct formula *f, ir_value x, bool behind)
     int64_t axis = t.rank - 1, n = t.dim[axis];
 
     if (t.dtype != RLX_DTYPE_c64) {
-        x = behind ? formula_reverse(f, x, axis) : x;
+        x = after ? formula_reverse(f, x, axis) : x;
         x = rule_cumulative(f, RLX_OP_cumprod, x, axis, true);
-        return behind ? formula_reverse(f, x, axis) : x;
+        return after ? formula_reverse(f, x, axis) : x;
     }
-    x = n > 0 ? shifted(f, x, behind ? -1 : 1, n, 1) : x;
+    x = n > 0 ? shifted(f, x, after ? -1 : 1, n, 1) : x;
     for (int64_t by = 1; by < n; by *= 2)
-        x = MUL(x, shifted(f, x, behind ? -by : by, n, 1));
+        x = MUL(x, shifted(f, x, after ? -by : by, n, 1));
     return x;
 }
 
