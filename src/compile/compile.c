@@ -15,9 +15,9 @@
 #include "compile/cache/artefact.h"
 #include "compile/compile_watch.h"
 #include "compile/fold_eval.h"
+#include "compile/stage_options.h"
 #include "inspect/stages.h"
 #include "pass/dispatch.h"
-#include "pass/pass.h"
 #include "pass/static_pack.h"
 #include "session/session.h"
 
@@ -31,8 +31,7 @@ enum { CHECK_ALWAYS = true }; /* debug builds verify after every pass, and every
 struct making {
     struct rlx_session *s;
     struct target target;
-    struct pass_options options;
-    struct joint_options joint;
+    struct stage_options stage;
     struct arena scratch;
     struct ir_module *mod;      /* what becomes the program's */
     struct ir_module *symbolic; /* NULL: nothing stays symbolic */
@@ -149,38 +148,6 @@ static rlx_status list_inputs(struct making *k)
     return RLX_OK;
 }
 
-static void pass_options_of(const rlx_session_desc *desc, struct pass_options *out)
-{
-    *out = (struct pass_options){
-        .no_optimize = desc->no_optimize,
-        .no_fold = desc->no_fold,
-        .no_cse = desc->no_cse,
-        .no_fusion = desc->no_fusion,
-        .no_matmul_fusion = desc->no_matmul_fusion,
-        .no_residual_fusion = desc->no_residual_fusion,
-        .no_weight_concat = desc->no_weight_concat,
-        .no_regions = desc->no_regions,
-        .no_static_pack = desc->no_static_pack,
-        .assert_fusion_clean = desc->assert_fusion_clean,
-        .verify = desc->verify_passes || CHECK_ALWAYS,
-        .precision = desc->precision,
-        .precision_map = desc->precision_map,
-        .dispatch = desc->dispatch,
-        .native_ops = desc->native_ops,
-        .common_ops = desc->common_ops,
-    };
-}
-
-static struct joint_options joint_options_of(const rlx_session_desc *desc)
-{
-    bool none = desc->no_fusion || desc->no_optimize;
-
-    return (struct joint_options){.no_split = none || desc->no_qkv_split,
-                                  .no_packed = none || desc->no_packed_qkv,
-                                  .no_tee = none || desc->no_residual_fusion || desc->no_norm_tee,
-                                  .no_cell = none};
-}
-
 static rlx_status bind(struct making *k)
 {
     struct rlx_session *s = k->s;
@@ -235,7 +202,7 @@ static rlx_status check_customs(struct making *k)
 
 static rlx_status split(struct making *k)
 {
-    if (k->s->desc.no_static_pack || k->s->desc.no_optimize)
+    if (k->stage.pass.no_static_pack || k->stage.pass.no_optimize)
         return RLX_OK;
     TRY(pass_split_static(k->mod, &k->s->host, &k->fixed, k->d));
     if (!k->fixed.mod)
@@ -329,23 +296,13 @@ static rlx_status size_at_bounds(struct making *k)
 static rlx_status make_program(struct making *k)
 {
     struct rlx_session *s = k->s;
-    uint64_t own = k->target.alignment, align = s->desc.alignment ? s->desc.alignment : own;
+
+    k->stage.plan.saved = k->reuse.plan;
     const struct program_desc desc = {
         .backend = s->device->backend,
         .mem = &s->host,
-        .plan = {.align = align,
-                 .no_reuse = s->desc.no_reuse,
-                 .no_in_place = s->desc.no_in_place,
-                 .check = s->desc.check_plan || CHECK_ALWAYS,
-                 .max_buffer = s->desc.max_buffer,
-                 .saved = k->reuse.plan},
-        .select = {.check_indices = s->desc.check_indices,
-                   .pack_weights = !s->desc.no_packed_weights,
-                   .f16_weights = s->desc.f16_weights,
-                   .max_buffer = s->desc.max_buffer,
-                   .slot_align = align < own ? align : 0,
-                   .loop_limit = s->desc.loop_limit,
-                   .joint = k->joint},
+        .plan = k->stage.plan,
+        .select = k->stage.select,
         .weights = s->store->plain ? NULL : &s->store->memory,
         .state = &s->state,
         .symbol_count = s->symbol_count,
@@ -374,7 +331,7 @@ static void after_pass(void *user, const struct pass *pass, const struct ir_modu
 static rlx_status optimise(struct making *k)
 {
     struct rlx_session *s = k->s;
-    struct pass_options options = k->options;
+    struct pass_options options = k->stage.pass;
     struct fold_eval fold;
 
     fold_eval_init(&fold, &s->host, s->device->backend);
@@ -385,7 +342,7 @@ static rlx_status optimise(struct making *k)
     rlx_status status = pass_all(k->mod, &k->target, &options, k->d);
     fold_eval_free(&fold);
     if (status == RLX_ERROR_UNSUPPORTED)
-        stages_log_dispatch(s->model, &k->target, &k->options);
+        stages_log_dispatch(s->model, &k->target, &k->stage.pass);
     TRY(status);
     compile_watch_passed(&k->watch, k->mod);
     return pass_leaves_first(k->mod, k->d);
@@ -461,14 +418,25 @@ static rlx_status derive(struct making *k)
     return status == RLX_OK ? finish(k) : status;
 }
 
+static void choose_options(struct making *k)
+{
+    struct stage_options *o = &k->stage;
+    uint64_t own = k->target.alignment, asked = k->s->debug.alignment;
+
+    stage_options_of(&k->s->desc, o);
+    o->pass.verify_passes |= CHECK_ALWAYS;
+    o->plan.check_plan |= CHECK_ALWAYS;
+    o->plan.align = asked ? asked : own;
+    o->select.slot_align = asked < own ? asked : 0;
+}
+
 static rlx_status make(struct making *k)
 {
     struct rlx_session *s = k->s;
     bool made = false;
 
     k->target = s->target;
-    pass_options_of(&s->desc, &k->options);
-    k->joint = joint_options_of(&s->desc);
+    choose_options(k);
     TRY(bind(k));
     TRY(check_customs(k));
     compile_watch_bound(&k->watch, k->mod);
@@ -531,8 +499,8 @@ rlx_status compile(struct rlx_session *s, struct session_program *out, struct di
     struct making k = {.s = s, .out = out, .d = d};
 
     *out = (struct session_program){.mem = mem};
-    compile_watch_begin(&k.watch, s->model->ctx, s->device->backend, &k.target, &k.options,
-                        &k.joint);
+    compile_watch_begin(&k.watch, s->model->ctx, s->device->backend, &k.target, &k.stage.pass,
+                        &k.stage.select.joint);
     arena_init(&k.scratch, mem);
     rlx_status status = make_within_bound(&k);
     if (status == RLX_OK && s->store->plain)

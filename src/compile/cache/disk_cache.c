@@ -48,9 +48,9 @@ static uint64_t fold(uint64_t h, const struct rlx_session *s, uint64_t model,
 
     target_note_of(&s->target, &note);
     const uint64_t part[] = {
-        ARTEFACT_FORMAT,      RLX_VERSION,       model,
-        reuse_options_key(s), s->desc.alignment, note.native,
-        note.alignment,       note.max_buffer,   (uint64_t)(int64_t)note.threads};
+        ARTEFACT_FORMAT,      RLX_VERSION,        model,
+        reuse_options_key(s), s->debug.alignment, note.native,
+        note.alignment,       note.max_buffer,    (uint64_t)(int64_t)note.threads};
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         h = fingerprint_u64(h, part[i]);
     h = fingerprint_str(h, note.backend);

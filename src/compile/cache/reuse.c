@@ -11,48 +11,12 @@
 #include <string.h>
 
 #include "compile/cache/artefact.h"
+#include "compile/stage_options.h"
 #include "ir/fingerprint.h"
-
-uint64_t reuse_desc_key(const rlx_session_desc *desc)
-{
-    const uint64_t part[] = {
-        desc->no_reuse,
-        desc->no_in_place,
-        desc->check_indices,
-        desc->no_optimize,
-        (uint64_t)desc->loop_limit,
-        desc->precision,
-        desc->precision_map.compute,
-        desc->precision_map.reduction,
-        desc->precision_map.elementwise,
-        desc->precision_map.movement,
-        desc->dispatch,
-        desc->no_fold,
-        desc->no_cse,
-        desc->no_fusion,
-        desc->no_matmul_fusion,
-        desc->no_residual_fusion,
-        desc->no_weight_concat,
-        desc->no_regions,
-        desc->no_static_pack,
-        desc->assert_fusion_clean,
-        desc->no_packed_weights,
-        desc->no_qkv_split,
-        desc->no_packed_qkv,
-        desc->no_norm_tee,
-        desc->f16_weights,
-    };
-    uint64_t h = 0;
-
-    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
-        h = fingerprint_u64(h, part[i]);
-    h = fingerprint_str(h, rlx_cstr(desc->native_ops ? desc->native_ops : ""));
-    return fingerprint_str(h, rlx_cstr(desc->common_ops ? desc->common_ops : ""));
-}
 
 uint64_t reuse_options_key(const struct rlx_session *s)
 {
-    uint64_t h = reuse_desc_key(&s->desc);
+    uint64_t h = program_options_key(&s->desc);
 
     for (size_t i = 0; i < s->handle_count; i++)
         if (s->handle[i].buffer && s->handle[i].direct)
@@ -122,7 +86,7 @@ static rlx_status find_in_artefact(struct rlx_session *s, const struct ir_module
         return RLX_OK;
     TRY(artefact_need(&a->file, SECTION_OPTIMISED, (uint32_t)(p - a->program), &text, d));
     TRY(saved_program_parse(&a->blobs, text, p, bound, false, s->model->ctx, &out->mod, d));
-    uint64_t align = s->desc.alignment ? s->desc.alignment : s->target.alignment;
+    uint64_t align = s->debug.alignment ? s->debug.alignment : s->target.alignment;
     *plan = p->plan;
     plan->max_buffer = a->target.max_buffer;
     out->from = REUSE_ARTEFACT;
