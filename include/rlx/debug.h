@@ -15,9 +15,9 @@ extern "C" {
 
 /* Where an op has both a kernel of its own and a body of simpler ops. */
 typedef enum rlx_dispatch {
-    RLX_DISPATCH_AUTO,
-    RLX_DISPATCH_COMMON,
-    RLX_DISPATCH_NATIVE
+    RLX_DISPATCH_AUTO = 0,
+    RLX_DISPATCH_COMMON = 1,
+    RLX_DISPATCH_NATIVE = 2
 } rlx_dispatch;
 
 /* See rlx_session_desc.debug. Zero is every field's default. */
