@@ -127,15 +127,51 @@ static int wanted_level(const struct cli *c)
                : 1;
 }
 
+/* Of --set: NAME=VALUE, or NAME alone, which is 1. */
+struct settings {
+    rlx_flag flag[MAX_TEXTS];
+    size_t count;
+};
+
+static bool split_settings(const struct texts *texts, struct settings *out)
+{
+    for (out->count = 0; out->count < texts->count; out->count++) {
+        const char *text = texts->at[out->count], *equals = strchr(text, '=');
+        char *name = strndup(text, equals ? (size_t)(equals - text) : strlen(text));
+        if (!name)
+            return false;
+        out->flag[out->count] = (rlx_flag){name, equals ? equals + 1 : "1"};
+    }
+    return true;
+}
+
+static void free_settings(struct settings *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free((char *)s->flag[i].name);
+}
+
 int cli_context(struct cli *c)
 {
-    rlx_error err;
-    rlx_context_desc desc = {
-        .log = log_line, .log_user = c, .threads = c->threads, .trace = c->trace};
+    struct settings set;
+    rlx_error err = {.status = RLX_ERROR_MEMORY};
+    rlx_status s = RLX_ERROR_MEMORY;
 
     if (c->ctx)
         return EXIT_DONE;
-    if (rlx_context_create(RLX_VERSION, &desc, &c->ctx, &err) != RLX_OK)
+    if (split_settings(&c->set, &set)) {
+        const rlx_context_desc desc = {.log = log_line,
+                                       .log_user = c,
+                                       .threads = c->threads,
+                                       .trace = c->trace,
+                                       .flags = set.flag,
+                                       .flag_count = set.count};
+        s = rlx_context_create(RLX_VERSION, &desc, &c->ctx, &err);
+    }
+    free_settings(&set);
+    if (s == RLX_ERROR_NAME || s == RLX_ERROR_ARGUMENT)
+        return cli_misuse(c, "--set: %s", err.message);
+    if (s != RLX_OK)
         return cli_fail(c, &err, "cannot", "start");
     c->log_level = wanted_level(c);
     return EXIT_DONE;

@@ -25,6 +25,7 @@ struct cli {
     bool quiet;         /* not even warnings */
     const char *trace;  /* --trace of the command; NULL: none */
     struct texts fix;   /* --fix: inputs that are known when the model is loaded */
+    struct texts set;   /* --set: flags and options, of every command */
     int argc;           /* the command's arguments, for messages that show a better line */
     char **argv;
     char held[512]; /* a line of the log that cli_fail may be about to repeat */

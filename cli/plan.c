@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bind.h"
+#include "rlx/debug.h"
 
 static struct {
     int64_t capacity;
@@ -97,7 +98,8 @@ static int plan_csv(struct cli *c, const char *path)
 static int plan_model(struct cli *c, const char *path)
 {
     struct opened o;
-    rlx_session_desc desc = {.no_reuse = opt.no_reuse, .check_plan = true};
+    const rlx_debug_desc debug = {.no_reuse = opt.no_reuse, .check_plan = true};
+    const rlx_session_desc desc = {.debug = &debug};
     int code = opened_open(&o, c,
                            &(struct open_options){.path = path,
                                                   .device = opt.device,

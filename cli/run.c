@@ -6,6 +6,7 @@
 #include "literal.h"
 #include "profile.h"
 #include "results.h"
+#include "rlx/debug.h"
 #include "watch.h"
 
 #define UNSET INT64_MIN
@@ -215,6 +216,7 @@ static int take_wanted(struct cli *c, struct wanted *w)
 
 static int take_session(struct cli *c, rlx_session_desc *desc)
 {
+    static const rlx_debug_desc no_passes = {.no_optimize = true};
     rlx_error err;
 
     if (opt.precision && rlx_precision_parse(opt.precision, desc, &err) != RLX_OK)
@@ -225,7 +227,8 @@ static int take_session(struct cli *c, rlx_session_desc *desc)
     desc->check_numerics = opt.fail_nans ? RLX_NUMERICS_FAIL
                            : opt.nans    ? RLX_NUMERICS_REPORT
                                          : RLX_NUMERICS_OFF;
-    desc->no_optimize = (opt.stats || opt.nans || opt.fail_nans) && !opt.fused;
+    if ((opt.stats || opt.nans || opt.fail_nans) && !opt.fused)
+        desc->debug = &no_passes;
     return EXIT_DONE;
 }
 

@@ -180,7 +180,7 @@ static rlx_status build(struct plan *p, struct steps *s, const struct plan_optio
         TRY((o->no_reuse ? share_nothing : share_out)(p, s, root, o, scratch, d));
     plan_place_views(s);
     TRY(count_held(p, scratch, d));
-    return o->check ? plan_check(p, scratch, d) : RLX_OK;
+    return o->check_plan ? plan_check(p, scratch, d) : RLX_OK;
 }
 
 rlx_status plan_build(struct steps *s, const struct plan_options *o, struct arena *arena,

@@ -56,7 +56,7 @@ struct plan_options {
     uint64_t align; /* of every slot, a power of two; 0: PLAN_ALIGN */
     bool no_reuse;  /* every root has its own bytes; nothing is done in place */
     bool no_in_place;
-    bool check;          /* run the checks of plan_check afterwards */
+    bool check_plan;     /* run the checks of plan_check afterwards */
     uint64_t budget;     /* as in plan_problem */
     uint64_t max_buffer; /* bytes of one buffer: larger regions are cut (segments.h); 0: no limit */
     /* Offsets of an earlier plan, taken over where they fit these very steps; NULL: none. */

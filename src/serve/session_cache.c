@@ -3,9 +3,10 @@
  * A keyed cache is a list: it holds few sessions, each worth far more than a search. */
 #include <string.h>
 
-#include "compile/cache/artefact.h"
+#include "compile/stage_options.h"
 #include "ir/fingerprint.h"
 #include "rlx/cache.h"
+#include "session/session.h"
 
 struct entry {
     uint64_t key, last_use;
@@ -169,8 +170,7 @@ rlx_status rlx_model_key(const rlx_model *m, const rlx_session_desc *desc, uint6
     if (!m || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
     else if (ir_fingerprint(m->mod, true, &h, &d) == RLX_OK)
-        *out = fingerprint_u64(fingerprint_u64(h, reuse_desc_key(desc ? desc : &zero)),
-                               desc ? desc->alignment : 0);
+        *out = fingerprint_u64(h, all_options_key(desc ? desc : &zero));
     return diag_report(&d, err);
 }
 
