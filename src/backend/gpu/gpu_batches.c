@@ -176,7 +176,7 @@ static rlx_status fill_words(struct gpu_device *g, struct span dst, uint32_t wor
     return RLX_OK;
 }
 
-/* Whole words by one command, the bytes before and behind them from the host. */
+/* Whole words by one command, the bytes before and after them from the host. */
 static rlx_status fill_bytes(struct gpu_device *g, struct span dst, uint8_t byte, struct diag *d)
 {
     const uint8_t few[4] = {byte, byte, byte, byte};

@@ -65,7 +65,7 @@ struct gpu_dispatch {
     const struct gpu_kernel *kernel;
     const struct span *span;
     uint32_t spans;
-    const uint32_t *word; /* with zeros behind them: driver.spare_words */
+    const uint32_t *word; /* with zeros after them: driver.spare_words */
     uint32_t words;
     struct span place; /* where the words lie; no buffer: they go with the launch */
     const uint32_t *grid;
@@ -113,7 +113,7 @@ extern const struct gpu_transfers gpu_batched;
 struct gpu_driver {
     size_t device_bytes, recording_bytes; /* of its structs */
     uint32_t push_bytes;  /* of words that can go with a launch; more lie in a buffer */
-    uint32_t spare_words; /* zeros that its kernels want behind their words */
+    uint32_t spare_words; /* zeros that its kernels want after their words */
     bool apart;           /* no two buffers of a launch may overlap */
     bool zeroes;          /* new memory is zero */
     const struct gpu_transfers *transfers;

@@ -9,7 +9,7 @@
 #include "backend/gpu/gpu_run.h"
 
 #define MOST_TOUCHES 256 /* noted since the last barrier */
-#define MOST_SPARE 4     /* words that a driver may want behind a launch's own */
+#define MOST_SPARE 4     /* words that a driver may want after a launch's own */
 
 /* ---- what there will be ---- */
 

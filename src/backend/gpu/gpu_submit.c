@@ -1,4 +1,4 @@
-/* gpu_submit.c: one run of a program, and what is told of it while it runs.
+/* gpu_submit.c: one run of a program, and what is said of it while it runs.
  *
  * A program without loops is one piece. Loops cut it at their begin, where a round begins, and at
  * their end:
@@ -104,7 +104,7 @@ static rlx_status ask(struct run *r, const struct command *c, const struct gpu_a
 static rlx_status run_loop(struct run *r, uint32_t loop);
 
 /* The launches of the command up to `end`, loops from number `next` on among them; what comes
- * behind the last loop is left for later. */
+ * after the last loop is left for later. */
 static rlx_status run_loops(struct run *r, uint32_t next, uint32_t end)
 {
     const struct gpu_work *w = r->list[r->command].work;
@@ -118,7 +118,7 @@ static rlx_status run_loops(struct run *r, uint32_t next, uint32_t end)
     return RLX_OK;
 }
 
-/* The first loop that begins at or behind a launch, of those behind number `loop`. */
+/* The first loop that begins at or after a launch, of those after number `loop`. */
 static uint32_t loop_from(const struct gpu_work *w, uint32_t loop, uint32_t launch)
 {
     uint32_t next = loop + 1;

@@ -47,21 +47,6 @@ static rlx_status choose_device(struct vk_device *dev, rlx_str variant, struct d
     return RLX_OK;
 }
 
-static bool find_queue(struct vk_device *dev)
-{
-    VkQueueFamilyProperties family[32];
-    uint32_t count = 32;
-
-    dev->vk.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, family);
-    for (uint32_t i = 0; i < count; i++)
-        if (family[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
-            dev->queue_family = i;
-            dev->timestamp_bits = family[i].timestampValidBits;
-            return true;
-        }
-    return false;
-}
-
 static rlx_status make_device(struct vk_device *dev, struct diag *d)
 {
     const float priority = 1;
@@ -69,7 +54,7 @@ static rlx_status make_device(struct vk_device *dev, struct diag *d)
 
     vk_look_at(dev);
     vk_find_features(dev, &features);
-    if (!find_queue(dev) || !features.v12.timelineSemaphore)
+    if (!vk_find_queue(dev) || !features.v12.timelineSemaphore)
         return diag_fail(d, RLX_ERROR_NO_DEVICE, "%s has no compute queue or timeline semaphores",
                          dev->properties.deviceName);
     const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -155,7 +140,6 @@ static rlx_status vk_open(struct gpu_device *g, const struct device_desc *desc, 
     TRY(choose_device(dev, desc->variant, d));
     TRY(make_device(dev, d));
     note_limits(dev);
-    g->clock = dev->timestamp_bits > 0;
     TRY(gpu_leave_out(desc->flags, &g->features, &g->clock, d));
     TRY(make_objects(dev, d));
     vk_cache_choose(dev, desc);

@@ -116,6 +116,22 @@ void vk_describe(const struct backend *b, struct target *out)
     gpu_describe_device("vulkan", b, out);
 }
 
+/* One that computes, and times it. */
+bool vk_find_queue(struct vk_device *dev)
+{
+    VkQueueFamilyProperties family[32];
+    uint32_t count = 32;
+
+    dev->vk.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, family);
+    for (uint32_t i = 0; i < count; i++)
+        if (family[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
+            dev->queue_family = i;
+            dev->timestamp_bits = family[i].timestampValidBits;
+            return true;
+        }
+    return false;
+}
+
 void vk_look_at(struct vk_device *dev)
 {
     const VkPhysicalDeviceProperties *p = &dev->properties;
@@ -125,6 +141,7 @@ void vk_look_at(struct vk_device *dev)
     vk_find_features(dev, &ignored);
     dev->vk.GetPhysicalDeviceMemoryProperties(dev->physical, &dev->memory);
     g->mode = vk_best_mode(dev);
+    g->clock = vk_find_queue(dev) && dev->timestamp_bits > 0;
     g->memory = largest_heap(&dev->memory);
     g->max_buffer = dev->max_allocation;
     g->is_cpu = p->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;

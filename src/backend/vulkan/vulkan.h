@@ -86,6 +86,7 @@ void vk_close_instance(struct vk_device *dev);
 uint32_t vk_physical_devices(struct vk_device *dev, VkPhysicalDevice out[VK_MOST_DEVICES]);
 /* dev->physical is set: what it is and can do, without opening it. */
 void vk_look_at(struct vk_device *dev);
+bool vk_find_queue(struct vk_device *dev); /* false: there is none */
 void vk_describe(const struct backend *b, struct target *out);
 void vk_list(const struct device_desc *desc, device_row_fn each, void *user);
 
