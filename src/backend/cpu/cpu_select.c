@@ -365,8 +365,7 @@ rlx_status cpu_select(struct backend *b, struct select_call *c)
 
     if (family == FAMILY_custom)
         return select_custom(dev, c);
-    if (family == FAMILY_if_ || family == FAMILY_while_ || family == FAMILY_scan ||
-        family == FAMILY_scan_backward)
+    if (op_has_trait(c->node->op, RUNS_GRAPHS))
         return cpu_select_control(dev, c);
     if (!k)
         return diag_fail(c->diag, RLX_ERROR_UNSUPPORTED, "the CPU has no kernel for %s (node %d)",

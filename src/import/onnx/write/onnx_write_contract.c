@@ -1,5 +1,5 @@
 /* onnx_write_contract.c: products of matrices. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 void write_matmul(struct emit *e)
 {

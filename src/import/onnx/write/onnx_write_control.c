@@ -5,7 +5,7 @@
  * else are written once. */
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 static const struct ir_graph *sub_graph(const struct emit *e, int32_t id)
 {

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* ---- two operands ---- */
 

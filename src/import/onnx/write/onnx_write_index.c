@@ -3,7 +3,7 @@
  * "nothing" are seen to here. */
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 static rlx_str wide_index(struct emit *e, int32_t operand)
 {

@@ -1,5 +1,5 @@
 /* onnx_write_movement.c: elements that only change places. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* A single size that is not known is what is left of the elements. */
 void write_reshape(struct emit *e)

@@ -1,6 +1,6 @@
 /* onnx_write_norm.c: norms. Where scales are wider than what they scale, or one op of ours is two,
  * all is computed in f32. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* May ONNX's op have the operands as they are? */
 static bool takes_all(const struct emit *e)

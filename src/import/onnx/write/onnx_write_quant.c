@@ -1,7 +1,7 @@
 /* onnx_write_quant.c: numbers of fewer bits. */
 #include <math.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 #define LEAST_SCALE 1e-12
 

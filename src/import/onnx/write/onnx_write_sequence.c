@@ -1,7 +1,7 @@
 /* onnx_write_sequence.c: attention, rotary embedding, Fourier transform. */
 #include <math.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* ---- attention ---- */
 

@@ -72,33 +72,40 @@ static bool power_f64(const void *va, int as, const void *vb, int bs, void *vout
             q_[i] = call(pa_[i * as], pb_[i * bs]); \
     } while (0)
 
-#define FLOAT_CASES(type, max, min, pow_short, pow, mod, atan2) \
-    switch ((int)op) {                                          \
-    case RLX_OP_add: STEPPED(type, a + b); break;               \
-    case RLX_OP_sub: STEPPED(type, a - b); break;               \
-    case RLX_OP_mul: STEPPED(type, a *b); break;                \
-    case RLX_OP_div: STEPPED(type, a / b); break;               \
-    case RLX_OP_max: STEPPED(type, max(a, b)); break;           \
-    case RLX_OP_min: STEPPED(type, min(a, b)); break;           \
-    case RLX_OP_pow:                                            \
-        if (bs || !pow_short(va, as, vb, bs, vout, n))          \
-            CALLED(type, pow);                                  \
-        break;                                                  \
-    case RLX_OP_mod: CALLED(type, mod); break;                  \
-    case RLX_OP_atan2: CALLED(type, atan2); break;              \
-    default: break;                                             \
+#define FLOAT_CASES(type, max, min)                   \
+    switch ((int)op) {                                \
+    case RLX_OP_add: STEPPED(type, a + b); break;     \
+    case RLX_OP_sub: STEPPED(type, a - b); break;     \
+    case RLX_OP_mul: STEPPED(type, a *b); break;      \
+    case RLX_OP_div: STEPPED(type, a / b); break;     \
+    case RLX_OP_max: STEPPED(type, max(a, b)); break; \
+    case RLX_OP_min: STEPPED(type, min(a, b)); break; \
+    default: break;                                   \
+    }
+
+#define CALLED_CASES(type, pow_short, pow, mod, atan2) \
+    switch ((int)op) {                                 \
+    case RLX_OP_pow:                                   \
+        if (bs || !pow_short(va, as, vb, bs, vout, n)) \
+            CALLED(type, pow);                         \
+        break;                                         \
+    case RLX_OP_mod: CALLED(type, mod); break;         \
+    case RLX_OP_atan2: CALLED(type, atan2); break;     \
+    default: break;                                    \
     }
 
 static void binary_f32(rlx_op op, const void *va, int as, const void *vb, int bs, void *vout,
                        int64_t n)
 {
-    FLOAT_CASES(float, cpu_max_f32, cpu_min_f32, power_f32, powf, fmodf, atan2f)
+    FLOAT_CASES(float, cpu_max_f32, cpu_min_f32)
+    CALLED_CASES(float, power_f32, powf, fmodf, atan2f)
 }
 
 static void binary_f64(rlx_op op, const void *va, int as, const void *vb, int bs, void *vout,
                        int64_t n)
 {
-    FLOAT_CASES(double, cpu_max_f64, cpu_min_f64, power_f64, pow, fmod, atan2)
+    FLOAT_CASES(double, cpu_max_f64, cpu_min_f64)
+    CALLED_CASES(double, power_f64, pow, fmod, atan2)
 }
 
 static void binary_half(rlx_op op, rlx_dtype dtype, const void *va, int as, const void *vb, int bs,

@@ -6,7 +6,7 @@
  * outermost graph, once, where graphs within it see it, too. */
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 static rlx_str size_of(struct emit *e, ir_dim d);
 

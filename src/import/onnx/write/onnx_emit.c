@@ -1,6 +1,6 @@
 /* onnx_emit.c: see onnx_emit.h. Everything is put into one arena; after memory ran out, nothing
  * more happens. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 #include <stdarg.h>
 #include <stdio.h>
