@@ -66,8 +66,8 @@ static void cpu_describe(const struct backend *b, struct target *out)
 }
 
 /* Large buffers begin where a huge page may: reading weights through fewer pages is worth up to a
- * third of a run that does little else. They are also blocks of their own (base/mem.c), which take
- * memory when they are written, not before, and leave nothing behind. */
+ * third of a run that does little else. They are also allocated separately (base/mem.c): they take
+ * memory only once they are written, and all of it is returned when they are freed. */
 static size_t alignment_of(uint64_t bytes)
 {
     return bytes >= MEM_HUGE_PAGE / 2 ? MEM_HUGE_PAGE : CPU_ALIGN;

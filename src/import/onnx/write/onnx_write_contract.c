@@ -20,7 +20,7 @@ static bool holds(const rlx_list *l, int64_t axis)
 }
 
 /* A letter per axis: those of the left side are a, b, ..; the right side has the same ones where it
- * is paired with it, else the next. */
+ * is paired with it, otherwise the next. */
 void write_dot_general(struct emit *e)
 {
     const struct attr_dot_general *a = &e->n->attr.dot_general;

@@ -80,7 +80,7 @@ void write_shift(struct emit *e)
     emit_give(e, y);
 }
 
-/* Below 0, -0 counting: 1/x tells the zeros apart. */
+/* Below 0, -0 counting: 1/x distinguishes the zeros. */
 static rlx_str is_negative(struct emit *e, rlx_str x, rlx_str zero)
 {
     rlx_str below = emit_2(e, "Less", x, zero);

@@ -52,8 +52,8 @@ void write_expand(struct emit *e)
     emit_give(e, emit_expand(e, e->in[0], shape));
 }
 
-/* Behind the last element that is read; going backwards, "before the first" has a number of its
- * own, as -1 is the last. */
+/* Behind the last element that is read; going backwards, "before the first" needs a special number,
+ * as -1 is the last. */
 static bool slice_end(const struct attr_slice *a, int64_t *end)
 {
     int64_t last;

@@ -6,7 +6,7 @@
 static bool takes_all(const struct emit *e)
 {
     if (e->n->op == RLX_OP_rms_norm && e->n->in_count > 2)
-        return false; /* the sum is a node of its own */
+        return false; /* the sum is a separate node */
     for (int32_t i = 1; i < e->n->in_count; i++)
         if (emit_type(e, i)->dtype != emit_type(e, 0)->dtype)
             return false;

@@ -177,7 +177,7 @@ void write_qmatmul(struct emit *e)
     rescale(e, emit_2(e, "Add", sum, e->in[2]), a->mult, a->out_zp);
 }
 
-/* Padding counts as nothing, so it is put around x before, as the number that stands for nothing.
+/* Padding counts as nothing, so it is put around x before, as the number that represents zero.
  */
 void write_qconv_2d(struct emit *e)
 {

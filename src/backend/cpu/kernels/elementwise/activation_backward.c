@@ -20,7 +20,7 @@
         }                                 \
     } while (0)
 
-/* dy e^x. 2^k is multiplied on in four parts, so that it may lie far outside of f32. */
+/* dy e^x. 2^k is multiplied in four parts, so it may be far outside the range of f32. */
 static inline float times_exp(float x, float dy)
 {
     int32_t k;

@@ -1,7 +1,7 @@
 /* binary.c: two operands of one type, element by element (ops-core.md 5.1).
  *
- * f32 and f64 arithmetic has loops of its own for a single element on either side. All else knows
- * only full rows: a single element is spread over a tile first. */
+ * f32 and f64 arithmetic has separate loops for a single element on either side. Everything else
+ * works on full rows: a single element is spread over a tile first. */
 #include "backend/cpu/kernels/elementwise/row.h"
 
 #define PAIR_LOOP(type, a_at, b_at, value) \
