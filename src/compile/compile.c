@@ -62,11 +62,13 @@ static rlx_status make_within_bound(struct compilation *k)
 
 /* ---- options ---- */
 
-/* What the rows of base/options.def leave open: the device's alignment, and what debug builds check. */
+/* What the rows of base/options.def leave open: the device's alignment, and what debug builds
+ * check. */
 static void choose_options(struct compilation *k)
 {
     struct stage_options *o = &k->stage;
-    uint64_t own = k->request->target->alignment, asked = debug_options(k->request->desc)->alignment;
+    uint64_t own = k->request->target->alignment,
+             asked = debug_options(k->request->desc)->alignment;
 
     stage_options_of(k->request->desc, o);
     o->pass.verify_passes |= CHECK_ALWAYS;

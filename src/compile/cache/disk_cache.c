@@ -48,10 +48,15 @@ static uint64_t fold(uint64_t h, const struct compile_request *r, uint64_t model
     struct target_note note;
 
     target_note_of(r->target, &note);
-    const uint64_t part[] = {
-        ARTEFACT_FORMAT,      RLX_VERSION,        model,
-        reuse_options_key(r), debug_options(r->desc)->alignment, note.native,
-        note.alignment,       note.max_buffer,    (uint64_t)(int64_t)note.threads};
+    const uint64_t part[] = {ARTEFACT_FORMAT,
+                             RLX_VERSION,
+                             model,
+                             reuse_options_key(r),
+                             debug_options(r->desc)->alignment,
+                             note.native,
+                             note.alignment,
+                             note.max_buffer,
+                             (uint64_t)(int64_t)note.threads};
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         h = fingerprint_u64(h, part[i]);
     h = fingerprint_str(h, note.backend);
