@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "limits.h"
+#include "rlx/debug.h"
 #include "rlx/tools.h"
 
 enum {
@@ -129,8 +130,9 @@ static inline void fuzz_run_session(rlx_context *ctx, const rlx_model *m, rlx_se
 
 static inline void fuzz_run_model(rlx_context *ctx, rlx_model *m)
 {
+    const rlx_debug_desc checked = {.check_plan = true};
     const rlx_session_desc desc = {.params_default_zero = true,
-                                   .check_plan = true,
+                                   .debug = &checked,
                                    .loop_limit = FUZZ_LOOP_LIMIT,
                                    .memory_limit = FUZZ_MOST_RUN_BYTES};
     rlx_device *dev = NULL;

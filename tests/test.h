@@ -18,7 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rlx/rlx.h"
+#include "rlx/debug.h"
+
+/* What rlx_session_desc.debug points to: {.debug = DEBUG(.no_cse = true)}. Within a function it is
+ * gone with the block it is in. */
+#define DEBUG(...) (&(const rlx_debug_desc){__VA_ARGS__})
 
 /* ---- a test -------------------------------------------------------------------------------- */
 

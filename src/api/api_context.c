@@ -79,6 +79,7 @@ bool rlx_flag_list(const rlx_context *ctx, size_t i, rlx_flag_row *out)
         .summary = info->summary,
         .value = v ? v->text : info->default_text,
         .source = sources[v ? v->source : FLAG_DEFAULT],
+        .option = info->option,
         .on = v && (v->on || v->number > 0 || (info->kind == FLAG_KIND_TEXT && *v->text)),
     };
     return true;

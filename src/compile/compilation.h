@@ -5,7 +5,7 @@
 #include "compile/cache/artefact.h"
 #include "compile/compile.h"
 #include "compile/compile_watch.h"
-#include "pass/pass.h"
+#include "compile/stage_options.h"
 #include "pass/static_pack.h"
 
 #ifdef NDEBUG
@@ -19,8 +19,7 @@ struct compilation {
     struct compiled_program *out;
     struct diag *d;
     struct arena scratch;
-    struct pass_options options;
-    struct joint_options joint;
+    struct stage_options stage;
     struct ir_module *mod;       /* what becomes the program's */
     struct ir_module *symbolic;  /* the same with symbols; NULL: none stays */
     struct static_part fixed;    /* what is computed from weights alone */

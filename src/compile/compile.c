@@ -62,36 +62,17 @@ static rlx_status make_within_bound(struct compilation *k)
 
 /* ---- options ---- */
 
-static void pass_options_of(const rlx_session_desc *desc, struct pass_options *out)
+/* What the rows of base/options.def leave open: the device's alignment, and what debug builds check. */
+static void choose_options(struct compilation *k)
 {
-    *out = (struct pass_options){
-        .no_optimize = desc->no_optimize,
-        .no_fold = desc->no_fold,
-        .no_cse = desc->no_cse,
-        .no_fusion = desc->no_fusion,
-        .no_matmul_fusion = desc->no_matmul_fusion,
-        .no_residual_fusion = desc->no_residual_fusion,
-        .no_weight_concat = desc->no_weight_concat,
-        .no_regions = desc->no_regions,
-        .no_static_pack = desc->no_static_pack,
-        .assert_fusion_clean = desc->assert_fusion_clean,
-        .verify = desc->verify_passes || CHECK_ALWAYS,
-        .precision = desc->precision,
-        .precision_map = desc->precision_map,
-        .dispatch = desc->dispatch,
-        .native_ops = desc->native_ops,
-        .common_ops = desc->common_ops,
-    };
-}
+    struct stage_options *o = &k->stage;
+    uint64_t own = k->request->target->alignment, asked = debug_options(k->request->desc)->alignment;
 
-static struct joint_options joint_options_of(const rlx_session_desc *desc)
-{
-    bool none = desc->no_fusion || desc->no_optimize;
-
-    return (struct joint_options){.no_split = none || desc->no_qkv_split,
-                                  .no_packed = none || desc->no_packed_qkv,
-                                  .no_tee = none || desc->no_residual_fusion || desc->no_norm_tee,
-                                  .no_cell = none};
+    stage_options_of(k->request->desc, o);
+    o->pass.verify_passes |= CHECK_ALWAYS;
+    o->plan.check_plan |= CHECK_ALWAYS;
+    o->plan.align = asked ? asked : own;
+    o->select.slot_align = asked < own ? asked : 0;
 }
 
 /* ---- programs ---- */
@@ -116,10 +97,9 @@ rlx_status compile(const struct compile_request *r, struct compiled_program *out
     struct compilation k = {.request = r, .out = out, .d = d};
 
     *out = (struct compiled_program){.mem = r->mem};
-    pass_options_of(r->desc, &k.options);
-    k.joint = joint_options_of(r->desc);
-    compile_watch_begin(&k.watch, r->model->ctx, r->device->backend, r->target, &k.options,
-                        &k.joint);
+    choose_options(&k);
+    compile_watch_begin(&k.watch, r->model->ctx, r->device->backend, r->target, &k.stage.pass,
+                        &k.stage.select.joint);
     arena_init(&k.scratch, r->mem);
     rlx_status status = make_within_bound(&k);
     if (status == RLX_OK && r->store->plain)

@@ -15,7 +15,7 @@ static void after_pass(void *user, const struct pass *pass, const struct ir_modu
 rlx_status stage_passes(struct compilation *k)
 {
     const struct compile_request *r = k->request;
-    struct pass_options options = k->options;
+    struct pass_options options = k->stage.pass;
     struct fold_eval fold;
 
     fold_eval_init(&fold, r->mem, r->device->backend);
@@ -26,7 +26,7 @@ rlx_status stage_passes(struct compilation *k)
     rlx_status status = pass_all(k->mod, r->target, &options, k->d);
     fold_eval_free(&fold);
     if (status == RLX_ERROR_UNSUPPORTED)
-        log_dispatch(r->model->ctx, r->model->mod, r->target, &k->options);
+        log_dispatch(r->model->ctx, r->model->mod, r->target, &k->stage.pass);
     TRY(status);
     compile_watch_passed(&k->watch, k->mod);
     return pass_leaves_first(k->mod, k->d);

@@ -96,23 +96,13 @@ static rlx_status may_take(void *user, uint64_t bytes, struct diag *d)
 rlx_status stage_program(struct compilation *k)
 {
     const struct compile_request *r = k->request;
-    uint64_t own = r->target->alignment, align = r->desc->alignment ? r->desc->alignment : own;
+
+    k->stage.plan.saved = k->reuse.plan;
     const struct program_desc desc = {
         .backend = r->device->backend,
         .mem = r->mem,
-        .plan = {.align = align,
-                 .no_reuse = r->desc->no_reuse,
-                 .no_in_place = r->desc->no_in_place,
-                 .check = r->desc->check_plan || CHECK_ALWAYS,
-                 .max_buffer = r->desc->max_buffer,
-                 .saved = k->reuse.plan},
-        .select = {.check_indices = r->desc->check_indices,
-                   .pack_weights = !r->desc->no_packed_weights,
-                   .f16_weights = r->desc->f16_weights,
-                   .max_buffer = r->desc->max_buffer,
-                   .slot_align = align < own ? align : 0,
-                   .loop_limit = r->desc->loop_limit,
-                   .joint = k->joint},
+        .plan = k->stage.plan,
+        .select = k->stage.select,
         .weights = r->store->plain ? NULL : &r->store->memory,
         .state = r->state,
         .symbol_count = r->symbol_count,

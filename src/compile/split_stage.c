@@ -68,7 +68,7 @@ rlx_status stage_split(struct compilation *k)
 {
     const struct compile_request *r = k->request;
 
-    if (r->desc->no_static_pack || r->desc->no_optimize)
+    if (k->stage.pass.no_static_pack || k->stage.pass.no_optimize)
         return RLX_OK;
     TRY(pass_split_static(k->mod, r->mem, &k->fixed, k->d));
     return k->fixed.mod ? register_static(r, &k->fixed, &k->out->fixed, k->d) : RLX_OK;

@@ -17,6 +17,7 @@
 #include "backend/backend.h"
 #include "base/flags.h"
 #include "ir/custom.h"
+#include "rlx/debug.h"
 
 struct rlx_context {
     atomic_int refs; /* the program's own, and one for every object of it */
@@ -54,7 +55,7 @@ void device_release(struct rlx_device *dev); /* one reference; NULL is fine */
 bool device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out); /* false: there is none */
 
 /* context_flags.c: what the context's flags say where the caller said nothing. */
-void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc);
+void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc, rlx_debug_desc *debug);
 static inline const struct flag_value *context_flag(const struct rlx_context *ctx, enum flag_id id)
 {
     return &ctx->flags.at[id];

@@ -137,7 +137,7 @@ static rlx_status give_values(struct alone *a, bool absolute)
     return RLX_OK;
 }
 
-const rlx_session_desc as_written = {.no_optimize = true};
+const rlx_session_desc as_written = {.debug = &(const rlx_debug_desc){.no_optimize = true}};
 
 static rlx_status run_on(struct alone *a, rlx_device *dev, struct eval_tensor *got, rlx_error *err)
 {

@@ -2,7 +2,7 @@
  * search. */
 #include <string.h>
 
-#include "compile/cache/artefact.h"
+#include "compile/stage_options.h"
 #include "ir/fingerprint.h"
 #include "serve/serve.h"
 
@@ -139,7 +139,6 @@ rlx_status session_cache_key(const struct rlx_model *m, const rlx_session_desc *
     uint64_t h;
 
     TRY(ir_fingerprint(m->mod, true, &h, d));
-    *out = fingerprint_u64(fingerprint_u64(h, reuse_desc_key(desc ? desc : &zero)),
-                           desc ? desc->alignment : 0);
+    *out = fingerprint_u64(h, all_options_key(desc ? desc : &zero));
     return RLX_OK;
 }

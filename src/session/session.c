@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "compile/stage_options.h"
 #include "model/dims.h"
 #include "session/observe.h"
 #include "session/session.h"
 
 static rlx_status check_desc(const rlx_session_desc *desc, struct diag *d)
 {
-    uint64_t a = desc->alignment;
+    uint64_t a = desc->debug->alignment;
 
     if (a && (a < 16 || a > 65536 || (a & (a - 1))))
         return diag_fail(d, RLX_ERROR_ARGUMENT,
@@ -62,13 +63,15 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
     s->plan_only = plan_only;
     s->store = store;
     s->desc = *desc;
+    s->debug = *desc->debug;
+    s->desc.debug = &s->debug;
     s->desc.in_flight = desc->in_flight ? desc->in_flight : SESSION_FLIGHTS;
     dev->backend->ops->describe(dev->backend, &s->target);
     if (!desc->max_buffer || (s->target.max_buffer && s->target.max_buffer < desc->max_buffer))
         s->desc.max_buffer = s->target.max_buffer;
     s->target.max_buffer = s->desc.max_buffer;
-    if (desc->alignment && desc->alignment < s->target.least_alignment)
-        s->desc.alignment = s->target.least_alignment;
+    if (s->debug.alignment && s->debug.alignment < s->target.least_alignment)
+        s->debug.alignment = s->target.least_alignment;
     budget_open(s);
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
@@ -94,7 +97,9 @@ static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *
     if (m->ctx != dev->ctx)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "model and device are of different contexts");
     rlx_session_desc resolved = desc ? *desc : zero;
-    flags_apply(m->ctx, &resolved);
+    rlx_debug_desc debug = *debug_options(&resolved);
+    flags_apply(m->ctx, &resolved, &debug);
+    resolved.debug = &debug;
     TRY(check_desc(&resolved, d));
     return open_session(m, dev, &resolved, NULL, plan_only, out, d);
 }

@@ -52,6 +52,7 @@ struct rlx_session {
     struct memory state;
     uint64_t *state_offset;           /* by node of the model's entry graph */
     rlx_session_desc desc;            /* max_buffer: the device's if that is lower */
+    rlx_debug_desc debug;             /* desc.debug */
     struct target target;             /* the device, with that max_buffer */
     struct compiled_program *program; /* room for desc.programs of them */
     size_t program_count;

@@ -167,7 +167,8 @@ TEST(disk_cache, the_second_compile_is_none)
 TEST(disk_cache, tells_programs_apart)
 {
     const char *folder = test_temp(t, "cache");
-    const rlx_session_desc no_reuse = {.no_reuse = true}, aligned = {.alignment = 256};
+    const rlx_session_desc no_reuse = {.debug = DEBUG(.no_reuse = true)},
+                           aligned = {.debug = DEBUG(.alignment = 256)};
     struct job job[] = {
         {.folder = folder},
         {.folder = folder, .text = OTHER},     /* a constant's bytes */

@@ -159,10 +159,13 @@ static bool has_device(struct test *t, const char *device)
 
 TEST_DEVICES_SLOW(modes, reuse_and_in_place_do_not_show)
 {
-    static const rlx_session_desc modes[] = {
-        {.no_reuse = true, .check_plan = true}, {.no_in_place = true, .check_plan = true},
-        {.alignment = 16, .check_plan = true},  {.alignment = 32, .check_plan = true},
-        {.alignment = 256, .check_plan = true}, {.no_optimize = true},
+    const rlx_session_desc modes[] = {
+        {.debug = DEBUG(.no_reuse = true, .check_plan = true)},
+        {.debug = DEBUG(.no_in_place = true, .check_plan = true)},
+        {.debug = DEBUG(.alignment = 16, .check_plan = true)},
+        {.debug = DEBUG(.alignment = 32, .check_plan = true)},
+        {.debug = DEBUG(.alignment = 256, .check_plan = true)},
+        {.debug = DEBUG(.no_optimize = true)},
     };
 
     if (!has_device(t, test_device(t)))

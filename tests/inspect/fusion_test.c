@@ -9,14 +9,16 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-    {"reuse off", {.no_reuse = true, .check_plan = true}, true},
-    {"in-place off", {.no_in_place = true, .check_plan = true}, true},
-    {"fusion off", {.no_fusion = true}, false},
-    {"matmul fusion off", {.no_matmul_fusion = true}, false},
-    {"residual fusion off", {.no_residual_fusion = true}, false},
-    {"weight concatenation off", {.no_weight_concat = true}, false},
-    {"steps apart", {.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true}, false},
-    {"no passes", {.no_optimize = true}, false},
+    {"reuse off", {.debug = DEBUG(.no_reuse = true, .check_plan = true)}, true},
+    {"in-place off", {.debug = DEBUG(.no_in_place = true, .check_plan = true)}, true},
+    {"fusion off", {.debug = DEBUG(.no_fusion = true)}, false},
+    {"matmul fusion off", {.debug = DEBUG(.no_matmul_fusion = true)}, false},
+    {"residual fusion off", {.debug = DEBUG(.no_residual_fusion = true)}, false},
+    {"weight concatenation off", {.debug = DEBUG(.no_weight_concat = true)}, false},
+    {"steps apart",
+     {.debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)},
+     false},
+    {"no passes", {.debug = DEBUG(.no_optimize = true)}, false},
 };
 #define MODE_COUNT (sizeof modes / sizeof modes[0])
 
@@ -66,7 +68,8 @@ static void compare_modes(struct test *t, rlx_context *ctx, rlx_device *dev, con
 {
     struct outcome want, got;
 
-    if (run_source(t, ctx, dev, text, &(rlx_session_desc){.check_plan = true}, times, &want))
+    if (run_source(t, ctx, dev, text, &(rlx_session_desc){.debug = DEBUG(.check_plan = true)},
+                   times, &want))
         for (size_t i = 0; i < MODE_COUNT; i++) {
             if (run_source(t, ctx, dev, text, &modes[i].desc, times, &got))
                 same_outcome(t, &got, &want, modes[i].same_bits ? 0 : tolerance, modes[i].name,
@@ -191,10 +194,10 @@ static void compare_regions(struct test *t, const char *device)
             source_start(&s, seed * 1000 + i);
             draw_elementwise(&s, types[i].dtype, types[i].type, types[i].tolerance > 0);
             const char *text = source_text(&s);
-            bool ok =
-                run_source(t, ctx, dev, text, &(rlx_session_desc){.check_plan = true}, 1, &with);
-            ok = run_source(t, ctx, dev, text, &(rlx_session_desc){.no_regions = true}, 1,
-                            &without) &&
+            bool ok = run_source(t, ctx, dev, text,
+                                 &(rlx_session_desc){.debug = DEBUG(.check_plan = true)}, 1, &with);
+            ok = run_source(t, ctx, dev, text,
+                            &(rlx_session_desc){.debug = DEBUG(.no_regions = true)}, 1, &without) &&
                  ok;
             if (ok)
                 same_outcome(t, &with, &without, types[i].tolerance, types[i].dtype, text);
@@ -255,7 +258,8 @@ TEST_DEVICES_SLOW(fusion, regions_have_no_size_limit)
     const char *text = source_text(&s);
     expect_fused(t, ctx, dev, text, "\"nodes\":{\"before\":400,\"after\":1}");
     if (run_source(t, ctx, dev, text, NULL, 1, &with) &&
-        run_source(t, ctx, dev, text, &(rlx_session_desc){.no_fusion = true}, 1, &without))
+        run_source(t, ctx, dev, text, &(rlx_session_desc){.debug = DEBUG(.no_fusion = true)}, 1,
+                   &without))
         same_outcome(t, &with, &without, 0, "regions off", text);
     outcome_free(&with);
     outcome_free(&without);
@@ -420,14 +424,14 @@ TEST_DEVICES_SLOW(fusion, states_are_read_when_they_were)
 
 TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
 {
-    static const struct {
+    const struct {
         rlx_session_desc desc;
         uint32_t steps;
     } row[] = {{{0}, 2},
-               {{.no_fusion = true}, 5},
-               {{.no_optimize = true}, 5},
-               {{.no_matmul_fusion = true}, 2},
-               {{.no_regions = true}, 3}};
+               {{.debug = DEBUG(.no_fusion = true)}, 5},
+               {{.debug = DEBUG(.no_optimize = true)}, 5},
+               {{.debug = DEBUG(.no_matmul_fusion = true)}, 2},
+               {{.debug = DEBUG(.no_regions = true)}, 3}};
     rlx_context *ctx;
     rlx_device *dev;
     rlx_model *m = NULL;
@@ -450,7 +454,7 @@ TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
 
 TEST(fusion, a_clean_contract_fails_with_the_list)
 {
-    static const rlx_session_desc strict = {.assert_fusion_clean = true};
+    const rlx_session_desc strict = {.debug = DEBUG(.assert_fusion_clean = true)};
     rlx_context *ctx;
     rlx_device *dev;
     rlx_model *clean = NULL, *dirty = NULL;

@@ -203,7 +203,7 @@ static void compare_at(struct test *t, struct devices *d, int64_t size)
 
 static void try_graph(struct test *t, struct devices *d, const char *text, int64_t bound)
 {
-    static const rlx_session_desc desc = {.no_optimize = true, .check_plan = true};
+    const rlx_session_desc desc = {.debug = DEBUG(.no_optimize = true, .check_plan = true)};
     int64_t size = 0;
 
     test_note(t, "%s", text);

@@ -130,7 +130,8 @@ static bool same(float a, float b)
 
 TEST(pass, random_graphs_mean_the_same)
 {
-    static const rlx_session_desc cleaned = {.no_fusion = true}, written = {.no_optimize = true};
+    const rlx_session_desc cleaned = {.debug = DEBUG(.no_fusion = true)},
+                           written = {.debug = DEBUG(.no_optimize = true)};
     rlx_context *ctx = NULL;
     rlx_device *dev = NULL;
     rlx_error err;

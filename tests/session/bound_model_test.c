@@ -90,12 +90,12 @@ static void expect_programs(struct test *t, struct place *p, uint32_t want)
 
 TEST_DEVICES_SLOW(bound_model, a_decoder_in_batch_and_sequence)
 {
-    static const rlx_session_desc modes[] = {
-        {.check_plan = true},
-        {.no_fusion = true},
-        {.no_reuse = true},
-        {.no_optimize = true},
-        {.no_packed_weights = true, .no_static_pack = true},
+    const rlx_session_desc modes[] = {
+        {.debug = DEBUG(.check_plan = true)},
+        {.debug = DEBUG(.no_fusion = true)},
+        {.debug = DEBUG(.no_reuse = true)},
+        {.debug = DEBUG(.no_optimize = true)},
+        {.debug = DEBUG(.no_packed_weights = true, .no_static_pack = true)},
     };
     struct place bounded = {0}, plain = {0};
 

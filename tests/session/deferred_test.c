@@ -44,8 +44,10 @@ static void expect_run(struct test *t, struct place *p, const int64_t *size,
         expect_near(t, y[i], (float)i * v->w + more, 0);
 }
 
-static const rlx_session_desc modes[] = {
-    {0}, {.programs = 1}, {.no_static_pack = true}, {.programs = 2, .no_reuse = true}};
+static const rlx_session_desc modes[] = {{0},
+                                         {.programs = 1},
+                                         {.debug = DEBUG(.no_static_pack = true)},
+                                         {.programs = 2, .debug = DEBUG(.no_reuse = true)}};
 
 TEST_DEVICES(deferred, params_reach_programs_made_before_and_after)
 {

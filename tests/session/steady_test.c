@@ -64,9 +64,9 @@ static void expect_steady(struct test *t, struct steady *s, const int64_t (*size
 
 static const rlx_session_desc modes[] = {
     {0},
-    {.no_fusion = true, .no_reuse = true},
+    {.debug = DEBUG(.no_fusion = true, .no_reuse = true)},
     {.precision = RLX_PRECISION_MIXED},
-    {.check_indices = true, .no_packed_weights = true},
+    {.check_indices = true, .debug = DEBUG(.no_packed_weights = true)},
     {.check_numerics = RLX_NUMERICS_REPORT},
     {.uploads = RLX_UPLOADS_CHANGED},
 };

@@ -213,7 +213,6 @@ struct reuse {
 };
 /* Of everything but sizes that a program depends on: options, and which inputs are handles. */
 uint64_t reuse_options_key(const struct compile_request *r);
-uint64_t reuse_desc_key(const rlx_session_desc *desc); /* of the options alone */
 /* What a program of that binding is for, by symbol: a size; for one that stays symbolic, minus its
  * bound, minus 2; -1: nothing. */
 rlx_status reuse_sizes(const struct compile_request *r, const int64_t *binding,

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "compile/cache/artefact.h"
+#include "compile/stage_options.h"
 #include "ir/fingerprint.h"
 
 struct key {
@@ -49,7 +50,7 @@ static uint64_t fold(uint64_t h, const struct compile_request *r, uint64_t model
     target_note_of(r->target, &note);
     const uint64_t part[] = {
         ARTEFACT_FORMAT,      RLX_VERSION,        model,
-        reuse_options_key(r), r->desc->alignment, note.native,
+        reuse_options_key(r), debug_options(r->desc)->alignment, note.native,
         note.alignment,       note.max_buffer,    (uint64_t)(int64_t)note.threads};
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         h = fingerprint_u64(h, part[i]);

@@ -11,48 +11,12 @@
 #include <string.h>
 
 #include "compile/cache/artefact.h"
+#include "compile/stage_options.h"
 #include "ir/fingerprint.h"
-
-uint64_t reuse_desc_key(const rlx_session_desc *desc)
-{
-    const uint64_t part[] = {
-        desc->no_reuse,
-        desc->no_in_place,
-        desc->check_indices,
-        desc->no_optimize,
-        (uint64_t)desc->loop_limit,
-        desc->precision,
-        desc->precision_map.compute,
-        desc->precision_map.reduction,
-        desc->precision_map.elementwise,
-        desc->precision_map.movement,
-        desc->dispatch,
-        desc->no_fold,
-        desc->no_cse,
-        desc->no_fusion,
-        desc->no_matmul_fusion,
-        desc->no_residual_fusion,
-        desc->no_weight_concat,
-        desc->no_regions,
-        desc->no_static_pack,
-        desc->assert_fusion_clean,
-        desc->no_packed_weights,
-        desc->no_qkv_split,
-        desc->no_packed_qkv,
-        desc->no_norm_tee,
-        desc->f16_weights,
-    };
-    uint64_t h = 0;
-
-    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
-        h = fingerprint_u64(h, part[i]);
-    h = fingerprint_str(h, rlx_cstr(desc->native_ops ? desc->native_ops : ""));
-    return fingerprint_str(h, rlx_cstr(desc->common_ops ? desc->common_ops : ""));
-}
 
 uint64_t reuse_options_key(const struct compile_request *r)
 {
-    uint64_t h = reuse_desc_key(r->desc), input = 0;
+    uint64_t h = program_options_key(r->desc), input = 0;
 
     IR_EACH(n, ir_entry(r->model->mod)) {
         if (n->op != RLX_OP_input)
@@ -127,7 +91,8 @@ static rlx_status find_in_artefact(const struct compile_request *r, const struct
         return RLX_OK;
     TRY(artefact_need(&a->file, SECTION_OPTIMISED, (uint32_t)(p - a->program), &text, d));
     TRY(saved_program_parse(&a->blobs, text, p, bound, false, r->model->ctx, &out->mod, d));
-    uint64_t align = r->desc->alignment ? r->desc->alignment : r->target->alignment;
+    uint64_t asked = debug_options(r->desc)->alignment;
+    uint64_t align = asked ? asked : r->target->alignment;
     *plan = p->plan;
     plan->max_buffer = a->target.max_buffer;
     out->from = REUSE_ARTEFACT;

@@ -95,7 +95,7 @@ static bool run_network(struct test *t, const struct run *r, int64_t rows, float
 /* The same bits with the limits and without. */
 static void compare(struct test *t, const struct run *limited, int64_t rows, uint64_t limit)
 {
-    const struct run plain = {.session = {.no_reuse = limited->session.no_reuse}};
+    const struct run plain = {.session = {.debug = limited->session.debug}};
     size_t room = room_for(rows);
     float *a = calloc(room, sizeof *a), *b = calloc(room, sizeof *b);
 
@@ -113,7 +113,8 @@ static void check_limit(struct test *t, const char *bytes, uint64_t limit)
     const rlx_flag binding = {"GPU_MAX_BINDING", bytes};
 
     for (int i = 0; i < 3; i++) {
-        struct run r = {.flags = &binding, .flag_count = 1, .session = {.no_reuse = i > 0}};
+        struct run r = {
+            .flags = &binding, .flag_count = 1, .session = {.debug = DEBUG(.no_reuse = i > 0)}};
         if (i == 2) /* in several buffers; scratch wants some room in one */
             r.session.max_buffer = limit < LEAST_BUFFER ? LEAST_BUFFER : limit;
         test_note(t, "%s bytes to a binding, way %d", bytes, i);
@@ -163,11 +164,12 @@ TEST_GPUS_SLOW(gpu_limits, an_arena_above_a_binding_of_128_mib)
         x[i] = (float)(i % 3);
     if (place_open(t, &p, test_device(t), &(rlx_context_desc){.flags = &limit, .flag_count = 1})) {
         rlx_memory_info memory = {0};
-        expect_ok(t, place_build(&p,
-                                 "graph (input %x: f32[33554432]) { %a = neg %x %b = mul %a, %a"
-                                 " %c = add %b, %a %r = reshape %c shape=[2,16777216]"
-                                 " %y = reduce_max %r axes=[1] return %y }",
-                                 &(rlx_session_desc){.no_fusion = true, .no_reuse = true}));
+        expect_ok(t, place_build(
+                         &p,
+                         "graph (input %x: f32[33554432]) { %a = neg %x %b = mul %a, %a"
+                         " %c = add %b, %a %r = reshape %c shape=[2,16777216]"
+                         " %y = reduce_max %r axes=[1] return %y }",
+                         &(rlx_session_desc){.debug = DEBUG(.no_fusion = true, .no_reuse = true)}));
         expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err));
         expect_ok(t, rlx_session_memory(p.session, &memory, &p.err));
         expect(t, memory.activations > UINT64_C(256) << 20);
