@@ -38,16 +38,3 @@ rlx_status load_model(rlx_context *ctx, const char *path, const rlx_load_desc *d
         file_close(&f);
     return s;
 }
-
-rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
-                          rlx_model **out, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "load");
-    if (!ctx || !out || !path)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "path");
-    else
-        load_model(ctx, path, desc, out, &d);
-    return diag_report(&d, err);
-}

@@ -62,15 +62,13 @@ static rlx_status take_cache(rlx_context *ctx, const rlx_context_desc *desc, str
     return RLX_OK;
 }
 
-static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
-                         struct diag *d)
+rlx_status context_create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
+                          struct diag *d)
 {
     static const rlx_context_desc zero;
     const rlx_allocator *mem;
     rlx_context *ctx;
 
-    if (!out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "out is NULL");
     if (version / 10000 != RLX_VERSION / 10000 || version > RLX_VERSION)
         return diag_fail(d, RLX_ERROR_VERSION, "the caller was built for version %u, this is %d",
                          version, RLX_VERSION);
@@ -93,8 +91,8 @@ static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_con
     ctx->log = desc->log;
     ctx->log_user = desc->log_user;
     ctx->threads = desc->threads;
-    ctx->customs = (struct ir_customs){
-        .op = desc->custom_ops, .count = desc->custom_op_count, .vjp = custom_vjp, .owner = ctx};
+    ctx->customs =
+        (struct ir_customs){.op = desc->custom_ops, .count = desc->custom_op_count, .owner = ctx};
     rlx_status s = read_flags(ctx, desc, d);
     if (s == RLX_OK && (s = take_cache(ctx, desc, d)) != RLX_OK) {
         trace_close(ctx->trace);
@@ -110,23 +108,13 @@ static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_con
     return RLX_OK;
 }
 
-rlx_status rlx_context_create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
-                              rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "context");
-    create(version, desc, out, &d);
-    return diag_report(&d, err);
-}
-
 struct rlx_context *context_retain(struct rlx_context *ctx)
 {
     atomic_fetch_add(&ctx->refs, 1);
     return ctx;
 }
 
-void rlx_context_destroy(rlx_context *ctx)
+void context_release(struct rlx_context *ctx)
 {
     if (!ctx || atomic_fetch_sub(&ctx->refs, 1) != 1)
         return;
@@ -223,10 +211,8 @@ static rlx_status open_new(rlx_context *ctx, rlx_str name, rlx_device **out, str
     return RLX_OK;
 }
 
-static rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)
+rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)
 {
-    if (!ctx || !out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "out" : "ctx");
     if (str_eq(name, STR("auto")))
         name = flags_auto_device(ctx);
     if (!name.ptr || name.len == 0 || name.len >= sizeof(((rlx_device *)0)->name))
@@ -248,15 +234,6 @@ static rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, 
     return s;
 }
 
-rlx_status rlx_device_open(rlx_context *ctx, rlx_str name, rlx_device **out, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "device");
-    device_open(ctx, name, out, &d);
-    return diag_report(&d, err);
-}
-
 void device_retain(struct rlx_device *dev)
 {
     pthread_mutex_lock(&dev->ctx->lock);
@@ -264,7 +241,7 @@ void device_retain(struct rlx_device *dev)
     pthread_mutex_unlock(&dev->ctx->lock);
 }
 
-void rlx_device_close(rlx_device *dev)
+void device_release(struct rlx_device *dev)
 {
     if (!dev)
         return;
@@ -282,7 +259,7 @@ void rlx_device_close(rlx_device *dev)
         return;
     dev->backend->ops->close(dev->backend);
     mem_free(&ctx->mem, dev, sizeof *dev);
-    rlx_context_destroy(ctx);
+    context_release(ctx);
 }
 
 /* ---- the list ---- */
@@ -339,10 +316,8 @@ static void list_devices(rlx_context *ctx)
     ctx->listed = l.complete;
 }
 
-bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out)
+bool device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out)
 {
-    if (!ctx || !out)
-        return false;
     pthread_mutex_lock(&ctx->lock);
     if (!ctx->listed)
         list_devices(ctx);

@@ -4,7 +4,7 @@
 #include "base/diag.h"
 #include "base/str.h"
 #include "ir/type.h"
-#include "rlx/tools.h"
+#include "model/precision_text.h"
 
 static const struct {
     const char *name;
@@ -59,12 +59,10 @@ static rlx_status parse_part(rlx_str part, rlx_precision_map *map, struct diag *
     return RLX_OK;
 }
 
-static rlx_status parse(const char *text, rlx_session_desc *desc, struct diag *d)
+rlx_status precision_parse(const char *text, rlx_session_desc *desc, struct diag *d)
 {
     rlx_precision_map map = {0};
 
-    if (!text || !desc)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", text ? "desc" : "text");
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
         if (strcmp(text, policies[i].name) != 0)
             continue;
@@ -81,13 +79,4 @@ static rlx_status parse(const char *text, rlx_session_desc *desc, struct diag *d
     desc->precision = RLX_PRECISION_CUSTOM;
     desc->precision_map = map;
     return RLX_OK;
-}
-
-rlx_status rlx_precision_parse(const char *text, rlx_session_desc *desc, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "precision");
-    parse(text, desc, &d);
-    return diag_report(&d, err);
 }
