@@ -99,24 +99,25 @@ typedef struct rlx_allocator {
 
 /* ---- element types ---------------------------------------------------------------------- */
 
-/* X(name, bytes, class, what it is); classes: F float, I signed, U unsigned, B bool, C complex */
-#define RLX_DTYPE_MAP(X)                       \
-    X(f32, 4, F, "IEEE binary32")              \
-    X(f16, 2, F, "IEEE binary16")              \
-    X(bf16, 2, F, "upper half of binary32")    \
-    X(f64, 8, F, "IEEE binary64")              \
-    X(i8, 1, I, "two's complement")            \
-    X(i16, 2, I, "two's complement")           \
-    X(i32, 4, I, "two's complement")           \
-    X(i64, 8, I, "two's complement")           \
-    X(u8, 1, U, "also packed quantised bytes") \
-    X(u16, 2, U, "unsigned")                   \
-    X(u32, 4, U, "unsigned")                   \
-    X(u64, 8, U, "unsigned")                   \
-    X(bool, 1, B, "0 or 1")                    \
-    X(c64, 8, C, "f32 real, f32 imaginary")
+/* X(name, number, bytes, class, what it is); classes: F float, I signed, U unsigned, B bool, C
+ * complex */
+#define RLX_DTYPE_MAP(X)                          \
+    X(f32, 0, 4, F, "IEEE binary32")              \
+    X(f16, 1, 2, F, "IEEE binary16")              \
+    X(bf16, 2, 2, F, "upper half of binary32")    \
+    X(f64, 3, 8, F, "IEEE binary64")              \
+    X(i8, 4, 1, I, "two's complement")            \
+    X(i16, 5, 2, I, "two's complement")           \
+    X(i32, 6, 4, I, "two's complement")           \
+    X(i64, 7, 8, I, "two's complement")           \
+    X(u8, 8, 1, U, "also packed quantised bytes") \
+    X(u16, 9, 2, U, "unsigned")                   \
+    X(u32, 10, 4, U, "unsigned")                  \
+    X(u64, 11, 8, U, "unsigned")                  \
+    X(bool, 12, 1, B, "0 or 1")                   \
+    X(c64, 13, 8, C, "f32 real, f32 imaginary")
 
-#define X(name, bytes, cls, text) RLX_DTYPE_##name,
+#define X(name, number, bytes, cls, text) RLX_DTYPE_##name = number,
 typedef enum rlx_dtype { RLX_DTYPE_MAP(X) RLX_DTYPE_count } rlx_dtype;
 #undef X
 RLX_API const char *rlx_dtype_name(rlx_dtype d); /* "f32"; "?" if there is no such type */
@@ -276,7 +277,12 @@ RLX_API rlx_status rlx_model_parse(rlx_context *ctx, rlx_str text, rlx_model **o
 RLX_API void
 rlx_model_destroy(rlx_model *m); /* sessions of it stay usable and keep what they need */
 
-typedef enum rlx_io_kind { RLX_IO_INPUT, RLX_IO_PARAM, RLX_IO_STATE, RLX_IO_OUTPUT } rlx_io_kind;
+typedef enum rlx_io_kind {
+    RLX_IO_INPUT = 0,
+    RLX_IO_PARAM = 1,
+    RLX_IO_STATE = 2,
+    RLX_IO_OUTPUT = 3
+} rlx_io_kind;
 typedef struct rlx_io_info {
     rlx_io_kind kind;
     rlx_str name; /* outputs: the node's label, or "out0", "out1" ... */
@@ -308,36 +314,36 @@ RLX_API rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx
 /* What floats are computed in. Integers, booleans, complex numbers and packed weights keep their
  * type; outputs come back in the type they were declared in; sums are always f32 or better. */
 typedef enum rlx_precision {
-    RLX_PRECISION_AS_DECLARED,
-    RLX_PRECISION_F32,
-    RLX_PRECISION_F16,
-    RLX_PRECISION_MIXED_CONSERVATIVE, /* f16, but f32 in norms, softmax and reductions */
-    RLX_PRECISION_MIXED,              /* f16 */
-    RLX_PRECISION_MIXED_BF16,
-    RLX_PRECISION_CUSTOM /* as precision_map says */
+    RLX_PRECISION_AS_DECLARED = 0,
+    RLX_PRECISION_F32 = 1,
+    RLX_PRECISION_F16 = 2,
+    RLX_PRECISION_MIXED_CONSERVATIVE = 3, /* f16, but f32 in norms, softmax and reductions */
+    RLX_PRECISION_MIXED = 4,              /* f16 */
+    RLX_PRECISION_MIXED_BF16 = 5,
+    RLX_PRECISION_CUSTOM = 6 /* as precision_map says */
 } rlx_precision;
 typedef struct rlx_precision_map { /* f32, f16 or bf16 each; zero is f32 */
     rlx_dtype compute, reduction, elementwise, movement;
 } rlx_precision_map;
 /* Where an op has both a kernel of its own and a body of simpler ops. */
 typedef enum rlx_dispatch {
-    RLX_DISPATCH_AUTO,
-    RLX_DISPATCH_COMMON,
-    RLX_DISPATCH_NATIVE
+    RLX_DISPATCH_AUTO = 0,
+    RLX_DISPATCH_COMMON = 1,
+    RLX_DISPATCH_NATIVE = 2
 } rlx_dispatch;
 
 /* Is an input uploaded that is, by a hash of its bytes, what its slot holds already? */
 typedef enum rlx_uploads {
-    RLX_UPLOADS_AUTO, /* where hashing is cheaper than uploading: not on the CPU */
-    RLX_UPLOADS_ALWAYS,
-    RLX_UPLOADS_CHANGED
+    RLX_UPLOADS_AUTO = 0, /* where hashing is cheaper than uploading: not on the CPU */
+    RLX_UPLOADS_ALWAYS = 1,
+    RLX_UPLOADS_CHANGED = 2
 } rlx_uploads;
 
 /* Whether every step's results are searched for NaN and Inf right after it. */
 typedef enum rlx_numerics_mode {
-    RLX_NUMERICS_OFF,
-    RLX_NUMERICS_REPORT, /* rlx_session_numerics tells; the log hears of the first */
-    RLX_NUMERICS_FAIL    /* and the run fails with NUMERIC */
+    RLX_NUMERICS_OFF = 0,
+    RLX_NUMERICS_REPORT = 1, /* rlx_session_numerics tells; the log hears of the first */
+    RLX_NUMERICS_FAIL = 2    /* and the run fails with NUMERIC */
 } rlx_numerics_mode;
 
 typedef struct rlx_session_desc {
@@ -436,10 +442,10 @@ RLX_API rlx_status rlx_session_copy_handle(rlx_session *to, rlx_session *from, c
 
 /* After each run, part of an output becomes part of the handle, on the device. */
 typedef enum rlx_feed_mode {
-    RLX_FEED_WHOLE,  /* all of the output is the handle's new value */
-    RLX_FEED_PREFIX, /* the first `rows` rows of the output become the handle's first */
-    RLX_FEED_ROW,    /* `rows` rows from src_row on go to dst_row on; rows NULL: 1 */
-    RLX_FEED_BATCH   /* the same along the second axis, for every index of the first */
+    RLX_FEED_WHOLE = 0,  /* all of the output is the handle's new value */
+    RLX_FEED_PREFIX = 1, /* the first `rows` rows of the output become the handle's first */
+    RLX_FEED_ROW = 2,    /* `rows` rows from src_row on go to dst_row on; rows NULL: 1 */
+    RLX_FEED_BATCH = 3   /* the same along the second axis, for every index of the first */
 } rlx_feed_mode;
 typedef struct rlx_feed {
     rlx_feed_mode mode;

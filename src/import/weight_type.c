@@ -7,7 +7,7 @@
 #include "base/str.h"
 
 static const struct weight_type types[] = {
-#define X(name_, elems_, bytes_, gguf_, safetensors_, npy_, use_, as)                          \
+#define X(name_, number, elems_, bytes_, gguf_, safetensors_, npy_, use_, as)                  \
     [RLX_WEIGHT_##name_] = {.name = #name_,                                                    \
                             .elems = elems_,                                                   \
                             .bytes = bytes_,                                                   \
