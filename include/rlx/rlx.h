@@ -27,8 +27,11 @@ extern "C" {
 #define RLX_API __attribute__((visibility("default")))
 #endif
 
-#define RLX_VERSION 100             /* 0.1.0, as major * 10000 + minor * 100 + patch */
-RLX_API uint32_t rlx_version(void); /* of the library in use, which may be newer */
+/* 0.2.0, as major * 10000 + minor * 100 + patch. Programs run with any library of the same major
+ * version that is no older than the headers they were compiled with; below 1.0, of the same minor
+ * version. Patches never matter. */
+#define RLX_VERSION 200
+RLX_API uint32_t rlx_version(void); /* of the library in use */
 
 typedef struct rlx_context rlx_context; /* allocator, log, flags, custom ops */
 typedef struct rlx_device rlx_device;   /* a CPU or GPU, opened by name; counted, may be shared */
@@ -204,7 +207,7 @@ typedef struct rlx_context_desc {
     uint64_t cache_bytes; /* that all of them may take; the least recently used go. 0: 1 GiB */
 } rlx_context_desc;
 
-/* Pass RLX_VERSION: a newer library then skips the fields an older caller has not got. */
+/* Pass RLX_VERSION: a library that does not serve this program says so (VERSION). */
 RLX_API rlx_status rlx_context_create(uint32_t version, const rlx_context_desc *desc,
                                       rlx_context **out, rlx_error *err);
 RLX_API void rlx_context_destroy(rlx_context *ctx); /* NULL is fine, here and in every _destroy */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/version.h"
 #include "context/context.h"
 #include "context/trace.h"
 #include "rlx/tools.h"
@@ -71,9 +72,12 @@ static rlx_status create(uint32_t version, const rlx_context_desc *desc, rlx_con
 
     if (!out)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "out is NULL");
-    if (version / 10000 != RLX_VERSION / 10000 || version > RLX_VERSION)
-        return diag_fail(d, RLX_ERROR_VERSION, "the caller was built for version %u, this is %d",
-                         version, RLX_VERSION);
+    if (!version_serves(RLX_VERSION, version))
+        return diag_fail(d, RLX_ERROR_VERSION,
+                         "the program was compiled with headers of rlx %u.%u.%u, the library is "
+                         "%d.%d.%d: compile it again",
+                         version / 10000, version / 100 % 100, version % 100, RLX_VERSION / 10000,
+                         RLX_VERSION / 100 % 100, RLX_VERSION % 100);
     desc = desc ? desc : &zero;
     mem = desc->allocator ? desc->allocator : mem_default();
     if (!mem->resize)
