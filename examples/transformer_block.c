@@ -17,9 +17,12 @@ static rlx_value attention(rlx_graph *g, rlx_value x)
 {
     rlx_value q = linear(g, x, "wq", WIDTH, WIDTH), k = linear(g, x, "wk", WIDTH, WIDTH);
     rlx_value v = linear(g, x, "wv", WIDTH, WIDTH);
-    rlx_value y =
-        rlx_attention(g, q, k, v, RLX_NO_VALUE, HEADS, HEADS, HEAD, RLX_MASK_KIND_causal,
-                      RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_packed);
+    rlx_attention_desc d = RLX_ATTENTION_DESC_INIT;
+    d.num_heads = HEADS;
+    d.head_dim = HEAD;
+    d.mask_kind = RLX_MASK_KIND_causal;
+    d.layout = RLX_ATTENTION_LAYOUT_packed;
+    rlx_value y = rlx_attention(g, q, k, v, RLX_NO_VALUE, &d);
     return linear(g, y, "wo", WIDTH, WIDTH);
 }
 

@@ -1,5 +1,15 @@
-/* ops.h: a function for every op. Inputs come first, then attributes in the order of
- * docs/ops.md. Optional inputs may be RLX_NO_VALUE. */
+/* ops.h: a function for every op. Inputs come first, then attributes in the order of docs/ops.md.
+ * Optional inputs may be RLX_NO_VALUE.
+ *
+ * An op with more than four attributes takes them in a struct, which begins as its initialiser says,
+ * with every attribute at its default. NULL is the same as a struct that nothing was set in.
+ *
+ *     rlx_conv_desc d = RLX_CONV_DESC_INIT;
+ *     d.padding = RLX_LIST(1, 1);
+ *     rlx_value y = rlx_conv(g, x, w, &d);
+ *
+ * Attributes that later versions add come at the end of a struct, or, where there is none, are set
+ * through rlx_graph_node. */
 /* Made by tools/gen-ops from src/ir/ops.def and src/ir/enums.def: edit those. */
 #ifndef RLX_OPS_H
 #define RLX_OPS_H
@@ -352,6 +362,305 @@ typedef enum rlx_quant_scheme {
     RLX_QUANT_SCHEME_iq4_xs = 19
 } rlx_quant_scheme;
 
+/* Of rlx_sample. */
+typedef struct rlx_sample_desc {
+    uint32_t size;
+    int64_t top_k;
+    float top_p;
+    float min_p;
+    float temperature;
+    uint64_t seed;
+    rlx_dtype index_dtype;
+} rlx_sample_desc;
+#define RLX_SAMPLE_DESC_INIT                                \
+    {sizeof(rlx_sample_desc), 0, 1, 0, 1, 0, RLX_DTYPE_i32}
+
+/* Of rlx_conv. */
+typedef struct rlx_conv_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+} rlx_conv_desc;
+#define RLX_CONV_DESC_INIT                                             \
+    {sizeof(rlx_conv_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+
+/* Of rlx_conv_transpose. */
+typedef struct rlx_conv_transpose_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    rlx_list output_padding;
+    int64_t groups;
+} rlx_conv_transpose_desc;
+#define RLX_CONV_TRANSPOSE_DESC_INIT                                                       \
+    {sizeof(rlx_conv_transpose_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+
+/* Of rlx_pool. */
+typedef struct rlx_pool_desc {
+    uint32_t size;
+    rlx_pool_kind kind; /* must be set */
+    rlx_list kernel_size; /* must be set */
+    rlx_list stride;
+    rlx_list padding;
+    bool count_include_pad;
+} rlx_pool_desc;
+#define RLX_POOL_DESC_INIT                                                         \
+    {sizeof(rlx_pool_desc), (rlx_pool_kind)-1, {0, {0}}, {0, {0}}, {0, {0}}, true}
+
+/* Of rlx_attention. */
+typedef struct rlx_attention_desc {
+    uint32_t size;
+    int64_t num_heads; /* must be set */
+    int64_t num_kv_heads;
+    int64_t head_dim; /* must be set */
+    rlx_mask_kind mask_kind;
+    int64_t window;
+    float score_scale;
+    float logit_softcap;
+    rlx_attention_layout layout;
+} rlx_attention_desc;
+#define RLX_ATTENTION_DESC_INIT                                                          \
+    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none, \
+     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto}
+
+/* Of rlx_axial_rope_2d. */
+typedef struct rlx_axial_rope_2d_desc {
+    uint32_t size;
+    int64_t end_x; /* must be set */
+    int64_t end_y; /* must be set */
+    int64_t head_dim; /* must be set */
+    int64_t num_heads; /* must be set */
+    float theta;
+    int64_t repeat_factor;
+} rlx_axial_rope_2d_desc;
+#define RLX_AXIAL_ROPE_2D_DESC_INIT                                                            \
+    {sizeof(rlx_axial_rope_2d_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, 10000, 1}
+
+/* Of rlx_lstm and rlx_gru and rlx_rnn. */
+typedef struct rlx_recurrent_desc {
+    uint32_t size;
+    int64_t hidden_size; /* must be set */
+    bool bidirectional;
+    rlx_rnn_activation activation;
+    bool has_state;
+    bool has_lengths;
+    rlx_rnn_result result;
+} rlx_recurrent_desc;
+#define RLX_RECURRENT_DESC_INIT                                                            \
+    {sizeof(rlx_recurrent_desc), RLX_ABSENT, false, RLX_RNN_ACTIVATION_tanh, false, false, \
+     RLX_RNN_RESULT_seq}
+
+/* Of rlx_fused_conv_bias_act. */
+typedef struct rlx_fused_conv_bias_act_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+    rlx_op activation;
+    bool has_residual;
+} rlx_fused_conv_bias_act_desc;
+#define RLX_FUSED_CONV_BIAS_ACT_DESC_INIT                                             \
+    {sizeof(rlx_fused_conv_bias_act_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, \
+     RLX_OP_none, false}
+
+/* Of rlx_fused_attention_block. */
+typedef struct rlx_fused_attention_block_desc {
+    uint32_t size;
+    int64_t num_heads; /* must be set */
+    int64_t num_kv_heads;
+    int64_t head_dim; /* must be set */
+    float score_scale;
+    float logit_softcap;
+    bool has_bias;
+    bool has_rope;
+} rlx_fused_attention_block_desc;
+#define RLX_FUSED_ATTENTION_BLOCK_DESC_INIT                                                    \
+    {sizeof(rlx_fused_attention_block_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_ABSENT_F, \
+     RLX_ABSENT_F, false, false}
+
+/* Of rlx_fused_transformer_layer. */
+typedef struct rlx_fused_transformer_layer_desc {
+    uint32_t size;
+    int64_t num_heads; /* must be set */
+    int64_t head_dim; /* must be set */
+    int64_t intermediate_size; /* must be set */
+    float eps1;
+    float eps2;
+    rlx_op activation;
+    bool has_bias;
+} rlx_fused_transformer_layer_desc;
+#define RLX_FUSED_TRANSFORMER_LAYER_DESC_INIT                                                    \
+    {sizeof(rlx_fused_transformer_layer_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, 1e-5f, 1e-5f, \
+     RLX_OP_gelu, false}
+
+/* Of rlx_scan. */
+typedef struct rlx_scan_desc {
+    uint32_t size;
+    const rlx_graph *body; /* must be set */
+    rlx_dim length; /* must be set */
+    int64_t num_bcast;
+    int64_t num_xs;
+    bool save_trajectory;
+    int64_t num_checkpoints;
+} rlx_scan_desc;
+#define RLX_SCAN_DESC_INIT                                        \
+    {sizeof(rlx_scan_desc), NULL, RLX_DIM_FAILED, 0, 0, false, 0}
+
+/* Of rlx_fake_quantize. */
+typedef struct rlx_fake_quantize_desc {
+    uint32_t size;
+    int64_t bits;
+    int64_t axis;
+    rlx_ste_kind ste;
+    rlx_scale_mode scale_mode;
+    float decay;
+} rlx_fake_quantize_desc;
+#define RLX_FAKE_QUANTIZE_DESC_INIT                                        \
+    {sizeof(rlx_fake_quantize_desc), 8, RLX_ABSENT, RLX_STE_KIND_identity, \
+     RLX_SCALE_MODE_per_batch, 0.99f}
+
+/* Of rlx_qconv_2d. */
+typedef struct rlx_qconv_2d_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+    int64_t x_zp;
+    int64_t w_zp;
+    int64_t out_zp;
+    float mult; /* must be set */
+} rlx_qconv_2d_desc;
+#define RLX_QCONV_2D_DESC_INIT                                                      \
+    {sizeof(rlx_qconv_2d_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, 0, 0, 0, \
+     RLX_ABSENT_F}
+
+/* Of rlx_dequant_matmul. */
+typedef struct rlx_dequant_matmul_desc {
+    uint32_t size;
+    rlx_quant_scheme scheme; /* must be set */
+    int64_t block_size;
+    int64_t k; /* must be set */
+    int64_t n;
+    rlx_act_precision act;
+} rlx_dequant_matmul_desc;
+#define RLX_DEQUANT_MATMUL_DESC_INIT                                                    \
+    {sizeof(rlx_dequant_matmul_desc), (rlx_quant_scheme)-1, 32, RLX_ABSENT, RLX_ABSENT, \
+     RLX_ACT_PRECISION_exact}
+
+/* Of rlx_gaussian_splat_render and rlx_gaussian_splat_prepare. */
+typedef struct rlx_gaussian_splat_desc {
+    uint32_t size;
+    int64_t width;
+    int64_t height;
+    int64_t tile_size;
+    int64_t max_splat_steps;
+    int64_t max_list_entries;
+    float radius_scale;
+    float alpha_cutoff;
+    float transmittance_threshold;
+} rlx_gaussian_splat_desc;
+#define RLX_GAUSSIAN_SPLAT_DESC_INIT                                                  \
+    {sizeof(rlx_gaussian_splat_desc), 64, 64, 16, 32, 576, 1.6f, 0.003921569f, 0.01f}
+
+/* Of rlx_gaussian_splat_rasterize. */
+typedef struct rlx_gaussian_splat_rasterize_desc {
+    uint32_t size;
+    int64_t width;
+    int64_t height;
+    int64_t tile_size;
+    int64_t max_splat_steps;
+    int64_t max_list_entries;
+    float alpha_cutoff;
+    float transmittance_threshold;
+} rlx_gaussian_splat_rasterize_desc;
+#define RLX_GAUSSIAN_SPLAT_RASTERIZE_DESC_INIT                                            \
+    {sizeof(rlx_gaussian_splat_rasterize_desc), 64, 64, 16, 32, 576, 0.003921569f, 0.01f}
+
+/* Of rlx_conv_backward_input. */
+typedef struct rlx_conv_backward_input_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+    rlx_list x_shape; /* must be set */
+} rlx_conv_backward_input_desc;
+#define RLX_CONV_BACKWARD_INPUT_DESC_INIT                                                       \
+    {sizeof(rlx_conv_backward_input_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, {0, {0}}}
+
+/* Of rlx_conv_backward_weight. */
+typedef struct rlx_conv_backward_weight_desc {
+    uint32_t size;
+    rlx_list kernel_size; /* must be set */
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+} rlx_conv_backward_weight_desc;
+#define RLX_CONV_BACKWARD_WEIGHT_DESC_INIT                                             \
+    {sizeof(rlx_conv_backward_weight_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+
+/* Of rlx_attention_backward. */
+typedef struct rlx_attention_backward_desc {
+    uint32_t size;
+    int64_t num_heads; /* must be set */
+    int64_t num_kv_heads;
+    int64_t head_dim; /* must be set */
+    rlx_mask_kind mask_kind;
+    int64_t window;
+    float score_scale;
+    float logit_softcap;
+    rlx_attention_layout layout;
+    rlx_attention_wrt wrt; /* must be set */
+} rlx_attention_backward_desc;
+#define RLX_ATTENTION_BACKWARD_DESC_INIT                                                    \
+    {sizeof(rlx_attention_backward_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT,               \
+     RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, \
+     (rlx_attention_wrt)-1}
+
+/* Of rlx_scan_backward and rlx_scan_backward_xs. */
+typedef struct rlx_scan_backward_desc {
+    uint32_t size;
+    const rlx_graph *body; /* must be set */
+    const rlx_graph *body_vjp; /* must be set */
+    rlx_dim length; /* must be set */
+    int64_t num_xs;
+    bool save_trajectory;
+    int64_t num_checkpoints;
+    int64_t xs_idx;
+} rlx_scan_backward_desc;
+#define RLX_SCAN_BACKWARD_DESC_INIT                                              \
+    {sizeof(rlx_scan_backward_desc), NULL, NULL, RLX_DIM_FAILED, 0, false, 0, 0}
+
+/* Of rlx_gaussian_splat_render_backward. */
+typedef struct rlx_gaussian_splat_render_backward_desc {
+    uint32_t size;
+    int64_t width;
+    int64_t height;
+    int64_t tile_size;
+    int64_t max_splat_steps;
+    int64_t max_list_entries;
+    float radius_scale;
+    float alpha_cutoff;
+    float transmittance_threshold;
+    float loss_grad_clip;
+    int64_t sh_band;
+    float max_anisotropy;
+} rlx_gaussian_splat_render_backward_desc;
+#define RLX_GAUSSIAN_SPLAT_RENDER_BACKWARD_DESC_INIT                                           \
+    {sizeof(rlx_gaussian_splat_render_backward_desc), 64, 64, 16, 32, 576, 1.6f, 0.003921569f, \
+     0.01f, 1, 0, 10}
+
 /* a + b */
 RLX_API rlx_value rlx_add(rlx_graph *g, rlx_value a, rlx_value b);
 /* a - b */
@@ -548,9 +857,8 @@ RLX_API rlx_value rlx_cumprod(rlx_graph *g, rlx_value x, int64_t axis, bool excl
 /* running maximum; NaN sticks */
 RLX_API rlx_value rlx_cummax(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive);
 /* draw one index per row of logits */
-RLX_API rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset, int64_t top_k,
-                            float top_p, float min_p, float temperature, uint64_t seed,
-                            rlx_dtype index_dtype);
+RLX_API rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset,
+                            const rlx_sample_desc *desc);
 /* normal random numbers, f32 */
 RLX_API rlx_value rlx_rng_normal(rlx_graph *g, rlx_value offset, rlx_list shape, float mean,
                             float scale, uint64_t seed);
@@ -610,30 +918,23 @@ RLX_API rlx_value rlx_ada_layer_norm(rlx_graph *g, rlx_value x, rlx_value scale,
 /* x + gate y */
 RLX_API rlx_value rlx_gated_residual(rlx_graph *g, rlx_value x, rlx_value y, rlx_value gate);
 /* convolution, channels first */
-RLX_API rlx_value rlx_conv(rlx_graph *g, rlx_value x, rlx_value w, rlx_list kernel_size,
-                           rlx_list stride, rlx_list padding, rlx_list dilation, int64_t groups);
+RLX_API rlx_value rlx_conv(rlx_graph *g, rlx_value x, rlx_value w, const rlx_conv_desc *desc);
 /* transposed convolution */
-RLX_API rlx_value rlx_conv_transpose(rlx_graph *g, rlx_value x, rlx_value w, rlx_list kernel_size,
-                            rlx_list stride, rlx_list padding, rlx_list dilation,
-                            rlx_list output_padding, int64_t groups);
+RLX_API rlx_value rlx_conv_transpose(rlx_graph *g, rlx_value x, rlx_value w,
+                            const rlx_conv_transpose_desc *desc);
 /* sum, mean, max, min or product of each window */
-RLX_API rlx_value rlx_pool(rlx_graph *g, rlx_value x, rlx_pool_kind kind, rlx_list kernel_size,
-                           rlx_list stride, rlx_list padding, bool count_include_pad);
+RLX_API rlx_value rlx_pool(rlx_graph *g, rlx_value x, const rlx_pool_desc *desc);
 /* each window of an image as a row */
 RLX_API rlx_value rlx_im2col(rlx_graph *g, rlx_value x, rlx_list kernel_size, rlx_list stride,
                             rlx_list padding, rlx_list dilation);
 /* softmax(scale q k^T + mask) v */
 RLX_API rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value mask,
-                            int64_t num_heads, int64_t num_kv_heads, int64_t head_dim,
-                            rlx_mask_kind mask_kind, int64_t window, float score_scale,
-                            float logit_softcap, rlx_attention_layout layout);
+                            const rlx_attention_desc *desc);
 /* turn pairs of channels by the tables' angles */
 RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value sin,
                            int64_t head_dim, int64_t n_rot, rlx_rope_style style, int64_t seq_axis);
 /* rotary embedding on a grid */
-RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, int64_t end_x, int64_t end_y,
-                            int64_t head_dim, int64_t num_heads, float theta,
-                            int64_t repeat_factor);
+RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_desc *desc);
 /* selective state-space scan */
 RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a,
                             rlx_value b, rlx_value c, int64_t state_size);
@@ -647,19 +948,15 @@ RLX_API rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value 
 /* long short-term memory layer */
 RLX_API rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh,
                            rlx_value b_ih, rlx_value b_hh, rlx_value h0, rlx_value c0,
-                           rlx_value lengths, int64_t hidden_size, bool bidirectional,
-                           rlx_rnn_activation activation, bool has_state, bool has_lengths,
-                           rlx_rnn_result result);
+                           rlx_value lengths, const rlx_recurrent_desc *desc);
 /* gated recurrent unit layer */
 RLX_API rlx_value rlx_gru(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
-                          rlx_value b_hh, rlx_value h0, rlx_value lengths, int64_t hidden_size,
-                          bool bidirectional, rlx_rnn_activation activation, bool has_state,
-                          bool has_lengths, rlx_rnn_result result);
+                          rlx_value b_hh, rlx_value h0, rlx_value lengths,
+                          const rlx_recurrent_desc *desc);
 /* plain recurrent layer */
 RLX_API rlx_value rlx_rnn(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
-                          rlx_value b_hh, rlx_value h0, rlx_value lengths, int64_t hidden_size,
-                          bool bidirectional, rlx_rnn_activation activation, bool has_state,
-                          bool has_lengths, rlx_rnn_result result);
+                          rlx_value b_hh, rlx_value h0, rlx_value lengths,
+                          const rlx_recurrent_desc *desc);
 /* Fourier transform along the last axis */
 RLX_API rlx_value rlx_fft(rlx_graph *g, rlx_value x, bool inverse, rlx_fft_norm norm);
 /* log mel features of spectra */
@@ -671,9 +968,7 @@ RLX_API rlx_value rlx_fused_matmul_bias_act(rlx_graph *g, rlx_value a, rlx_value
                             rlx_op activation, bool transpose_a, bool transpose_b);
 /* act(conv(x, w) + bias + residual) */
 RLX_API rlx_value rlx_fused_conv_bias_act(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
-                            rlx_value residual, rlx_list kernel_size, rlx_list stride,
-                            rlx_list padding, rlx_list dilation, int64_t groups, rlx_op activation,
-                            bool has_residual);
+                            rlx_value residual, const rlx_fused_conv_bias_act_desc *desc);
 /* layer norm of x + residual + bias */
 RLX_API rlx_value rlx_fused_residual_ln(rlx_graph *g, rlx_value x, rlx_value residual,
                             rlx_value bias, rlx_value gamma, rlx_value beta, bool has_bias,
@@ -688,16 +983,14 @@ RLX_API rlx_value rlx_fused_swiglu(rlx_graph *g, rlx_value packed, bool gate_fir
 /* project, rotate, attend, project */
 RLX_API rlx_value rlx_fused_attention_block(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
                             rlx_value out_w, rlx_value mask, rlx_value qkv_b, rlx_value out_b,
-                            rlx_value cos, rlx_value sin, int64_t num_heads, int64_t num_kv_heads,
-                            int64_t head_dim, float score_scale, float logit_softcap, bool has_bias,
-                            bool has_rope);
+                            rlx_value cos, rlx_value sin,
+                            const rlx_fused_attention_block_desc *desc);
 /* a post-norm transformer layer */
 RLX_API rlx_value rlx_fused_transformer_layer(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
                             rlx_value qkv_b, rlx_value out_w, rlx_value out_b, rlx_value ln1_g,
                             rlx_value ln1_b, rlx_value fc1_w, rlx_value fc1_b, rlx_value fc2_w,
                             rlx_value fc2_b, rlx_value ln2_g, rlx_value ln2_b, rlx_value mask,
-                            int64_t num_heads, int64_t head_dim, int64_t intermediate_size,
-                            float eps1, float eps2, rlx_op activation, bool has_bias);
+                            const rlx_fused_transformer_layer_desc *desc);
 /* a chain of elementwise ops in one pass */
 RLX_API rlx_value rlx_elementwise_region(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
                             const rlx_chain_step *chain, size_t chain_count,
@@ -719,9 +1012,7 @@ RLX_API rlx_value rlx_while(rlx_graph *g, const rlx_value *values, size_t values
                             int64_t max_iterations, int64_t result);
 /* carry a value through a sequence */
 RLX_API rlx_value rlx_scan(rlx_graph *g, rlx_value init, const rlx_value *bcasts_and_xs,
-                           size_t bcasts_and_xs_count, const rlx_graph *body, rlx_dim length,
-                           int64_t num_bcast, int64_t num_xs, bool save_trajectory,
-                           int64_t num_checkpoints);
+                           size_t bcasts_and_xs_count, const rlx_scan_desc *desc);
 /* an op the program registered */
 RLX_API rlx_value rlx_custom(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
                             const char *name, const void *attrs, size_t attrs_count);
@@ -743,8 +1034,8 @@ RLX_API rlx_value rlx_dequantize(rlx_graph *g, rlx_value q, int64_t axis, const 
                             size_t scales_count, const float *zero_points,
                             size_t zero_points_count);
 /* quantise and dequantise; ema writes its state */
-RLX_API rlx_value rlx_fake_quantize(rlx_graph *g, rlx_value x, rlx_value scales, int64_t bits,
-                            int64_t axis, rlx_ste_kind ste, rlx_scale_mode scale_mode, float decay);
+RLX_API rlx_value rlx_fake_quantize(rlx_graph *g, rlx_value x, rlx_value scales,
+                            const rlx_fake_quantize_desc *desc);
 /* fake quantisation with a learned scale */
 RLX_API rlx_value rlx_fake_quantize_lsq(rlx_graph *g, rlx_value x, rlx_value scale, int64_t bits,
                             int64_t axis);
@@ -753,13 +1044,10 @@ RLX_API rlx_value rlx_qmatmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value 
                             int64_t w_zp, int64_t out_zp, float mult);
 /* i8 convolution with rescaling */
 RLX_API rlx_value rlx_qconv_2d(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
-                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
-                            rlx_list dilation, int64_t groups, int64_t x_zp, int64_t w_zp,
-                            int64_t out_zp, float mult);
+                            const rlx_qconv_2d_desc *desc);
 /* product with a packed weight */
 RLX_API rlx_value rlx_dequant_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value scale,
-                            rlx_value zp, rlx_quant_scheme scheme, int64_t block_size, int64_t k,
-                            int64_t n, rlx_act_precision act);
+                            rlx_value zp, const rlx_dequant_matmul_desc *desc);
 /* each row times its expert's packed weight */
 RLX_API rlx_value rlx_dequant_grouped_matmul(rlx_graph *g, rlx_value x, rlx_value w,
                             rlx_value expert, rlx_quant_scheme scheme, int64_t k,
@@ -778,20 +1066,16 @@ RLX_API rlx_value rlx_knn(rlx_graph *g, rlx_value d, int64_t k);
 /* render splats to RGBA */
 RLX_API rlx_value rlx_gaussian_splat_render(rlx_graph *g, rlx_value positions, rlx_value scales,
                             rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta, int64_t width, int64_t height,
-                            int64_t tile_size, int64_t max_splat_steps, int64_t max_list_entries,
-                            float radius_scale, float alpha_cutoff, float transmittance_threshold);
+                            rlx_value sh_coeffs, rlx_value meta,
+                            const rlx_gaussian_splat_desc *desc);
 /* project, sort and bin splats */
 RLX_API rlx_value rlx_gaussian_splat_prepare(rlx_graph *g, rlx_value positions, rlx_value scales,
                             rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta, int64_t width, int64_t height,
-                            int64_t tile_size, int64_t max_splat_steps, int64_t max_list_entries,
-                            float radius_scale, float alpha_cutoff, float transmittance_threshold);
+                            rlx_value sh_coeffs, rlx_value meta,
+                            const rlx_gaussian_splat_desc *desc);
 /* composite prepared splats */
 RLX_API rlx_value rlx_gaussian_splat_rasterize(rlx_graph *g, rlx_value prep, rlx_value meta,
-                            int64_t width, int64_t height, int64_t tile_size,
-                            int64_t max_splat_steps, int64_t max_list_entries, float alpha_cutoff,
-                            float transmittance_threshold);
+                            const rlx_gaussian_splat_rasterize_desc *desc);
 /* gradient of relu */
 RLX_API rlx_value rlx_relu_backward(rlx_graph *g, rlx_value x, rlx_value dy);
 /* gradient of a unary op */
@@ -848,21 +1132,16 @@ RLX_API rlx_value rlx_gated_residual_backward(rlx_graph *g, rlx_value x, rlx_val
                             rlx_value gate, rlx_value dy);
 /* gradient of conv for x */
 RLX_API rlx_value rlx_conv_backward_input(rlx_graph *g, rlx_value dy, rlx_value w,
-                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
-                            rlx_list dilation, int64_t groups, rlx_list x_shape);
+                            const rlx_conv_backward_input_desc *desc);
 /* gradient of conv for w */
 RLX_API rlx_value rlx_conv_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy,
-                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
-                            rlx_list dilation, int64_t groups);
+                            const rlx_conv_backward_weight_desc *desc);
 /* gradient of max pooling */
 RLX_API rlx_value rlx_max_pool_backward(rlx_graph *g, rlx_value x, rlx_value dy,
                             rlx_list kernel_size, rlx_list stride, rlx_list padding);
 /* gradient of attention for one operand */
 RLX_API rlx_value rlx_attention_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
-                            rlx_value dy, rlx_value mask, int64_t num_heads, int64_t num_kv_heads,
-                            int64_t head_dim, rlx_mask_kind mask_kind, int64_t window,
-                            float score_scale, float logit_softcap, rlx_attention_layout layout,
-                            rlx_attention_wrt wrt);
+                            rlx_value dy, rlx_value mask, const rlx_attention_backward_desc *desc);
 /* turn back */
 RLX_API rlx_value rlx_rope_backward(rlx_graph *g, rlx_value dy, rlx_value cos, rlx_value sin,
                             int64_t head_dim, int64_t n_rot, rlx_rope_style style,
@@ -883,15 +1162,11 @@ RLX_API rlx_value rlx_fake_quantize_lsq_backward_scale(rlx_graph *g, rlx_value x
 /* gradient of scan for its start */
 RLX_API rlx_value rlx_scan_backward(rlx_graph *g, rlx_value init, rlx_value trajectory,
                             rlx_value upstream, const rlx_value *xs, size_t xs_count,
-                            const rlx_graph *body, const rlx_graph *body_vjp, rlx_dim length,
-                            int64_t num_xs, bool save_trajectory, int64_t num_checkpoints,
-                            int64_t xs_idx);
+                            const rlx_scan_backward_desc *desc);
 /* gradient of scan for one sequence */
 RLX_API rlx_value rlx_scan_backward_xs(rlx_graph *g, rlx_value init, rlx_value trajectory,
                             rlx_value upstream, const rlx_value *xs, size_t xs_count,
-                            const rlx_graph *body, const rlx_graph *body_vjp, rlx_dim length,
-                            int64_t num_xs, bool save_trajectory, int64_t num_checkpoints,
-                            int64_t xs_idx);
+                            const rlx_scan_backward_desc *desc);
 /* gradients of selective_scan, packed flat */
 RLX_API rlx_value rlx_selective_scan_backward(rlx_graph *g, rlx_value x, rlx_value delta,
                             rlx_value a, rlx_value b, rlx_value c, rlx_value dy,
@@ -907,10 +1182,7 @@ RLX_API rlx_value rlx_knn_backward(rlx_graph *g, rlx_value d, rlx_value dd, int6
 RLX_API rlx_value rlx_gaussian_splat_render_backward(rlx_graph *g, rlx_value positions,
                             rlx_value scales, rlx_value rotations, rlx_value opacities,
                             rlx_value colors, rlx_value sh_coeffs, rlx_value meta, rlx_value dl,
-                            int64_t width, int64_t height, int64_t tile_size,
-                            int64_t max_splat_steps, int64_t max_list_entries, float radius_scale,
-                            float alpha_cutoff, float transmittance_threshold, float loss_grad_clip,
-                            int64_t sh_band, float max_anisotropy);
+                            const rlx_gaussian_splat_render_backward_desc *desc);
 
 #ifdef __cplusplus
 }

@@ -39,6 +39,22 @@ typedef struct rlx_graph rlx_graph;     /* nodes and shapes, while they are bein
 typedef struct rlx_model rlx_model;     /* a graph and its weights */
 typedef struct rlx_session rlx_session; /* a model on a device */
 
+/* ---- structs that grow -------------------------------------------------------------------- */
+
+/* Structs that begin with `size` may get fields in later versions, at their end. size says which of
+ * them the caller knows; others are at their defaults, which are zeros. Begin such a struct with
+ *
+ *     rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_indices = true};
+ *
+ * or, in C++ before C++20, with {RLX_SIZED(rlx_session_desc)} alone, and set fields after it. A
+ * size of 0, and a field that is set and that the library does not know, are ARGUMENT. Structs
+ * without `size` stay as they are. */
+#if defined(__cplusplus) && __cplusplus < 202002L
+#define RLX_SIZED(type) sizeof(type)
+#else
+#define RLX_SIZED(type) .size = sizeof(type)
+#endif
+
 /* ---- text, statuses, errors ------------------------------------------------------------- */
 
 /* UTF-8, not terminated. {NULL, 0} is "none". */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "graph/builder.h"
 #include "ir/text/text.h"
@@ -134,6 +135,19 @@ static rlx_value add(rlx_graph *g, const struct ir_new_node *n)
         return v;
     keep_first(g, &d);
     return RLX_NO_VALUE;
+}
+
+bool build_desc(rlx_graph *g, void *own, size_t own_size, const void *theirs, const char *name)
+{
+    struct diag d;
+
+    if (!g)
+        return false;
+    diag_init(&d, "build");
+    if (desc_read(own, own_size, theirs, name, &d) == RLX_OK)
+        return true;
+    keep_first(g, &d);
+    return false;
 }
 
 __attribute__((format(printf, 4, 0))) static void

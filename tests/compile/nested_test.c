@@ -258,8 +258,11 @@ TEST_DEVICES(nested, a_large_constant_is_kept_once)
             v = rlx_add(
                 level[i], v,
                 rlx_const(level[i], RLX_DTYPE_f32, rlx_list_of(1, &shape), ones, sizeof ones));
+        rlx_scan_desc d = RLX_SCAN_DESC_INIT;
+        d.body = i < DOUBLINGS ? level[i + 1] : NULL;
+        d.length = 1;
         for (int k = 0; k < 2 && i < DOUBLINGS; k++)
-            v = rlx_scan(level[i], v, NULL, 0, level[i + 1], 1, 0, 0, false, 0);
+            v = rlx_scan(level[i], v, NULL, 0, &d);
         rlx_output(level[i], v);
     }
     expect_ok(t, rlx_model_create(g, &p.model, &p.err));

@@ -123,7 +123,10 @@ TEST(sampling, a_whole_step_with_an_open_length)
     rlx_value x = rlx_input(w.g, "z", RLX_DTYPE_f32, RLX_LIST(1, V));
     rlx_value past = rlx_input(w.g, "past", RLX_DTYPE_i64, RLX_LIST(1, length));
     rlx_value fair = rlx_penalize(w.g, x, rlx_count_tokens(w.g, past, V), 1, 0, 50);
-    rlx_value y = rlx_sample(w.g, fair, RLX_NO_VALUE, 0, 1, 0.5f, 1, 1, RLX_DTYPE_i32);
+    rlx_sample_desc drawn = RLX_SAMPLE_DESC_INIT;
+    drawn.min_p = 0.5f;
+    drawn.seed = 1;
+    rlx_value y = rlx_sample(w.g, fair, RLX_NO_VALUE, &drawn);
     rlx_output(w.g, y);
     rlx_model *m = NULL;
     rlx_session *s = NULL;
