@@ -130,8 +130,8 @@ static int wanted_level(const struct cli *c)
 int cli_context(struct cli *c)
 {
     rlx_error err;
-    rlx_context_desc desc = {
-        .log = log_line, .log_user = c, .threads = c->threads, .trace = c->trace};
+    rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .log = log_line, .log_user = c,
+                             .threads = c->threads, .trace = c->trace};
 
     if (c->ctx)
         return EXIT_DONE;

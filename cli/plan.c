@@ -97,7 +97,8 @@ static int plan_csv(struct cli *c, const char *path)
 static int plan_model(struct cli *c, const char *path)
 {
     struct opened o;
-    rlx_session_desc desc = {.no_reuse = opt.no_reuse, .check_plan = true};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .no_reuse = opt.no_reuse,
+                             .check_plan = true};
     int code = opened_open(&o, c,
                            &(struct open_options){.path = path,
                                                   .device = opt.device,

@@ -126,7 +126,9 @@ static float render(rlx_session *session)
     out[0] = (rlx_binding){"out0", {RLX_DTYPE_f32, 0, {0}, &loss, sizeof loss}};
     out[1] = (rlx_binding){"out1", {RLX_DTYPE_f32, 1, {0}, gradients, sizeof gradients}};
     out[2] = (rlx_binding){"out2", {RLX_DTYPE_f32, 1, {0}, image, sizeof image}};
-    check(rlx_session_run(session, &(rlx_run_desc){in, 6, out, 3, NULL, 0}, &err), &err);
+    check(rlx_session_run(session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 6, out, 3, NULL, 0},
+                          &err),
+          &err);
     return loss;
 }
 

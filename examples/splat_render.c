@@ -115,7 +115,9 @@ int main(int argc, char **argv)
         {"meta", {RLX_DTYPE_f32, 1, {23}, meta, sizeof meta}},
     };
     rlx_binding out = {"picture", {RLX_DTYPE_f32, 1, {0}, image, sizeof image}};
-    check(rlx_session_run(session, &(rlx_run_desc){in, 7, &out, 1, NULL, 0}, &err), &err);
+    check(rlx_session_run(session,
+                          &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 7, &out, 1, NULL, 0}, &err),
+          &err);
 
     int lit = 0;
     for (int i = 0; i < WIDTH * HEIGHT; i++) {

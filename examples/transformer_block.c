@@ -40,7 +40,7 @@ int main(void)
     rlx_graph *g;
     rlx_model *model;
     rlx_session *session;
-    rlx_memory_info memory;
+    rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
     rlx_error err;
     static float x[SEQ * WIDTH], y[SEQ * WIDTH];
 
@@ -64,7 +64,7 @@ int main(void)
         x[i] = pattern(3, i);
     rlx_binding input = {"x", {RLX_DTYPE_f32, 3, {1, SEQ, WIDTH}, x, sizeof x}};
     rlx_binding output = {"out0", {RLX_DTYPE_f32, 3, {0}, y, sizeof y}};
-    rlx_run_desc run = {&input, 1, &output, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &input, 1, &output, 1, NULL, 0};
     check(rlx_session_run(session, &run, &err), &err);
     printf("y[0] = %.5f, y[last] = %.5f\n", (double)y[0], (double)y[SEQ * WIDTH - 1]);
     int bad = y[0] != y[0] || memory.activations != memory.lower_bound;

@@ -18,7 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rlx/rlx.h"
+#include "rlx/load.h"
+#include "rlx/session.h"
 
 /* ---- a test -------------------------------------------------------------------------------- */
 

@@ -3,6 +3,10 @@
 #ifndef RLX_KERNEL_H
 #define RLX_KERNEL_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/kernel.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/rlx.h"
 
 #ifdef __cplusplus

@@ -9,6 +9,10 @@
 #ifndef RLX_SAMPLING_H
 #define RLX_SAMPLING_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/sampling.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/graph.h"
 
 #ifdef __cplusplus

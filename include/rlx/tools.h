@@ -3,7 +3,11 @@
 #ifndef RLX_TOOLS_H
 #define RLX_TOOLS_H
 
-#include "rlx/rlx.h"
+#ifndef RLX_UNSTABLE
+#error "rlx/tools.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
+#include "rlx/session.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,6 +6,7 @@
 #ifndef RLX_WEIGHTS_H
 #define RLX_WEIGHTS_H
 
+#include "rlx/load.h"
 #include "rlx/ops.h"
 
 #ifdef __cplusplus
@@ -109,7 +110,7 @@ typedef struct rlx_weight_type_info {
 } rlx_weight_type_info;
 RLX_API bool rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out);
 /* By its name, in either case: "Q4_K", "bf16". */
-RLX_API bool rlx_weight_type_find(rlx_str name, rlx_weight_type *out);
+RLX_API bool rlx_weight_type_find(const char *name, rlx_weight_type *out);
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
@@ -126,6 +127,7 @@ RLX_API rlx_status rlx_weights_parse(rlx_context *ctx, const void *bytes, size_t
 RLX_API void rlx_weights_close(rlx_weights *w); /* models that use it keep what they need */
 
 typedef struct rlx_weights_info {
+    uint32_t size;
     rlx_file_kind kind;
     uint32_t version;   /* of GGUF; 0 elsewhere */
     uint32_t files;     /* that it is made of */
@@ -133,7 +135,8 @@ typedef struct rlx_weights_info {
     uint64_t alignment; /* of tensors in the file; 0: none is promised */
     size_t tensor_count, meta_count;
 } rlx_weights_info;
-RLX_API void rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out);
+RLX_API rlx_status rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out,
+                                        rlx_error *err);
 
 #define RLX_WEIGHT_MAX_RANK 16 /* of files; a model's values have RLX_MAX_RANK at most */
 typedef struct rlx_weight {
@@ -201,6 +204,7 @@ RLX_API rlx_status rlx_weights_get_str(const rlx_weights *w, rlx_str key, rlx_st
 /* ---- a model's params -------------------------------------------------------------------- */
 
 typedef struct rlx_weights_use {
+    uint32_t size;
     size_t set;       /* params that have a value now */
     size_t in_file;   /* of them: whose bytes stay where they are in the file */
     size_t missing;   /* params that the file has no tensor for; they stay as they were */
@@ -218,6 +222,7 @@ RLX_API rlx_status rlx_model_load_weights(rlx_model *m, rlx_weights *w, rlx_weig
 
 /* What a file will hold; all is copied. */
 typedef struct rlx_weights_content {
+    uint32_t size;
     rlx_file_kind kind;       /* gguf (version 3), safetensors, npz, or npy, which has one tensor */
     const rlx_weight *tensor; /* bytes is not looked at: type and dims tell it */
     size_t tensor_count;

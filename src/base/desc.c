@@ -11,8 +11,9 @@ static rlx_status size_of(const void *theirs, const char *name, uint32_t *out, s
     if (*out >= sizeof *out && *out <= SIZE_MOST)
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_ARGUMENT,
-                     "%s.size is %u: begin the struct with RLX_SIZED(%s), as in {RLX_SIZED(%s)}",
-                     name, *out, name, name);
+                     "%s.size is %u: begin the struct with {RLX_SIZED(%s)}, or set size to what "
+                     "it takes",
+                     name, *out, name);
 }
 
 rlx_status desc_read(void *own, size_t own_size, const void *theirs, const char *name,

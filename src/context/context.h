@@ -24,12 +24,13 @@ struct rlx_context {
     void (*log)(void *user, int level, const char *line);
     void *log_user;
     struct ir_customs customs;
+    rlx_custom_op *custom; /* those of customs */
     int32_t threads;
     char *cache_dir; /* of compiled programs; NULL: none */
     uint64_t cache_bytes;
     pthread_mutex_t lock; /* of devices */
     VEC(struct rlx_device *) device;
-    VEC(rlx_device_info) known; /* as rlx_device_list tells of them, once it was asked */
+    VEC(rlx_device_info) known; /* as rlx_device_at tells of them, once it was asked */
     bool listed;
     struct flags flags;
     struct trace *trace; /* NULL: none is wanted */

@@ -83,12 +83,12 @@ static rlx_status create_sub(rlx_graph *g, rlx_str name, rlx_graph **out, struct
     return RLX_OK;
 }
 
-rlx_status rlx_graph_sub(rlx_graph *g, rlx_str name, rlx_graph **out, rlx_error *err)
+rlx_status rlx_graph_sub(rlx_graph *g, const char *name, rlx_graph **out, rlx_error *err)
 {
     struct diag d;
 
     diag_init(&d, "build");
-    create_sub(g, name, out, &d);
+    create_sub(g, rlx_cstr(name), out, &d);
     return diag_report(&d, err);
 }
 

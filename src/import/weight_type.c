@@ -91,8 +91,10 @@ bool rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out)
     return true;
 }
 
-bool rlx_weight_type_find(rlx_str name, rlx_weight_type *out)
+bool rlx_weight_type_find(const char *text, rlx_weight_type *out)
 {
+    rlx_str name = rlx_cstr(text);
+
     for (int i = 0; i < RLX_WEIGHT_TYPE_count && out && name.ptr; i++) {
         const char *known = types[i].name;
         size_t k = 0;

@@ -1,5 +1,6 @@
 /* tools.c: models as text, tables and pictures; passes by name; the op table: rlx/tools.h. */
 #include "rlx/tools.h"
+#include "base/desc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -246,7 +247,7 @@ static void describe_text(const rlx_model *m, struct text *t)
         if (count)
             text_addf(t, "\n%s\n", io_kinds[k].title);
         for (size_t i = 0; i < count; i++) {
-            rlx_io_info info;
+            rlx_io_info info = {RLX_SIZED(rlx_io_info)};
             rlx_model_io(m, io_kinds[k].kind, i, &info, NULL);
             text_addf(t, "  %-24.*s ", STR_ARG(info.name));
             ir_print_type(m->mod, ir_type_of(g, io_node(m, io_kinds[k].kind, i, &info)), t);
@@ -268,7 +269,7 @@ static void describe_text(const rlx_model *m, struct text *t)
 
 static void describe_io(const rlx_model *m, rlx_io_kind kind, size_t i, struct json *j)
 {
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
 
     rlx_model_io(m, kind, i, &info, NULL);
     const struct ir_type *type = ir_type_of(ir_entry(m->mod), io_node(m, kind, i, &info));
@@ -379,6 +380,7 @@ rlx_status rlx_model_transform(const rlx_model *m, const char *passes, rlx_devic
 rlx_status rlx_model_transform_for(const rlx_model *m, const char *passes, rlx_device *dev,
                                    const rlx_session_desc *desc, rlx_model **out, rlx_error *err)
 {
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
     struct pass_options options = {0};
     struct diag d;
     struct ir_module *mod = NULL;
@@ -394,10 +396,10 @@ rlx_status rlx_model_transform_for(const rlx_model *m, const char *passes, rlx_d
     struct fold_eval fold;
     options.eval = fold_eval_node;
     options.eval_user = &fold;
-    if (desc) {
-        options.precision = desc->precision;
-        options.precision_map = desc->precision_map;
-    }
+    if (DESC_READ(rlx_session_desc, &own, desc, &d) != RLX_OK)
+        return diag_report(&d, err);
+    options.precision = own.precision;
+    options.precision_map = own.precision_map;
     fold_eval_init(&fold, &m->ctx->mem, dev ? dev->backend : NULL);
     rlx_status s = ir_module_copy(m->mod, &m->ctx->mem, &mod, &d);
     if (s == RLX_OK)

@@ -1,5 +1,6 @@
 /* dims.c: the symbolic dims of a model: by name, and with the sizes that a run gives them. */
 #include "model/dims.h"
+#include "base/desc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +85,7 @@ rlx_status refuse_shape(const struct rlx_model *m, const char *what, rlx_str nam
 static ir_value find_io(const rlx_model *m, rlx_io_kind kind, size_t i)
 {
     const struct ir_graph *g = ir_entry(m->mod);
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     ir_value v;
 
     if (rlx_model_io(m, kind, i, &info, NULL) != RLX_OK)
@@ -167,17 +168,17 @@ static rlx_status list_dims(const rlx_model *m, const rlx_run_desc *run, int64_t
 rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
                           rlx_error *err)
 {
-    static const rlx_run_desc nothing;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
 
     diag_init(&d, "model");
     if (!m || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
-    else {
+    else if (DESC_READ(rlx_run_desc, &own, run, &d) == RLX_OK) {
         size_t symbols = dim_symbol_count(m->mod->dims), bytes = symbols * sizeof(int64_t);
         int64_t *size = mem_alloc(&m->ctx->mem, bytes);
         if (size)
-            list_dims(m, run ? run : &nothing, size, symbols, out, &d);
+            list_dims(m, &own, size, symbols, out, &d);
         else
             diag_no_memory(&d, bytes);
         mem_free(&m->ctx->mem, size, bytes);

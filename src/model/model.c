@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "compile/cache/artefact.h"
@@ -287,17 +288,16 @@ static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
 rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
                           rlx_model **out, rlx_error *err)
 {
+    rlx_load_desc own = {RLX_SIZED(rlx_load_desc)};
     struct diag d;
     struct file f;
 
     diag_init(&d, "load");
-    if (!ctx || !out || !path) {
+    if (!ctx || !out || !path)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "path");
-        return diag_report(&d, err);
-    }
-    enum file_mode mode = desc && desc->read_files ? FILE_READ : FILE_MAP;
-    if (file_open(&f, path, mode, &ctx->mem, &d) == RLX_OK &&
-        load_file(ctx, path, &f, desc, out, &d) != RLX_OK)
+    else if (DESC_READ(rlx_load_desc, &own, desc, &d) == RLX_OK &&
+             file_open(&f, path, own.read_files ? FILE_READ : FILE_MAP, &ctx->mem, &d) == RLX_OK &&
+             load_file(ctx, path, &f, &own, out, &d) != RLX_OK)
         file_close(&f);
     return diag_report(&d, err);
 }
@@ -342,7 +342,8 @@ static void describe(const struct rlx_model *m, ir_value v, rlx_io_kind kind, rl
 {
     const struct ir_type *t = ir_type_of(ir_entry(m->mod), v);
 
-    *out = (rlx_io_info){.kind = kind,
+    *out = (rlx_io_info){RLX_SIZED(rlx_io_info),
+                         .kind = kind,
                          .name = name,
                          .dtype = t->dtype,
                          .rank = t->rank,
@@ -358,19 +359,22 @@ rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_i
 {
     struct diag d;
     size_t count = rlx_model_io_count(m, kind), k = 0;
+    rlx_io_info own = {RLX_SIZED(rlx_io_info)};
 
     diag_init(&d, "model");
-    if (!m || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
+    if (!m)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "m is NULL");
     else if (i >= count)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "there are %zu of that kind, no number %zu", count, i);
     else if (kind == RLX_IO_OUTPUT)
-        describe(m, ir_entry(m->mod)->output.at[i], kind, m->output_name[i], out);
+        describe(m, ir_entry(m->mod)->output.at[i], kind, m->output_name[i], &own);
     else
         IR_EACH(n, ir_entry(m->mod)) {
             if (is_leaf(m, n, kind) && k++ == i)
-                describe(m, ir_id(ir_entry(m->mod), n), kind, ir_leaf_name(n), out);
+                describe(m, ir_id(ir_entry(m->mod), n), kind, ir_leaf_name(n), &own);
         }
+    if (d.count == 0)
+        INFO_WRITE(rlx_io_info, &own, out, &d);
     return diag_report(&d, err);
 }
 
@@ -378,7 +382,7 @@ static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *
                               int64_t *size, rlx_tensor *out, struct diag *d)
 {
     size_t symbols = dim_symbol_count(m->mod->dims), symbol;
-    rlx_io_info info = {0};
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     rlx_error err;
     ir_value v = 0;
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "ir/quant/quant_scheme.h"
 #include "model/weights.h"
@@ -210,11 +211,12 @@ static rlx_status load(rlx_model *m, struct rlx_weights *w, rlx_weights_use *use
 rlx_status rlx_model_load_weights(rlx_model *m, rlx_weights *w, rlx_weights_use *out,
                                   rlx_error *err)
 {
-    rlx_weights_use use = {.set = 0};
+    rlx_weights_use use = {RLX_SIZED(rlx_weights_use)};
     struct diag d;
 
     diag_init(&d, "params");
-    if (load(m, w, &use, &d) == RLX_OK && out)
-        *out = use;
+    if ((!out || INFO_CHECK(rlx_weights_use, out, &d) == RLX_OK) &&
+        load(m, w, &use, &d) == RLX_OK && out)
+        INFO_WRITE(rlx_weights_use, &use, out, &d);
     return diag_report(&d, err);
 }

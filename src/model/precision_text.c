@@ -1,6 +1,7 @@
 /* precision_text.c: precision policies by name, for the command line and for tests. */
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/diag.h"
 #include "base/str.h"
 #include "ir/type.h"
@@ -63,8 +64,6 @@ static rlx_status parse(const char *text, rlx_session_desc *desc, struct diag *d
 {
     rlx_precision_map map = {0};
 
-    if (!text || !desc)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", text ? "desc" : "text");
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
         if (strcmp(text, policies[i].name) != 0)
             continue;
@@ -85,9 +84,14 @@ static rlx_status parse(const char *text, rlx_session_desc *desc, struct diag *d
 
 rlx_status rlx_precision_parse(const char *text, rlx_session_desc *desc, rlx_error *err)
 {
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
     struct diag d;
 
     diag_init(&d, "precision");
-    parse(text, desc, &d);
+    if (!text || !desc)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", text ? "desc" : "text");
+    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK &&
+             parse(text, &own, &d) == RLX_OK)
+        INFO_WRITE(rlx_session_desc, &own, desc, &d);
     return diag_report(&d, err);
 }

@@ -1,5 +1,6 @@
 /* weights.c: `rlx/weights.h`: files of tensors, opened and asked. */
 #include "model/weights.h"
+#include "base/desc.h"
 
 #include <string.h>
 
@@ -67,14 +68,15 @@ static void hand_out(struct rlx_weights *w, rlx_status s, rlx_weights **out)
 rlx_status rlx_weights_open(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
                             rlx_weights **out, rlx_error *err)
 {
+    rlx_load_desc own = {RLX_SIZED(rlx_load_desc)};
     struct rlx_weights *w;
     struct diag d;
 
     diag_init(&d, "load");
     if (!ctx || !path || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !path ? "path" : "out");
-    else if ((w = create(ctx, &d)) != NULL)
-        hand_out(w, weights_open(&w->set, path, desc, &d), out);
+    else if (DESC_READ(rlx_load_desc, &own, desc, &d) == RLX_OK && (w = create(ctx, &d)) != NULL)
+        hand_out(w, weights_open(&w->set, path, &own, &d), out);
     return diag_report(&d, err);
 }
 
@@ -103,19 +105,30 @@ rlx_status rlx_weights_parse(rlx_context *ctx, const void *bytes, size_t size, r
 
 /* ---- what is in it ---- */
 
-void rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out)
+static rlx_weights_info describe(const struct rlx_weights *w)
 {
-    if (!w || !out)
-        return;
-    *out = (rlx_weights_info){.kind = w->set.kind,
-                              .version = w->set.version,
-                              .files = (uint32_t)w->set.file.len,
-                              .bytes = w->memory_bytes,
-                              .alignment = w->set.alignment,
-                              .tensor_count = w->set.tensor.len,
-                              .meta_count = w->set.meta.len};
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info),       .kind = w->set.kind,
+                             .version = w->set.version,         .files = (uint32_t)w->set.file.len,
+                             .bytes = w->memory_bytes,          .alignment = w->set.alignment,
+                             .tensor_count = w->set.tensor.len, .meta_count = w->set.meta.len};
+
     for (size_t i = 0; i < w->set.file.len; i++)
-        out->bytes += w->set.file.at[i].size;
+        info.bytes += w->set.file.at[i].size;
+    return info;
+}
+
+rlx_status rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "load");
+    if (!w)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "w is NULL");
+    else {
+        const rlx_weights_info own = describe(w);
+        INFO_WRITE(rlx_weights_info, &own, out, &d);
+    }
+    return diag_report(&d, err);
 }
 
 bool rlx_weights_at(const rlx_weights *w, size_t i, rlx_weight *out)

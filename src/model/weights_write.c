@@ -1,6 +1,7 @@
 /* weights_write.c: `rlx/weights.h`: files of tensors, written. */
 #include <math.h>
 
+#include "base/desc.h"
 #include "base/pool.h"
 #include "import/weight_writer.h"
 #include "ir/quant/quant_encode.h"
@@ -20,6 +21,7 @@ enum { PIECE = 4096, PIECES = 64 }; /* elements: a multiple of every block; piec
 rlx_status rlx_weights_begin(rlx_context *ctx, const char *path, const rlx_weights_content *content,
                              rlx_weights_writer **out, rlx_error *err)
 {
+    rlx_weights_content own = {RLX_SIZED(rlx_weights_content)};
     struct rlx_weights_writer *w;
     struct diag d;
 
@@ -30,11 +32,13 @@ rlx_status rlx_weights_begin(rlx_context *ctx, const char *path, const rlx_weigh
                   : !path    ? "path"
                   : !content ? "content"
                              : "out");
+    else if (DESC_READ(rlx_weights_content, &own, content, &d) != RLX_OK)
+        return diag_report(&d, err);
     else if ((w = mem_alloc(&ctx->mem, sizeof *w)) == NULL)
         diag_no_memory(&d, sizeof *w);
     else {
         w->ctx = context_retain(ctx);
-        if (writer_begin(&w->writer, &ctx->mem, path, content, &d) == RLX_OK)
+        if (writer_begin(&w->writer, &ctx->mem, path, &own, &d) == RLX_OK)
             *out = w;
         else
             rlx_weights_abandon(w);

@@ -3,6 +3,7 @@
  * A keyed cache is a list: it holds few sessions, each worth far more than a search. */
 #include <string.h>
 
+#include "base/desc.h"
 #include "compile/cache/artefact.h"
 #include "ir/fingerprint.h"
 #include "rlx/cache.h"
@@ -69,7 +70,7 @@ size_t rlx_cache_count(const rlx_cache *c)
 /* What it takes now: a session with symbolic dims grows with its runs. */
 static uint64_t bytes_of(rlx_session *s)
 {
-    rlx_memory_info info;
+    rlx_memory_info info = {RLX_SIZED(rlx_memory_info)};
 
     if (rlx_session_memory(s, &info, NULL) != RLX_OK)
         return 0;
@@ -161,16 +162,16 @@ rlx_status rlx_cache_get(rlx_cache *c, uint64_t key, rlx_cache_make_fn make, voi
 rlx_status rlx_model_key(const rlx_model *m, const rlx_session_desc *desc, uint64_t *out,
                          rlx_error *err)
 {
-    static const rlx_session_desc zero;
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
     struct diag d;
     uint64_t h;
 
     diag_init(&d, "cache");
     if (!m || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
-    else if (ir_fingerprint(m->mod, true, &h, &d) == RLX_OK)
-        *out = fingerprint_u64(fingerprint_u64(h, reuse_desc_key(desc ? desc : &zero)),
-                               desc ? desc->alignment : 0);
+    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK &&
+             ir_fingerprint(m->mod, true, &h, &d) == RLX_OK)
+        *out = fingerprint_u64(fingerprint_u64(h, reuse_desc_key(&own)), own.alignment);
     return diag_report(&d, err);
 }
 

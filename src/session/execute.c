@@ -2,6 +2,7 @@
  * for a binding exists. */
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "model/dims.h"
 #include "session/observe.h"
@@ -224,6 +225,15 @@ static rlx_status check_run(const rlx_session *s, const rlx_run_desc *run, struc
     return RLX_OK;
 }
 
+/* The caller's run, as this library knows it; NULL stays NULL. */
+static rlx_status read_run(const rlx_run_desc *theirs, rlx_run_desc *own, const rlx_run_desc **out,
+                           struct diag *d)
+{
+    *own = (rlx_run_desc){RLX_SIZED(rlx_run_desc)};
+    *out = theirs ? own : NULL;
+    return DESC_READ(rlx_run_desc, own, theirs, d);
+}
+
 static rlx_status refresh(void *user, struct diag *d)
 {
     rlx_session *s = user;
@@ -339,15 +349,19 @@ static rlx_status find_flight(rlx_session *s, uint64_t ticket, struct flight **o
                             (unsigned long long)ticket);
 }
 
-rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *theirs, uint64_t *ticket,
                               rlx_error *err)
 {
+    const rlx_run_desc *run;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
     struct flight *f;
 
     diag_init(&d, "run");
     if (!ticket)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "ticket is NULL");
+    else if (read_run(theirs, &own, &run, &d) != RLX_OK)
+        return diag_report(&d, err);
     else if (s && s->parts) {
         if (check_run(s, run, &d) == RLX_OK)
             parts_submit(s, run, ticket, &d);
@@ -372,12 +386,16 @@ rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_err
     return diag_report(&d, err);
 }
 
-rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *run, rlx_error *err)
+rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *theirs, rlx_error *err)
 {
+    const rlx_run_desc *run;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
     struct flight *f;
 
     diag_init(&d, "run");
+    if (read_run(theirs, &own, &run, &d) != RLX_OK)
+        return diag_report(&d, err);
     if (s && s->parts)
         parts_wait(s, ticket, run, &d);
     else if (find_flight(s, ticket, &f, &d) == RLX_OK)
@@ -385,12 +403,16 @@ rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *run, 
     return diag_report(&d, err);
 }
 
-rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_error *err)
+rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *theirs, rlx_error *err)
 {
+    const rlx_run_desc *run;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
     struct flight *f;
 
     diag_init(&d, "run");
+    if (read_run(theirs, &own, &run, &d) != RLX_OK)
+        return diag_report(&d, err);
     if (s && s->parts) {
         if (check_run(s, run, &d) == RLX_OK && parts_run(s, run, &d) == RLX_OK)
             parts_read(s, run, &d);
@@ -399,12 +421,14 @@ rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_error *e
     return diag_report(&d, err);
 }
 
-rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *run, rlx_error *err)
+rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *theirs, rlx_error *err)
 {
+    const rlx_run_desc *run;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
 
     diag_init(&d, "compile");
-    if (check_run(s, run, &d) == RLX_OK) {
+    if (read_run(theirs, &own, &run, &d) == RLX_OK && check_run(s, run, &d) == RLX_OK) {
         if (s->parts)
             parts_prepare(s, run, &d);
         else

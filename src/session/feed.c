@@ -1,6 +1,7 @@
 /* feed.c: outputs that become part of a handle after each run, without leaving the device. */
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "ir/text/text.h"
 #include "session/handle.h"
@@ -72,11 +73,12 @@ static rlx_status set_feed(rlx_session *s, const char *name, const rlx_feed *fee
 rlx_status rlx_session_set_feed(rlx_session *s, const char *name, const rlx_feed *feed,
                                 rlx_error *err)
 {
+    rlx_feed own = {RLX_SIZED(rlx_feed)};
     struct diag d;
 
     diag_init(&d, "handle");
-    if (check_idle(s, name, feed, &d) == RLX_OK)
-        set_feed(s, name, feed, &d);
+    if (check_idle(s, name, feed, &d) == RLX_OK && DESC_READ(rlx_feed, &own, feed, &d) == RLX_OK)
+        set_feed(s, name, &own, &d);
     return diag_report(&d, err);
 }
 

@@ -2,6 +2,7 @@
  * a run is in execute.c. */
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "model/dims.h"
 #include "plan/segments.h"
@@ -191,13 +192,13 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
 static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                          bool plan_only, rlx_session **out, struct diag *d)
 {
-    static const rlx_session_desc zero;
+    rlx_session_desc resolved = {RLX_SIZED(rlx_session_desc)};
 
     if (!m || !dev || !out)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !dev ? "dev" : "out");
     if (m->ctx != dev->ctx)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "model and device are of different contexts");
-    rlx_session_desc resolved = desc ? *desc : zero;
+    TRY(DESC_READ(rlx_session_desc, &resolved, desc, d));
     flags_apply(m->ctx, &resolved);
     TRY(check_desc(&resolved, d));
     return open_session(m, dev, &resolved, NULL, plan_only, out, d);
@@ -369,8 +370,11 @@ rlx_status rlx_session_bound(rlx_session *s, const char *dim, rlx_bound_info *ou
     size_t symbol;
 
     diag_init(&d, "session");
-    if (find_symbol(s, dim, out, &symbol, &d) == RLX_OK)
-        *out = (rlx_bound_info){s->bound[symbol], is_by_value(s, symbol)};
+    if (find_symbol(s, dim, out, &symbol, &d) == RLX_OK) {
+        const rlx_bound_info own = {RLX_SIZED(rlx_bound_info), s->bound[symbol],
+                                    is_by_value(s, symbol)};
+        INFO_WRITE(rlx_bound_info, &own, out, &d);
+    }
     return diag_report(&d, err);
 }
 
@@ -517,18 +521,20 @@ void rlx_session_set_profile(rlx_session *s, rlx_profile_fn fn, void *user)
 
 rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *err)
 {
+    rlx_memory_info own = {RLX_SIZED(rlx_memory_info)};
     struct diag d;
 
     diag_init(&d, "session");
-    if (!s || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
+    if (!s)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
     else if (s->parts)
-        parts_memory(s, out, &d);
+        parts_memory(s, &own, &d);
     else if (!s->current)
         diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
     else {
         const struct plan *p = s->current->plan;
-        *out = (rlx_memory_info){
+        own = (rlx_memory_info){
+            RLX_SIZED(rlx_memory_info),
             .weights = p->held[REGION_WEIGHTS],
             .weight_copies = store_copy_bytes(s->store),
             .constants = p->held[REGION_CONSTS],
@@ -541,5 +547,7 @@ rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *e
             .buffers = (uint32_t)segment_count(p->segment, p->size[REGION_ACTS]),
         };
     }
+    if (d.count == 0)
+        INFO_WRITE(rlx_memory_info, &own, out, &d);
     return diag_report(&d, err);
 }

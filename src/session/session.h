@@ -4,6 +4,7 @@
 
 #include "compile/compile.h"
 #include "rlx/artefact.h"
+#include "rlx/session.h"
 
 /* After each run, part of an output becomes part of a handle. */
 struct feed {

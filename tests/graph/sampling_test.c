@@ -23,8 +23,11 @@ static void run(struct test *t, struct world *w, rlx_value y, const rlx_binding 
             o.tensor.dtype = RLX_DTYPE_f32;
             o.tensor.bytes = n * sizeof *out;
             o.tensor.data = out;
-            expect_status(t, rlx_session_run(s, &(rlx_run_desc){in, count, &o, 1, NULL, 0}, &err),
-                          RLX_OK);
+            expect_status(
+                t,
+                rlx_session_run(
+                    s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, &o, 1, NULL, 0}, &err),
+                RLX_OK);
         }
     }
     rlx_session_destroy(s);
@@ -139,7 +142,8 @@ TEST(sampling, a_whole_step_with_an_open_length)
     rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .rank = 1, .dim = {1}}};
     out.tensor.data = got;
     out.tensor.bytes = sizeof got;
-    expect_ok(t, rlx_session_run(s, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &err));
+    expect_ok(t, rlx_session_run(
+                     s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0}, &err));
     expect_near(t, got[0], 7, 0);
     rlx_session_destroy(s);
     rlx_model_destroy(m);

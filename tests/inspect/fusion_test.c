@@ -9,21 +9,24 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-    {"reuse off", {.no_reuse = true, .check_plan = true}, true},
-    {"in-place off", {.no_in_place = true, .check_plan = true}, true},
-    {"fusion off", {.no_fusion = true}, false},
-    {"matmul fusion off", {.no_matmul_fusion = true}, false},
-    {"residual fusion off", {.no_residual_fusion = true}, false},
-    {"weight concatenation off", {.no_weight_concat = true}, false},
-    {"steps apart", {.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true}, false},
-    {"no passes", {.no_optimize = true}, false},
+    {"reuse off", {RLX_SIZED(rlx_session_desc), .no_reuse = true, .check_plan = true}, true},
+    {"in-place off", {RLX_SIZED(rlx_session_desc), .no_in_place = true, .check_plan = true}, true},
+    {"fusion off", {RLX_SIZED(rlx_session_desc), .no_fusion = true}, false},
+    {"matmul fusion off", {RLX_SIZED(rlx_session_desc), .no_matmul_fusion = true}, false},
+    {"residual fusion off", {RLX_SIZED(rlx_session_desc), .no_residual_fusion = true}, false},
+    {"weight concatenation off", {RLX_SIZED(rlx_session_desc), .no_weight_concat = true}, false},
+    {"steps apart",
+     {RLX_SIZED(rlx_session_desc), .no_qkv_split = true, .no_packed_qkv = true,
+      .no_norm_tee = true},
+     false},
+    {"no passes", {RLX_SIZED(rlx_session_desc), .no_optimize = true}, false},
 };
 #define MODE_COUNT (sizeof modes / sizeof modes[0])
 
 static bool expect_device(struct test *t, const char *device, rlx_context *ctx, rlx_device **dev)
 {
     rlx_error err = {0};
-    rlx_status s = rlx_device_open(ctx, rlx_cstr(device), dev, &err);
+    rlx_status s = rlx_device_open(ctx, device, dev, &err);
 
     return !test_no_device(t, device, s, err.message);
 }
@@ -33,8 +36,10 @@ static bool open_level(struct test *t, const char *device, rlx_context **ctx, rl
 {
     *ctx = NULL;
     *dev = NULL;
-    if (!expect_ok(t,
-                   rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 2}, ctx, NULL)))
+    if (!expect_ok(
+            t, rlx_context_create(RLX_VERSION,
+                                  &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 2},
+                                  ctx, NULL)))
         return false;
     if (expect_device(t, device, *ctx, dev))
         return true;
@@ -66,7 +71,9 @@ static void compare_modes(struct test *t, rlx_context *ctx, rlx_device *dev, con
 {
     struct outcome want, got;
 
-    if (run_source(t, ctx, dev, text, &(rlx_session_desc){.check_plan = true}, times, &want))
+    if (run_source(t, ctx, dev, text,
+                   &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_plan = true}, times,
+                   &want))
         for (size_t i = 0; i < MODE_COUNT; i++) {
             if (run_source(t, ctx, dev, text, &modes[i].desc, times, &got))
                 same_outcome(t, &got, &want, modes[i].same_bits ? 0 : tolerance, modes[i].name,
@@ -191,9 +198,11 @@ static void compare_regions(struct test *t, const char *device)
             source_start(&s, seed * 1000 + i);
             draw_elementwise(&s, types[i].dtype, types[i].type, types[i].tolerance > 0);
             const char *text = source_text(&s);
-            bool ok =
-                run_source(t, ctx, dev, text, &(rlx_session_desc){.check_plan = true}, 1, &with);
-            ok = run_source(t, ctx, dev, text, &(rlx_session_desc){.no_regions = true}, 1,
+            bool ok = run_source(
+                t, ctx, dev, text,
+                &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_plan = true}, 1, &with);
+            ok = run_source(t, ctx, dev, text,
+                            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_regions = true}, 1,
                             &without) &&
                  ok;
             if (ok)
@@ -255,7 +264,9 @@ TEST_DEVICES_SLOW(fusion, regions_have_no_size_limit)
     const char *text = source_text(&s);
     expect_fused(t, ctx, dev, text, "\"nodes\":{\"before\":400,\"after\":1}");
     if (run_source(t, ctx, dev, text, NULL, 1, &with) &&
-        run_source(t, ctx, dev, text, &(rlx_session_desc){.no_fusion = true}, 1, &without))
+        run_source(t, ctx, dev, text,
+                   &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_fusion = true}, 1,
+                   &without))
         same_outcome(t, &with, &without, 0, "regions off", text);
     outcome_free(&with);
     outcome_free(&without);
@@ -423,11 +434,11 @@ TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
     static const struct {
         rlx_session_desc desc;
         uint32_t steps;
-    } row[] = {{{0}, 2},
-               {{.no_fusion = true}, 5},
-               {{.no_optimize = true}, 5},
-               {{.no_matmul_fusion = true}, 2},
-               {{.no_regions = true}, 3}};
+    } row[] = {{{RLX_SIZED(rlx_session_desc)}, 2},
+               {{RLX_SIZED(rlx_session_desc), .no_fusion = true}, 5},
+               {{RLX_SIZED(rlx_session_desc), .no_optimize = true}, 5},
+               {{RLX_SIZED(rlx_session_desc), .no_matmul_fusion = true}, 2},
+               {{RLX_SIZED(rlx_session_desc), .no_regions = true}, 3}};
     rlx_context *ctx;
     rlx_device *dev;
     rlx_model *m = NULL;
@@ -437,7 +448,7 @@ TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
     expect_ok(t, rlx_model_parse(ctx, rlx_cstr(SMALL " return %n }"), &m, NULL));
     for (size_t i = 0; m && i < sizeof row / sizeof row[0]; i++) {
         rlx_session *s = NULL;
-        rlx_memory_info info = {0};
+        rlx_memory_info info = {RLX_SIZED(rlx_memory_info)};
         test_note(t, "row %zu", i);
         if (expect_ok(t, rlx_session_create(m, dev, &row[i].desc, &s, NULL)) &&
             expect_ok(t, rlx_session_memory(s, &info, NULL)))
@@ -450,7 +461,8 @@ TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
 
 TEST(fusion, a_clean_contract_fails_with_the_list)
 {
-    static const rlx_session_desc strict = {.assert_fusion_clean = true};
+    static const rlx_session_desc strict = {RLX_SIZED(rlx_session_desc),
+                                            .assert_fusion_clean = true};
     rlx_context *ctx;
     rlx_device *dev;
     rlx_model *clean = NULL, *dirty = NULL;
@@ -561,9 +573,11 @@ TEST(fusion, survives_without_memory)
         rlx_device *dev = NULL;
         rlx_model *m = NULL;
         struct found f = {.len = 0};
-        if (rlx_context_create(RLX_VERSION, &(rlx_context_desc){.allocator = &mem, .threads = 1},
-                               &ctx, NULL) == RLX_OK &&
-            rlx_device_open(ctx, rlx_cstr("cpu"), &dev, NULL) == RLX_OK &&
+        if (rlx_context_create(
+                RLX_VERSION,
+                &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = &mem, .threads = 1},
+                &ctx, NULL) == RLX_OK &&
+            rlx_device_open(ctx, "cpu", &dev, NULL) == RLX_OK &&
             rlx_model_parse(ctx, rlx_cstr(text), &m, NULL) == RLX_OK) {
             rlx_status s = rlx_model_fusion(m, dev, false, collect, &f, NULL);
             if (s != RLX_OK)

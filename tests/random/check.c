@@ -108,7 +108,8 @@ static rlx_status run_session(struct asked *a, rlx_session *s, const ir_value *n
         bits[i] = out[i].tensor.data = arena_alloc(&a->arena, out[i].tensor.bytes, 64);
     }
     const rlx_dim_size n = {"n", a->size};
-    return rlx_session_run(s, &(rlx_run_desc){in, given, out, count, &n, a->size >= 0}, err);
+    return rlx_session_run(
+        s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, given, out, count, &n, a->size >= 0}, err);
 }
 
 static rlx_status run_model(struct asked *a, rlx_model *m, rlx_device *dev,
@@ -347,7 +348,7 @@ static void check_optimised(struct asked *a)
     rlx_error err;
     rlx_session *s = NULL;
     void *bits[MOST_OUTPUTS];
-    const rlx_session_desc desc = {.check_plan = true};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_plan = true};
 
     a->out->tried[CHECK_optimised]++;
     if (rlx_session_create(a->model, a->w->cpu, &desc, &s, &err) != RLX_OK ||
@@ -416,7 +417,7 @@ static void check_artefact(struct asked *a)
 
 static rlx_session_desc random_options(struct dice *d)
 {
-    rlx_session_desc o = {.check_plan = true, .verify_passes = true};
+    rlx_session_desc o = {RLX_SIZED(rlx_session_desc), .check_plan = true, .verify_passes = true};
     bool *const flags[] = {
         &o.no_reuse,         &o.no_in_place,   &o.no_optimize,      &o.no_fold,
         &o.no_cse,           &o.no_fusion,     &o.no_matmul_fusion, &o.no_residual_fusion,

@@ -42,7 +42,7 @@ def found_by_cmake(prefix, temp):
 
 def other_versions_are_refused(prefix, temp):
     """The minor version counts below 1.0, the major one from there on."""
-    header = (ROOT / "include/rlx/rlx.h").read_text()
+    header = (ROOT / "include/rlx/base.h").read_text()
     version = int(re.search(r"^#define RLX_VERSION (\d+)", header, flags=re.M)[1])
     major, minor = version // 10000, version // 100 % 100
     name = f"{major}.{minor}" if major == 0 else f"{major}"
