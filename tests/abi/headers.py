@@ -48,7 +48,8 @@ def fields_of(body):
 
 
 def read(include):
-    """{enumerator: number}, {struct: [(field, offset, bytes)]}, as the compiler lays them out."""
+    """{enumerator: number}, {struct: [(field, offset, bytes)]}, as the compiler lays them out. The last
+    "field" of each struct is its end."""
     source, text = preprocessed(include)
     enumerators = [re.match(r"\w+", word)[0]
                    for body in re.findall(r"\benum\s+\w*\s*\{([^}]*)\}", text)
@@ -59,6 +60,7 @@ def read(include):
     for name, fields in structs.items():
         lines += [f'printf("{name} {field} %zu %zu\\n", offsetof({name}, {field}), '
                   f'sizeof((({name} *)0)->{field}));' for field in fields]
+        lines.append(f'printf("{name} end %zu 0\\n", sizeof({name}));')
     program = (f"{source}#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{{\n" +
                "\n".join(lines) + "\nreturn 0;\n}\n")
     with tempfile.TemporaryDirectory() as temp:
@@ -73,3 +75,20 @@ def read(include):
         else:
             layout[words[0]].append((words[1], int(words[2]), int(words[3])))
     return numbers, layout
+
+
+def functions(include):
+    """{function: its type}, without the names of its parameters."""
+    text = " ".join(preprocessed(include)[1].split())
+    text = re.sub(r"__attribute__\s*\(\(.*?\)\)\s*", "", text)
+    return {name: f"{result.strip()} ({', '.join(map(type_of, split(parameters, ',')))})"
+            for result, name, parameters in
+            re.findall(r"((?:[\w*]+ )+\**)(rlx_\w+)\(([^{};]*)\);", text)
+            if not result.startswith("typedef")}
+
+
+def type_of(parameter):
+    """A parameter without its name."""
+    if "(" in parameter:
+        return re.sub(r"\(\s*\*\s*\w+\s*\)", "(*)", parameter, count=1)
+    return re.sub(r"(?<=[\s*])\w+((?:\[[^]]*\])*)$", r"\1", parameter).strip()
