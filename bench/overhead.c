@@ -2,6 +2,7 @@
  * running a step. The limits are 100 ms and 1 us. */
 #include <stdio.h>
 
+#include "rlx/debug.h"
 #include "support/job.h"
 
 /* Layers of the kind networks are made of, about eight nodes each. */
@@ -72,7 +73,8 @@ int main(int argc, char **argv)
         rlx_model_destroy(m);
     }
     rlx_model *m = chain(ctx, STEPS);
-    const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc), .no_optimize = true};
+    const rlx_debug_desc no_passes = {.no_optimize = true};
+    const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc), .debug = &no_passes};
     check(rlx_session_create(m, dev, &as_written, &s, &err), &err);
     rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {1}, &x, sizeof x}};
     rlx_binding out = {"out0", {RLX_DTYPE_f32, 1, {0}, &y, sizeof y}};

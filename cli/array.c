@@ -27,7 +27,8 @@ int cli_copy_array(struct cli *c, rlx_weights *w, size_t i, const char *file, rl
     rlx_weights_at(w, i, &t);
     rlx_weight_type_describe(t.type, &type);
     if (type.use != RLX_WEIGHT_PLAIN || t.rank > RLX_MAX_RANK) {
-        fprintf(stderr, "rlx %s: %s: \"%.*s\" is %s of rank %d, which no value can be\n",
+        fprintf(stderr,
+                "rlx %s: %s: \"%.*s\" is %s of rank %d, which is not supported as a value\n",
                 c->command->name, file, (int)t.name.len, t.name.ptr, type.name, t.rank);
         return EXIT_FAILED;
     }
@@ -68,7 +69,7 @@ static int load_stdin(struct cli *c, rlx_str name, rlx_tensor *out)
     int code;
 
     if (taken)
-        return cli_misuse(c, "standard input can be read once only; \"-\" stands there twice");
+        return cli_misuse(c, "standard input can be read only once, but \"-\" was given twice");
     taken = true;
     if (!cli_read_all(stdin, &b)) {
         fprintf(stderr, "rlx %s: cannot read standard input\n", c->command->name);

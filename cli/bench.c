@@ -1,7 +1,7 @@
 /* bench.c: `rlx bench`, how long a graph or a single op takes, step by step.
  *
- * Each step's bytes are set beside the device's copy bandwidth, so that a figure means something on
- * any machine. */
+ * Each step's bandwidth is compared with that of a copy on the same device, so that a figure means
+ * something on any machine. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,10 +28,10 @@ static const struct flag *flags(void)
         {"--f16-weights", FLAG_SWITCH, &opt.f16_weights, NULL,
          "on GPUs, matmul and conv read f32 params as f16"},
         {"--repeat", FLAG_NUMBER, &opt.repeat, "N",
-         "exactly so many runs (as many as fit in --ms)"},
+         "exactly this many runs (as many as fit in --ms)"},
         {"--ms", FLAG_NUMBER, &opt.milliseconds, "N", "as many runs as fit in this time (1000)"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL,
-         "where the time goes, beside what the machine could do"},
+         "where the time goes, compared with what the machine could do"},
         {"--trace", FLAG_TEXT, &opt.trace, "FILE",
          "write a trace for Perfetto or chrome://tracing"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
@@ -55,7 +55,7 @@ static int by_value(const void *a, const void *b)
 
 #define MAX_RUNS 100000
 
-/* --repeat, else RLX_BENCH_ITERS; 0: as many as fit in the time. */
+/* --repeat, or RLX_BENCH_ITERS; 0: as many as fit in the time. */
 static size_t wanted_runs(const struct cli *c)
 {
     rlx_flag_row row;
@@ -151,7 +151,7 @@ static void print_json(const char *what, const struct result *r)
     fputs("}\n", stdout);
 }
 
-/* Steps are timed apart, so that timing them costs the runs above nothing. */
+/* Steps are timed in separate runs, so that timing them does not slow down those above. */
 static int measure_steps(struct cli *c, struct opened *o, const char *what, struct profile *out)
 {
     rlx_run_desc run = opened_run(o);
@@ -259,7 +259,7 @@ const struct command cmd_bench = {
     .usage = "rlx bench FILE | rlx bench --op SPEC",
     .details =
         "Inputs and params are random. Times are of whole runs, inputs and outputs included;\n"
-        "steps are timed apart, beside the bandwidth of a copy on the same device.",
+        "steps are timed in separate runs and compared with a copy on the same device.",
     .examples = "rlx bench model.onnx --dim seq=128\n"
                 "rlx bench --op \"matmul f32[512,512] f32[512,512]\" --device vulkan",
     .run = run,

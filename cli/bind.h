@@ -15,7 +15,7 @@ struct opened {
     rlx_session *session;
     rlx_binding *input, *output;
     size_t input_count, output_count;
-    rlx_dim_size dim[MAX_DIMS]; /* of --dim, and what was settled without it */
+    rlx_dim_size dim[MAX_DIMS]; /* from --dim, and those settled without it */
     size_t dim_count;
 };
 
@@ -25,8 +25,8 @@ struct open_options {
     const char *inputs_file;              /* of tensors: by name; may be NULL */
     const char *params_file;              /* likewise */
     bool random;                          /* values for what is not given */
-    bool needs_values;                    /* without them nothing can be done: every input's */
-    bool needs_sizes;                     /* likewise: every dim's, which random says, too */
+    bool needs_values;                    /* nothing can be done without them: every input's */
+    bool needs_sizes;                     /* likewise: every dim's, also implied by random */
     uint64_t seed;
     const struct picture_options *picture; /* how a picture becomes an input; may be NULL */
     const rlx_session_desc *session;
@@ -36,12 +36,12 @@ struct open_options {
 int opened_open(struct opened *o, struct cli *c, const struct open_options *options);
 int opened_open_model(struct opened *o, struct cli *c, rlx_model *model,
                       const struct open_options *options); /* takes the model over */
-/* The same without a device and a session. */
+/* The same without a device or a session. */
 int opened_values(struct opened *o, struct cli *c, rlx_model *model,
                   const struct open_options *options);
 int opened_open_session(struct opened *o, struct cli *c,
                         const struct open_options *options); /* no inputs, nothing prepared */
-int opened_make_outputs(struct opened *o); /* room for every output; once it runs, or ran */
+int opened_make_outputs(struct opened *o); /* room for every output; during or after a run */
 void opened_close(struct opened *o);
 rlx_run_desc opened_run(const struct opened *o);
 
@@ -54,12 +54,12 @@ int check_inputs(struct opened *o, const struct open_options *options);
 /* sizes.c: the sizes of symbolic dims. EXIT_DONE, or what to return. */
 int take_dims(struct opened *o, const struct texts *dims);                 /* NAME=N */
 int check_dims(struct opened *o, const rlx_dim_size *sizes, size_t count); /* that they exist */
-/* Those that can be taken for granted get a size, with a word on it; a shape that is not told is
- * refused, with all the dims that it takes. */
-int settle_dims(struct opened *o, bool bounded); /* those with a bound, too */
+/* Dims whose size can be assumed get it, with a note. If others remain, that is refused, naming all
+ * of them. */
+int settle_dims(struct opened *o, bool bounded); /* also those with a bound */
 /* " --dim seq=128" for each that has no size yet and is not a batch. */
 void print_missing_dims(struct opened *o, FILE *out);
-/* The shape of input i by what is known so far; false: not all of it is. */
+/* The shape of input i as far as it is known; false: not all of it is. */
 bool input_shape(const struct opened *o, size_t i, rlx_tensor *out);
 /* Of the axes of input i that are -1 in out, those that are a dim with a known size. */
 void known_axes(const struct opened *o, size_t i, rlx_tensor *out);
@@ -67,10 +67,10 @@ void known_axes(const struct opened *o, size_t i, rlx_tensor *out);
 int opened_fail(struct opened *o, const rlx_error *err, const char *doing, const char *what);
 
 /* array.c. EXIT_DONE, or what to return. */
-/* From an npy file, or what is called so (or is alone) in a file of tensors; "-": from standard
- * input. */
+/* From an npy file, or the tensor of that name (or the only one) in a file of tensors; "-": from
+ * standard input. */
 int cli_load_array(struct cli *c, const char *file, rlx_str name, rlx_tensor *out);
-int cli_load_params(struct cli *c, rlx_model *m, const char *file); /* all that it has, by name */
+int cli_load_params(struct cli *c, rlx_model *m, const char *file); /* by name */
 /* Tensor i of the file; copied. */
 int cli_copy_array(struct cli *c, rlx_weights *w, size_t i, const char *file, rlx_tensor *out);
 

@@ -18,15 +18,17 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"--devices", FLAG_TEXT, &opt.devices, "A,B,...",
          "A is what the others are compared with (cpu,cpu:baseline)"},
-        {"--input", FLAG_LIST, &opt.inputs, "NAME=VALUE", "an input, as of rlx run; else random"},
-        {"--param", FLAG_LIST, &opt.params, "NAME=FILE", "a value for a param; else random"},
+        {"--input", FLAG_LIST, &opt.inputs, "NAME=VALUE",
+         "an input, as for rlx run; otherwise random"},
+        {"--param", FLAG_LIST, &opt.params, "NAME=FILE", "a value for a param; otherwise random"},
         {"--params", FLAG_TEXT, &opt.params_file, "FILE",
          "values for params by name: GGUF, safetensors, npz"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
          "the size of a symbolic dim; a batch is 1 without"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values (0)"},
-        {"--exact", FLAG_SWITCH, &opt.exact, NULL, "nothing may differ at all"},
-        {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "every node, not only those that differ"},
+        {"--exact", FLAG_SWITCH, &opt.exact, NULL, "results must be equal, bit for bit"},
+        {"--verbose", FLAG_SWITCH, &opt.verbose, NULL,
+         "show every node, not only those that differ"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
@@ -56,7 +58,7 @@ static int open_devices(struct cli *c, struct devices *d)
                         : EXIT_DONE;
 }
 
-/* What is printed as it comes; in JSON, two lists. */
+/* Printed as results arrive; in JSON, two lists. */
 struct printer {
     size_t nodes, outputs;
 };
@@ -122,7 +124,7 @@ static void print_verdict(const rlx_check_summary *s)
                s->first_label[0] ? " \"" : "", s->first_label, s->first_label[0] ? "\"" : "",
                s->first_device);
     else if (s->outputs_failed)
-        printf("every node agrees on its own: what differs adds up, or comes of fusing them\n");
+        printf("every node agrees on its own: the differences add up, or come from fusing nodes\n");
     else if (s->passed)
         printf("the devices agree\n");
     else
@@ -201,7 +203,7 @@ const struct command cmd_check = {
     .usage = "rlx check FILE [--devices A,B,...]",
     .details =
         "Each node runs alone on each device, on the values that the first device had there, and\n"
-        "its result is held against the tolerance of its op; then the whole graph is compared.\n"
+        "its result is compared within the tolerance of its op; then the whole graph is compared.\n"
         "Exits with 1 if something differs.",
     .examples = "rlx check model.onnx --devices cpu,vulkan\n"
                 "rlx check model.onnx --dim seq=64 --verbose",

@@ -36,7 +36,7 @@ int cli_fail(struct cli *c, const rlx_error *err, const char *doing, const char 
     const char *red = c->color ? "\033[31m" : "", *plain = c->color ? "\033[0m" : "";
 
     cli_progress_end(c);
-    if (!strstr(err->message, c->held)) /* else it is about to be said */
+    if (!strstr(err->message, c->held)) /* otherwise the message repeats it */
         show_held(c);
     c->held[0] = 0;
     fprintf(stderr, "rlx %s: %s %s: %s%s%s: %s", c->command->name, doing, what, red,
@@ -51,7 +51,7 @@ int cli_fail(struct cli *c, const rlx_error *err, const char *doing, const char 
     return EXIT_FAILED;
 }
 
-/* A warning waits for the next line: a failure often ends in the very sentence. */
+/* A warning is held until the next line: a failure often ends in the same sentence. */
 static void log_line(void *user, int level, const char *line)
 {
     struct cli *c = user;
@@ -71,7 +71,7 @@ void cli_log_end(struct cli *c)
     show_held(c);
 }
 
-/* In quotes, where a shell would see more in it than a word. */
+/* In quotes, where a shell would not read it as a plain word. */
 static void print_word(const char *word, FILE *out)
 {
     bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -111,7 +111,7 @@ static bool is_on(const struct cli *c, const char *flag)
     return cli_flag_row(c, flag, &row) && row.on;
 }
 
-/* What was asked for is shown: RLX_VERBOSE 1 and reports are lines of level 2, graphs of 3. */
+/* Shows what was asked for: RLX_VERBOSE 1 and reports are lines of level 2, graphs of 3. */
 static int wanted_level(const struct cli *c)
 {
     rlx_flag_row verbose;
@@ -127,15 +127,49 @@ static int wanted_level(const struct cli *c)
                : 1;
 }
 
+/* Of --set: NAME=VALUE, or NAME alone, which is 1. */
+struct settings {
+    rlx_flag flag[MAX_TEXTS];
+    size_t count;
+};
+
+static bool split_settings(const struct texts *texts, struct settings *out)
+{
+    for (out->count = 0; out->count < texts->count; out->count++) {
+        const char *text = texts->at[out->count], *equals = strchr(text, '=');
+        char *name = strndup(text, equals ? (size_t)(equals - text) : strlen(text));
+        if (!name)
+            return false;
+        out->flag[out->count] = (rlx_flag){name, equals ? equals + 1 : "1"};
+    }
+    return true;
+}
+
+static void free_settings(struct settings *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free((char *)s->flag[i].name);
+}
+
 int cli_context(struct cli *c)
 {
-    rlx_error err;
-    rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .log = log_line, .log_user = c,
-                             .threads = c->threads, .trace = c->trace};
+    struct settings set;
+    rlx_error err = {.status = RLX_ERROR_MEMORY};
+    rlx_status s = RLX_ERROR_MEMORY;
 
     if (c->ctx)
         return EXIT_DONE;
-    if (rlx_context_create(RLX_VERSION, &desc, &c->ctx, &err) != RLX_OK)
+    if (split_settings(&c->set, &set)) {
+        const rlx_context_desc desc = {
+            RLX_SIZED(rlx_context_desc), .log = log_line,   .log_user = c,
+            .threads = c->threads,       .trace = c->trace, .flags = set.flag,
+            .flag_count = set.count};
+        s = rlx_context_create(RLX_VERSION, &desc, &c->ctx, &err);
+    }
+    free_settings(&set);
+    if (s == RLX_ERROR_NAME || s == RLX_ERROR_ARGUMENT)
+        return cli_misuse(c, "--set: %s", err.message);
+    if (s != RLX_OK)
         return cli_fail(c, &err, "cannot", "start");
     c->log_level = wanted_level(c);
     return EXIT_DONE;
@@ -152,7 +186,7 @@ static int cannot_write(const struct cli *c, const char *path)
     return EXIT_FAILED;
 }
 
-/* Beside it first, so that it is there whole or not at all. */
+/* Under a temporary name first, so that the file appears complete or not at all. */
 static int replace_file(struct cli *c, const char *path, const char *text, size_t len)
 {
     char part[4096];

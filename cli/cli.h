@@ -26,6 +26,7 @@ struct cli {
     bool quiet;         /* not even warnings */
     const char *trace;  /* --trace of the command; NULL: none */
     struct texts fix;   /* --fix: inputs that are known when the model is loaded */
+    struct texts set;   /* --set: flags and options, of every command */
     int argc;           /* the command's arguments, for messages that show a better line */
     char **argv;
     char held[512]; /* a line of the log that cli_fail may be about to repeat */
@@ -53,7 +54,7 @@ struct command {
     const char *summary;  /* one line */
     const char *usage;    /* "rlx plan [flags] FILE|CSV" */
     const char *details;  /* a few sentences; may be NULL */
-    const char *examples; /* command lines, one each; the first is shown to whoever misuses it */
+    const char *examples; /* command lines, one each; the first is shown after misuse */
     int (*run)(struct cli *c, int argc, char **argv);
     const struct flag *(*flags)(void); /* for help, the man page and completion */
 };
@@ -61,8 +62,8 @@ struct command {
 /* Exit codes: 0 done, 1 failed, 2 misused. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_MISUSED = 2 };
 
-/* Parses flags of the command (and --threads, --help) wherever they stand; what is left is in args.
- * EXIT_DONE: go on. Else: return *code from the command. */
+/* Parses the command's flags (and --threads, --help), anywhere on the line; the rest goes to args.
+ * false: return *code from the command. */
 bool cli_parse(struct cli *c, const struct flag *flags, int argc, char **argv, struct texts *args,
                int *code);
 int cli_misuse(struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -86,7 +87,7 @@ int cli_write_file(struct cli *c, const char *path, const char *text, size_t len
 void buffer_add(void *user, const char *text, size_t len); /* user: a struct buffer */
 void buffer_free(struct buffer *b);
 
-/* progress.c: on a terminal only. What is waited for is shown once it takes a second. */
+/* progress.c: on a terminal only. Shows what the command waits for once it takes a second. */
 void cli_doing(struct cli *c, const char *doing, const char *what);
 void cli_progress(struct cli *c, const char *what, size_t done,
                   size_t total); /* total 0: unknown */

@@ -8,7 +8,7 @@
 #include "tensor_text.h"
 
 #define RELATIVE 1e-3
-#define RELATIVE_BF16 0x1p-6 /* two steps of its own */
+#define RELATIVE_BF16 0x1p-6 /* two steps of bf16 */
 #define ABSOLUTE 1e-7
 
 static bool same_type(const rlx_tensor *a, const rlx_tensor *b)

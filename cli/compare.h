@@ -1,4 +1,4 @@
-/* compare.h: is a tensor what it should be, as ONNX's own test runner judges? */
+/* compare.h: is a tensor as expected, by the rules of ONNX's own test runner? */
 #ifndef CLI_COMPARE_H
 #define CLI_COMPARE_H
 
@@ -6,8 +6,8 @@
 
 /* Types and shapes are the same. false: why says how they differ. */
 bool compare_types(const rlx_tensor *have, const rlx_tensor *want, char *why, size_t size);
-/* So they are, and each element is within 1e-7 + 1e-3 |want| (bf16: 2^-6 |want|); NaN
- * is NaN. false: why says what differs first. */
+/* The same, and each element is within 1e-7 + 1e-3 |want| (bf16: 2^-6 |want|); NaN equals NaN.
+ * false: why describes the first difference. */
 bool compare_tensors(const rlx_tensor *have, const rlx_tensor *want, char *why, size_t size);
 
 #endif

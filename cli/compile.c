@@ -16,10 +16,10 @@ static const struct flag *flags(void)
     static const struct flag list[] = {
         {"-o", FLAG_TEXT, &opt.output, "OUT", "the file to write"},
         {"--device", FLAG_TEXT, &opt.device, "D",
-         "compile for this one (auto); rlx devices lists them"},
+         "the device to compile for (auto); rlx devices lists them"},
         {"--bind", FLAG_LIST, &opt.bind, "A=N,B=M",
          "a program for these sizes of symbolic dims; once per program"},
-        {"--weights", FLAG_SWITCH, &opt.weights, NULL, "with the params' values"},
+        {"--weights", FLAG_SWITCH, &opt.weights, NULL, "with the values of params"},
         {"--weights-beside", FLAG_SWITCH, &opt.beside, NULL, "the same, in OUT.weights"},
         {"--param", FLAG_LIST, &opt.params, "NAME=FILE", "a value for a param; once per param"},
         {"--params", FLAG_TEXT, &opt.params_file, "FILE",
@@ -63,7 +63,7 @@ static int prepare(struct cli *c, struct opened *o, const char *sizes)
     if (!read_sizes(text, dim, &count))
         code = cli_misuse(c, "--bind \"%s\" is not of the form NAME=SIZE,NAME=SIZE", sizes);
     else if ((code = check_dims(o, dim, count)) != EXIT_DONE)
-        ; /* it was said which there are */
+        ; /* the message names those that exist */
     else if (rlx_session_prepare(
                  o->session,
                  &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .dims = dim, .dim_count = count},

@@ -28,10 +28,10 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run (auto); rlx devices lists them"},
-        {"--match", FLAG_TEXT, &opt.match, "GLOB", "only tests of such a name (*)"},
+        {"--match", FLAG_TEXT, &opt.match, "GLOB", "only tests whose name matches (*)"},
         {"--rewrite", FLAG_SWITCH, &opt.rewrite, NULL,
          "each model is written as ONNX and read back before it runs"},
-        {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "tests that pass, too"},
+        {"--verbose", FLAG_SWITCH, &opt.verbose, NULL, "show tests that pass too"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
@@ -83,7 +83,7 @@ static bool exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-/* Older sets keep bf16 as the bits it has. */
+/* Older sets store bf16 as its bits. */
 static void as_bf16(rlx_tensor *t, rlx_dtype wanted)
 {
     if (wanted == RLX_DTYPE_bf16 && t->dtype == RLX_DTYPE_u16)
@@ -119,7 +119,7 @@ static bool bind_inputs(rlx_model *m, struct data_set *d, struct outcome *o)
             return false;
         }
         if (!t)
-            break; /* what is left has a default, or is missed when it runs */
+            break; /* the others have a default, or the run reports them missing */
         rlx_binding *b = &d->in[d->inputs];
         b->tensor = *t;
         as_bf16(&b->tensor, info.dtype);
@@ -155,11 +155,11 @@ static bool make_outputs(struct suite *s, rlx_model *m, rlx_session *session, st
 static bool compare_outputs(const struct data_set *d, struct outcome *o)
 {
     size_t wanted = data_files_tensors(&d->out_files);
-    bool random = false; /* another generator draws other numbers */
+    bool random = false; /* another generator gives different numbers */
 
     o->verdict = FAILED;
     if (wanted != d->outputs) {
-        snprintf(o->why, sizeof o->why, "%zu outputs, where %zu are wanted", d->outputs, wanted);
+        snprintf(o->why, sizeof o->why, "%zu outputs, but %zu are expected", d->outputs, wanted);
         return false;
     }
     for (size_t i = 0; i < wanted; i++) {
@@ -248,9 +248,9 @@ static void run_sets(struct suite *s, rlx_model *m, const char *path, struct out
 /* How much of a test's values is made known when its model is loaded. */
 enum knowing {
     KNOW_COUNTS, /* of the items of sequences, and which optionals are absent */
-    KNOW_WHOLES, /* items' shapes, too, and the values of inputs of few whole numbers: shapes, axes
-                    and the like come as inputs in many tests, where models have constants */
-    KNOW_ALL,    /* of any few numbers */
+    KNOW_WHOLES, /* also items' shapes, and the values of inputs of a few integers: shapes, axes and
+                  * the like are inputs in many tests, where models have constants */
+    KNOW_ALL,    /* also of a few numbers of any type */
 };
 
 static bool is_told(const rlx_tensor *t, enum knowing how)
@@ -280,13 +280,13 @@ static rlx_status load_knowing(struct suite *s, const char *file, const struct d
         else if (is_told(f->list.at, how)) {
             known[i].tensor = *f->list.at;
             if (!known[i].tensor.bytes)
-                known[i].tensor.data = &none; /* an empty list is known, too */
+                known[i].tensor.data = &none; /* an empty list is also known */
         }
     }
     return rlx_model_load(s->c->ctx, file, &desc, m, err);
 }
 
-/* With as little known as it takes. */
+/* With as little made known as possible. */
 static rlx_status load_model(struct suite *s, const char *path, rlx_model **m, rlx_error *err)
 {
     rlx_status status = RLX_ERROR_UNSUPPORTED;
@@ -303,13 +303,13 @@ static rlx_status load_model(struct suite *s, const char *path, rlx_model **m, r
     for (int how = KNOW_COUNTS; status == RLX_ERROR_UNSUPPORTED && how <= KNOW_ALL; how++)
         status = load_knowing(s, text, data, (enum knowing)how, m, err);
     if (status != RLX_OK && data_files_broken(data))
-        *err = *data_files_broken(data); /* which may well be why */
+        *err = *data_files_broken(data); /* which may be the reason */
     data_files_free(s->c->ctx, data);
     free(data);
     return status;
 }
 
-/* The model as it comes back from a file that we wrote. */
+/* The model, written to a file and read back. */
 static bool rewrite(struct suite *s, rlx_model **m, struct outcome *o)
 {
     const char *dir = getenv("TMPDIR");
@@ -330,7 +330,7 @@ static bool rewrite(struct suite *s, rlx_model **m, struct outcome *o)
         fail(o, &err, "cannot read what was written");
         o->verdict = FAILED;
     }
-    unlink(path); /* what is mapped stays */
+    unlink(path); /* mapped files stay valid */
     if (!again)
         return false;
     rlx_model_destroy(*m);
@@ -455,9 +455,10 @@ const struct command cmd_conform = {
     .usage = "rlx conform DIR [--device D] [--match GLOB] [--rewrite]",
     .details =
         "Every folder below DIR with a model.onnx is a test; its test_data_set_* hold inputs\n"
-        "and the outputs they must give, within 1e-3 of each element and 1e-7. How many items\n"
-        "their sequences have is made known at load, and inputs of few elements are where a\n"
-        "model cannot be imported without. Of outputs that are random only shapes and types are\n"
+        "and the outputs they must give, within 1e-3 of each element and 1e-7. The number of "
+        "items\n"
+        "in their sequences is made known at load, and so are inputs of few elements where a\n"
+        "model cannot be imported otherwise. Of random outputs only shapes and types are\n"
         "compared; such a test is skipped. Prints what fails, with the first element that\n"
         "differs, and what rlx cannot import. Exits with 1 if a test fails.",
     .examples = "rlx conform onnx/backend/test/data/node --match 'test_matmul*'",

@@ -12,7 +12,8 @@ static bool exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-/* Nothing in a file tells a tensor from a list of them: what is not the one is tried as the other.
+/* Nothing in a file distinguishes a tensor from a list of them: what cannot be read as one is tried
+ * as the other.
  */
 static void load_file(rlx_context *ctx, const char *path, struct data_file *out)
 {

@@ -16,17 +16,17 @@ struct data_files {
     size_t count;
 };
 
-/* DIR/input_0.pb, DIR/input_1.pb and so on; what: "input", "output". Files that cannot be read say
- * so where they are asked for. */
+/* DIR/input_0.pb, DIR/input_1.pb and so on; what: "input", "output". Files that cannot be read are
+ * reported when they are used. */
 void data_files_load(rlx_context *ctx, const char *dir, const char *what, struct data_files *out);
 void data_files_free(rlx_context *ctx, struct data_files *f);
 
-/* Tensor number i of all files in order, as the model's inputs and outputs are; NULL: there is no
+/* Tensor i of all files in order, which matches the model's inputs or outputs; NULL: there is no
  * such tensor, or *err says why it could not be read. */
 const rlx_tensor *data_files_tensor(const struct data_files *f, size_t i, rlx_error *err);
 size_t data_files_tensors(const struct data_files *f); /* how many */
-/* What is wrong with the first that is malformed, not merely of a type that rlx has not; NULL: none
- * is. */
+/* What is wrong with the first malformed file, which is more than a type that rlx does not have;
+ * NULL: all are well-formed. */
 const rlx_error *data_files_broken(const struct data_files *f);
 
 #endif

@@ -162,7 +162,7 @@ static int convert_tensors(struct cli *c, const char *from, const char *to, rlx_
     if (code == EXIT_DONE) {
         printf("%s: %zu tensors, %s", to, x.info.tensor_count, cli_bytes(copy_bytes(&x), text));
         if (dropped)
-            printf("; no place for %zu keys of metadata", dropped);
+            printf("; %zu keys of metadata left out", dropped);
         printf("\n");
     }
     copy_close(&x);
@@ -198,10 +198,10 @@ const struct command cmd_convert = {
     .details =
         "IN is GGUF (of a split one, the first part), safetensors or its index, npz or npy.\n"
         "OUT ends in .gguf, .safetensors, .npz or .npy, and is written in that format. What\n"
-        "the format has no type for is refused; --type says what to make of it.\n"
+        "the format has no type for is refused, unless --type converts it.\n"
         "Where OUT ends in .onnx, IN is a model: text, an artefact, or ONNX itself. Its weights\n"
-        "are those it has; params without a value become inputs. Every node that ONNX has no\n"
-        "words for is named.",
+        "are included; params without a value become inputs. Every node that ONNX has no\n"
+        "equivalent of is named.",
     .examples = "rlx convert model.gguf model.safetensors --type f16\n"
                 "rlx convert graph.rlx graph.onnx --external",
     .run = run,

@@ -1,5 +1,6 @@
-/* copy_weights.c: see copy_weights.h. A tensor whose type stays is copied from the map; another is
- * turned into f32 and on, a few thousand rows at a time, so that memory does not grow with it. */
+/* copy_weights.c: see copy_weights.h. A tensor that keeps its type is copied from the map; others
+ * are converted by way of f32, a few thousand rows at a time, so that memory does not grow with
+ * their size. */
 #include "copy_weights.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* copy_weights.h: what `rlx convert` and `rlx quantize` share: one file of tensors into another,
- * with types of its own, a piece at a time. */
+/* copy_weights.h: what `rlx convert` and `rlx quantize` share: one file of tensors into another
+ * with different types, a piece at a time. */
 #ifndef CLI_COPY_WEIGHTS_H
 #define CLI_COPY_WEIGHTS_H
 
@@ -18,7 +18,7 @@ struct copy {
     /* Memory of values that were made for it. */
     struct made {
         struct made *next;
-        rlx_str value; /* the text stands behind it */
+        rlx_str value; /* followed by the text */
     } * made;
 };
 
@@ -27,7 +27,7 @@ struct copy {
 int copy_open(struct copy *x, struct cli *c, const char *from, const char *to);
 /* A copy of the text that lives as long as x, as a value of metadata; NULL: no memory. */
 rlx_str *copy_string(struct copy *x, const char *text);
-/* Another key, or another value for one that is there; false: no memory. value must live on. */
+/* Adds a key, or replaces the value of an existing one; false: no memory. value must stay valid. */
 bool copy_set_meta(struct copy *x, const rlx_meta *m);
 void copy_drop_meta(struct copy *x, const char *prefix);
 /* Writes the new file; progress says which tensor it is at. */

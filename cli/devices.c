@@ -75,7 +75,8 @@ const struct command cmd_devices = {
     .usage = "rlx devices [--json]",
     .details =
         "A name is what --device and RLX_DEVICE take; vulkan alone is the first Vulkan device,\n"
-        "auto what RLX_DEVICE names, else the CPU. Where a kind has none, the line says what\n"
+        "auto is what RLX_DEVICE names, or the CPU. Where a kind has no device, the line says "
+        "what\n"
         "to install.",
     .examples = "rlx devices",
     .run = run,

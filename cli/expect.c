@@ -1,4 +1,4 @@
-/* expect.c: `rlx run --expect`: outputs beside what they should be. */
+/* expect.c: `rlx run --expect`: outputs compared with what they should be. */
 #include <math.h>
 #include <string.h>
 
@@ -7,9 +7,9 @@
 
 struct difference {
     double abs, rel; /* the largest of each */
-    size_t worst;    /* where it is furthest outside of what is allowed */
-    double over;     /* how far: as a multiple of what is allowed */
-    size_t apart;    /* elements that are */
+    size_t worst;    /* where it is furthest outside the tolerance */
+    double over;     /* how far: as a multiple of the tolerance */
+    size_t apart;    /* elements outside the tolerance */
 };
 
 static double usual_tolerance(rlx_dtype d)
@@ -46,7 +46,7 @@ static bool same_shape(const rlx_tensor *a, const rlx_tensor *b)
     return same && (a->dtype == RLX_DTYPE_c64) == (b->dtype == RLX_DTYPE_c64);
 }
 
-/* One line; true: it is what it should be. */
+/* Prints one line; true: it is as expected. */
 static bool compare(FILE *out, const char *name, const rlx_tensor *have, const rlx_tensor *want,
                     double tolerance)
 {
@@ -55,7 +55,7 @@ static bool compare(FILE *out, const char *name, const rlx_tensor *have, const r
     char shape[SHAPE_TEXT], other[SHAPE_TEXT];
 
     if (!same_shape(have, want)) {
-        fprintf(out, "%s: DIFFERS: it is %s%s, %s%s was expected\n", name,
+        fprintf(out, "%s: DIFFERS: it is %s%s, but %s%s was expected\n", name,
                 rlx_dtype_name(have->dtype), shape_text(have->rank, have->dim, shape),
                 rlx_dtype_name(want->dtype), shape_text(want->rank, want->dim, other));
         return false;
@@ -80,10 +80,10 @@ struct expectation {
     struct cli *c;
     FILE *out;
     double tolerance;
-    size_t differ; /* outputs that do */
+    size_t differ; /* outputs that differ */
 };
 
-/* With what the file has under the output's name, or with all that it has, where that is one. */
+/* Compares with the tensor of the output's name, or with the only one in the file. */
 static int compare_with(struct expectation *e, const rlx_binding *b, const char *file)
 {
     rlx_tensor want = {0};
@@ -145,7 +145,7 @@ int results_expect(struct cli *c, const struct opened *o, const struct texts *te
     for (size_t i = 0; i < texts->count && code == EXIT_DONE; i++)
         code = expect_one(&e, o, texts->at[i]);
     if (code == EXIT_DONE && e.differ) {
-        fprintf(stderr, "rlx %s: %zu output%s not what was expected\n", c->command->name, e.differ,
+        fprintf(stderr, "rlx %s: %zu output%s not as expected\n", c->command->name, e.differ,
                 e.differ == 1 ? " is" : "s are");
         code = EXIT_FAILED;
     }

@@ -24,6 +24,8 @@ static void print_text(const rlx_context *ctx)
         if (*row.default_value)
             printf("; default %s", row.default_value);
         printf(")\n    %s\n", row.summary);
+        if (row.option)
+            printf("    option %s\n", row.option);
         if (strcmp(row.source, "default") != 0)
             printf("    now \"%s\", from the %s\n", row.value, row.source);
     }
@@ -49,6 +51,7 @@ static void print_json(const rlx_context *ctx)
         pair("default", row.default_value, ", ");
         pair("stability", row.stability, ", ");
         pair("layer", row.layer, ", ");
+        pair("option", row.option ? row.option : "", ", ");
         pair("value", row.value, ", ");
         pair("source", row.source, ", ");
         pair("summary", row.summary, "}");
@@ -75,7 +78,7 @@ const struct command cmd_flags = {
     .name = "flags",
     .summary = "List the environment variables that rlx reads",
     .usage = "rlx flags [--json]",
-    .details = "Each with what it takes, its default and, where it is set, its value.",
+    .details = "Each with the values it takes, its default and, if it is set, its value.",
     .examples = "rlx flags --json",
     .run = run,
     .flags = flags,

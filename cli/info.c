@@ -1,4 +1,4 @@
-/* info.c: `rlx info`, what is in a file, and what it will be on a device. */
+/* info.c: `rlx info`, what is in a file, and what becomes of it on a device. */
 #include <string.h>
 
 #include "bind.h"
@@ -21,11 +21,11 @@ static const struct flag *flags(void)
         {"--schedule", FLAG_SWITCH, &opt.schedule, NULL,
          "instead: the steps it becomes, by kind, with bytes and arithmetic"},
         {"--bindings", FLAG_SWITCH, &opt.bindings, NULL,
-         "instead: what goes in and out, where it lies, and weights by group"},
+         "instead: inputs and outputs, where they are, and weights by group"},
         {"--memory", FLAG_SWITCH, &opt.memory, NULL, "instead: the memory it will take"},
         {"--budget", FLAG_NUMBER, &opt.budget, "BYTES",
-         "with --memory: what there is; else what the device has"},
-        {"--device", FLAG_TEXT, &opt.device, "D", "for all of these (auto)"},
+         "with --memory: the memory there is (the device's)"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "for all of these: the device (auto)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
          "the size of a symbolic dim, for the last three; a batch is 1 without"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
@@ -133,7 +133,7 @@ static int check_flags(struct cli *c)
     return EXIT_DONE;
 }
 
-/* A file of tensors is shown here, and *code is what to return; of others, false. */
+/* Shows a file of tensors, with *code to return; false: it is another kind of file. */
 static bool show_weights(struct cli *c, const char *path, int *code)
 {
     rlx_file_kind kind = RLX_FILE_unknown;

@@ -16,7 +16,7 @@ bool is_weights_file(rlx_file_kind kind)
 
 enum { MOST_TEXT = 60 }; /* bytes of a string in a table */
 
-/* A stranger's text on a terminal: no control characters, and no more than fits. */
+/* Untrusted text on a terminal: without control characters, and no more than fits. */
 static void print_text(FILE *out, rlx_str s, size_t most)
 {
     for (size_t i = 0; i < s.len && i < most; i++) {

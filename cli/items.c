@@ -1,7 +1,7 @@
 /* items.c: `--items` and `--absent`, which say what a model's sequences and optionals hold.
  *
- *     --items x=3            three items, of shapes that the model tells
- *     --items x=[4],[2,3]    two, of these shapes; of an input that is no sequence: its shape */
+ *     --items x=3            three items, of the shapes that the model declares
+ *     --items x=[4],[2,3]    two, of these shapes; of an input that is not a sequence: its shape */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define MAX_SHAPES 4096 /* of one input */
 
-/* A number from 0 on, and past it. */
+/* Reads a number that is not negative, and moves past it. */
 static bool take_size(const char **at, int64_t *out)
 {
     char *end;
@@ -22,7 +22,7 @@ static bool take_size(const char **at, int64_t *out)
     return true;
 }
 
-/* "[2,3]" or "[]", and past it. */
+/* Reads "[2,3]" or "[]", and moves past it. */
 static bool take_shape(const char **at, rlx_tensor *out)
 {
     *out = (rlx_tensor){0};
@@ -56,7 +56,7 @@ static bool take_shapes(const char *at, rlx_load_input *out)
     return at[-1] == 0;
 }
 
-/* "NAME=3", "NAME=[2,3],[4]". A name may hold "=", what follows it may not. */
+/* "NAME=3", "NAME=[2,3],[4]". A name may contain "=", but what follows it may not. */
 static bool take_items(const char *text, rlx_load_input *out)
 {
     const char *equals = strrchr(text, '='), *at = equals ? equals + 1 : "";

@@ -19,17 +19,17 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--emit", FLAG_TEXT, &opt.emit, "FORM", "tree (default), wgsl, spirv, or names"},
-        {"--kernel", FLAG_TEXT, &opt.kernel, "NAME", "which of the file's kernels; the first"},
+        {"--kernel", FLAG_TEXT, &opt.kernel, "NAME", "which of the file's kernels (the first)"},
         {"-D", FLAG_LIST, &opt.define, "NAME=VALUE",
          "a constant or type of the kernel; repeatable"},
         {"--plain", FLAG_SWITCH, &opt.plain, NULL,
          "for a device with none of the optional features"},
         {"--out", FLAG_TEXT, &opt.out, "FILE",
-         "write there, not to standard output; with --run a folder, of NAME.npy"},
+         "write there, not to standard output; with --run a folder for NAME.npy"},
         {"--run", FLAG_SWITCH, &opt.run, NULL, "run the kernel once on a GPU"},
-        {"--device", FLAG_TEXT, &opt.device, "D", "which one: vulkan (default), webgpu, ..."},
+        {"--device", FLAG_TEXT, &opt.device, "D", "on which device: vulkan (default), webgpu, ..."},
         {"--input", FLAG_LIST, &opt.input, "NAME=FILE",
-         "an .npy file for a buffer; without NAME= the next; repeatable"},
+         "an .npy file for a buffer (without NAME=, the next one); repeatable"},
         {"--output", FLAG_LIST, &opt.output, "NAME=TYPE",
          "a buffer that it writes: y=f32[2,3], or an input's NAME"},
         {"--word", FLAG_LIST, &opt.word, "NAME=N,N,..", "any other parameter; repeatable"},
@@ -95,7 +95,8 @@ struct buffers {
     size_t count;
 };
 
-/* "x=x.npy" or "x.npy": the name, if any, is the buffer's, and what follows it is returned. */
+/* "x=x.npy" or "x.npy": the buffer's name, if any, goes to *name, and what follows it is
+ * returned. */
 static const char *take_name(struct buffers *b, const char *text)
 {
     const char *equals = strchr(text, '=');

@@ -12,7 +12,7 @@ struct reader {
     const char *at;
     struct literal *out;
     int64_t seen[RLX_MAX_RANK]; /* elements of a list at that depth; -1: none was finished yet */
-    int32_t rank;               /* of what holds numbers; -1: not known yet */
+    int32_t rank;               /* depth of the lists that hold numbers; -1: not known yet */
     size_t room;
 };
 
@@ -29,7 +29,7 @@ static void skip_spaces(struct reader *r)
         r->at++;
 }
 
-/* Past the word, where it stands there and ends there. */
+/* Moves past the word, if it comes next and ends there. */
 static bool take_word(struct reader *r, const char *word)
 {
     size_t len = strlen(word);
@@ -51,7 +51,7 @@ static bool take_number(struct reader *r, struct number *n)
     else if (!take_word(r, "false")) {
         n->real = strtod(r->at, &end);
         size_t len = (size_t)(end - r->at);
-        /* strtod also takes 0x10 and nan(...), which nobody means here */
+        /* strtod also accepts 0x10 and nan(...), which are not meant here */
         if (!len || memchr(r->at, 'x', len) || memchr(r->at, 'X', len) || memchr(r->at, '(', len))
             return fail(r, "a number was expected");
         errno = 0;

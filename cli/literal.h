@@ -15,12 +15,12 @@ struct literal {
     size_t count;
     int32_t rank; /* as the brackets say; 1,2,3 is of rank 1 */
     int64_t dim[RLX_MAX_RANK];
-    bool integers;     /* all of them are */
-    const char *wrong; /* LITERAL_BAD: what is, as a sentence */
+    bool integers;     /* all of them are integers */
+    const char *wrong; /* LITERAL_BAD: what is wrong, as a sentence */
 };
 
-/* NONE: it is not written like numbers, so that it names a file. BAD: it begins like numbers, but
- * is none. READ: yours to free. */
+/* NONE: it is not written like numbers, so it names a file. BAD: it begins like numbers, but is
+ * not. READ: the caller frees it. */
 enum literal_outcome { LITERAL_NONE, LITERAL_BAD, LITERAL_READ };
 enum literal_outcome literal_read(const char *text, struct literal *out);
 void literal_free(struct literal *l);

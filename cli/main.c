@@ -1,4 +1,4 @@
-/* main.c: the rlx command: finds the subcommand and hands over. */
+/* main.c: the rlx command: finds the subcommand and runs it. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
-/* By what one wants to do. */
+/* Grouped by purpose. */
 static const struct group {
     const char *title;
     const struct command *command[6];
@@ -37,7 +37,7 @@ static const struct group {
     {"run it", {&cmd_run, &cmd_bench, &cmd_compile}},
     {"see that results are right", {&cmd_check, &cmd_selftest, &cmd_conform}},
     {"change files", {&cmd_convert, &cmd_quantize}},
-    {"ask what there is", {&cmd_devices, &cmd_ops, &cmd_flags, &cmd_kernel}},
+    {"look things up", {&cmd_devices, &cmd_ops, &cmd_flags, &cmd_kernel}},
 };
 
 static void overview(FILE *out)
@@ -70,7 +70,7 @@ static int unknown_command(const char *name)
     for (size_t i = 0; cli_command_at(i); i++)
         rlx_nearest_offer(&near, rlx_cstr(commands[i]->name));
     rlx_nearest_offer(&near, rlx_cstr("help"));
-    fprintf(stderr, "rlx: there is no command \"%s\"%s\nthere are:", name,
+    fprintf(stderr, "rlx: there is no command \"%s\"%s\nthe commands are:", name,
             rlx_nearest_hint(&near, hint));
     for (size_t i = 0; cli_command_at(i); i++)
         fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
@@ -98,8 +98,8 @@ static int help(int argc, char **argv)
     return EXIT_DONE;
 }
 
-/* No command opens a window. Drivers look for a display all the same when they are started, and
- * libwayland complains of it where users have no runtime directory, as in containers. */
+/* No command opens a window. Drivers still look for a display when they start, and libwayland
+ * prints a complaint where the user has no runtime directory, as in containers. */
 static void do_without_display(void)
 {
     if (!getenv("XDG_RUNTIME_DIR"))

@@ -12,8 +12,7 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--json", FLAG_SWITCH, &opt.json, NULL, "a JSON array, one object per op"},
-        {"--missing", FLAG_SWITCH, &opt.missing, NULL,
-         "only ops with a hole in infer, cpu or vulkan"},
+        {"--missing", FLAG_SWITCH, &opt.missing, NULL, "only ops that lack infer, cpu or vulkan"},
         {"--category", FLAG_TEXT, &opt.category, "NAME", "only ops of this category (all)"},
         {0}};
     return list;
@@ -87,7 +86,7 @@ static void print_table(void)
     printf("%zu ops\n", count);
 }
 
-/* One that exists, or all that do are named. */
+/* Checks that the category exists; otherwise names all that do. */
 static int check_category(struct cli *c)
 {
     rlx_nearest near = {.wanted = rlx_cstr(opt.category)};

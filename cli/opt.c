@@ -9,12 +9,12 @@ static struct {
 static const struct flag *flags(void)
 {
     static const struct flag list[] = {
-        {"--pass", FLAG_TEXT, &opt.pass, "A,B", "the passes to make, in this order"},
-        {"--device", FLAG_TEXT, &opt.device, "D", "as for this device; without it, for none"},
+        {"--pass", FLAG_TEXT, &opt.pass, "A,B", "the passes to run, in this order"},
+        {"--device", FLAG_TEXT, &opt.device, "D", "as for this device (for none)"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
          "f32, f16, mixed, mixed-bf16, mixed-conservative, compute=f16 (declared)"},
-        {"--types", FLAG_SWITCH, &opt.types, NULL, "the type behind every node"},
-        {"--list", FLAG_SWITCH, &opt.list, NULL, "list the passes there are"},
+        {"--types", FLAG_SWITCH, &opt.types, NULL, "the type after every node"},
+        {"--list", FLAG_SWITCH, &opt.list, NULL, "list the passes"},
         {0}};
     return list;
 }

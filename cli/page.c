@@ -31,7 +31,7 @@ static int open_session(struct cli *c, struct opened *o, const struct page_optio
     return EXIT_DONE;
 }
 
-/* The mean time of every step; the first run does not count. */
+/* Measures the mean time of every step; the first run does not count. */
 static int measure(struct cli *c, struct opened *o, const char *path, struct profile *p)
 {
     rlx_run_desc run = opened_run(o);

@@ -6,7 +6,7 @@
 
 struct page_options {
     const char *path, *out; /* of the model, of the page */
-    const char *view;       /* what the graph is called; NULL: as written */
+    const char *view;       /* the heading; NULL: for the graph as written */
     const char *device;
     struct texts *dims;
     bool graph_only; /* do not compile it */

@@ -10,7 +10,8 @@ static struct {
     struct texts items, absent;
 } common;
 
-/* The flags of every command; --fix goes where the model is loaded. */
+/* The flags of every command; --fix goes where the model is loaded, --set where the context is
+ * made. */
 static const struct flag *common_flags(struct cli *c)
 {
     static struct flag list[] = {
@@ -20,12 +21,15 @@ static const struct flag *common_flags(struct cli *c)
         {"--fix", FLAG_LIST, NULL, "NAME=VALUE",
          "an input that is known when the model is loaded (ONNX): FILE, or 1,2,3"},
         {"--external-data", FLAG_TEXT, &common.external, "follow",
-         "files that a file names may be anywhere, not just beside it"},
+         "files named by a file may be anywhere, not just beside it"},
+        {"--set", FLAG_LIST, NULL, "NAME=VALUE",
+         "an option of the compiler, or a flag of rlx flags: no_cse, VERBOSE=1"},
         {"--threads", FLAG_NUMBER, &common.threads, "N", "CPU workers; without it, one per core"},
         {"--help", FLAG_SWITCH, NULL, NULL, "this text"},
         {0}};
 
     list[2].to = c ? &c->fix : NULL;
+    list[4].to = c ? &c->set : NULL;
     return list;
 }
 

@@ -87,7 +87,7 @@ static double blend(const rlx_tensor *p, double y, double x, int64_t channel)
     return top * (1 - fy) + low * fy;
 }
 
-/* Bilinear, with the corners of the pictures, not their pixels' middles, on each other. */
+/* Bilinear, aligning the corners of the pictures, not the centres of their corner pixels. */
 static int resize(struct job *j)
 {
     const rlx_tensor *from = &j->picture;
@@ -119,7 +119,7 @@ static int resize(struct job *j)
 
 /* ---- pixels ---- */
 
-/* Channel k of `wanted` of a pixel: grey spreads to all, colour becomes its brightness, alpha is
+/* Channel k of `wanted` of a pixel: grey goes to all, colour becomes its brightness, alpha is
  * opaque where there is none and dropped where none is wanted. */
 static double channel_of(const uint8_t *pixel, int64_t has, int64_t wanted, int64_t k)
 {
@@ -223,8 +223,8 @@ static int check_layout(struct job *j)
     j->layout = find_layout(j);
     if (j->layout)
         return EXIT_DONE;
-    return refuse(j, j->opt->layout ? "--layout is of another rank"
-                                    : "no axis has 1, 3 or 4 channels; --layout nchw, nhwc, chw or "
+    return refuse(j, j->opt->layout ? "--layout is for a different rank"
+                                    : "no axis has 1, 3 or 4 channels: --layout nchw, nhwc, chw or "
                                       "hwc says which it is");
 }
 

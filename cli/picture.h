@@ -7,7 +7,7 @@
 /* Pixels become 0 to scale, of which mean is subtracted, by channel, and what is left is divided by
  * std. Integer inputs take the bytes as they are. */
 struct picture_options {
-    const char *layout; /* "nchw", "nhwc", "chw", "hwc"; NULL: as the input's shape tells */
+    const char *layout; /* "nchw", "nhwc", "chw", "hwc"; NULL: by the input's shape */
     const char *resize; /* "224x224", width first; NULL: it has the right size */
     double scale, mean[4], std[4];
     size_t mean_count, std_count; /* 0: nothing is subtracted; divided by 1 */

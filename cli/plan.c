@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bind.h"
+#include "rlx/debug.h"
 
 static struct {
     int64_t capacity;
@@ -15,14 +16,14 @@ static struct {
 static const struct flag *flags(void)
 {
     static const struct flag list[] = {
-        {"--capacity", FLAG_NUMBER, &opt.capacity, "N", "exit 1 where it does not fit N bytes"},
+        {"--capacity", FLAG_NUMBER, &opt.capacity, "N", "exit 1 if it does not fit in N bytes"},
         {"--svg", FLAG_TEXT, &opt.svg, "OUT", "draw it: time to the right, offset upwards"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {"--quiet", FLAG_SWITCH, &opt.quiet, NULL, "one line only"},
         {"--device", FLAG_TEXT, &opt.device, "D", "plan for this device (auto)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
          "the size of a symbolic dim; a batch is 1 without"},
-        {"--no-reuse", FLAG_SWITCH, &opt.no_reuse, NULL, "every tensor its own bytes"},
+        {"--no-reuse", FLAG_SWITCH, &opt.no_reuse, NULL, "give every tensor its own bytes"},
         {0}};
     return list;
 }
@@ -97,8 +98,8 @@ static int plan_csv(struct cli *c, const char *path)
 static int plan_model(struct cli *c, const char *path)
 {
     struct opened o;
-    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .no_reuse = opt.no_reuse,
-                             .check_plan = true};
+    const rlx_debug_desc debug = {.no_reuse = opt.no_reuse, .check_plan = true};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
     int code = opened_open(&o, c,
                            &(struct open_options){.path = path,
                                                   .device = opt.device,

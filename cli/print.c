@@ -11,7 +11,7 @@ static struct {
 
 static char details[2048];
 
-/* The passes there are, in lines that fit. */
+/* The names of the passes, in lines that fit. */
 static void list_passes(void)
 {
     size_t len = (size_t)snprintf(details, sizeof details, "The passes of --after:"), width = len;
@@ -29,16 +29,16 @@ static void list_passes(void)
 static const struct flag *flags(void)
 {
     static const struct flag list[] = {
-        {"--types", FLAG_SWITCH, &opt.types, NULL, "the type behind every node"},
+        {"--types", FLAG_SWITCH, &opt.types, NULL, "the type after every node"},
         {"--full", FLAG_SWITCH, &opt.full, NULL,
          "large constants in full, so that it parses again"},
         {"--after", FLAG_TEXT, &opt.after, "PASS", "as it is after this pass of a compile"},
         {"--device", FLAG_TEXT, &opt.device, "D", "the device of --after (cpu) and --html (auto)"},
         {"--svg", FLAG_TEXT, &opt.svg, "OUT", "draw the graph to an SVG file instead"},
         {"--dot", FLAG_TEXT, &opt.dot, "OUT", "write it for Graphviz instead"},
-        {"--html", FLAG_TEXT, &opt.html, "OUT", "a page to look at it in a browser instead"},
+        {"--html", FLAG_TEXT, &opt.html, "OUT", "write a page for a browser instead"},
         {"--profile", FLAG_SWITCH, &opt.profile, NULL,
-         "with --html: run it on random inputs, show times"},
+         "with --html: run it on random inputs and show times"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N", "with --html: the size of a symbolic dim"},
         {"--diff", FLAG_TEXT, &opt.diff, "FILE2", "only what turns FILE into FILE2, as diff -u"},
         {0}};

@@ -44,8 +44,8 @@ double profile_row_ns(const struct profile_row *r)
 
 /* ---- ceilings ---- */
 
-/* A step that was faster than the ceiling is the ceiling: its data came from a cache, its numbers
- * were smaller than f32, or the device was busy when it was measured. */
+/* A step that was faster than the ceiling becomes the ceiling: its data came from a cache, its
+ * elements were narrower than f32, or the device was busy when the ceiling was measured. */
 static void raise(struct ceiling *c, const struct profile *p)
 {
     c->flops = c->measured.flops;
@@ -164,7 +164,7 @@ static struct profile_row sum_of(const struct rows *rows)
     return sum;
 }
 
-/* The time it would take at the device's ceiling, as a part of the time it took. */
+/* The time it would take at the device's ceiling, as a fraction of the time it took. */
 static double of_ceiling(const struct profile_row *r, const struct ceiling *c)
 {
     double copy = c->copy_bytes > 0 ? (double)r->bytes / c->copy_bytes : 0;

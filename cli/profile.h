@@ -13,17 +13,17 @@ struct profile_row {
 };
 
 struct profile {
-    struct profile_row *step; /* by its number */
+    struct profile_row *step; /* by step number */
     size_t count, cap;
-    bool failed; /* there was no memory for a step */
+    bool failed; /* no memory for a step */
 };
 
 void profile_note(void *user, const rlx_profile_event *e); /* user: a struct profile */
 void profile_free(struct profile *p);
 double profile_row_ns(const struct profile_row *r); /* of one run */
 
-/* What percentages are of: what the device was measured to do at best, or what a step of this very
- * run did, where that was more. */
+/* What percentages refer to: the best that was measured on the device, or what a step of this run
+ * reached, if that is more. */
 struct ceiling {
     rlx_ceilings measured; /* again, if a step was faster than what was measured earlier */
     double flops, copy_bytes;
@@ -33,7 +33,7 @@ struct ceiling {
 int profile_ceiling(struct cli *c, rlx_device *dev, const struct profile *p, struct ceiling *out);
 void ceiling_print(FILE *out, const struct ceiling *c); /* a line, and one for each step above */
 
-/* Tables for people: kinds and nodes, most time first, and what is the sum. Percentages are of what
+/* Tables: kinds and nodes, most time first, and the sum. Percentages are of what
  * the device could do: the larger of its bytes at copy speed and its flops at full speed. */
 void profile_print(FILE *out, const struct profile *p, const struct ceiling *c);
 void profile_json(FILE *out, const struct profile *p, const struct ceiling *c); /* one object */

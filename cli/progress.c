@@ -1,5 +1,5 @@
-/* progress.c: what a command is at, on a terminal: a count where there is something to count, else
- * what it waits for and since when, once that takes longer than a second. */
+/* progress.c: what a command is at, on a terminal: a count where there is something to count,
+ * otherwise what it waits for and for how long, once that is more than a second. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
-    bool running, shown; /* the thread; a line that is to be wiped away */
+    bool running, shown; /* the thread; a line that must be erased */
     struct timespec since;
     char what[128]; /* empty: nothing to wait for */
 } at = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -23,7 +23,7 @@ static void wipe(void)
     at.shown = false;
 }
 
-/* Shows what is waited for after every further second of it. */
+/* Shows what is waited for, once a second. */
 static void *tick(void *user)
 {
     (void)user;

@@ -13,13 +13,13 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--keep", FLAG_LIST, &opt.keep, "TEXT",
-         "leave tensors alone whose name has this in it; may stand several times"},
+         "leave tensors unchanged whose name contains this; repeatable"},
         {0}};
     return list;
 }
 
-/* What general.file_type says of a file whose weights are mostly of a type; -1: there is no number
- * for it. */
+/* What general.file_type says of a file whose weights are mostly of a type; -1: it has no
+ * number. */
 static int file_type(rlx_weight_type t)
 {
     switch (t) {
@@ -47,8 +47,8 @@ static bool has_text(rlx_str name, const char *text)
     return memmem(name.ptr, name.len, text, strlen(text)) != NULL;
 }
 
-/* Matrices of numbers are; vectors (norms, biases), the choice of experts, and what --keep names
- * are not. */
+/* Matrices are packed; vectors (norms, biases), the choice of experts, and what --keep names are
+ * not. */
 static bool is_wanted(const rlx_weight *t)
 {
     rlx_weight_type_info info = {.name = NULL};
@@ -64,7 +64,8 @@ static bool is_wanted(const rlx_weight *t)
     return true;
 }
 
-/* The type for a row of k: the wanted one, else Q8_0 with its smaller blocks, else none. */
+/* The type for a row of k elements: the wanted one, otherwise Q8_0 with its smaller blocks,
+ * otherwise none. */
 static bool type_for(int64_t k, rlx_weight_type wanted, rlx_weight_type *out)
 {
     rlx_weight_type_info info = {.block_elems = 1};
@@ -77,7 +78,7 @@ static bool type_for(int64_t k, rlx_weight_type wanted, rlx_weight_type *out)
     return k % 32 == 0;
 }
 
-/* How many tensors became what. */
+/* How many tensors each type has. */
 struct choices {
     size_t wanted, other, left;
 };
@@ -111,9 +112,9 @@ static void report(const struct copy *x, rlx_weight_type wanted, struct choices 
            cli_bytes(copy_bytes(x), after), cli_bytes(x->info.bytes, before));
     printf("%zu are %s", n.wanted, name);
     if (n.other)
-        printf(", %zu Q8_0 (their rows are no whole blocks of %s)", n.other, name);
+        printf(", %zu Q8_0 (their rows are not a multiple of a block of %s)", n.other, name);
     if (n.left)
-        printf(", %zu as they were (their rows are no multiple of 32)", n.left);
+        printf(", %zu unchanged (their rows are not a multiple of 32)", n.left);
     printf("\n");
 }
 
@@ -149,7 +150,7 @@ static int unknown_type(struct cli *c, const char *name)
         at += len;
         at += strspn(at, ", ");
     }
-    return cli_misuse(c, "there is no type \"%s\"; there are: " TYPES "%s", name,
+    return cli_misuse(c, "there is no type \"%s\"; the types are: " TYPES "%s", name,
                       rlx_nearest_hint(&near, hint));
 }
 
@@ -164,7 +165,7 @@ static int check_type(struct cli *c, const char *name, rlx_weight_type *out)
     bool packed = info.use == RLX_WEIGHT_PACKED && rlx_quant_has_encoder(info.scheme);
     return plain || packed
                ? EXIT_DONE
-               : cli_misuse(c, "%s is only read, never written; these are: " TYPES, info.name);
+               : cli_misuse(c, "%s can only be read; these can be written: " TYPES, info.name);
 }
 
 static int run(struct cli *c, int argc, char **argv)
@@ -204,7 +205,7 @@ const struct command cmd_quantize = {
         "IN is GGUF, or any other file of tensors that rlx convert reads. TYPE is Q4_0, Q4_1,\n"
         "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL or IQ4_XS; or F32, F16\n"
         "or BF16, to unpack. Matrices are packed; vectors, norms and the choice of experts\n"
-        "keep their type. Rows that are no whole blocks of TYPE become Q8_0, or stay.",
+        "keep their type. Rows that are not a multiple of a block of TYPE become Q8_0, or stay.",
     .examples = "rlx quantize model.safetensors model-q4.gguf Q4_K\n"
                 "rlx quantize in.gguf out.gguf Q8_0 --keep embd",
     .run = run,

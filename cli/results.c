@@ -113,7 +113,7 @@ static int by_value(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* A row's elements, the largest first; NaN is below all. */
+/* Orders a row's elements, the largest first; NaN is below all others. */
 static void rank_row(const rlx_tensor *t, size_t row, size_t len, struct ranked *out)
 {
     for (size_t i = 0; i < len; i++) {
@@ -157,7 +157,7 @@ static void print_top_text(const struct ranked *r, size_t count, size_t row, siz
     }
 }
 
-/* The largest of every row: of the last axis. */
+/* The largest of every row along the last axis. */
 static int print_top(struct cli *c, const rlx_tensor *t, const struct result_options *opt)
 {
     size_t len = t->rank ? (size_t)t->dim[t->rank - 1] : 1, rows = len ? count_of(t) / len : 0;
@@ -166,7 +166,7 @@ static int print_top(struct cli *c, const rlx_tensor *t, const struct result_opt
     struct ranked *ranked = calloc(len + 1, sizeof *ranked);
 
     if (!ranked) {
-        fprintf(stderr, "rlx %s: no memory to rank %zu elements\n", c->command->name, len);
+        fprintf(stderr, "rlx %s: out of memory: cannot rank %zu elements\n", c->command->name, len);
         return EXIT_FAILED;
     }
     if (opt->json)
@@ -237,7 +237,7 @@ int results_print(struct cli *c, const struct opened *o, const struct result_opt
     return code;
 }
 
-/* A file name from an output's name: no separators, nothing hidden. */
+/* A file name from an output's name: without separators, and not hidden. */
 static void file_name(const char *name, char *out, size_t size)
 {
     snprintf(out, size, "%s", name);

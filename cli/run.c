@@ -6,6 +6,7 @@
 #include "literal.h"
 #include "profile.h"
 #include "results.h"
+#include "rlx/debug.h"
 #include "watch.h"
 
 #define UNSET INT64_MIN
@@ -36,7 +37,7 @@ static const struct flag *flags(void)
         {"--f16-weights", FLAG_SWITCH, &opt.f16_weights, NULL,
          "on GPUs, matmul and conv read f32 params as f16"},
         {"--layout", FLAG_TEXT, &opt.layout, "L",
-         "of pictures: nchw, nhwc, chw, hwc or hw (as the input's shape tells)"},
+         "of pictures: nchw, nhwc, chw, hwc or hw (by the input's shape)"},
         {"--resize", FLAG_TEXT, &opt.resize, "WxH", "of pictures: bilinear (as they are)"},
         {"--scale", FLAG_TEXT, &opt.scale, "X", "of pictures: pixels become 0 to X (1)"},
         {"--mean", FLAG_TEXT, &opt.mean, "A,B,C", "of pictures: subtracted, per channel (0)"},
@@ -44,7 +45,8 @@ static const struct flag *flags(void)
         {"--output", FLAG_TEXT, &opt.output, "DIR", "write every output there as NAME.npy"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "the outputs as one JSON object"},
         {"--top", FLAG_NUMBER, &opt.top, "K", "the K largest of each row, with their indices"},
-        {"--labels", FLAG_TEXT, &opt.labels, "FILE", "with --top: a name for each index, in lines"},
+        {"--labels", FLAG_TEXT, &opt.labels, "FILE",
+         "with --top: a name for each index, one per line"},
         {"--expect", FLAG_LIST, &opt.expect, "FILE",
          "compare outputs with an npz, or NAME=FILE.npy; exit 1 if they differ"},
         {"--tolerance", FLAG_TEXT, &opt.tolerance, "T",
@@ -57,8 +59,8 @@ static const struct flag *flags(void)
          "write a trace for Perfetto or chrome://tracing"},
         {"--check-nans", FLAG_SWITCH, &opt.nans, NULL,
          "look for NaN and Inf after every step and show the first"},
-        {"--fail-nans", FLAG_SWITCH, &opt.fail_nans, NULL, "fail if there are any"},
-        {"--stats", FLAG_SWITCH, &opt.stats, NULL, "how large every node's numbers are"},
+        {"--fail-nans", FLAG_SWITCH, &opt.fail_nans, NULL, "fail if there is a NaN or Inf"},
+        {"--stats", FLAG_SWITCH, &opt.stats, NULL, "how large the values of every node are"},
         {"--fused", FLAG_SWITCH, &opt.fused, NULL,
          "with those three: look at steps as compiled, not at nodes as written"},
         {"--flat", FLAG_NUMBER, &opt.flat, "I", "with --stats: the element at this position too"},
@@ -66,7 +68,7 @@ static const struct flag *flags(void)
     return list;
 }
 
-/* What is done with the outputs. */
+/* What to do with the outputs. */
 struct wanted {
     struct result_options show;
     struct labels labels;
@@ -74,7 +76,7 @@ struct wanted {
     double tolerance;
 };
 
-/* What looks at the run, and what it saw. Everything goes to stderr: results are on stdout. */
+/* What watches the run, and what it saw. All of it goes to stderr: results are on stdout. */
 struct views {
     struct profile profile;
     struct watch watch;
@@ -97,7 +99,7 @@ static int show_views(struct cli *c, struct opened *o, struct views *v)
     rlx_numerics numerics;
 
     if (opt.nans && rlx_session_numerics(o->session, &numerics, NULL) == RLX_OK &&
-        numerics.step < 0) /* else it was logged */
+        numerics.step < 0) /* otherwise it was logged */
         rlx_numerics_print(&numerics, cli_write, stderr);
     if (opt.stats)
         watch_print(stderr, &v->watch, opt.limit == UNSET ? 40 : opt.limit);
@@ -202,7 +204,7 @@ static int take_wanted(struct cli *c, struct wanted *w)
         return cli_misuse(c, "--tolerance goes with --expect");
     w->tolerance = -1;
     if (opt.tolerance && !take_real(opt.tolerance, &w->tolerance))
-        return cli_misuse(c, "--tolerance takes a number from 0 on, not \"%s\"", opt.tolerance);
+        return cli_misuse(c, "--tolerance takes a number of at least 0, not \"%s\"", opt.tolerance);
     w->show = (struct result_options){.limit = opt.limit != UNSET     ? opt.limit
                                                : opt.json && !opt.top ? 0
                                                                       : 8,
@@ -214,6 +216,7 @@ static int take_wanted(struct cli *c, struct wanted *w)
 
 static int take_session(struct cli *c, rlx_session_desc *desc)
 {
+    static const rlx_debug_desc no_passes = {.no_optimize = true};
     rlx_error err;
 
     if (opt.precision && rlx_precision_parse(opt.precision, desc, &err) != RLX_OK)
@@ -224,7 +227,8 @@ static int take_session(struct cli *c, rlx_session_desc *desc)
     desc->check_numerics = opt.fail_nans ? RLX_NUMERICS_FAIL
                            : opt.nans    ? RLX_NUMERICS_REPORT
                                          : RLX_NUMERICS_OFF;
-    desc->no_optimize = (opt.stats || opt.nans || opt.fail_nans) && !opt.fused;
+    if ((opt.stats || opt.nans || opt.fail_nans) && !opt.fused)
+        desc->debug = &no_passes;
     return EXIT_DONE;
 }
 

@@ -11,7 +11,7 @@ static const struct flag *flags(void)
 {
     static const struct flag list[] = {
         {"--device", FLAG_TEXT, &opt.device, "D",
-         "which device: vulkan, cpu:baseline, .. (auto); rlx devices lists them"},
+         "the device: vulkan, cpu:baseline, .. (auto); rlx devices lists them"},
         {"--op", FLAG_TEXT, &opt.op, "NAME", "only this op (all)"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values (0)"},
         {"--onnx", FLAG_SWITCH, &opt.onnx, NULL,
@@ -31,7 +31,7 @@ static void each(void *user, const rlx_selftest_result *r)
         printf("%s: %s: %s%s%s\n", words[r->verdict], r->op, r->what,
                r->verdict == RLX_PASSED ? "" : ": ", r->verdict == RLX_PASSED ? "" : r->message);
         if (opt.verbose && r->verdict == RLX_PASSED)
-            printf("    error %.3g of what is allowed\n", r->max_error);
+            printf("    error: %.3g of the tolerance\n", r->max_error);
     }
     if (r->done % 16 == 0)
         cli_progress(c, r->op, r->done, r->total);
@@ -73,9 +73,9 @@ const struct command cmd_selftest = {
     .name = "selftest",
     .summary = "Check every op of a device against its definition",
     .usage = "rlx selftest [--device D] [--op NAME] [--seed N] [--onnx] [--verbose]",
-    .details =
-        "Ordinary and nasty values and shapes, each result compared with a slow evaluation in\n"
-        "double precision. Ends with a line of counts; exit 1 when anything failed.",
+    .details = "Takes ordinary and extreme values and shapes, and compares each result with a slow "
+               "one in\n"
+               "double precision. Ends with a line of counts. Exits with 1 if something fails.",
     .examples = "rlx selftest --op matmul --device vulkan",
     .run = run,
     .flags = flags,

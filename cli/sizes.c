@@ -1,5 +1,5 @@
-/* sizes.c: the sizes of a model's symbolic dims: of --dim, of the inputs' shapes, and of those that
- * are a batch; and what is said when one is missing. */
+/* sizes.c: the sizes of a model's symbolic dims: from --dim, from the inputs' shapes, or assumed
+ * for a batch; and the message when one is missing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool has_word(rlx_str name, const char *word)
 
 /* ---- --dim ---- */
 
-/* All dims of the model, with what is known of them; NULL: cli_fail or memory said why. */
+/* All dims of the model, with the sizes known so far; NULL: the reason was printed. */
 static rlx_dim_info *list_dims(struct opened *o, size_t *count, int *code)
 {
     rlx_run_desc run = opened_run(o);
@@ -112,7 +112,7 @@ int take_dims(struct opened *o, const struct texts *texts)
 
 /* ---- what is missing ---- */
 
-/* A size to begin with, for a command line that works. */
+/* A size to suggest, for a command line that works. */
 static int64_t usual_size(const rlx_dim_info *d)
 {
     int64_t size =
@@ -132,7 +132,7 @@ static bool is_missing(const rlx_dim_info *d)
     return d->size < 0 && d->of_input;
 }
 
-/* The command line that was given, and a --dim for each that is missing. */
+/* Prints the command line that was given, and a --dim for each that is missing. */
 static void suggest(const struct opened *o, const rlx_dim_info *dims, size_t count)
 {
     fputs("this would work:\n  ", stderr);
@@ -151,7 +151,7 @@ static int fail_unbound(const struct opened *o, const rlx_dim_info *dims, size_t
     size_t said = 0;
 
     cli_progress_end(o->c);
-    fprintf(stderr, "rlx %s: cannot tell the sizes of %s: UNBOUND_DIM: no size is given for ",
+    fprintf(stderr, "rlx %s: the sizes of %s are not known: UNBOUND_DIM: no size is given for ",
             o->c->command->name, o->path);
     for (size_t i = 0; i < count; i++)
         if (is_missing(&dims[i]))
@@ -184,7 +184,7 @@ int opened_fail(struct opened *o, const rlx_error *err, const char *doing, const
     return code;
 }
 
-/* ---- what can be taken for granted ---- */
+/* ---- what can be assumed ---- */
 
 static bool is_batch(const rlx_dim_info *d)
 {
@@ -248,7 +248,7 @@ static int take_batches(struct opened *o)
     return code;
 }
 
-/* Takes back what was added from there on. */
+/* Removes what was added after that. */
 static void drop_dims(struct opened *o, size_t first)
 {
     while (o->dim_count > first)
@@ -266,7 +266,7 @@ int settle_dims(struct opened *o, bool bounded)
         missing |= is_missing(&dims[i]) && (bounded || !dims[i].bound);
     free(dims);
     if (missing) {
-        drop_dims(o, given); /* so that they are named, too */
+        drop_dims(o, given); /* so that they are named too */
         dims = list_dims(o, &count, &code);
         code = dims ? fail_unbound(o, dims, count) : code;
         free(dims);

@@ -21,7 +21,7 @@ static uint64_t next_bits(uint64_t *state)
 }
 
 /* How many integers there are to choose from: token ids and the like are small enough for any
- * table; masks, and what else is a choice of two, are 0 or 1. */
+ * table; masks and other choices of two are 0 or 1. */
 static uint64_t integers_of(const rlx_io_info *leaf)
 {
     static const char *const choices[] = {"mask", "token_type", "segment_ids", "use_cache"};
@@ -202,7 +202,7 @@ static bool fits(const rlx_io_info *info, const rlx_tensor *t)
     return has_shape(info, t) && (info->dtype == t->dtype || t->dtype == RLX_DTYPE_f32);
 }
 
-/* What NumPy calls it; NULL: it has no such type. */
+/* NumPy's name for it; NULL: NumPy has no such type. */
 static const char *numpy_name(rlx_dtype d)
 {
     static const char *const names[RLX_DTYPE_count] = {
@@ -215,7 +215,7 @@ static const char *numpy_name(rlx_dtype d)
     return names[d];
 }
 
-/* What is wanted, and what the file holds. */
+/* Reports what is wanted, and what the file holds. */
 static int refuse_value(struct opened *o, size_t i, const char *file, const rlx_io_info *info,
                         const rlx_tensor *t)
 {
@@ -267,8 +267,8 @@ static int take_file(struct opened *o, const struct open_options *opt, size_t i,
     return code;
 }
 
-/* The input's own shape where that is known, else that of the brackets; of a plain list, sizes
- * that are not known are 1, but for the last. false: it has another number of elements. */
+/* The input's own shape where that is known, else that of the brackets; of a plain list, unknown
+ * sizes are 1, except for the last. false: it has another number of elements. */
 static bool shape_for(const struct opened *o, size_t i, const rlx_io_info *info,
                       const struct literal *l, rlx_tensor *out)
 {
@@ -321,7 +321,7 @@ static int take_numbers(struct opened *o, size_t i, const rlx_io_info *info, str
     return code;
 }
 
-/* Files first, as their shapes may tell what a list of numbers leaves open. */
+/* Files first, as their shapes may settle what a list of numbers leaves open. */
 static int take_given(struct opened *o, const struct open_options *opt, bool numbers)
 {
     for (size_t i = 0; i < rlx_model_io_count(o->model, RLX_IO_INPUT); i++) {
@@ -349,7 +349,7 @@ static int take_given(struct opened *o, const struct open_options *opt, bool num
     return EXIT_DONE;
 }
 
-/* Every tensor of the file that is called like an input which is not given by itself. */
+/* Every tensor of the file that has the name of an input, unless that is given on its own. */
 static int take_archive(struct opened *o, const struct open_options *opt)
 {
     const char *file = opt->inputs_file;
@@ -395,7 +395,7 @@ static int take_random(struct opened *o, const struct open_options *opt)
         rlx_tensor value = {0};
         rlx_model_io(o->model, RLX_IO_INPUT, i, &info, NULL);
         if (has_input(o, info.name) || !input_shape(o, i, &value))
-            continue; /* nothing reads what has no shape now */
+            continue; /* an input without a shape by now is not read */
         int code = make_random(o, &info, opt->seed + i, &value);
         if (code == EXIT_DONE)
             code = add_input(o, &info, &value);
@@ -429,7 +429,7 @@ static size_t print_missing(const struct opened *o, rlx_io_kind kind, const char
             fprintf(stderr, "rlx %s: cannot run %s: MISSING_INPUT: these %ss have no value:\n",
                     o->c->command->name, o->path, what);
         else if (count == 1)
-            fprintf(stderr, "nor have these %ss:\n", what);
+            fprintf(stderr, "these %ss have none either:\n", what);
         if (count <= most)
             fprintf(stderr, "  \"%.*s\": %s\n", (int)info.name.len, info.name.ptr,
                     rlx_model_io_type(o->model, kind, i, type, sizeof type));
@@ -447,7 +447,7 @@ static int check_complete(struct opened *o)
 
     if (!inputs && !params)
         return EXIT_DONE;
-    fputs("give them, or have random values for what is not given:\n  ", stderr);
+    fputs("give them, or use random values for what is not given:\n  ", stderr);
     cli_print_command(o->c, stderr);
     for (size_t i = 0; i < rlx_model_io_count(o->model, RLX_IO_INPUT); i++) {
         rlx_model_io(o->model, RLX_IO_INPUT, i, &info, NULL);

@@ -1,4 +1,4 @@
-/* watch.h: numbers of every node, as a run makes them. */
+/* watch.h: the values of every node, as a run computes them. */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 
@@ -16,11 +16,11 @@ struct watch {
     int64_t flat; /* show the value at this index; -1: none */
     struct watch_row *row;
     size_t count, cap;
-    bool failed; /* there was no memory for a row */
+    bool failed; /* no memory for a row */
 };
 
 void watch_note(void *user, const rlx_watch_event *e); /* user: a struct watch */
-/* In graph order, without leaves, reshapes and casts, at most so many lines. */
+/* In graph order, without leaves, reshapes and casts, in at most that many lines. */
 void watch_print(FILE *out, struct watch *w, int64_t limit);
 void watch_free(struct watch *w);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "limits.h"
+#include "rlx/debug.h"
 #include "rlx/load.h"
 #include "rlx/tools.h"
 
@@ -130,8 +131,9 @@ static inline void fuzz_run_session(rlx_context *ctx, const rlx_model *m, rlx_se
 
 static inline void fuzz_run_model(rlx_context *ctx, rlx_model *m)
 {
+    const rlx_debug_desc checked = {.check_plan = true};
     const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .params_default_zero = true,
-                                   .check_plan = true, .loop_limit = FUZZ_LOOP_LIMIT,
+                                   .debug = &checked, .loop_limit = FUZZ_LOOP_LIMIT,
                                    .memory_limit = FUZZ_MOST_RUN_BYTES};
     rlx_device *dev = NULL;
     rlx_session *s = NULL;

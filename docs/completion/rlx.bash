@@ -7,22 +7,22 @@ _rlx() {
         return
     fi
     case ${COMP_WORDS[1]} in
-    info) flags="--dispatch --fusion --schedule --bindings --memory --budget --device --dim --json --items --absent --fix --external-data --threads --help" ;;
-    print) flags="--types --full --after --device --svg --dot --html --profile --dim --diff --items --absent --fix --external-data --threads --help" ;;
-    opt) flags="--pass --device --precision --types --list --items --absent --fix --external-data --threads --help" ;;
-    plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --items --absent --fix --external-data --threads --help" ;;
-    compile) flags="-o --device --bind --weights --weights-beside --param --params --random --items --absent --fix --external-data --threads --help" ;;
-    run) flags="--input --inputs --param --params --random --seed --dim --device --precision --f16-weights --layout --resize --scale --mean --std --output --json --top --labels --expect --tolerance --limit --profile --trace --check-nans --fail-nans --stats --fused --flat --items --absent --fix --external-data --threads --help" ;;
-    bench) flags="--op --device --dim --precision --f16-weights --repeat --ms --profile --trace --json --items --absent --fix --external-data --threads --help" ;;
-    selftest) flags="--device --op --seed --onnx --verbose --items --absent --fix --external-data --threads --help" ;;
-    check) flags="--devices --input --param --params --dim --seed --exact --verbose --json --items --absent --fix --external-data --threads --help" ;;
-    conform) flags="--device --match --rewrite --verbose --json --items --absent --fix --external-data --threads --help" ;;
-    devices) flags="--json --items --absent --fix --external-data --threads --help" ;;
-    ops) flags="--json --missing --category --items --absent --fix --external-data --threads --help" ;;
-    flags) flags="--json --items --absent --fix --external-data --threads --help" ;;
-    kernel) flags="--emit --kernel -D --plain --out --run --device --input --output --word --grid --items --absent --fix --external-data --threads --help" ;;
-    convert) flags="--type --external --items --absent --fix --external-data --threads --help" ;;
-    quantize) flags="--keep --items --absent --fix --external-data --threads --help" ;;
+    info) flags="--dispatch --fusion --schedule --bindings --memory --budget --device --dim --json --items --absent --fix --external-data --set --threads --help" ;;
+    print) flags="--types --full --after --device --svg --dot --html --profile --dim --diff --items --absent --fix --external-data --set --threads --help" ;;
+    opt) flags="--pass --device --precision --types --list --items --absent --fix --external-data --set --threads --help" ;;
+    plan) flags="--capacity --svg --json --quiet --device --dim --no-reuse --items --absent --fix --external-data --set --threads --help" ;;
+    compile) flags="-o --device --bind --weights --weights-beside --param --params --random --items --absent --fix --external-data --set --threads --help" ;;
+    run) flags="--input --inputs --param --params --random --seed --dim --device --precision --f16-weights --layout --resize --scale --mean --std --output --json --top --labels --expect --tolerance --limit --profile --trace --check-nans --fail-nans --stats --fused --flat --items --absent --fix --external-data --set --threads --help" ;;
+    bench) flags="--op --device --dim --precision --f16-weights --repeat --ms --profile --trace --json --items --absent --fix --external-data --set --threads --help" ;;
+    selftest) flags="--device --op --seed --onnx --verbose --items --absent --fix --external-data --set --threads --help" ;;
+    check) flags="--devices --input --param --params --dim --seed --exact --verbose --json --items --absent --fix --external-data --set --threads --help" ;;
+    conform) flags="--device --match --rewrite --verbose --json --items --absent --fix --external-data --set --threads --help" ;;
+    devices) flags="--json --items --absent --fix --external-data --set --threads --help" ;;
+    ops) flags="--json --missing --category --items --absent --fix --external-data --set --threads --help" ;;
+    flags) flags="--json --items --absent --fix --external-data --set --threads --help" ;;
+    kernel) flags="--emit --kernel -D --plain --out --run --device --input --output --word --grid --items --absent --fix --external-data --set --threads --help" ;;
+    convert) flags="--type --external --items --absent --fix --external-data --set --threads --help" ;;
+    quantize) flags="--keep --items --absent --fix --external-data --set --threads --help" ;;
     esac
     if [[ $prev == --device || $prev == --devices ]]; then
         COMPREPLY=($(compgen -W "auto cpu vulkan webgpu null" -- "$cur"))

@@ -32,7 +32,8 @@ typedef struct rlx_session rlx_session; /* a model on a device */
 
 /* ---- context ----------------------------------------------------------------------------- */
 
-/* A flag of the environment, set in code: its name (with or without RLX_) and its value. */
+/* A flag of the environment, set in code: its name (with or without RLX_, or that of the option it
+ * sets: "no_cse") and its value. */
 typedef struct rlx_flag {
     const char *name, *value;
 } rlx_flag;
@@ -146,12 +147,6 @@ typedef enum rlx_precision {
 typedef struct rlx_precision_map { /* f32, f16 or bf16 each; zero is f32 */
     rlx_dtype compute, reduction, elementwise, movement;
 } rlx_precision_map;
-/* Where an op has both a kernel of its own and a body of simpler ops. */
-typedef enum rlx_dispatch {
-    RLX_DISPATCH_AUTO = 0,
-    RLX_DISPATCH_COMMON = 1,
-    RLX_DISPATCH_NATIVE = 2
-} rlx_dispatch;
 
 /* Is an input uploaded that is, by a hash of its bytes, what its slot holds already? */
 typedef enum rlx_uploads {
@@ -167,35 +162,19 @@ typedef enum rlx_numerics_mode {
     RLX_NUMERICS_FAIL = 2    /* and the run fails with NUMERIC */
 } rlx_numerics_mode;
 
+/* What a session is to be. Each field is a row of a table, src/base/options.def, in the same order;
+ * those that a flag sets as well are in docs/debugging.md. */
 typedef struct rlx_session_desc {
     uint32_t size;
-    uint64_t alignment; /* of slots, 16 to 65536; 0: the device's; GPUs take no less than theirs */
-    bool no_reuse;      /* every tensor its own bytes: for debugging */
-    bool no_in_place;
-    bool params_default_zero; /* unset params read as zero instead of failing the run */
-    bool check_plan;          /* verify the memory plan */
-    bool check_indices;       /* out-of-range indices fail the run with INDEX */
-    bool no_optimize;         /* skip rewriting passes */
-    int64_t loop_limit;       /* LIMIT after so many iterations of an unbounded while; 0: never */
     rlx_precision precision;
     rlx_precision_map precision_map;
-    rlx_dispatch dispatch;
-    bool no_fold, no_cse; /* constants are not computed beforehand; equal nodes stay apart */
-    bool no_fusion;       /* none of the fusions, or not these: */
-    bool no_matmul_fusion, no_residual_fusion, no_weight_concat, no_regions;
-    bool no_static_pack;      /* what depends on params alone is computed in every run */
-    bool assert_fusion_clean; /* GRAPH when a fusion was missed, with the list */
-    bool no_packed_weights;   /* kernels read weights as they are: slower, but no copies */
-    bool strict_extent;       /* EXTENT where a bounded dim would have to be compiled per value */
-    bool reseed_handles;      /* an input given for a fed handle becomes its new value */
-    uint32_t in_flight;       /* runs that may be submitted before one is waited for; 0: 2 */
-    uint32_t programs;        /* kept at most, one per binding of the symbolic dims; 0: 4 */
-    rlx_uploads uploads;
-    bool verify_passes; /* the graph is verified after every pass */
+    /* On GPUs, f32 params that are an operand of a matmul or a convolution are read as f16, from
+     * copies that are made when they are set; sums stay in f32. */
+    bool f16_weights;
+    bool check_indices; /* out-of-range indices fail the run with INDEX */
     rlx_numerics_mode check_numerics;
-    /* Exceptions from dispatch: names of ops with commas between them, which must outlive the
-     * session; what stands in both lists is native. */
-    const char *native_ops, *common_ops;
+    int64_t loop_limit; /* LIMIT after so many iterations of an unbounded while; 0: never */
+    bool strict_extent; /* EXTENT where a bounded dim would have to be compiled per value */
     /* Bytes of one allocation on the device, where that is less than its own limit; 0: its own.
      * What is larger together is put into several; one value that is larger is LIMIT. The weights
      * are laid out by the first session of a model on a device. */
@@ -206,12 +185,13 @@ typedef struct rlx_session_desc {
      * included, is bounded by it too, but not below 64 MiB; 0: by 2 GiB and a multiple of the
      * model. */
     uint64_t memory_limit;
-    /* Nodes that would share a step stay apart: a product and the thirds of its columns, these and
-     * the attention that reads them, a residual sum and the norm of it. */
-    bool no_qkv_split, no_packed_qkv, no_norm_tee;
-    /* On GPUs, f32 params that are an operand of a matmul or a convolution are read as f16, from
-     * copies that are made when they are set; sums stay in f32. */
-    bool f16_weights;
+    uint32_t programs;  /* kept at most, one per binding of the symbolic dims; 0: 4 */
+    uint32_t in_flight; /* runs that may be submitted before one is waited for; 0: 2 */
+    rlx_uploads uploads;
+    bool params_default_zero;           /* unset params read as zero instead of failing the run */
+    bool reseed_handles;                /* an input given for a fed handle becomes its new value */
+    const struct rlx_debug_desc *debug; /* what the compiler leaves out or checks: rlx/debug.h;
+                                         * copied. NULL: all defaults */
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);

@@ -49,6 +49,7 @@ typedef struct rlx_flag_row {
     const char *values, *default_value, *stability, *layer, *summary;
     const char *value, *source; /* in this context; "default", "environment" or "override" */
     bool on;                    /* a switch that is on; of the others, any value but none and 0 */
+    const char *option; /* that it sets, of rlx_session_desc or rlx_debug_desc; NULL: none */
 } rlx_flag_row;
 /* Flag number i; false: there are no more. ctx NULL: with its default as its value. */
 RLX_API bool rlx_flag_list(const rlx_context *ctx, size_t i, rlx_flag_row *out);
@@ -220,7 +221,7 @@ typedef struct rlx_value_stats {
 
 /* Called right after a step, on the thread that runs or submits, for each value it wrote; NULL
  * stops it. The nodes are those of the program: what fusion swallowed is not seen (see
- * no_optimize). */
+ * rlx_debug_desc.no_optimize). */
 typedef struct rlx_watch_event {
     rlx_session *session;
     int32_t step;
@@ -232,8 +233,8 @@ RLX_API rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *
                                          rlx_error *err);
 /* Elements of a node's value as numbers (of c64 the real part). Within a watcher, of the value it
  * was called for; other values may be gone. Elements come as they are stored: of a product that is
- * split (no_qkv_split) third by third. STATE for columns that are read where they lie
- * (no_packed_qkv). */
+ * split (rlx_debug_desc.no_qkv_split) third by third. STATE for columns that are read where they
+ * lie (no_packed_qkv). */
 RLX_API rlx_status rlx_session_peek(rlx_session *s, int32_t node, uint64_t first, size_t count,
                                     double *out, rlx_error *err);
 

@@ -8,8 +8,8 @@
 
 #include "api/kernel_files.h"
 #include "backend/backend.h"
+#include "backend/gpu/gpu_kernels.h"
 #include "base/str.h"
-#include "lower/gpu/gpu_device.h"
 
 #define MOST_WORDS 256 /* that drivers take */
 #define ROOM 16 /* bytes that a buffer is a multiple of, so that its last word is all there */
@@ -17,7 +17,7 @@
 struct running {
     const rlx_kernel_run_desc *run;
     struct backend *backend;
-    struct gpu_device *gpu;
+    struct gpu_kernels *gpu;
     struct kir kir;
     struct gpu_kernel kernel;
     const rlx_kernel_buffer *given[GPU_BUFFERS]; /* by buffer of the kernel */
@@ -135,10 +135,10 @@ static rlx_status check_tensors(const struct running *r)
                           rlx_dtype_name(t->dtype));
         if (!t->data && t->bytes)
             return refuse(r, RLX_ERROR_ARGUMENT, "buffer \"%.*s\" has no data", STR_ARG(k->name));
-        if (t->bytes > gpu_device_desc(r->gpu)->max_binding)
+        if (t->bytes > r->gpu->target.max_binding)
             return refuse(r, RLX_ERROR_LIMIT, "buffer \"%.*s\" has %zu bytes, more than %llu",
                           STR_ARG(k->name), t->bytes,
-                          (unsigned long long)gpu_device_desc(r->gpu)->max_binding);
+                          (unsigned long long)r->gpu->target.max_binding);
         if (t->bytes == 0 || t->bytes % element)
             return refuse(r, RLX_ERROR_SIZE,
                           "buffer \"%.*s\" has %zu bytes, and an element has %zu", STR_ARG(k->name),
@@ -250,7 +250,7 @@ static rlx_status submit(struct running *r)
                         .operand = r->span,
                         .operand_count = r->kir.buffers};
     struct run_report report = {.step = -1};
-    uint32_t most = gpu_device_max_groups(r->gpu);
+    uint32_t most = r->gpu->target.max_groups;
 
     for (int i = 0; i < 3; i++) {
         launch.grid[i] = r->run->groups[i] ? r->run->groups[i] : 1;
@@ -300,8 +300,7 @@ static rlx_status run_kernel(rlx_context *ctx, rlx_device *dev, const rlx_kernel
                          dev->name);
     arena_init(&arena, &ctx->mem);
     const struct kc_sources sources = kernel_files_open(&files, ctx, &run->kernel, &arena, d);
-    rlx_status s =
-        kernel_make(&sources, &run->kernel, &gpu_device_desc(r.gpu)->features, &arena, &r.kir, d);
+    rlx_status s = kernel_make(&sources, &run->kernel, &r.gpu->target.features, &arena, &r.kir, d);
     if (s == RLX_OK && r.kir.buffers > GPU_BUFFERS)
         s = refuse(&r, RLX_ERROR_LIMIT, "%u buffers are more than %d", r.kir.buffers, GPU_BUFFERS);
     if (s == RLX_OK)

@@ -13,15 +13,15 @@ enum grad_way {
     GRAD_STOPS,   /* nothing flows through it */
     GRAD_RULE,    /* by its family's rule */
     GRAD_EXPANDS, /* by the rules of the simpler ops it stands for */
-    GRAD_MISSING  /* there is no way: NO_RULE */
+    GRAD_MISSING  /* not at all: NO_RULE */
 };
 enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n);
-/* Has the op a rule, or do the ops it stands for have theirs? For the table of `rlx ops`. */
+/* Does the op have a rule, or do all ops it stands for? For the table of `rlx ops`. */
 bool grad_has_rule(rlx_op op);
 
-/* The gradients of one node's operands: dy is that of its value. wanted[i]: operand i's is asked
- * for; dx[i] is it. Integers have none, except that the i8 between quantised ops have one in f32:
- * dx of dequantize is that of its operand, and the dy of quantize. */
+/* The gradients of one node's operands: dy is that of its value. wanted[i]: operand i's is wanted;
+ * dx[i] is the result. Integers have none, except that the i8 between quantised ops have one in
+ * f32: dx of dequantize is that of its operand, and the dy of quantize. */
 rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool *wanted,
                      ir_value *dx, struct diag *d);
 

@@ -34,7 +34,7 @@ static inline const struct ir_type *vjp_type(const struct vjp *v, int32_t i)
  */
 void vjp_give(struct vjp *v, int32_t i, ir_value dx);
 
-/* Nodes from `first` on were added to say what the node is, `out` the last of them: operand i's
+/* Nodes from `first` on, which end in `out`, were added as an equivalent of the node: operand i's
  * gradient is what the walk through them gives. */
 void vjp_through(struct vjp *v, int32_t i, ir_value first, ir_value out, ir_value dy);
 
@@ -62,7 +62,7 @@ ir_value rule_zeros(struct formula *f, ir_value x);
 ir_value rule_conjugate(struct formula *f, ir_value z);
 /* x [.., rows, columns] as one matrix [all rows, columns]. */
 ir_value rule_rows(struct formula *f, ir_value x);
-/* `value` in front of and behind x, along an axis; x itself where both are 0. */
+/* `value` before and after x, along an axis; x itself where both are 0. */
 ir_value rule_pad(struct formula *f, ir_value x, int64_t axis, ir_dim before, ir_dim after,
                   double value);
 ir_value rule_cumulative(struct formula *f, rlx_op op, ir_value x, int64_t axis, bool exclusive);

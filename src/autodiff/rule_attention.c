@@ -21,7 +21,7 @@ static ir_value backward(struct vjp *v, int32_t wrt)
     return formula_node(&v->f, RLX_OP_attention_backward, in, v->n->in_count + 1, &attr);
 }
 
-/* A custom mask has none. */
+/* A custom mask has no gradient. */
 void vjp_attention(struct vjp *v)
 {
     static const int32_t wrt[] = {RLX_ATTENTION_WRT_query, RLX_ATTENTION_WRT_key,
@@ -63,7 +63,7 @@ void vjp_rope_backward(struct vjp *v)
     turn(v, RLX_OP_rope);
 }
 
-/* [.., pairs 2] with every pair the other way round. */
+/* [.., pairs 2] with the two elements of every pair swapped. */
 static ir_value swap_pairs(struct formula *f, ir_value x, const struct ir_type *t)
 {
     ir_value pairs = formula_reshape(f, x, RLX_LIST(t->dim[0], t->dim[1], t->dim[2] / 2, 2));

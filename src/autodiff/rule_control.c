@@ -1,5 +1,5 @@
-/* rule_control.c: branches, loops, and functions with derivatives of their own (ops-core.md 17,
- * 18). What runs a graph forward runs a graph of gradients on the way back. */
+/* rule_control.c: branches, loops, and functions that come with their derivatives (ops-core.md 17,
+ * 18). What runs a graph forward runs a graph of gradients in the backward pass. */
 #include "autodiff/rule.h"
 #include "autodiff/sub_graph.h"
 #include "ir/custom.h"
@@ -10,7 +10,7 @@ static struct ir_graph *graph_at(const struct ir_graph *g, attr_GRAPH id)
     return g->mod->graph.at[id];
 }
 
-/* Which of `count` outputs: that one. NULL: no memory, which is noted. */
+/* A choice of one of `count` outputs. NULL: no memory, which is noted. */
 static bool *only(const struct ir_graph *g, size_t count, int64_t which, struct diag *d)
 {
     bool *b = arena_array(&g->mod->arena, bool, count + 1);
@@ -84,7 +84,7 @@ void vjp_if_(struct vjp *v)
 /* ---- while: written out round by round, and back through the rounds that took place ---- */
 
 /* The values that gradients flow through, as inputs of the body and as outputs alike: those wanted,
- * and those that any of these comes into. They end as soon as a round adds none. */
+ * and those that depend on any of these. Done once a round adds none. */
 static rlx_status find_active(const struct ir_graph *g, const struct ir_node *n, const bool *wanted,
                               bool **out, struct diag *d)
 {
@@ -242,7 +242,7 @@ static void own_derivative(struct vjp *v)
         vjp_give(v, i, out[i]);
 }
 
-/* An operand that stands twice gets all of its gradient at the first place. */
+/* An operand that occurs twice gets all of its gradient at its first place. */
 static bool stands_before(const struct ir_node *n, int32_t i)
 {
     for (int32_t k = 0; k < i; k++)
@@ -297,16 +297,17 @@ rlx_status vjp_custom_check(const struct ir_graph *g, const struct ir_node *n, c
 
     (void)wanted;
     if (op && op->vjp && custom_results(op) > 1)
-        return diag_fail(d, RLX_ERROR_NO_RULE,
-                         "custom: \"%s\" has %d results, and vjp is of an op with one", op->name,
-                         custom_results(op));
+        return diag_fail(
+            d, RLX_ERROR_NO_RULE,
+            "custom: \"%s\" has %d results, but only an op with one can have a gradient", op->name,
+            custom_results(op));
     if (op && (op->non_differentiable || (op->vjp && g->mod->customs->vjp)))
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_NO_RULE, "custom: \"%s\" was registered without a gradient",
                      op ? op->name : "?");
 }
 
-/* What the registered op answered is not taken on trust. */
+/* What the registered op returned is not trusted. */
 static void take_custom(struct vjp *v, const char *name, int32_t i, ir_value dx)
 {
     if (dx < 0 || (size_t)dx >= v->f.g->node.len)
@@ -314,8 +315,8 @@ static void take_custom(struct vjp *v, const char *name, int32_t i, ir_value dx)
                      "custom: \"%s\" gives no value of the graph (%d) as gradient %d", name, dx, i);
     else if (!type_same(ir_type_of(v->f.g, dx), vjp_type(v, i)))
         formula_fail(&v->f, RLX_ERROR_SHAPE,
-                     "custom: \"%s\" gives gradient %d another type than operand %d has", name, i,
-                     i);
+                     "custom: \"%s\" gives gradient %d a different type than that of operand %d",
+                     name, i, i);
     else
         v->dx[i] = dx;
 }

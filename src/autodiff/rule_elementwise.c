@@ -135,10 +135,10 @@ void vjp_cast(struct vjp *v)
 
 void vjp_complex_real(struct vjp *v)
 {
-    vjp_give(v, 0, v->dy); /* the cast to c64 is all there is to it */
+    vjp_give(v, 0, v->dy); /* the cast to c64 is all that is needed */
 }
 
-/* Chosen, not multiplied: what was not taken may be NaN. */
+/* Selected, not multiplied by a mask: what was not taken may be NaN. */
 void vjp_where(struct vjp *v)
 {
     struct formula *f = &v->f;

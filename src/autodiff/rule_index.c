@@ -134,7 +134,7 @@ bool vjp_scatter_elements_applies(const struct ir_graph *g, const struct ir_node
     return n->attr.scatter_elements.reduction <= RLX_SCATTER_REDUCTION_add;
 }
 
-/* Written last is who finds its own number at its place. */
+/* An update was written last if its own number is found at its place. */
 void vjp_scatter_elements(struct vjp *v)
 {
     const struct attr_scatter_elements *a = &v->n->attr.scatter_elements;
@@ -181,7 +181,7 @@ static ir_value scatter_nd(struct formula *f, ir_value base, ir_value indices, i
     return formula_node(f, RLX_OP_scatter_nd, (const ir_value[]){base, indices, updates}, 3, &attr);
 }
 
-/* Coordinates with the batch axes' own positions in front. */
+/* Coordinates, preceded by the positions along the batch axes. */
 static ir_value with_batch(struct formula *f, ir_value indices, int32_t batch)
 {
     ir_value part[RLX_MAX_RANK + 1];

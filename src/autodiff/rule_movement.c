@@ -1,5 +1,6 @@
 /* rule_movement.c: elements that were moved, cut, joined or repeated (ops-core.md 6): the gradient
- * takes the way back, and where an element went to several places, what they got is added up. */
+ * moves in the opposite direction, and where an element went to several places, their gradients are
+ * added. */
 #include "autodiff/rule.h"
 
 static struct ir_type type_of_x(const struct vjp *v)
@@ -41,7 +42,7 @@ void vjp_trilu(struct vjp *v)
 
 /* ---- parts of an axis ---- */
 
-/* What is left of n behind the first a and b. */
+/* What is left of n after the first a and b. */
 static ir_dim rest_of(const struct formula *f, ir_dim n, ir_dim a, ir_dim b)
 {
     return dim_sub(rule_dims(f), n, dim_add(rule_dims(f), a, b));
@@ -69,7 +70,7 @@ void vjp_concat(struct vjp *v)
     }
 }
 
-/* dy [outer, len, inner]: step - 1 zeros behind every element of the axis. */
+/* dy [outer, len, inner]: step - 1 zeros after every element of the axis. */
 static ir_value part_with_zeros(struct formula *f, ir_value dy, int64_t step)
 {
     if (f->status != RLX_OK)
@@ -81,8 +82,8 @@ static ir_value part_with_zeros(struct formula *f, ir_value dy, int64_t step)
                            RLX_LIST(t.dim[0], dim_mul(rule_dims(f), t.dim[1], step), t.dim[2]));
 }
 
-/* dy [outer, len, inner] to the places start, start + step, .. of n. Without knowing len there may
- * be no last element, behind which the zeros end; then more follow than are wanted. */
+/* dy [outer, len, inner] to the places start, start + step, .. of n. If len is not known, there may
+ * be no last element after which to stop, and more zeros follow than needed. */
 static ir_value spread(struct formula *f, ir_value dy, ir_dim start, ir_dim len, int64_t step,
                        ir_dim n)
 {
@@ -122,33 +123,33 @@ void vjp_slice(struct vjp *v)
 /* ---- padding ---- */
 
 /* What one axis got around its n elements, added where it came from. b and a: how many elements
- * are in front and behind. */
+ * come before and after. */
 static ir_value fold_padding(struct formula *f, ir_value dy, int64_t axis, int32_t mode, ir_dim n,
                              ir_dim b, ir_dim a)
 {
     struct dim_table *d = rule_dims(f);
     ir_value front = formula_narrow(f, dy, axis, 0, b), dx = formula_narrow(f, dy, axis, b, n);
-    ir_value behind = formula_narrow(f, dy, axis, dim_add(d, b, n), a);
+    ir_value after = formula_narrow(f, dy, axis, dim_add(d, b, n), a);
     ir_dim last = dim_sub(d, n, 1);
 
     switch (mode) {
     case RLX_PAD_MODE_circular:
         front = rule_pad(f, front, axis, dim_sub(d, n, b), 0, 0);
-        behind = rule_pad(f, behind, axis, 0, dim_sub(d, n, a), 0);
+        after = rule_pad(f, after, axis, 0, dim_sub(d, n, a), 0);
         break;
     case RLX_PAD_MODE_reflect: /* element 1 and on, from the last one back */
         front = rule_pad(f, formula_reverse(f, front, axis), axis, 1, rest_of(f, n, 1, b), 0);
-        behind = rule_pad(f, formula_reverse(f, behind, axis), axis, rest_of(f, n, 1, a), 1, 0);
+        after = rule_pad(f, formula_reverse(f, after, axis), axis, rest_of(f, n, 1, a), 1, 0);
         break;
     default:
         front = formula_reduce(f, RLX_OP_reduce_sum, front, RLX_LIST(axis), true);
-        behind = formula_reduce(f, RLX_OP_reduce_sum, behind, RLX_LIST(axis), true);
+        after = formula_reduce(f, RLX_OP_reduce_sum, after, RLX_LIST(axis), true);
         front = rule_pad(f, front, axis, 0, last, 0);
-        behind = rule_pad(f, behind, axis, last, 0, 0);
+        after = rule_pad(f, after, axis, last, 0, 0);
     }
     if (b != 0)
         dx = ADD(dx, front);
-    return a != 0 ? ADD(dx, behind) : dx;
+    return a != 0 ? ADD(dx, after) : dx;
 }
 
 void vjp_pad(struct vjp *v)
@@ -171,7 +172,7 @@ void vjp_pad(struct vjp *v)
 
 /* ---- repetition ---- */
 
-/* Axis by axis, from the first: [before, reps, size and all behind]. */
+/* Axis by axis, from the first: [before, reps, size and all that follows]. */
 void vjp_tile(struct vjp *v)
 {
     const rlx_list *reps = &v->n->attr.tile.reps;
@@ -183,8 +184,8 @@ void vjp_tile(struct vjp *v)
         if (reps->at[i] == 1)
             continue;
         ir_dim before = rule_product(f, x.dim, i);
-        ir_dim behind = rule_product(f, v->n->type.dim + i + 1, x.rank - i - 1);
-        rlx_list shape = RLX_LIST(before, reps->at[i], dim_mul(rule_dims(f), x.dim[i], behind));
+        ir_dim after = rule_product(f, v->n->type.dim + i + 1, x.rank - i - 1);
+        rlx_list shape = RLX_LIST(before, reps->at[i], dim_mul(rule_dims(f), x.dim[i], after));
         dx =
             formula_reduce(f, RLX_OP_reduce_sum, formula_reshape(f, dx, shape), RLX_LIST(1), false);
     }
@@ -201,7 +202,7 @@ void vjp_resize_nearest_2x(struct vjp *v)
     vjp_give(v, 0, formula_reduce(f, RLX_OP_reduce_sum, blocks, RLX_LIST(3, 5), false));
 }
 
-/* Along each axis dst came from dst in / out, in whole numbers. */
+/* Along each axis, element dst came from element dst in / out, rounded down. */
 void vjp_interpolate_3d(struct vjp *v)
 {
     struct formula *f = &v->f;

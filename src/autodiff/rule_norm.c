@@ -81,7 +81,7 @@ void vjp_group_norm(struct vjp *v)
     give_shift(v, 2, 1);
 }
 
-/* None to the statistics. */
+/* No gradient flows to the statistics. */
 void vjp_batch_norm_inference(struct vjp *v)
 {
     const struct attr_batch_norm_inference *a = &v->n->attr.batch_norm_inference;

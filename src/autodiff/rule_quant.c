@@ -92,7 +92,7 @@ void vjp_qconv_2d(struct vjp *v)
 
 /* ---- both at once ---- */
 
-/* A state of scales is read behind the node that writes it: as the node used it. */
+/* A state of scales is read after the node that writes it, with the values that the node used. */
 void vjp_fake_quantize(struct vjp *v)
 {
     const struct attr_fake_quantize *a = &v->n->attr.fake_quantize;

@@ -28,7 +28,7 @@ static ir_value terms(struct vjp *v)
     return formula_cast(f, rule_size(f, n), f->dtype);
 }
 
-/* Those that equal the extreme share what it gets. None does where it is NaN. */
+/* Elements equal to the extreme share its gradient. Where it is NaN, none gets any. */
 static void reduce_extreme(struct vjp *v)
 {
     struct formula *f = &v->f;
@@ -53,9 +53,9 @@ static ir_value shifted(struct formula *f, ir_value x, int64_t by, ir_dim n, dou
     return rule_pad(f, part, axis, by < 0 ? 0 : far, by < 0 ? far : 0, fill);
 }
 
-/* Along the last axis: the product of all in front, or of all behind. Complex numbers have no
- * running product of their own: theirs is made in doubling steps. */
-static ir_value product_of_others(struct formula *f, ir_value x, bool behind)
+/* Along the last axis: the product of all elements before, or of all after. There is no running
+ * product of complex numbers: it is computed in doubling steps. */
+static ir_value product_of_others(struct formula *f, ir_value x, bool after)
 {
     if (f->status != RLX_OK)
         return RLX_NO_VALUE;
@@ -63,17 +63,17 @@ static ir_value product_of_others(struct formula *f, ir_value x, bool behind)
     int64_t axis = t.rank - 1, n = t.dim[axis];
 
     if (t.dtype != RLX_DTYPE_c64) {
-        x = behind ? formula_reverse(f, x, axis) : x;
+        x = after ? formula_reverse(f, x, axis) : x;
         x = rule_cumulative(f, RLX_OP_cumprod, x, axis, true);
-        return behind ? formula_reverse(f, x, axis) : x;
+        return after ? formula_reverse(f, x, axis) : x;
     }
-    x = n > 0 ? shifted(f, x, behind ? -1 : 1, n, 1) : x;
+    x = n > 0 ? shifted(f, x, after ? -1 : 1, n, 1) : x;
     for (int64_t by = 1; by < n; by *= 2)
-        x = MUL(x, shifted(f, x, behind ? -by : by, n, 1));
+        x = MUL(x, shifted(f, x, after ? -by : by, n, 1));
     return x;
 }
 
-/* With the reduced axes as one, behind the others. */
+/* With the reduced axes joined into one, after the others. */
 static void reduce_prod(struct vjp *v)
 {
     const rlx_list *axes = &v->n->attr.reduce.axes;
@@ -107,7 +107,7 @@ static void reduce_prod(struct vjp *v)
     vjp_give(v, 0, formula_transpose(f, formula_reshape(f, dx, moved), back));
 }
 
-/* Doubling steps need a length. */
+/* Doubling steps need a known length. */
 bool vjp_reduce_applies(const struct ir_graph *g, const struct ir_node *n)
 {
     const struct ir_type *x = ir_type_of(g, n->in[0]);
@@ -179,7 +179,7 @@ void vjp_softmax(struct vjp *v)
     vjp_give(v, 0, MUL(y, SUB(dy, sum)));
 }
 
-/* dx[i] = (product of all x in front of i) s[i], and s[i] = dy[i] + x[i+1] s[i+1], summed up in
+/* dx[i] = (product of all x before i) s[i], and s[i] = dy[i] + x[i+1] s[i+1], summed up in
  * doubling steps: s[i] = b[i] + a[i] s[i+d]. Exclusive: of dy[i+1] instead. */
 static void cumprod(struct vjp *v)
 {
@@ -205,7 +205,8 @@ static void cumprod(struct vjp *v)
     vjp_give(v, 0, formula_transpose(f, MUL(front, b), perm));
 }
 
-/* A maximum is new where it is larger than all in front, is the first of all, or the first NaN. */
+/* A maximum is new where it is larger than all before it, is the first element, or the first
+ * NaN. */
 static void cummax(struct vjp *v)
 {
     const struct attr_cumulative *c = &v->n->attr.cumulative;

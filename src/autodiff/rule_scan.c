@@ -1,7 +1,7 @@
-/* rule_scan.c: scans, from the end (ops-core.md 17.3), by the ops for that: one for each gradient.
- * What stays the same in every step becomes a sequence for them, which takes as many copies of it
- * as there are steps; where that can be helped, scan_way_back.c has another way. */
-#include "autodiff/scan_way_back.h"
+/* rule_scan.c: scans, by the ops for their backward pass (ops-core.md 17.3), one for each gradient.
+ * For these, what stays the same in every step becomes a sequence, with a copy for each step;
+ * scan_backward.c avoids that where it can. */
+#include "autodiff/scan_backward.h"
 
 #include "autodiff/sub_graph.h"
 
@@ -70,7 +70,7 @@ ir_value scan_trajectory(struct vjp *v)
     return formula_node(&v->f, RLX_OP_scan, v->n->in, v->n->in_count, &attr);
 }
 
-/* ---- by the ops for the way back ---- */
+/* ---- by the ops for the backward pass ---- */
 
 /* An operand that is the same in every step, as a sequence. */
 static ir_value each_step(struct vjp *v, int32_t operand)
@@ -130,6 +130,6 @@ void vjp_scan(struct vjp *v)
     const struct attr_scan *a = &v->n->attr.scan;
     bool keeps_all = a->num_checkpoints == 0 || a->num_checkpoints == a->length;
 
-    if (a->num_bcast == 0 || !keeps_all || !scan_way_back(v))
+    if (a->num_bcast == 0 || !keeps_all || !scan_backward_by_scans(v))
         by_ops(v);
 }

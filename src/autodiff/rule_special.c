@@ -1,5 +1,5 @@
 /* rule_special.c: transforms, audio, neighbours, the expert gate, splats, singular values and
- * recurrences (ops-special.md 3 to 7, ops-core.md 21). Most have an op for the way back. */
+ * recurrences (ops-special.md 3 to 7, ops-core.md 21). Most have an op for the backward pass. */
 #include <float.h>
 
 #include "autodiff/rule.h"
@@ -40,7 +40,7 @@ static void give_packed(struct vjp *v, ir_value packed, int32_t operands)
 
 /* ---- fft ---- */
 
-/* How many complex numbers a row has, as a scalar: known, or the sum of so many ones. */
+/* How many complex numbers a row has, as a scalar: known, or as a sum of ones. */
 static ir_value row_length(struct vjp *v)
 {
     struct formula *f = &v->f;
@@ -56,8 +56,8 @@ static ir_value row_length(struct vjp *v)
     return formula_reduce(f, RLX_OP_reduce_sum, ones, rlx_list_of(1, &axis), false);
 }
 
-/* The other direction with the same scale. That of the way there belongs to the op's norm, except
- * that an inverse scaled by 1/N has no counterpart. */
+/* The other direction with the same scale. The scale follows from the op's norm, except that an
+ * inverse scaled by 1/N has no counterpart. */
 void vjp_fft(struct vjp *v)
 {
     struct formula *f = &v->f;
@@ -74,9 +74,9 @@ void vjp_fft(struct vjp *v)
     vjp_give(v, 0, dx);
 }
 
-/* ---- ops with an op for the way back ---- */
+/* ---- ops with an op for the backward pass ---- */
 
-/* The filters get nothing. */
+/* The filters have no gradient. */
 void vjp_log_mel(struct vjp *v)
 {
     const ir_value in[] = {v->n->in[0], v->n->in[1], v->dy};
@@ -103,7 +103,7 @@ bool vjp_gaussian_splat_applies(const struct ir_graph *g, const struct ir_node *
     return n->op == RLX_OP_gaussian_splat_render;
 }
 
-/* Everything that the image depends on, and not held back: that is for whoever trains to choose. */
+/* Everything that the image depends on; what to train is the caller's choice. */
 void vjp_gaussian_splat(struct vjp *v)
 {
     const struct attr_gaussian_splat *a = &v->n->attr.gaussian_splat;
@@ -140,7 +140,7 @@ static ir_value sum_rows(struct formula *f, ir_value x)
 
 /* With the chosen ids fixed: p = sig[ids], S = sum p, w = scaling p / S, so that
  *     dp = (dw - sum(dw p) / S) scaling / S.
- * Nothing flows through the choice, and so nothing to route. */
+ * Nothing flows through the choice, so route has no gradient. */
 void vjp_group_limited_gate(struct vjp *v)
 {
     struct formula *f = &v->f;

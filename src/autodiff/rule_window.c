@@ -3,7 +3,7 @@
 
 /* ---- convolutions ---- */
 
-/* What all attributes of this kind have. */
+/* What the attributes of all these ops have in common. */
 #define COPY_WINDOW(to, from)                    \
     do {                                         \
         (to)->kernel_size = (from)->kernel_size; \
@@ -74,7 +74,7 @@ void vjp_conv_transpose(struct vjp *v)
     }
 }
 
-/* ---- windows, taken apart ---- */
+/* ---- windows, unfolded ---- */
 
 struct windows {
     const rlx_list *kernel, *stride, *padding, *dilation; /* dilation NULL: 1 */

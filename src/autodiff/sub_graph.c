@@ -1,4 +1,4 @@
-/* sub_graph.c: see sub_graph.h. The graph is copied, and walked back from its outputs. */
+/* sub_graph.c: see sub_graph.h. The graph is copied, and the walk goes back from its outputs. */
 #include "autodiff/sub_graph.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ rlx_status grad_sub_check(const struct grad_sub *s, struct diag *d)
 
 /* ---- building it ---- */
 
-/* The nodes of s->of at the same places in an empty graph. */
+/* Copies the nodes of s->of to the same places in an empty graph. */
 static rlx_status copy_nodes(const struct ir_graph *from, struct ir_graph *to, struct diag *d)
 {
     for (size_t i = 0; i < from->node.len; i++) {

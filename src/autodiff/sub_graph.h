@@ -4,19 +4,19 @@
 
 #include "autodiff/autodiff.h"
 
-/* What is asked of a sub-graph. */
+/* Which gradients of a sub-graph are wanted. */
 struct grad_sub {
     struct ir_graph *of;
     const bool *given;  /* by output: its gradient is given */
     const bool *wanted; /* by input: its gradient is wanted; integers are left out */
-    bool all;           /* give something for every input: zeros where it is not wanted */
+    bool all;           /* one output per input: zeros where the gradient is not wanted */
 };
 
-/* Could it be built? NO_RULE, naming the op in the way, if not. */
+/* Whether it can be built. NO_RULE, naming the op in the way, if not. */
 rlx_status grad_sub_check(const struct grad_sub *s, struct diag *d);
 /* Built, as another graph of the same module. Its inputs are those of s->of and then the gradients
- * that are given; its outputs, in the order of the inputs, the gradients that are wanted. What no
- * gradient flows to gets zeros. */
+ * that are given; its outputs, in the order of the inputs, the gradients that are wanted. Inputs
+ * that no gradient flows to get zeros. */
 rlx_status grad_sub_build(const struct grad_sub *s, int32_t *id, struct diag *d);
 
 #endif

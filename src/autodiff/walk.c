@@ -24,7 +24,7 @@ static bool can_have_gradient(const struct ir_type *t)
     return dtype_is(t->dtype, CLASS_F | CLASS_C);
 }
 
-/* Whatever its type. */
+/* Whatever the type is. */
 static bool nothing_flows(const struct ir_node *n)
 {
     return n->op == RLX_OP_stop_gradient ||
@@ -99,7 +99,7 @@ static int32_t first_place(const struct ir_node *n, int32_t i)
     return first;
 }
 
-/* Is there a way through n for the gradients of those operands? */
+/* Can the gradients of those operands be computed? */
 static rlx_status check_node(const struct ir_graph *g, const struct ir_node *n, const bool *wanted,
                              struct diag *d)
 {
@@ -113,8 +113,8 @@ static rlx_status check_node(const struct ir_graph *g, const struct ir_node *n, 
     return r->check(g, n, wanted, d);
 }
 
-/* The node written with simpler ops, behind all others, and the way back through those. An operand
- * that stands twice among the operands gets all of its gradient at the first place. */
+/* The node is rewritten with simpler ops after all others, and differentiated through those. An
+ * operand that occurs twice gets all of its gradient at its first place. */
 static rlx_status through_expansion(struct ir_graph *g, ir_value node, ir_value dy,
                                     const bool *want, ir_value *dx, struct diag *d)
 {
@@ -171,7 +171,7 @@ rlx_status grad_node(struct ir_graph *g, ir_value node, ir_value dy, const bool 
 
 struct walk {
     struct ir_graph *g;
-    ir_value floor, last; /* nodes before floor are not looked into, none behind last are */
+    ir_value floor, last; /* nodes before floor are not looked into; there are none after last */
     bool *reaches; /* by value: does it depend on something in wrt, so that a gradient is needed? */
     ir_value *grad; /* by value: what has arrived so far */
     struct diag *diag;

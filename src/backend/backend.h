@@ -67,7 +67,7 @@ struct run_hooks {
 };
 
 struct select_call;
-struct gpu_device;
+struct gpu_kernels;
 
 /* One device of a kind. variant: what open takes behind the colon, "" where it takes nothing.
  * missing: NULL, or why there is none and what to do about it; target is then NULL. */
@@ -137,8 +137,8 @@ struct backend_ops {
     rlx_status (*poll)(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
     rlx_status (*wait)(struct backend *b, uint64_t ticket, struct diag *d);
 
-    /* Of a GPU: its limits and kernels (lower/gpu.h). NULL: it is not one. */
-    struct gpu_device *(*gpu)(struct backend *b);
+    /* Of a GPU: its limits and kernels (backend/gpu). NULL: it is not one. */
+    struct gpu_kernels *(*gpu)(struct backend *b);
 
     /* The devices of this kind, each as open takes it. NULL: there is one, as describe(NULL) says.
      */

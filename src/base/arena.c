@@ -2,7 +2,7 @@
  *
  *     last -> [ header | used ........ | free ] -> [ header | used | rest ] -> ... -> NULL
  *
- * Blocks are zeroed when they come and never handed out twice, so every piece is zero. */
+ * Blocks are zeroed when they are allocated and never reused, so every piece is zero. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -62,7 +62,7 @@ static struct arena_block *add_block(struct arena *a, size_t need)
         return NULL;
     b->size = size;
     b->used = sizeof *b;
-    if (oversize && a->last) { /* it will be full: keep cutting from the one we have */
+    if (oversize && a->last) { /* the new block will be full: keep cutting from the current one */
         b->before = a->last->before;
         a->last->before = b;
     } else {

@@ -11,7 +11,7 @@ struct arena {
 };
 
 void arena_init(struct arena *a, const rlx_allocator *mem); /* allocates nothing yet */
-void arena_free(struct arena *a);                           /* all of it; may be used again */
+void arena_free(struct arena *a);                           /* may be used again */
 
 /* Zeroed; NULL when there is no memory or the product overflows. Zero bytes give a valid pointer.
  * align: a power of two. */
@@ -20,7 +20,7 @@ void *arena_alloc_array(struct arena *a, size_t count, size_t bytes, size_t alig
 #define arena_new(a, T) ((T *)arena_alloc((a), sizeof(T), _Alignof(T)))
 #define arena_array(a, T, n) ((T *)arena_alloc_array((a), (n), sizeof(T), _Alignof(T)))
 
-/* A copy with a terminating NUL behind it; ptr NULL when there is no memory. */
+/* A copy, followed by a NUL; ptr is NULL when there is no memory. */
 rlx_str arena_str(struct arena *a, rlx_str s);
 /* Formatted text, NUL-terminated; NULL when there is no memory. */
 const char *arena_printf(struct arena *a, const char *fmt, ...)

@@ -1,7 +1,7 @@
 /* diag.c: failures as records with a sentence, and the names of the statuses.
  *
- * Names and messages hold what files say, so whatever comes in is made printable UTF-8 on the way:
- * a stray byte or a control character becomes '?', and a cut is made between two characters. */
+ * Names and messages quote what files say, so all text is made printable UTF-8 on the way in: a
+ * stray byte or a control character becomes '?', and a cut is made between two characters. */
 #include "base/diag.h"
 
 #include <stdarg.h>

@@ -13,9 +13,9 @@ struct diag {
 };
 
 void diag_init(struct diag *d, const char *stage);
-/* Say where we are; either may be NULL. What is worked on stays as it was said. */
+/* Says where we are; either may be NULL. The op and node stay as they were set. */
 void diag_stage(struct diag *d, const char *stage, const char *backend);
-/* Say what is being worked on; NULL op: nothing in particular. label may be "none". */
+/* Says what is being worked on; NULL op: nothing in particular. label may be "none". */
 void diag_at(struct diag *d, const char *op, int32_t node, rlx_str label);
 
 /* Records the failure and returns its status. Text that does not fit ends in "...", and what is not
@@ -24,7 +24,8 @@ void diag_at(struct diag *d, const char *op, int32_t node, rlx_str label);
 rlx_status diag_fail(struct diag *d, rlx_status s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 rlx_status diag_no_memory(struct diag *d, size_t bytes); /* RLX_ERROR_MEMORY */
-/* Both return what they were given; saying so here lets the compiler see that a failure is one. */
+/* Both return what they were given; the macros let the compiler see that a failure is never
+ * RLX_OK. */
 #define diag_fail(d, s, ...)                                  \
     (__extension__({                                          \
         (diag_fail)((d), (s), __VA_ARGS__);                   \
@@ -35,7 +36,7 @@ rlx_status diag_no_memory(struct diag *d, size_t bytes); /* RLX_ERROR_MEMORY */
         (diag_no_memory)((d), (bytes)); \
         (rlx_status) RLX_ERROR_MEMORY;  \
     }))
-/* A failure that another diag collected, as one of this one's, with that status. */
+/* Records a failure that another diag collected as one of this diag's, with that status. */
 rlx_status diag_again(struct diag *d, const rlx_error *e, rlx_status s);
 /* At the API's edge: copy the first failure out (err may be NULL) and return its status. */
 rlx_status diag_report(const struct diag *d, rlx_error *err);

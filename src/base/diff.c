@@ -1,8 +1,8 @@
 /* diff.c: the shortest way from one list of lines to another.
  *
- * Equal lines in front and behind are set aside. In between, a table says how many lines the rest
- * of both have in common, and is walked from the front: O(n m), for texts of a few thousand lines.
- * Where the table would be larger than that, the middle is shown as replaced. */
+ * Equal lines at the front and at the end are set aside. In between, a table says how many lines
+ * the rest of both have in common, and is walked from the front: O(n m), for texts of a few
+ * thousand lines. Where the table would be larger than that, the middle is shown as replaced. */
 #include "base/diff.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ static void replace_all(const struct lines *a, const struct lines *b, struct edi
         push(out, '+', b->at[i]);
 }
 
-/* common[i][j]: how many lines a from i on and b from j on have in common. */
+/* common[i][j]: how many lines a, from i on, and b, from j on, have in common. */
 static rlx_status compare(const struct lines *a, const struct lines *b, struct arena *arena,
                           struct edits *out, struct diag *d)
 {
@@ -97,7 +97,7 @@ static rlx_status compare(const struct lines *a, const struct lines *b, struct a
 static rlx_status find_edits(struct lines a, struct lines b, struct arena *arena, struct edits *out,
                              struct diag *d)
 {
-    size_t front = 0, behind = 0;
+    size_t front = 0, back = 0;
     struct lines tail = a;
 
     out->at = arena_array(arena, struct edit, a.count + b.count);
@@ -107,14 +107,14 @@ static rlx_status find_edits(struct lines a, struct lines b, struct arena *arena
         push(out, ' ', a.at[front++]);
     a.at += front, a.count -= front;
     b.at += front, b.count -= front;
-    while (behind < a.count && behind < b.count &&
-           str_eq(a.at[a.count - 1 - behind], b.at[b.count - 1 - behind]))
-        behind++;
-    a.count -= behind;
-    b.count -= behind;
+    while (back < a.count && back < b.count &&
+           str_eq(a.at[a.count - 1 - back], b.at[b.count - 1 - back]))
+        back++;
+    a.count -= back;
+    b.count -= back;
     TRY(compare(&a, &b, arena, out, d));
-    for (size_t i = 0; i < behind; i++)
-        push(out, ' ', tail.at[tail.count - behind + i]);
+    for (size_t i = 0; i < back; i++)
+        push(out, ' ', tail.at[tail.count - back + i]);
     return RLX_OK;
 }
 

@@ -33,7 +33,7 @@ static rlx_status read_all(int fd, uint8_t *to, size_t size, rlx_str path, struc
         if (n < 0)
             return io_error_errno(d, "cannot read", path, errno);
         if (n == 0)
-            return io_error(d, "cannot read", path, "it became shorter meanwhile");
+            return io_error(d, "cannot read", path, "it became shorter while it was read");
         done += (size_t)n;
     }
     return RLX_OK;
@@ -93,7 +93,7 @@ bool file_maps(const struct file *f, const void *data, size_t size)
     return f->mapped && at >= from && at - from <= f->size && size <= f->size - (at - from);
 }
 
-/* Pages that others need a part of go, too; they come back the same way. */
+/* Pages that others need a part of are dropped too; they come back the same way. */
 void file_forget(const void *data, size_t size)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)data / page * page;
@@ -114,7 +114,7 @@ rlx_status file_open(struct file *f, const char *path, enum file_mode mode,
     return s;
 }
 
-/* The folder that holds `beside`, opened for walking on only. */
+/* The folder that holds `beside`, opened only to walk on from. */
 static rlx_status open_folder_of(const char *beside, int *out, struct diag *d)
 {
     const char *slash = strrchr(beside, '/');
@@ -262,7 +262,7 @@ static rlx_status walk(int *fd, rlx_str name, struct diag *d)
     return RLX_OK;
 }
 
-/* The name as the system understands it, from *fd on, wherever it leads. */
+/* Opens the name as the system understands it, starting at *fd, wherever it leads. */
 static rlx_status follow(int *fd, rlx_str name, struct diag *d)
 {
     char path[PATH_MAX];

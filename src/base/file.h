@@ -22,7 +22,7 @@ enum file_mode { FILE_MAP, FILE_READ };
  * left alone. Only regular files are opened. */
 rlx_status file_open(struct file *f, const char *path, enum file_mode mode,
                      const rlx_allocator *mem, struct diag *d);
-/* Files that we wrote ourselves and trust to be as we wrote them. The file and its folder must
+/* For files that we wrote ourselves and trust to be unchanged. The file and its folder must
  * belong to this user or to root, and nobody else may write to either; the file is not a symlink.
  */
 rlx_status file_open_own(struct file *f, const char *path, enum file_mode mode,
@@ -36,14 +36,14 @@ rlx_status file_open_beside(struct file *f, const char *beside, rlx_str name, un
                             const rlx_allocator *mem, struct diag *d);
 void file_close(struct file *f); /* NULL data is fine */
 
-/* Do these bytes lie in the map of the file? */
+/* Whether these bytes lie in the map of the file. */
 bool file_maps(const struct file *f, const void *data, size_t size);
-/* Bytes of a map that nobody needs for now: their pages need not stay in memory. They come back
- * from the file when they are read again. */
+/* These bytes of a map are not needed for now: their pages need not stay in memory. They are read
+ * from the file again when they are next used. */
 void file_forget(const void *data, size_t size);
 
-/* Written under another name in the same folder, then renamed. Through a symlink the file behind it
- * is replaced; anything but a regular file is refused. */
+/* Written under another name in the same folder, then renamed. If it is a symlink, the file it
+ * points to is replaced; anything but a regular file is refused. */
 rlx_status file_write(const char *path, const void *data, size_t size, struct diag *d);
 /* The same, readable and writable by its owner alone. */
 rlx_status file_write_private(const char *path, const void *data, size_t size, struct diag *d);
@@ -61,7 +61,7 @@ enum file_access { FILE_FOR_ALL, FILE_PRIVATE }; /* what the umask leaves of 066
 rlx_status file_begin(struct file_writer *w, const char *path, enum file_access access,
                       struct diag *d);
 rlx_status file_add(struct file_writer *w, const void *data, size_t size, struct diag *d);
-/* Over bytes that were added before. */
+/* Overwrites bytes that were added before. */
 rlx_status file_patch(struct file_writer *w, uint64_t at, const void *data, size_t size,
                       struct diag *d);
 rlx_status file_commit(struct file_writer *w, struct diag *d);

@@ -2,7 +2,8 @@
  *
  *     write folder/.rlx-0123456789abcdef, close it, rename it to folder/name
  *
- * The other name has nothing of the real one in it: that may be as long as a name can be. */
+ * The temporary name contains nothing of the real one, which may already be as long as a name can
+ * be. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 #include "base/io_error.h"
 #include "base/map.h"
 
-/* Where the bytes shall end up: path, or what it points to. */
+/* Where the bytes will end up: path, or what it points to. */
 static rlx_status find_target(const char *path, char target[PATH_MAX], struct diag *d)
 {
     struct stat st;
@@ -117,7 +118,7 @@ rlx_status file_patch(struct file_writer *w, uint64_t at, const void *data, size
 
 rlx_status file_commit(struct file_writer *w, struct diag *d)
 {
-    /* A network file system may only now find that it has no room. */
+    /* A network file system may find out only now that it has no room. */
     int err = close(w->fd) != 0 ? errno : 0;
 
     w->fd = -1;

@@ -11,10 +11,23 @@ static const struct flag_info infos[FLAG_count] = {
 #define STABLE "stable"
 #define DEBUG "debug"
 #define FLAG(name, kind, values, def, stability, layer, summary) \
-    [FLAG_##name] = {"RLX_" #name, FLAG_KIND_##kind, values, def, stability, layer, summary},
+    [FLAG_##name] = {"RLX_" #name, FLAG_KIND_##kind, values, def, stability, layer, summary, NULL},
 #include "base/flags.def"
-#undef STABLE
-#undef DEBUG
+#define USER STABLE
+#define DEFAULT_SWITCH "0"
+#define DEFAULT_NUMBER "0"
+#define DEFAULT_CHOICE ""
+#define DEFAULT_TEXT ""
+#define PASS(name) ", pass"
+#define JOINT(name) ", joint"
+#define SELECT(name) ", select"
+#define SELECT_UNLESS(name, field) ", select"
+#define PLAN(name) ", plan"
+#define SESSION(name) ", session"
+#define OPTION(desc, name, kind, type, values, tells, flag, readers, summary) \
+    [FLAG_##flag] = {"RLX_" #flag, FLAG_KIND_##kind, values,  DEFAULT_##kind, \
+                     desc,         &(readers)[2],    summary, #name},
+#include "base/options.def"
 };
 
 const struct flag_info *flag_info(enum flag_id id)
@@ -66,6 +79,18 @@ static int64_t find_word(const char *words, rlx_str text)
     return 0;
 }
 
+/* Of a CHOICE, from 1; 0: none. One of the form "1|fail" is a switch with more to it, so that the
+ * words of switches are good for its first. */
+static int64_t find_choice(const char *words, rlx_str text)
+{
+    static const char *const on[] = {"true", "on", "yes"};
+
+    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++)
+        if (same_word(text, on[i]))
+            text = STR("1");
+    return flag_text_is_on(text) ? find_word(words, text) : 0;
+}
+
 /* false: the text makes no sense for this flag. */
 static bool take(const struct flag_info *info, rlx_str text, struct flag_value *v)
 {
@@ -73,7 +98,7 @@ static bool take(const struct flag_info *info, rlx_str text, struct flag_value *
     case FLAG_KIND_SWITCH: v->on = flag_text_is_on(text); return true;
     case FLAG_KIND_NUMBER: return str_to_i64(text, &v->number) && v->number >= 0;
     case FLAG_KIND_CHOICE:
-        v->number = flag_text_is_on(text) ? find_word(info->values, text) : 0;
+        v->number = find_choice(info->values, text);
         return v->number > 0 || !flag_text_is_on(text);
     case FLAG_KIND_TEXT: return true;
     }
@@ -106,6 +131,9 @@ static rlx_status set(struct reading *r, enum flag_id id, rlx_str text, enum fla
         r->f->at[id] = v;
         return RLX_OK;
     }
+    if (source == FLAG_OVERRIDE)
+        return diag_fail(r->diag, RLX_ERROR_ARGUMENT, "%s takes %s, not \"%.60s\"", infos[id].name,
+                         infos[id].values, v.text);
     snprintf(line, sizeof line, "%s takes %s, not \"%.60s\"; it stays at its default%s%s",
              infos[id].name, infos[id].values, v.text, infos[id].default_text[0] ? ", " : "",
              infos[id].default_text);
@@ -118,7 +146,8 @@ static rlx_status set(struct reading *r, enum flag_id id, rlx_str text, enum fla
 static bool find(rlx_str name, enum flag_id *out)
 {
     for (int i = 0; i < FLAG_count; i++) {
-        if (!str_eq(name, rlx_cstr(infos[i].name)))
+        const char *option = infos[i].option;
+        if (!str_eq(name, rlx_cstr(infos[i].name)) && !(option && str_eq(name, rlx_cstr(option))))
             continue;
         *out = (enum flag_id)i;
         return true;
@@ -175,7 +204,7 @@ static rlx_status read_overrides(struct reading *r, const rlx_flag *overrides, s
         if (!name)
             return diag_fail(r->diag, RLX_ERROR_ARGUMENT, "flag %zu has no name", i);
         snprintf(full, sizeof full, "%s%s", strncmp(name, "RLX_", 4) == 0 ? "" : "RLX_", name);
-        if (!find(rlx_cstr(full), &id))
+        if (!find(rlx_cstr(full), &id) && !find(rlx_cstr(name), &id))
             return diag_fail(r->diag, RLX_ERROR_NAME,
                              "there is no flag \"%s\"; rlx flags lists them", name);
         TRY(set(r, id, rlx_cstr(overrides[i].value ? overrides[i].value : ""), FLAG_OVERRIDE));

@@ -1,4 +1,4 @@
-/* flags.h: switches from the environment, as flags.def lists them.
+/* flags.h: switches from the environment, as flags.def and options.def list them.
  *
  * They are read once, when a context is made, and stay what they were. An override given in code
  * beats the environment and ends with the context it was given to: nothing outside is changed, so
@@ -12,6 +12,8 @@
 enum flag_id {
 #define FLAG(name, ...) FLAG_##name,
 #include "base/flags.def"
+#define OPTION(desc, name, kind, type, values, tells, flag, ...) FLAG_##flag,
+#include "base/options.def"
     FLAG_count
 };
 
@@ -23,6 +25,7 @@ struct flag_info {
     const char *values;       /* what it takes, for people; of a CHOICE, its words */
     const char *default_text; /* "": none */
     const char *stability, *layer, *summary;
+    const char *option; /* of a session, that it sets: "no_cse"; NULL: none */
 };
 const struct flag_info *flag_info(enum flag_id id);
 
@@ -42,7 +45,9 @@ struct flags {
 /* Who hears of values that make no sense, and of names that are no flags. May be NULL. */
 typedef void (*flags_warn)(void *user, const char *line);
 
-/* environment: as environ. Names of overrides may lack their RLX_; one that is no flag is NAME. */
+/* environment: as environ. An override has the name of a flag, with or without its RLX_, or of the
+ * option that the flag sets; one that is neither is NAME, and a value that makes no sense for it is
+ * ARGUMENT. */
 rlx_status flags_read(struct flags *f, const rlx_flag *overrides, size_t count,
                       char *const *environment, const rlx_allocator *mem, flags_warn warn,
                       void *user, struct diag *d);

@@ -21,7 +21,7 @@ static void skip_space(struct json_in *j)
         j->pos++;
 }
 
-/* The next character that is no space; 0: there is none. */
+/* The next character that is not a space; 0: there is none. */
 static char peek(struct json_in *j)
 {
     skip_space(j);
@@ -64,7 +64,7 @@ rlx_status json_read_key(struct json_in *j, rlx_str *out)
 
 /* ---- strings ---- */
 
-/* Four hex digits; false: they are not there. */
+/* Takes four hex digits; false if there are not four. */
 static bool take_hex(struct json_in *j, uint32_t *out)
 {
     uint32_t v = 0;
@@ -97,7 +97,7 @@ static size_t put_utf8(char *out, uint32_t c)
     return extra + 1;
 }
 
-/* What stands behind a backslash; no longer than its escape. */
+/* What an escape stands for, after its backslash; never longer than the escape itself. */
 static rlx_status take_escape(struct json_in *j, char *out, size_t *len)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -111,7 +111,7 @@ static rlx_status take_escape(struct json_in *j, char *out, size_t *len)
         return RLX_OK;
     }
     if (c != 'u' || !take_hex(j, &code))
-        return json_read_bad(j, "a string holds an escape that there is not");
+        return json_read_bad(j, "a string holds an unknown escape");
     if (code >= 0xd800 && code < 0xe000) {
         bool pair = code < 0xdc00 && j->text.len - j->pos >= 6 &&
                     memcmp(j->text.ptr + j->pos, "\\u", 2) == 0;
@@ -124,7 +124,7 @@ static rlx_status take_escape(struct json_in *j, char *out, size_t *len)
     return RLX_OK;
 }
 
-/* Where the string ends, from behind its first quote; *plain: it has no escapes. */
+/* Where the string ends, starting after its first quote; *plain: it has no escapes. */
 static rlx_status find_quote(struct json_in *j, size_t *end, bool *plain)
 {
     *plain = true;
@@ -180,13 +180,13 @@ rlx_status json_read_u64(struct json_in *j, uint64_t *out)
     char c = peek(j);
 
     if (c < '0' || c > '9')
-        return json_read_bad(j, "a whole number from 0 on was expected");
+        return json_read_bad(j, "an integer of at least 0 was expected");
     size_t start = j->pos;
     for (; j->pos < j->text.len && (c = j->text.ptr[j->pos]) >= '0' && c <= '9'; j->pos++)
         if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(c - '0'), &v))
             return json_read_bad(j, "a number overflows 64 bits");
     if (j->pos < j->text.len && is_one_of(j->text.ptr[j->pos], ".eE"))
-        return json_read_bad(j, "a number is not written as a whole one");
+        return json_read_bad(j, "a number is not written as an integer");
     if (j->text.ptr[start] == '0' && j->pos - start > 1)
         return json_read_bad(j, "a number has a leading zero");
     *out = v;
@@ -238,5 +238,5 @@ rlx_status json_read_skip(struct json_in *j)
 rlx_status json_read_end(struct json_in *j)
 {
     skip_space(j);
-    return j->pos == j->text.len ? RLX_OK : json_read_bad(j, "there is something behind the end");
+    return j->pos == j->text.len ? RLX_OK : json_read_bad(j, "there is text after the end");
 }

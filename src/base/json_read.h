@@ -1,4 +1,4 @@
-/* json_read.h: JSON, read piece by piece by one who knows what should come next.
+/* json_read.h: JSON, read piece by piece by a caller that knows what should come next.
  *
  *     TRY(json_read_open(&j, '{'));
  *     for (bool first = true, more;; first = false) {
@@ -9,7 +9,7 @@
  *         TRY(json_read_u64(&j, &value));
  *     }
  *
- * What does not fit is FORMAT, with the byte where it stands. */
+ * Anything unexpected is FORMAT, with its byte offset. */
 #ifndef BASE_JSON_READ_H
 #define BASE_JSON_READ_H
 
@@ -17,7 +17,7 @@
 #include "base/diag.h"
 
 struct json_in {
-    rlx_str text; /* UTF-8 that stays as it is */
+    rlx_str text; /* UTF-8; not changed while it is read */
     size_t pos;
     size_t offset; /* of the text in its file, for messages */
     int depth, max_depth;
@@ -36,7 +36,7 @@ rlx_status json_read_string(struct json_in *j, rlx_str *out);
 rlx_status json_read_u64(struct json_in *j, uint64_t *out);
 rlx_status json_read_skip(struct json_in *j); /* a value of any kind */
 rlx_status json_read_end(struct json_in *j);  /* nothing but spaces is left */
-/* For those who find something wrong with what they read: "safetensors: byte 12: ...". */
+/* For a caller that finds something wrong with what it read: "safetensors: byte 12: ...". */
 rlx_status json_read_bad(struct json_in *j, const char *what);
 
 #endif

@@ -1,4 +1,5 @@
-/* library.c: shared libraries that are found at run time, and keeping those that others load. */
+/* library.c: shared libraries that are found at run time, and keeping loaded those that others
+ * load. */
 #include "base/library.h"
 
 #include <dlfcn.h>
@@ -32,7 +33,7 @@ bool library_find(void *library, const char *name, void *function)
 
 #ifdef CAN_LIST
 struct place {
-    size_t left; /* libraries to pass by */
+    size_t left; /* libraries to skip */
     char *path;
 };
 

@@ -1,7 +1,7 @@
 /* map.c: a hash index with open addressing, and the keyed hash that feeds it.
  *
- * A slot keeps the whole hash, so growing asks nobody, and a search compares keys only where all
- * 64 bits agree. Nothing is ever taken out, so an empty slot ends every search. */
+ * A slot keeps the whole hash, so growing needs no callback, and a search compares keys only where
+ * all 64 bits agree. Entries are never removed, so an empty slot ends every search. */
 #include "base/map.h"
 
 #include <pthread.h>
@@ -29,8 +29,8 @@ void map_free(struct map *m)
     map_init(m, m->mem);
 }
 
-/* Where a search for the hash begins. cap is a power of two. The product spreads hashes that differ
- * in a few bits only, should a caller bring such. */
+/* Where a search for the hash begins. cap is a power of two. The multiplication spreads hashes that
+ * differ only in a few bits, in case a caller has such. */
 static size_t start(uint64_t hash, size_t cap)
 {
     uint64_t spread = hash * UINT64_C(0x9e3779b97f4a7c15);

@@ -21,7 +21,8 @@ bool map_add(struct map *m, uint64_t hash, uint32_t value); /* false: no memory,
 
 /* SipHash-1-3 with a key drawn once per process, so that chosen names cannot make maps slow. */
 uint64_t hash_bytes(const void *data, size_t len);
-uint64_t hash_bytes_keyed(const uint64_t key[2], const void *data, size_t len); /* key: yours */
-uint64_t hash_mix(uint64_t h, uint64_t v); /* fold one more number in; same key */
+uint64_t hash_bytes_keyed(const uint64_t key[2], const void *data, size_t len); /* key: the
+                                                                                 * caller's */
+uint64_t hash_mix(uint64_t h, uint64_t v); /* mixes in one more number, with the same key */
 
 #endif

@@ -102,12 +102,13 @@ void mem_free(const rlx_allocator *a, void *ptr, size_t bytes)
         a->resize(a->user, ptr, bytes, 0);
 }
 
-/* What the callback hands out, and where in it the caller's part begins:
+/* What the callback returns, and where in it the caller's part begins:
  *
  *     raw ... padding ... | raw | the caller's bytes ... | rest of the padding
  *                               ^ aligned
  *
- * The total follows from bytes and align alone, so freeing names the size that allocating named. */
+ * The total follows from bytes and align alone, so freeing passes the same size as allocating
+ * did. */
 static bool aligned_total(size_t bytes, size_t align, size_t *total)
 {
     bool power_of_two = align != 0 && (align & (align - 1)) == 0;
@@ -140,7 +141,8 @@ static void ask_for_huge_pages(void *ptr, size_t bytes)
 #endif
 }
 
-/* Pages keep the size they had when they were touched first, so zeroing comes after asking. */
+/* A page keeps the size it had when it was first touched, so memory is zeroed after the request for
+ * huge pages. */
 void *mem_alloc_aligned(const rlx_allocator *a, size_t bytes, size_t align)
 {
     bool zero = a->resize == default_resize; /* as in mem_alloc */

@@ -21,8 +21,8 @@ void mem_free_aligned(const rlx_allocator *a, void *ptr, size_t bytes, size_t al
 
 const rlx_allocator *mem_default(void); /* malloc and friends */
 
-/* An allocator that gives out no more than so many bytes at a time; `from`, which they come from,
- * and b must outlive it. */
+/* An allocator with a limit on the bytes that are allocated at any one time. They come from `from`,
+ * which must outlive it, as must b. */
 struct mem_bound {
     const rlx_allocator *from;
     size_t most;
@@ -63,7 +63,8 @@ static inline bool size_add(size_t a, size_t b, size_t *out)
 #define vec_free(a, v)                                   \
     (mem_free((a), (v)->at, (v)->cap * sizeof *(v)->at), \
      (void)((v)->at = NULL, (v)->len = (v)->cap = 0))
-/* Behind them. at: the address of the array's pointer. false: no memory or too large, unchanged. */
+/* What those macros call. at: the address of the array's pointer. false: no memory or too large,
+ * unchanged. */
 bool vec_grow(const rlx_allocator *a, void *at, size_t *cap, size_t len, size_t extra, size_t elem);
 
 #endif

@@ -11,7 +11,7 @@ static int folded(char c)
 }
 
 /* How many letters must be changed, added, left out or swapped with the next to turn one word into
- * the other, in whatever case. Too long a word: far from all. */
+ * the other, in whatever case. A word that is too long is far from all others. */
 static size_t distance(rlx_str a, rlx_str b)
 {
     enum { LONGEST = 63 };
@@ -55,7 +55,7 @@ void rlx_nearest_offer(rlx_nearest *n, rlx_str name)
     size_t most = n->best.ptr ? n->distance : 2 + n->wanted.len / 3; /* less is close enough */
     size_t d = is_part(n->wanted, name) ? 1 : distance(n->wanted, name);
 
-    if (d >= most || d >= longer) /* nothing of the one word is left in the other */
+    if (d >= most || d >= longer) /* the two words share nothing */
         return;
     n->best = name;
     n->distance = d;

@@ -46,8 +46,8 @@ bool str_to_i64(rlx_str s, int64_t *out)
     return true;
 }
 
-/* More digits than any double needs to be told from its neighbours (767); what follows them only
- * matters by being zero or not, and one more digit says that. */
+/* More digits than any double needs to be distinguished from its neighbours (767). Of those that
+ * follow it only matters whether all are zero, and one more digit says that. */
 enum { DIGITS_KEPT = 800 };
 
 struct decimal {

@@ -16,7 +16,7 @@
  *     wait until nobody is inside                the CALLER SLEEPS: wake it
  *
  * A worker that comes late finds the gate closed and has touched nothing, so the caller waits only
- * for those who came in time: a small job does not wait for sleepers to wake up. */
+ * for those who came in time: a small job does not wait for sleeping threads to wake up. */
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -51,22 +51,22 @@ struct pool {
     void *ctx;
 
     const rlx_allocator *mem;
-    size_t bytes; /* of this struct and what is behind it */
+    size_t bytes; /* of this struct and of what follows it */
     int threads;  /* the caller's included */
     int64_t spin_ns;
 
     pthread_mutex_t turn; /* held by the thread whose run it is */
 
-    /* For those who sleep. A worker sleeps until the run number changes, a caller until nobody is
-     * inside. Both look again with the lock held before they sleep, and who changes the gate takes
-     * the lock before waking them, so no wake-up falls in between. */
+    /* For threads that sleep. A worker sleeps until the run number changes, a caller until nobody
+     * is inside. Both look again with the lock held before they sleep, and whoever changes the gate
+     * takes the lock before waking them, so no wake-up falls in between. */
     pthread_mutex_t lock;
     pthread_cond_t job, done;
     atomic_int sleepers;
     atomic_bool stop;
 
     _Alignas(LINE) atomic_uint_fast64_t gate;
-    struct pool_share *share; /* one per thread, behind the workers */
+    struct pool_share *share; /* one per thread, after the workers */
 
     _Alignas(LINE) struct pool_worker worker[]; /* threads - 1; the caller is worker 0 */
 };
@@ -113,7 +113,8 @@ static bool all_out(struct pool *p)
     return (atomic_load(&p->gate) & gate_inside) == 0;
 }
 
-/* Looks for a while before anybody has to sleep. Asking the clock costs more than looking. */
+/* Spins for a while before anybody has to sleep. Reading the clock costs more than looking at the
+ * gate. */
 #define SPIN_UNTIL(p, cond)                                          \
     do {                                                             \
         int64_t until_ = (p)->spin_ns ? now_ns() + (p)->spin_ns : 0; \
@@ -151,8 +152,8 @@ static void wait_until_all_out(struct pool *p)
     atomic_fetch_and(&p->gate, ~gate_sleeps);
 }
 
-/* Wakes as many as there is work for. The order (gate, then sleepers) is the reverse of a worker's,
- * so either we see that it sleeps or it sees that there is work. */
+/* Wakes as many threads as there is work for. The order (gate, then sleepers) is the reverse of a
+ * worker's, so either we see that it sleeps or it sees that there is work. */
 static void wake_workers(struct pool *p, int64_t wanted)
 {
     int asleep = atomic_load(&p->sleepers);

@@ -1,4 +1,4 @@
-/* rate.h: how fast this machine can go at best: what a kernel's figures are set beside. */
+/* rate.h: how fast this machine can go at best, for kernels to be compared with. */
 #ifndef BASE_RATE_H
 #define BASE_RATE_H
 

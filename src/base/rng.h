@@ -15,7 +15,7 @@ float rng_uniform(uint32_t x); /* (x >> 8) * 2^-24, in [0,1) */
 
 struct rng_philox {
     uint32_t key[2], counter[4], word[4];
-    uint32_t used; /* words of the present block that are gone */
+    uint32_t used; /* words of the current block that are used up */
 };
 void rng_philox_init(struct rng_philox *r, uint64_t seed);
 uint32_t rng_philox_next(struct rng_philox *r);

@@ -28,8 +28,8 @@ bool str_to_f64(rlx_str s, double *out);
 size_t str_from_f32(char out[32], float v);
 size_t str_from_f64(char out[32], double v);
 
-/* Text under construction. After a failed allocation it only remembers that it failed: add on, and
- * look at `failed` once at the end. */
+/* Text under construction. After a failed allocation it only remembers the failure: go on adding,
+ * and look at `failed` once at the end. */
 struct text {
     const rlx_allocator *mem;
     char *at; /* NUL-terminated once something was added, if only "" */

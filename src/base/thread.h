@@ -1,4 +1,4 @@
-/* thread.h: threads of the library's own. */
+/* thread.h: the library's own threads. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 

@@ -1,9 +1,40 @@
-/* compile.h: a program of a session, as the compiler makes it. */
+/* compile.h: what the compiler is asked for, and the program it makes.
+ *
+ * It knows a model, a device and the weights of the one on the other. Whoever asks (a session) says
+ * the rest: sizes, where states and inputs lie, how much memory may be taken. */
 #ifndef COMPILE_H
 #define COMPILE_H
 
 #include "model/store.h"
+#include "rlx/artefact.h"
 #include "run/program.h"
+
+/* In compile_request.size: the symbol stays, and the program runs at any size up to its bound. */
+#define SYMBOL_KEPT (-2)
+
+struct compile_request {
+    struct rlx_model *model;
+    struct rlx_device *device;
+    const struct target *target; /* the device, with desc's max_buffer */
+    const rlx_session_desc *desc;
+    struct store *store;          /* the model's weights on the device */
+    const rlx_allocator *mem;     /* of the program, and of what is made on the way; bounded: */
+    struct mem_bound *mem_bound;  /* by this */
+    size_t symbol_count;          /* by symbol: */
+    const int64_t *size;          /* its size, -1 where it has none, or SYMBOL_KEPT */
+    const int64_t *bound;         /* 0: none */
+    bool *by_value;               /* out: it has a bound, but cannot shrink below it */
+    const struct memory *state;   /* where the session's states are, */
+    const uint64_t *state_offset; /* by node of the model's entry graph */
+    bool plan_only;               /* only the plan is wanted: the program takes no memory */
+    /* The buffer in which programs read that input of the model; NULL: they have a slot for it. */
+    struct buffer *(*input_buffer)(void *user, rlx_str input);
+    /* May the device give so many bytes more? MEMORY if not. _locked: the model's lock is held. */
+    rlx_status (*may_take)(void *user, uint64_t bytes, struct diag *d);
+    rlx_status (*may_take_locked)(void *user, uint64_t bytes, struct diag *d);
+    void *user;
+    rlx_compiled_info *compiled; /* where programs, passes and reuse are counted */
+};
 
 /* What is computed from weights alone, as a graph of its own; packs are its outputs. */
 struct static_program {
@@ -25,7 +56,8 @@ struct param_leaf {
     bool read; /* as it is */
 };
 
-struct session_program {
+/* A program, and what it needs to be brought up to date when weights change. */
+struct compiled_program {
     const rlx_allocator *mem;
     struct program *program;
     struct ir_module *optimised; /* what the passes made, before weights were split off */
@@ -38,19 +70,17 @@ struct session_program {
     uint64_t last_use;
 };
 
-/* compile.c: the program for s->key. EXTENT: a bounded symbol in it cannot be kept; which ones is
- * in s->by_value. */
-rlx_status compile(struct rlx_session *s, struct session_program *out, struct diag *d);
-void session_program_destroy(struct session_program *p);
+/* compile.c: EXTENT: a bounded symbol cannot be kept; which ones is in r->by_value. */
+rlx_status compile(const struct compile_request *r, struct compiled_program *out, struct diag *d);
+void compiled_program_destroy(struct compiled_program *p);
 
-/* copies.c: whatever the program needs of copied and combined weights, made where it is old. */
-struct static_part;
-rlx_status copies_register(struct rlx_session *s, const struct static_part *fixed,
-                           struct static_program *out, struct diag *d);
-rlx_status copies_refresh(struct rlx_session *s, struct session_program *p, struct diag *d);
+/* copies.c: whatever the program needs of copied and combined weights, made where it is old. The
+ * model's lock is held. */
+rlx_status copies_refresh(const struct compile_request *r, struct compiled_program *p,
+                          struct diag *d);
 
 /* readers.c: programs come and go with the params they read as they are. */
-rlx_status readers_join(struct store *s, struct session_program *p, struct diag *d);
-void readers_leave(struct session_program *p);
+rlx_status readers_join(struct store *s, struct compiled_program *p, struct diag *d);
+void readers_leave(struct compiled_program *p);
 
 #endif

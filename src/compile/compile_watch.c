@@ -6,8 +6,8 @@
 
 #include "base/diff.h"
 #include "base/file.h"
+#include "compile/reports.h"
 #include "context/trace.h"
-#include "inspect/stages.h"
 #include "ir/text/text.h"
 
 static int64_t verbosity(const struct compile_watch *w)
@@ -168,9 +168,9 @@ static void write_dump(struct compile_watch *w, const struct program *p)
     struct diag d;
 
     text_addf(&w->dump, "\n==== schedule\n\n");
-    schedule_print(p, &w->dump);
+    schedule_text(p, &w->dump);
     text_addf(&w->dump, "\n==== plan\n\n");
-    plan_print(p->plan, plans_node_name, ir_entry(p->mod), &w->dump);
+    plan_print(p->plan, plan_node_name, ir_entry(p->mod), &w->dump);
     if (w->dump.failed)
         return;
     diag_init(&d, "dump");
@@ -198,7 +198,7 @@ static void log_schedule(const struct compile_watch *w, const struct program *p)
     if (!reports(w, FLAG_GPU_SCHEDULE) && !reports(w, FLAG_DISPATCH_REPORT))
         return;
     text_init(&t, &w->ctx->mem);
-    schedule_print(p, &t);
+    schedule_text(p, &t);
     if (!t.failed)
         context_log_text(w->ctx, 2, (rlx_str){t.at, t.len});
     text_free(&t);

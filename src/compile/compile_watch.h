@@ -5,8 +5,10 @@
 #define COMPILE_WATCH_H
 
 #include "base/str.h"
+#include "context/context.h"
+#include "lower/joint.h"
 #include "pass/pass.h"
-#include "session/session.h"
+#include "run/program.h"
 
 struct compile_watch {
     const struct rlx_context *ctx;
@@ -28,10 +30,5 @@ void compile_watch_pass(void *user, const struct pass *pass, const struct ir_mod
                         uint64_t changes);
 void compile_watch_passed(struct compile_watch *w, const struct ir_module *mod);
 void compile_watch_end(struct compile_watch *w, const struct program *p); /* NULL: it failed */
-
-/* plans.c: what a plan calls a node of the graph `user`: its label, its leaf's name, or its op. */
-rlx_str plans_node_name(void *user, int32_t node);
-/* schedule.c: steps by kind, with bytes and arithmetic. */
-void schedule_print(const struct program *p, struct text *out);
 
 #endif

@@ -6,90 +6,52 @@
  * Both live in the store, under a key of their content, so that the programs of a model share them.
  * The static part comes first: what it computes may be packed in turn. On a device that works in
  * host memory it is then not kept, and neither are params that can be had back from it. */
+#include "compile/copies.h"
+
 #include <string.h>
 
 #include "base/str.h"
 #include "model/way_back.h"
 #include "pass/pass.h"
 #include "pass/static_pack.h"
-#include "session/session.h"
 
-/* Which of the model's params that value of a static part is computed from. */
-static void mark_needs(const struct rlx_model *m, const struct ir_graph *g, ir_value of, bool *live,
-                       bool *needs)
+/* A weight's copy is one thing: it cannot be cut. */
+rlx_status compile_copy_of(const struct compile_request *r, const struct weight_copy *like,
+                           struct weight_copy **out, struct diag *d)
 {
-    memset(live, 0, g->node.len);
-    memset(needs, 0, m->param_count);
-    live[of] = true;
-    for (size_t v = (size_t)of + 1; v-- > 0;) {
-        const struct ir_node *n = &g->node.at[v];
-        for (int32_t k = 0; live[v] && k < n->in_count; k++)
-            live[n->in[k]] = true;
-        for (size_t i = 0; i < m->param_count && live[v] && n->op == RLX_OP_param; i++)
-            if (str_eq(m->param[i].name, ir_leaf_name(n)))
-                needs[i] = true;
-    }
-}
+    rlx_str name = STR("");
 
-/* live, needs: room, by node and by param. */
-static rlx_status register_packs(struct rlx_session *s, bool *live, bool *needs,
-                                 struct static_program *out, struct diag *d)
-{
-    const struct ir_graph *g = ir_entry(out->mod);
-    const rlx_allocator *mem = &s->host;
-
-    out->count = g->output.len;
-    out->pack = mem_alloc(mem, out->count * sizeof *out->pack);
-    out->leaf = mem_alloc(mem, out->count * sizeof *out->leaf);
-    if (!out->pack || !out->leaf)
-        return diag_no_memory(d, out->count * sizeof *out->leaf);
-    for (size_t i = 0; i < out->count; i++) {
-        struct weight_copy like = {.key = out->made[i].key,
-                                   .needs = needs,
-                                   .type = *ir_type_of(g, g->output.at[i]),
-                                   .computed = true};
-        type_bytes(&like.type, &like.bytes);
-        mark_needs(s->model, g, g->output.at[i], live, needs);
-        TRY(budget_copy_of(s, &like, &out->pack[i], d));
-        out->leaf[i] = (struct pack_leaf){-1, true};
-    }
-    return RLX_OK;
-}
-
-rlx_status copies_register(struct rlx_session *s, const struct static_part *fixed,
-                           struct static_program *out, struct diag *d)
-{
-    const rlx_allocator *mem = &s->model->ctx->mem;
-    size_t nodes = ir_entry(fixed->mod)->node.len, room = nodes + s->model->param_count;
-    bool *marks = mem_alloc(mem, room);
-
-    out->mod = fixed->mod;
-    out->made = fixed->pack;
-    if (!marks)
-        return diag_no_memory(d, room);
-    rlx_status status = register_packs(s, marks, marks + nodes, out, d);
-    mem_free(mem, marks, room);
-    return status;
+    for (size_t i = 0; like->needs && i < r->model->param_count && !name.len; i++)
+        if (like->needs[i])
+            name = r->model->param[i].name;
+    if (r->desc->max_buffer && like->bytes > r->desc->max_buffer)
+        return memory_too_large("a copy of weights, of param", name, like->bytes,
+                                r->desc->max_buffer, d);
+    if (!store_has_copy(r->store, like->key, like->bytes))
+        TRY(r->may_take(r->user, like->bytes, d));
+    return store_copy_of(r->store, like, out, d);
 }
 
 /* ---- making them ---- */
 
 static void place_param(void *user, const struct ir_node *leaf, struct leaf_place *out)
 {
-    const struct rlx_session *s = user;
-    const struct rlx_model *m = s->model;
+    const struct compile_request *r = user;
+    const struct rlx_model *m = r->model;
 
     for (size_t i = 0; i < m->param_count; i++)
         if (str_eq(m->param[i].name, ir_leaf_name(leaf)))
-            out->offset = s->store->offset[i];
+            out->offset = r->store->offset[i];
 }
 
 static rlx_status may_take(void *user, uint64_t bytes, struct diag *d)
 {
-    return budget_check_locked(user, bytes, d);
+    const struct compile_request *r = user;
+
+    return r->may_take_locked(r->user, bytes, d);
 }
 
-static const struct param_leaf *leaf_of(const struct session_program *sp, int32_t value)
+static const struct param_leaf *leaf_of(const struct compiled_program *sp, int32_t value)
 {
     for (size_t i = 0; i < sp->leaf_count; i++)
         if (sp->leaf[i].value == value)
@@ -99,39 +61,40 @@ static const struct param_leaf *leaf_of(const struct session_program *sp, int32_
 
 /* Packs that are computed together, from one to before another. */
 struct batch {
-    struct rlx_session *s;
-    struct session_program *of;
+    const struct compile_request *r;
+    struct compiled_program *of;
     size_t from, to;
     struct program *p; /* its outputs are the packs, in their order */
 };
 #define BATCH_BYTES (UINT64_C(4) << 20) /* of several packs; one may be larger */
 
-static bool has_old_copies(const struct rlx_session *s, const struct session_program *sp,
+static bool has_old_copies(const struct compile_request *r, const struct compiled_program *sp,
                            int32_t source)
 {
     const struct steps *steps = sp->program->steps;
 
     for (size_t i = 0; i < steps->packing_count; i++)
         if (steps->packing[i].source == source &&
-            store_copy_is_old(s->store, sp->program->packed[i]))
+            store_copy_is_old(r->store, sp->program->packed[i]))
             return true;
     return false;
 }
 
-static bool must_make(const struct rlx_session *s, const struct session_program *sp, size_t i)
+static bool must_make(const struct compile_request *r, const struct compiled_program *sp, size_t i)
 {
     const struct pack_leaf *leaf = &sp->fixed.leaf[i];
     const struct weight_copy *c = sp->fixed.pack[i];
 
-    return (leaf->read && (!c->buffer || store_copy_is_old(s->store, c))) ||
-           (leaf->value >= 0 && has_old_copies(s, sp, leaf->value));
+    return (leaf->read && (!c->buffer || store_copy_is_old(r->store, c))) ||
+           (leaf->value >= 0 && has_old_copies(r, sp, leaf->value));
 }
 
 /* Where params lie apart, few of them are to be there twice: what is made of them goes on being
  * packed before the next batch. */
-static size_t batch_end(const struct rlx_session *s, const struct session_program *sp, size_t from)
+static size_t batch_end(const struct compile_request *r, const struct compiled_program *sp,
+                        size_t from)
 {
-    uint64_t most = s->store->plain ? BATCH_BYTES : UINT64_MAX, sum = sp->fixed.pack[from]->bytes;
+    uint64_t most = r->store->plain ? BATCH_BYTES : UINT64_MAX, sum = sp->fixed.pack[from]->bytes;
     size_t to = from + 1;
 
     while (to < sp->fixed.count && sum < most && sp->fixed.pack[to]->bytes <= most - sum)
@@ -147,13 +110,13 @@ static rlx_status cut_batch(const struct batch *k, struct ir_module **out, struc
     uint64_t changes = 0;
     struct ir_module *mod;
 
-    TRY(ir_module_copy(k->of->fixed.mod, &k->s->model->ctx->mem, &mod, d));
+    TRY(ir_module_copy(k->of->fixed.mod, &k->r->model->ctx->mem, &mod, d));
     struct ir_graph *g = ir_entry(mod);
     rlx_status status = RLX_OK;
     if (count < g->output.len) {
         memmove(g->output.at, g->output.at + k->from, count * sizeof *g->output.at);
         g->output.len = count;
-        status = pass_one(pass_find(STR("dce")), mod, &k->s->target, &none, &changes, d);
+        status = pass_one(pass_find(STR("dce")), mod, k->r->target, &none, &changes, d);
     }
     if (status == RLX_OK)
         *out = mod;
@@ -165,7 +128,7 @@ static rlx_status cut_batch(const struct batch *k, struct ir_module **out, struc
 /* For those that read it as it is, and for kernels with layouts of their own. */
 static rlx_status keep_pack(const struct batch *k, size_t i, struct diag *d)
 {
-    struct backend *b = k->s->device->backend;
+    struct backend *b = k->r->device->backend;
     struct weight_copy *c = k->of->fixed.pack[i];
     const struct pack_leaf *leaf = &k->of->fixed.leaf[i];
     struct span from = program_span(k->p, k->p->output[i - k->from].value);
@@ -175,10 +138,10 @@ static rlx_status keep_pack(const struct batch *k, size_t i, struct diag *d)
         TRY(b->ops->alloc(b, c->bytes, &c->buffer, d));
     if (c->buffer)
         TRY(b->ops->copy(b, (struct span){c->buffer, 0, from.bytes}, from, d));
-    c->made = k->s->store->values->version;
+    c->made = k->r->store->values->version;
     for (size_t j = 0; leaf->value >= 0 && j < p->steps->packing_count; j++) {
         const struct packing *how = &p->steps->packing[j];
-        if (how->source != leaf->value || !store_copy_is_old(k->s->store, p->packed[j]))
+        if (how->source != leaf->value || !store_copy_is_old(k->r->store, p->packed[j]))
             continue;
         TRY(b->ops->pack(b, &p->command[how->step], how->operand, from, d));
         p->packed[j]->made = c->made;
@@ -214,26 +177,26 @@ static bool is_needed_later(const struct batch *k, size_t param)
  * nor that there is no memory to note it. */
 static void leave_to_packs(const struct batch *k, size_t param, ir_value leaf)
 {
-    const rlx_allocator *mem = &k->s->model->ctx->mem;
+    const rlx_allocator *mem = &k->r->model->ctx->mem;
     const struct ir_graph *part = ir_entry(k->p->mod);
     struct diag d;
 
     diag_init(&d, "run");
-    for (size_t i = k->from; i < k->to && plain_is_spare(k->s->store, param); i++) {
+    for (size_t i = k->from; i < k->to && plain_is_spare(k->r->store, param); i++) {
         struct weight_copy *c = k->of->fixed.pack[i]->needs[param] ? copy_with_all(k, i) : NULL;
         struct ir_module *way = NULL;
         if (c)
-            way_back_find(part, part->output.at[i - k->from], leaf, &k->s->target, mem, &way, &d);
+            way_back_find(part, part->output.at[i - k->from], leaf, k->r->target, mem, &way, &d);
         if (way)
-            param_leave_to(&k->s->store->values->param[param], k->s->store, c, way, mem);
+            param_leave_to(&k->r->store->values->param[param], k->r->store, c, way, mem);
     }
 }
 
 /* Params that the batch reads are there, or no longer have to be. */
 static rlx_status hold_params(const struct batch *k, bool hold, bool made, struct diag *d)
 {
-    const struct rlx_model *m = k->s->model;
-    struct store *store = k->s->store;
+    const struct rlx_model *m = k->r->model;
+    struct store *store = k->r->store;
 
     IR_EACH(n, ir_entry(k->p->mod)) {
         ir_value leaf = ir_id(ir_entry(k->p->mod), n);
@@ -254,7 +217,7 @@ static rlx_status hold_params(const struct batch *k, bool hold, bool made, struc
 
 static rlx_status run_to_packs(const struct batch *k, struct diag *d)
 {
-    struct backend *b = k->s->device->backend;
+    struct backend *b = k->r->device->backend;
     struct run_report report;
 
     TRY(program_load(k->p, k->p->size, d));
@@ -267,19 +230,19 @@ static rlx_status run_to_packs(const struct batch *k, struct diag *d)
 /* Its memory is needed for this moment only, so its program is made for this moment. */
 static rlx_status run_batch(struct batch *k, struct diag *d)
 {
-    struct rlx_session *s = k->s;
-    bool apart = s->store->plain != NULL;
+    const struct compile_request *r = k->r;
+    bool apart = r->store->plain != NULL;
     struct ir_module *mod;
 
     const struct program_desc desc = {
-        .backend = s->device->backend,
-        .mem = &s->model->ctx->mem,
-        .plan = {.align = s->target.alignment, .max_buffer = s->desc.max_buffer},
-        .weights = apart ? NULL : &s->store->memory,
-        .state = &s->state,
+        .backend = r->device->backend,
+        .mem = &r->model->ctx->mem,
+        .plan = {.align = r->target->alignment, .max_buffer = r->desc->max_buffer},
+        .weights = apart ? NULL : &r->store->memory,
+        .state = r->state,
         .place_leaf = place_param,
         .may_take = may_take,
-        .user = s,
+        .user = (void *)r,
     };
     TRY(cut_batch(k, &mod, d));
     TRY(program_create(&desc, mod, NULL, NULL, 0, &k->p, d));
@@ -292,15 +255,16 @@ static rlx_status run_batch(struct batch *k, struct diag *d)
     return status;
 }
 
-static rlx_status make_packs(struct rlx_session *s, struct session_program *sp, struct diag *d)
+static rlx_status make_packs(const struct compile_request *r, struct compiled_program *sp,
+                             struct diag *d)
 {
-    struct batch k = {.s = s, .of = sp};
+    struct batch k = {.r = r, .of = sp};
 
     for (; k.from < sp->fixed.count; k.from = k.to) {
         bool must = false;
-        k.to = batch_end(s, sp, k.from);
+        k.to = batch_end(r, sp, k.from);
         for (size_t i = k.from; i < k.to; i++)
-            must = must || must_make(s, sp, i);
+            must = must || must_make(r, sp, i);
         if (must)
             TRY(run_batch(&k, d));
     }
@@ -308,58 +272,60 @@ static rlx_status make_packs(struct rlx_session *s, struct session_program *sp, 
 }
 
 /* From the param where the store keeps it apart; else from what the program reads. */
-static rlx_status pack(struct rlx_session *s, const struct session_program *sp, size_t i,
+static rlx_status pack(const struct compile_request *r, const struct compiled_program *sp, size_t i,
                        struct diag *d)
 {
-    struct backend *b = s->device->backend;
+    struct backend *b = r->device->backend;
     struct program *p = sp->program;
     const struct packing *k = &p->steps->packing[i];
     const struct param_leaf *leaf = leaf_of(sp, k->source);
     struct span from = leaf ? (struct span){0} : program_span(p, k->source);
 
     if (leaf) {
-        from.bytes = s->store->values->param[leaf->param].bytes;
-        TRY(plain_source(s->store, leaf->param, &from.buffer, d));
+        from.bytes = r->store->values->param[leaf->param].bytes;
+        TRY(plain_source(r->store, leaf->param, &from.buffer, d));
     }
     rlx_status status = b->ops->pack(b, &p->command[k->step], k->operand, from, d);
     if (status == RLX_OK)
-        p->packed[i]->made = s->store->values->version;
+        p->packed[i]->made = r->store->values->version;
     if (leaf)
-        plain_packed(s->store, leaf->param, from.buffer, status == RLX_OK ? p->packed[i] : NULL);
+        plain_packed(r->store, leaf->param, from.buffer, status == RLX_OK ? p->packed[i] : NULL);
     return status;
 }
 
-static rlx_status hold_leaves(struct rlx_session *s, struct session_program *sp, struct diag *d)
+static rlx_status hold_leaves(const struct compile_request *r, struct compiled_program *sp,
+                              struct diag *d)
 {
     for (size_t i = 0; i < sp->leaf_count; i++) {
         const struct param_leaf *l = &sp->leaf[i];
         if (l->read)
-            TRY(plain_hold(s->store, l->param, d));
-        program_set_plain(sp->program, l->value, l->read ? s->store->plain[l->param] : NULL);
+            TRY(plain_hold(r->store, l->param, d));
+        program_set_plain(sp->program, l->value, l->read ? r->store->plain[l->param] : NULL);
     }
     return RLX_OK;
 }
 
 /* Packs that the program reads as they are. */
-static void place_packs(struct session_program *sp)
+static void place_packs(struct compiled_program *sp)
 {
     for (size_t i = 0; i < sp->fixed.count; i++)
         if (sp->fixed.leaf[i].read && sp->fixed.leaf[i].value >= 0)
             program_set_outside(sp->program, sp->fixed.leaf[i].value, sp->fixed.pack[i]->buffer);
 }
 
-rlx_status copies_refresh(struct rlx_session *s, struct session_program *sp, struct diag *d)
+rlx_status copies_refresh(const struct compile_request *r, struct compiled_program *sp,
+                          struct diag *d)
 {
     struct program *p = sp->program;
 
-    if (sp->fresh == s->store->values->version)
+    if (sp->fresh == r->store->values->version)
         return RLX_OK;
-    TRY(make_packs(s, sp, d));
+    TRY(make_packs(r, sp, d));
     place_packs(sp);
     for (size_t i = 0; i < p->steps->packing_count; i++)
-        if (store_copy_is_old(s->store, p->packed[i]))
-            TRY(pack(s, sp, i, d));
-    TRY(hold_leaves(s, sp, d));
-    sp->fresh = s->store->values->version;
+        if (store_copy_is_old(r->store, p->packed[i]))
+            TRY(pack(r, sp, i, d));
+    TRY(hold_leaves(r, sp, d));
+    sp->fresh = r->store->values->version;
     return RLX_OK;
 }

@@ -4,7 +4,7 @@
 #include "compile/compile.h"
 #include "pass/static_pack.h"
 
-static rlx_status list_leaves(const struct rlx_model *m, struct session_program *p, struct diag *d)
+static rlx_status list_leaves(const struct rlx_model *m, struct compiled_program *p, struct diag *d)
 {
     const struct ir_graph *g = ir_entry(p->program->mod);
     size_t bytes = m->param_count * sizeof *p->leaf;
@@ -25,7 +25,7 @@ static rlx_status list_leaves(const struct rlx_model *m, struct session_program 
     return RLX_OK;
 }
 
-static void find_packs(struct session_program *p)
+static void find_packs(struct compiled_program *p)
 {
     struct static_program *f = &p->fixed;
 
@@ -37,7 +37,7 @@ static void find_packs(struct session_program *p)
     }
 }
 
-rlx_status readers_join(struct store *s, struct session_program *p, struct diag *d)
+rlx_status readers_join(struct store *s, struct compiled_program *p, struct diag *d)
 {
     TRY(list_leaves(s->model, p, d));
     find_packs(p);
@@ -51,7 +51,7 @@ rlx_status readers_join(struct store *s, struct session_program *p, struct diag 
     return RLX_OK;
 }
 
-void readers_leave(struct session_program *p)
+void readers_leave(struct compiled_program *p)
 {
     struct store *s = p->store;
 

@@ -17,6 +17,7 @@
 #include "backend/backend.h"
 #include "base/flags.h"
 #include "ir/custom.h"
+#include "rlx/debug.h"
 
 struct rlx_context {
     atomic_int refs; /* the program's own, and one for every object of it */
@@ -47,7 +48,7 @@ struct rlx_context *context_retain(struct rlx_context *ctx); /* rlx_context_dest
 void device_retain(struct rlx_device *dev);
 
 /* context_flags.c: what the context's flags say where the caller said nothing. */
-void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc);
+void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc, rlx_debug_desc *debug);
 static inline const struct flag_value *context_flag(const struct rlx_context *ctx, enum flag_id id)
 {
     return &ctx->flags.at[id];

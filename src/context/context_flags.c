@@ -8,33 +8,17 @@
 #include "context/context.h"
 #include "rlx/tools.h"
 
-static bool on(const struct rlx_context *ctx, enum flag_id id)
+void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc, rlx_debug_desc *debug)
 {
-    return context_flag(ctx, id)->on;
-}
-
-void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc)
-{
-    const struct flag_value *nans = context_flag(ctx, FLAG_DEBUG_NANS);
-    int64_t dispatch = context_flag(ctx, FLAG_KERNEL_DISPATCH)->number;
-
-    if (!desc->alignment)
-        desc->alignment = (uint64_t)context_flag(ctx, FLAG_ARENA_ALIGN)->number;
-    desc->no_reuse |= on(ctx, FLAG_ARENA_NO_REUSE);
-    desc->check_plan |= on(ctx, FLAG_MEM_VERIFY);
-    desc->verify_passes |= on(ctx, FLAG_VERIFY);
-    desc->no_matmul_fusion |= on(ctx, FLAG_DISABLE_MATMUL_BIAS_FUSION);
-    desc->no_residual_fusion |= on(ctx, FLAG_DISABLE_RESIDUAL_LN_FUSION);
-    desc->no_weight_concat |= on(ctx, FLAG_NO_WEIGHT_CONCAT_FUSION);
-    desc->no_qkv_split |= on(ctx, FLAG_NO_QKV_SPLIT);
-    desc->no_packed_qkv |= on(ctx, FLAG_NO_PACKED_QKV);
-    desc->no_norm_tee |= on(ctx, FLAG_NO_NORM_TEE);
-    desc->no_static_pack |= !on(ctx, FLAG_STATIC_WEIGHT_PACK);
-    if (desc->dispatch == RLX_DISPATCH_AUTO && dispatch)
-        desc->dispatch = dispatch == 1 ? RLX_DISPATCH_COMMON : RLX_DISPATCH_NATIVE;
-    if (desc->check_numerics == RLX_NUMERICS_OFF && nans->on)
-        desc->check_numerics =
-            strcmp(nans->text, "fail") == 0 ? RLX_NUMERICS_FAIL : RLX_NUMERICS_REPORT;
+#define TAKE_SWITCH(to, type, flag) (to) |= (flag)->on
+#define TAKE_NUMBER(to, type, flag) (to) = (to) ? (to) : (type)(flag)->number
+#define TAKE_CHOICE TAKE_NUMBER
+#define TAKE_TEXT(to, type, flag) (to) = (to) ? (to) : *(flag)->text ? (flag)->text : NULL
+#define IN_USER desc
+#define IN_DEBUG debug
+#define OPTION(where, name, kind, type, values, tells, flag, ...) \
+    TAKE_##kind(IN_##where->name, type, context_flag(ctx, FLAG_##flag));
+#include "base/options.def"
 }
 
 /* "cpu:baseline" is a kind of "cpu". */
@@ -123,6 +107,7 @@ bool rlx_flag_list(const rlx_context *ctx, size_t i, rlx_flag_row *out)
         .summary = info->summary,
         .value = v ? v->text : info->default_text,
         .source = sources[v ? v->source : FLAG_DEFAULT],
+        .option = info->option,
         .on = v && (v->on || v->number > 0 || (info->kind == FLAG_KIND_TEXT && *v->text)),
     };
     return true;

@@ -7,8 +7,8 @@
 #include "base/desc.h"
 #include "base/str.h"
 #include "graph/builder.h"
+#include "graph/find_dim.h"
 #include "ir/text/text.h"
-#include "model/dims.h"
 #include "run/convert.h"
 
 static rlx_status create(rlx_context *ctx, rlx_graph **out, struct diag *d)

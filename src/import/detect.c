@@ -83,7 +83,8 @@ static bool is_onnx(const uint8_t *bytes, size_t size)
     size_t at = 0;
 
     if (size >= 2 && bytes[0] == (IR_VERSION << 3 | VARINT) && bytes[1] > 0 && bytes[1] < 0x80)
-        return true; /* as every exporter begins; what is wrong behind it is for the reader */
+        return true; /* as every exporter begins; what is wrong after that is for the reader to
+                      * find */
     while (at < size) {
         uint64_t tag, value;
         if (!take_varint(bytes, size, &at, &tag) || !take_varint(bytes, size, &at, &value))
@@ -178,7 +179,7 @@ static bool is_torch_zip(const uint8_t *bytes, size_t size)
 
 #define PICKLE "a Python pickle: save the model as ONNX, or its weights as safetensors"
 
-/* What people try, that is none of our kinds; NULL: not known either. */
+/* Kinds that people try but rlx does not read; NULL: not one of those either. */
 static const char *foreign_kind(const uint8_t *bytes, size_t size)
 {
     static const struct {
@@ -223,7 +224,7 @@ static const char *foreign_kind(const uint8_t *bytes, size_t size)
                                 : NULL;
 }
 
-/* Kinds that are told by little. */
+/* Kinds that little distinguishes. */
 static bool may_be_foreign(rlx_file_kind k)
 {
     return k == RLX_FILE_unknown || k == RLX_FILE_text || k == RLX_FILE_npz;

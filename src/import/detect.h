@@ -8,10 +8,10 @@
 /* The first bytes of an artefact, which src/api reads and writes. */
 #define DETECT_ARTEFACT_MAGIC "RLXAOT\r\n"
 
-/* bytes: a whole file, though little of it is looked at. A damaged file is still of its kind where
- * it can be told, so that its reader may say what is wrong. */
+/* bytes: a whole file, though little of it is looked at. A damaged file still counts as its kind
+ * where that is recognisable, so that its reader can say what is wrong. */
 rlx_file_kind detect_kind(const uint8_t *bytes, size_t size);
-/* What a file of that name would usually be; unknown: the name does not tell. For messages, and for
+/* What a file of that name usually is; unknown: the name does not say. For messages, and for
  * files that are yet to be written. */
 rlx_file_kind detect_kind_by_name(rlx_str path);
 

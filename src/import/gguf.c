@@ -193,12 +193,12 @@ static rlx_status get_tensor(struct gguf *g, struct weight *t, uint64_t *offset)
     if (!weight_type_of_gguf(id, &t->type))
         return diag_fail(g->d, RLX_ERROR_FORMAT,
                          "gguf: byte %zu: tensor \"%.*s\" is of type %" PRIu32
-                         ", which there is not (or no more)",
+                         ", which does not exist (or no longer does)",
                          g->in.pos, STR_ARG(t->name), id);
     const struct weight_type *type = weight_type(t->type);
     if ((t->rank ? t->dim[t->rank - 1] : 1) % type->elems)
         return diag_fail(g->d, RLX_ERROR_FORMAT,
-                         "gguf: byte %zu: tensor \"%.*s\" has rows that are no whole blocks of %s",
+                         "gguf: byte %zu: tensor \"%.*s\" has rows that are not whole blocks of %s",
                          g->in.pos, STR_ARG(t->name), type->name);
     if (!weight_bytes(t->type, t->dim, t->rank, &elements, &t->bytes))
         return bad(g, "the dims of a tensor overflow 62 bits");

@@ -22,7 +22,7 @@ static rlx_status check_tensor(struct weight_writer *w, const rlx_weight *t)
         if (t->dim[i] == 0 || t->dim[i] > GGUF_MAX_DIM)
             return writer_refuse(w, t, RLX_ERROR_SHAPE, "GGUF has no dims of 0, or above 2^40");
     if ((t->rank ? t->dim[t->rank - 1] : 1) % type->elems)
-        return writer_refuse(w, t, RLX_ERROR_SHAPE, "its rows are no whole number of blocks");
+        return writer_refuse(w, t, RLX_ERROR_SHAPE, "its rows are not a whole number of blocks");
     return RLX_OK;
 }
 

@@ -100,7 +100,7 @@ static rlx_status pnm_read(const uint8_t *bytes, size_t size, const rlx_allocato
         return diag_fail(d, RLX_ERROR_FORMAT,
                          "pnm: its head is not a width, a height and the largest sample");
     p.at++;
-    /* What there is bounds what is allocated: at least a byte per sample. */
+    /* The file's size bounds what is allocated: at least a byte per sample. */
     size_t left = (size_t)(p.end - p.at), each = !text && largest > 255 ? 2 : 1;
     if (width && height && left / each / (size_t)channels / (size_t)width < (size_t)height)
         return diag_fail(d, RLX_ERROR_FORMAT,

@@ -216,7 +216,7 @@ static int passes_of(const struct png *p)
     return p->interlaced ? PASSES : 1;
 }
 
-/* to: where the row's first pixel goes, in a picture of so many channels. */
+/* to: where the row's first pixel goes, in a picture with that many channels. */
 static rlx_status take_row(const struct png *p, const struct pass *s, const uint8_t *row,
                            int64_t channels, uint8_t *to)
 {

@@ -135,7 +135,7 @@ rlx_status inflate_whole(const uint8_t *in, size_t in_size, uint8_t *out, size_t
     if (said == NO_ROOM)
         return diag_fail(d, RLX_ERROR_FORMAT, "deflated bytes become more than the %zu declared",
                          out_size);
-    return diag_fail(d, RLX_ERROR_FORMAT, "deflated bytes are broken behind the first %zu", got);
+    return diag_fail(d, RLX_ERROR_FORMAT, "deflated bytes are broken after the first %zu", got);
 }
 
 rlx_status inflate_front(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size,
@@ -145,7 +145,7 @@ rlx_status inflate_front(const uint8_t *in, size_t in_size, uint8_t *out, size_t
 
     TRY(inflate_into(in, in_size, out, out_size, got, &said, mem, d));
     if (said != AT_END && *got < out_size)
-        return diag_fail(d, RLX_ERROR_FORMAT, "deflated bytes are broken behind the first %zu",
+        return diag_fail(d, RLX_ERROR_FORMAT, "deflated bytes are broken after the first %zu",
                          *got);
     return RLX_OK;
 }

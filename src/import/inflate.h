@@ -8,7 +8,7 @@
 /* zlib is looked for when something is deflated; UNSUPPORTED, with what to install, without it.
  *
  * A raw stream that becomes exactly out_size bytes; FORMAT if it is broken, or becomes fewer or
- * more. Nothing is written behind out_size. */
+ * more. Nothing is written past out_size. */
 rlx_status inflate_whole(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size,
                          const rlx_allocator *mem, struct diag *d);
 /* Its first bytes, out_size of them or, where it has fewer, *got. */

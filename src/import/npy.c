@@ -96,7 +96,7 @@ static rlx_status scan_size(struct scanner *s, int64_t *out)
 static rlx_status scan_shape(struct scanner *s, struct ir_type *t)
 {
     if (!take(s, '('))
-        return bad(s, "the shape is no tuple");
+        return bad(s, "the shape is not a tuple");
     while (!take(s, ')')) {
         int64_t n = 0;
         TRY(scan_size(s, &n));
@@ -154,7 +154,7 @@ static rlx_status scan_entry(struct scanner *s, struct npy *n)
     else
         return bad(s, "an unknown key");
     if (*seen)
-        return bad(s, "a key stands twice");
+        return bad(s, "a key is given twice");
     *seen = true;
     if (seen == &n->has_descr)
         return scan_descr(s, n);
@@ -166,7 +166,7 @@ static rlx_status scan_header(struct scanner *s, struct npy *n)
     if (s->end == s->at || s->end[-1] != '\n')
         return bad(s, "the header does not end in a newline");
     if (!take(s, '{'))
-        return bad(s, "the header is no dict");
+        return bad(s, "the header is not a dict");
     while (!take(s, '}')) {
         TRY(scan_entry(s, n));
         if (!take(s, ',')) {
@@ -177,7 +177,7 @@ static rlx_status scan_header(struct scanner *s, struct npy *n)
     }
     skip_space(s);
     if (s->at != s->end)
-        return bad(s, "text behind the dict");
+        return bad(s, "text after the dict");
     if (!n->has_descr || !n->has_order || !n->has_shape)
         return bad(s, "descr, fortran_order and shape must all be there");
     return RLX_OK;

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "ir/type.h"
 
-/* What a header says of the data behind it. */
+/* What a header says about the data after it. */
 struct npy_layout {
     struct ir_type type;
     bool columns;  /* the first axis is the fastest */

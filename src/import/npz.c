@@ -35,7 +35,8 @@ static rlx_status add_member(struct weights *w, const struct zip_member *m, stru
     struct weight t = {.name = m->name};
 
     if (!str_ends(m->name, STR(".npy")))
-        return diag_fail(d, RLX_ERROR_FORMAT, "npz: member \"%.*s\" is no .npy", STR_ARG(m->name));
+        return diag_fail(d, RLX_ERROR_FORMAT, "npz: member \"%.*s\" is not an .npy file",
+                         STR_ARG(m->name));
     t.name.len -= 4;
     if (m->size > WEIGHTS_MAKE_MOST && m->deflated)
         return diag_fail(d, RLX_ERROR_LIMIT,

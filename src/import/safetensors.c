@@ -71,7 +71,7 @@ static rlx_status get_member(struct safetensors *s, struct weight *t, uint64_t o
     if (i == 3)
         return json_read_bad(&s->json, "a tensor has an unknown member");
     if (*seen & 1u << i)
-        return json_read_bad(&s->json, "a member stands twice");
+        return json_read_bad(&s->json, "a member is given twice");
     *seen |= 1u << i;
     if (i == 1)
         return get_shape(s, t);
@@ -89,10 +89,11 @@ static rlx_status check_tensor(struct safetensors *s, struct weight *t, const ui
     uint64_t elements;
 
     if (!weight_bytes(t->type, t->dim, t->rank, &elements, &t->bytes))
-        return diag_fail(s->d, RLX_ERROR_FORMAT,
-                         "safetensors: tensor \"%.*s\": its shape overflows, or is no whole number "
-                         "of bytes of %s",
-                         STR_ARG(t->name), weight_type(t->type)->name);
+        return diag_fail(
+            s->d, RLX_ERROR_FORMAT,
+            "safetensors: tensor \"%.*s\": its shape overflows, or is not a whole number "
+            "of bytes of %s",
+            STR_ARG(t->name), weight_type(t->type)->name);
     if (offset[0] > offset[1] || offset[1] > s->size)
         return diag_fail(s->d, RLX_ERROR_FORMAT,
                          "safetensors: tensor \"%.*s\": %" PRIu64 " to %" PRIu64
@@ -163,13 +164,13 @@ static rlx_status get_header(struct safetensors *s)
             continue;
         }
         if (has_metadata)
-            return json_read_bad(&s->json, "__metadata__ stands twice");
+            return json_read_bad(&s->json, "__metadata__ is given twice");
         has_metadata = true;
         TRY(get_metadata(s));
     }
     for (; s->json.pos < s->json.text.len; s->json.pos++)
         if (s->json.text.ptr[s->json.pos] != ' ')
-            return json_read_bad(&s->json, "there is something behind the header's object");
+            return json_read_bad(&s->json, "there is text after the header's object");
     return RLX_OK;
 }
 

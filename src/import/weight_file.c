@@ -106,7 +106,7 @@ rlx_status weights_add_meta(struct weights *w, const rlx_meta *m, struct diag *d
 rlx_status weight_take_layout(struct weight *t, const struct npy_layout *l, struct diag *d)
 {
     if (!weight_type_of_dtype(l->type.dtype, &t->type))
-        return diag_fail(d, RLX_ERROR_INTERNAL, "npy: %s is no type of files",
+        return diag_fail(d, RLX_ERROR_INTERNAL, "npy: %s is not a type of tensors in files",
                          rlx_dtype_name(l->type.dtype));
     t->rank = l->type.rank;
     memcpy(t->dim, l->type.dim, sizeof l->type.dim);

@@ -4,8 +4,8 @@
  *       struct weight  a name, a type, a shape, and where the bytes are
  *       rlx_meta       a key and a value, copied into the arena
  *
- * A reader takes a whole file as bytes and adds what it finds; a failure may leave some of it
- * added, and the caller throws all away. */
+ * A reader takes a whole file as bytes and adds what it finds; after a failure some of it may have
+ * been added, and the caller discards everything. */
 #ifndef IMPORT_WEIGHT_FILE_H
 #define IMPORT_WEIGHT_FILE_H
 
@@ -63,7 +63,7 @@ rlx_status weights_open(struct weights *w, const char *path, const rlx_load_desc
 rlx_status weights_add(struct weights *w, const struct weight *t, struct diag *d);
 rlx_status weights_add_meta(struct weights *w, const rlx_meta *m, struct diag *d); /* not copied */
 
-/* What the header of a NumPy array tells of a tensor: its type, shape and bytes. */
+/* What the header of a NumPy array says about a tensor: its type, shape and bytes. */
 struct npy_layout;
 rlx_status weight_take_layout(struct weight *t, const struct npy_layout *l, struct diag *d);
 
@@ -77,7 +77,7 @@ rlx_status weights_data(struct weights *w, size_t i, const uint8_t **out, struct
 
 /* meta.c */
 size_t meta_type_size(rlx_meta_type t); /* of a number; 0: a string, or no type */
-/* *found: false where there is no such key, and *out is left alone. */
+/* *found: false where there is no such key; *out is then unchanged. */
 rlx_status meta_get_u64(const struct weights *w, rlx_str key, uint64_t most, uint64_t *out,
                         bool *found, struct diag *d);
 rlx_status meta_get_f32(const struct weights *w, rlx_str key, float *out, struct diag *d);

@@ -212,7 +212,7 @@ static rlx_status get_index(struct index *x)
             continue;
         }
         if (found)
-            return json_read_bad(&x->json, "weight_map stands twice");
+            return json_read_bad(&x->json, "weight_map is given twice");
         found = true;
         TRY(get_weight_map(x));
     }

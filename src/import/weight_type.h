@@ -22,7 +22,7 @@ bool weight_type_of_gguf(uint32_t id, rlx_weight_type *out);
 bool weight_type_of_safetensors(rlx_str name, rlx_weight_type *out);
 bool weight_type_of_dtype(rlx_dtype d, rlx_weight_type *out);
 
-/* Elements and bytes of those dims: false where they overflow 62 bits, or are no whole number of
+/* Elements and bytes of those dims: false where they overflow 62 bits, or are not a whole number of
  * blocks. Whether each row is one is for the format to ask. */
 bool weight_bytes(rlx_weight_type t, const int64_t *dim, int32_t rank, uint64_t *elements,
                   uint64_t *bytes);

@@ -51,7 +51,7 @@ static bool same_name(const void *owner, uint32_t value, const void *key)
     return str_eq(((const rlx_str *)owner)[value], *(const rlx_str *)key);
 }
 
-/* Names are UTF-8 without a NUL, and each stands once. */
+/* Names are UTF-8 without a NUL, and unique. */
 static rlx_status check_names(struct weight_writer *w, const rlx_str *name, size_t count,
                               const char *what)
 {
@@ -96,8 +96,9 @@ static rlx_status copy_tensors(struct weight_writer *w, const rlx_weights_conten
             return diag_no_memory(w->d, content->tensor[i].name.len);
         if (t->rank < 0 || t->rank > RLX_WEIGHT_MAX_RANK ||
             !weight_bytes(t->type, t->dim, t->rank, &elements, &t->bytes))
-            return writer_refuse(w, t, RLX_ERROR_SHAPE,
-                                 "its rank or dims make no sense, or no whole number of blocks");
+            return writer_refuse(
+                w, t, RLX_ERROR_SHAPE,
+                "its rank or dims make no sense, or do not make a whole number of blocks");
     }
     return RLX_OK;
 }

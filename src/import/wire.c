@@ -68,7 +68,7 @@ static rlx_status take_field(struct cursor *c, struct field *f)
     case 1: return take_fixed(c, 8, &f->value);
     case 5: return take_fixed(c, 4, &f->value);
     case 2: break;
-    default: return bad(c, "a field of a type that there is not");
+    default: return bad(c, "a field of an unknown type");
     }
     TRY(take_varint(c, &len));
     if (len > (uint64_t)(c->end - c->at))

@@ -8,7 +8,7 @@
  *
  * A struct wire_message lists the fields that the program wants and where in a struct they go; all
  * others are skipped. Texts are views of the bytes read; only lists and messages take memory, as
- * much as the bytes themselves ask for. Nothing is believed before it was seen to fit. */
+ * much as the bytes themselves ask for. Nothing is believed before it is known to fit. */
 #ifndef IMPORT_WIRE_H
 #define IMPORT_WIRE_H
 

@@ -2,7 +2,7 @@
  *
  *     local header, name, bytes     for each member, gaps allowed
  *     central directory             46 bytes, name, extra fields, comment each
- *     end of the 64-bit directory   only in large archives, with a locator behind it
+ *     end of the 64-bit directory   only in large archives, followed by a locator
  *     end of central directory      22 bytes, comment
  *
  * The central directory is what counts; each local header must agree with it. */
@@ -38,7 +38,7 @@ static rlx_status bad(const struct zip *z, uint64_t at, const char *what)
     return diag_fail(z->d, RLX_ERROR_FORMAT, "zip: byte %" PRIu64 ": %s", at, what);
 }
 
-/* A number of a header that is known to be there whole. */
+/* A number of a header that is known to be complete. */
 static uint64_t number(const uint8_t *header, size_t at, size_t width)
 {
     struct bytes b = {header, at + width, at};

@@ -28,7 +28,7 @@ struct zip_member {
 };
 
 /* bytes: a whole archive. Members that are encrypted, compressed in another way, or overlap, are
- * refused, and so is a local header that tells another story. Members are in the arena. */
+ * refused, and so is a local header that says otherwise. Members are in the arena. */
 rlx_status zip_read(const uint8_t *bytes, size_t size, struct arena *arena,
                     struct zip_member **member, size_t *count, struct diag *d);
 

@@ -2,7 +2,7 @@
 #include "rlx/tools.h"
 
 #include "base/str.h"
-#include "compile/compile_watch.h"
+#include "compile/reports.h"
 #include "session/session.h"
 
 static void render(const struct plan *p, rlx_plan_format format, plan_name name, void *who,
@@ -45,17 +45,6 @@ static void summarise(const struct plan *p, rlx_plan_summary *out)
         };
 }
 
-rlx_str plans_node_name(void *user, int32_t node)
-{
-    const struct ir_graph *g = user;
-
-    if (node < 0 || (size_t)node >= g->node.len)
-        return STR("scratch");
-    const struct ir_node *n = ir_node(g, node);
-    rlx_str leaf = ir_leaf_name(n);
-    return n->label.len ? n->label : leaf.len ? leaf : rlx_cstr(op_info(n->op)->name);
-}
-
 rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn write, void *user,
                             rlx_plan_summary *out, rlx_error *err)
 {
@@ -69,7 +58,7 @@ rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn
     else if (s->current) {
         struct plan *p = s->current->plan;
         p->held[REGION_OUTSIDE] = store_copy_bytes(s->store); /* other programs may have more */
-        if (hand_out(p, format, plans_node_name, ir_entry(s->current->mod), &s->model->ctx->mem,
+        if (hand_out(p, format, plan_node_name, ir_entry(s->current->mod), &s->model->ctx->mem,
                      write, user, &d) == RLX_OK)
             summarise(p, out);
     }
@@ -118,5 +107,28 @@ rlx_status rlx_plan_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity, rlx_pl
     arena_init(&arena, &ctx->mem);
     plan_csv(ctx, csv, capacity, format, write, user, out, &arena, &d);
     arena_free(&arena);
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_session_schedule(rlx_session *s, bool json, rlx_write_fn write, void *user,
+                                rlx_error *err)
+{
+    struct diag d;
+    struct text t;
+
+    diag_init(&d, "schedule");
+    if (!s || !write)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "write" : "s");
+    else if (session_is_whole(s, "show one schedule", &d) == RLX_OK && !s->current)
+        diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
+    else if (s->current) {
+        text_init(&t, &s->model->ctx->mem);
+        (json ? schedule_json : schedule_text)(s->current, &t);
+        if (t.failed)
+            diag_no_memory(&d, t.len);
+        else
+            write(user, t.at, t.len);
+        text_free(&t);
+    }
     return diag_report(&d, err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compile/fold_eval.h"
+#include "compile/reports.h"
 #include "inspect/hand_out.h"
 #include "ir/text/text.h"
 #include "pass/dispatch.h"
@@ -40,31 +41,24 @@ rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json, rl
     return diag_report(&d, err);
 }
 
-void dispatch_text(const struct ir_module *mod, const struct target *t,
-                   const struct pass_options *o, struct text *out)
+/* ---- fusion ---- */
+
+rlx_status rlx_model_fusion(const rlx_model *m, rlx_device *dev, bool json, rlx_write_fn write,
+                            void *user, rlx_error *err)
 {
-    struct dispatch_report r;
     struct diag d;
+    struct text t;
 
-    diag_init(&d, "dispatch");
-    if (!mod || dispatch_inspect(mod, t, o, true, &r, &d) != RLX_OK)
-        return;
-    dispatch_print(&r, out);
-    dispatch_free(&r);
-}
-
-void stages_log_dispatch(const struct rlx_model *m, const struct target *t,
-                         const struct pass_options *o)
-{
-    struct text text;
-
-    if (!m->ctx->log)
-        return;
-    text_init(&text, &m->ctx->mem);
-    dispatch_text(m->mod, t, o, &text);
-    if (!text.failed && text.len)
-        context_log_text(m->ctx, 2, (rlx_str){text.at, text.len});
-    text_free(&text);
+    diag_init(&d, "fusion");
+    if (!m || !write) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "write" : "m");
+        return diag_report(&d, err);
+    }
+    text_init(&t, &m->ctx->mem);
+    if (model_is_whole(m, "report on fusions", &d) == RLX_OK)
+        fusion_print(m->mod, dev ? dev->backend : NULL, json, &t, &d);
+    hand_out(&t, write, user, &d);
+    return diag_report(&d, err);
 }
 
 /* ---- the graph after a pass ---- */

@@ -18,7 +18,11 @@
 #ifndef LOWER_GPU_H
 #define LOWER_GPU_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "backend/backend.h"
+#include "base/str.h"
 #include "kernel/kernel.h"
 #include "lower/lower.h"
 
@@ -29,6 +33,7 @@
 #define GPU_FAULT (-1)   /* as an operand: where bad indices are told; see kernels/index_check */
 #define GPU_ALIGN 256    /* of parts of the scratch */
 #define GPU_GROUP 256    /* invocations of an ordinary group */
+#define GPU_TEXTS 12     /* that a device keeps */
 #define GPU_LAUNCHES (1 << 18) /* of a step: a loop has those of all its rounds */
 
 /* A part of an operand of the step. */
@@ -37,7 +42,7 @@ struct gpu_arg {
     uint64_t offset, bytes;
 };
 
-/* A kernel made for one use; the device keeps it (gpu/kernels.c). */
+/* A kernel made for one use; the device keeps it (backend/gpu). */
 struct gpu_kernel {
     const char *key; /* "softmax:softmax T=f32", and how its buffers are bound */
     uint32_t buffers, words, group[3], bindings;
@@ -87,7 +92,7 @@ struct gpu_work {
     struct arena *arena;
     void *room; /* gpu_room's */
     size_t room_bytes;
-    struct gpu_control *control; /* of a node with sub-graphs (gpu/sub_program.h); else NULL */
+    struct gpu_control *control; /* of a node with sub-graphs (gpu/gpu_sub_program.h); else NULL */
     int32_t scratch_operand, table_operand; /* their places among the step's */
     int32_t half;       /* 1 + the operand of which the kernel reads a copy in f16; 0: none */
     int32_t half_place; /* of that copy among the step's operands */
@@ -97,42 +102,37 @@ struct gpu_work {
                                    known to begin at a multiple of, in bytes */
 };
 
-/* ---- what a GPU backend brings ---- */
+/* ---- the device that is lowered for ---- */
 
-struct gpu_device;
-struct gpu_driver {
-    /* kir => pipeline, in whatever form the API wants. key names it in messages. */
-    rlx_status (*build)(struct backend *b, const struct kir *k, const struct kc_emit *how,
-                        const char *key, void **pipeline, struct diag *d);
-    void (*drop)(struct backend *b, void *pipeline);
-};
-/* The shared part of a GPU: its limits and its kernels. Internally locked. */
-struct gpu_device_desc {
-    struct backend *backend;
-    const struct gpu_driver *driver;
+/* What lowering knows of it, and all that it asks of it: a kernel by what it is made of. Whoever
+ * keeps the kernels (backend/gpu/gpu_kernels.h) fills this in. */
+struct gpu_target {
+    struct backend *backend; /* for the graphs of loops, and their tables */
     struct kc_features features;
     uint32_t max_groups;   /* per dimension of a grid */
     uint64_t max_binding;  /* bytes of a buffer that a kernel sees through one binding */
     uint32_t max_bindings; /* of a kernel; its words are not counted */
-};
-rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_device **out,
-                             struct diag *d);
-void gpu_device_destroy(struct gpu_device *g);
+    rlx_status (*find)(struct gpu_target *t, const char *key, rlx_str source,
+                       const struct kc_binding *how, uint32_t buffers, uint32_t words,
+                       const struct gpu_kernel **out, struct diag *d);
+    atomic_size_t kernels; /* made so far */
 
-/* Features that RLX_GPU_WITHOUT names become false; so does clock, for timestamps. ARGUMENT for a
- * name that is none. flags may be NULL. */
-rlx_status gpu_leave_out(const struct flags *flags, struct kc_features *f, bool *clock,
-                         struct diag *d);
+    /* the texts that lowering writes kernels' sources into, kept for the next one */
+    pthread_mutex_t lock;
+    struct text text[GPU_TEXTS];
+    size_t texts;
+};
+/* Its backend and limits are set; the rest begins, and ends. */
+rlx_status gpu_target_open(struct gpu_target *t, struct diag *d);
+void gpu_target_close(struct gpu_target *t);
 
 /* For backend_ops.select and .load. After a load the work's launches are those of its sizes now. */
-rlx_status gpu_select(struct gpu_device *g, struct select_call *c);
-rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d);
+rlx_status gpu_select(struct gpu_target *t, struct select_call *c);
+rlx_status gpu_load(struct gpu_target *t, struct command *c, struct diag *d);
 /* For backend_ops.joins. */
-bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *graph, ir_value v);
+bool gpu_joins(struct gpu_target *t, enum joint kind, const struct ir_graph *graph, ir_value v);
 /* For .prepare: the kernels of its launches are made, up to a number of them. */
-rlx_status gpu_prepare(struct gpu_device *g, struct command *c, struct diag *d);
-/* For .pack. */
-rlx_status gpu_pack(struct gpu_device *g, struct command *c, struct span from, struct diag *d);
+rlx_status gpu_prepare(struct gpu_target *t, struct command *c, struct diag *d);
 /* For backend_ops.describe: what all that is lowered here has in common. */
 void gpu_describe(struct target *out);
 /* One launch's bindings where the command's operands lie, in bytes: offset is down to `align`, and
@@ -148,26 +148,15 @@ rlx_status gpu_bind_launch(const struct gpu_work *w, const struct gpu_launch *l,
                            uint32_t *word, struct gpu_bound *out, struct diag *d);
 
 /* The same where no two buffers of a launch may overlap: those that do have one span, and the
- * kernel is the one that knows (gpu/merge.c). */
-rlx_status gpu_bind_apart(struct gpu_device *g, const struct gpu_work *w,
+ * kernel is the one that knows (gpu/gpu_merge.c). */
+rlx_status gpu_bind_apart(struct gpu_target *t, const struct gpu_work *w,
                           const struct gpu_launch *l, const struct command *c, struct span fault,
                           uint64_t align, uint32_t *word, struct gpu_bound *out,
                           const struct gpu_kernel **kernel, struct diag *d);
 
-/* ---- what comes between launches (gpu/hazards.c) ---- */
-
-/* Since the last barrier, which bytes were read and written? */
-struct gpu_hazards {
-    const rlx_allocator *mem;
-    VEC(struct gpu_touch) touched;
-};
-struct gpu_touch {
-    struct span span;
-    bool writes;
-};
-/* Must there be a barrier before a launch that touches these? It notes them. */
-rlx_status gpu_touch(struct gpu_hazards *h, const struct gpu_touch *touch, size_t count,
-                     bool *barrier, struct diag *d);
+/* So many groups in up to three dimensions of at most `limit` each, as few as will do, with some to
+ * spare; false: too many. */
+bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3]);
 
 /* ---- for lowering functions ---- */
 
@@ -189,12 +178,13 @@ struct gpu_call {
                                       all; its items follow one another in each row. Else 0 */
     const struct kc_features *features;
     uint64_t max_binding;
+    uint32_t max_bindings;
     bool check_indices; /* tell of indices out of range; they are harmless anyway */
     int32_t step;       /* its number in the program */
     int32_t half;       /* 1 + the operand that lies in f16, whatever its type says; 0: none */
 
     /* the builder's own */
-    struct gpu_device *device;
+    struct gpu_target *device;
     struct gpu_work *work;
     struct diag *diag;
     rlx_status status; /* of the first mistake */

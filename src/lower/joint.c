@@ -331,16 +331,19 @@ static void count_uses(struct finder *f)
 static void search(struct finder *f, const struct joint_options *o)
 {
     const struct ir_graph *g = f->g;
+    bool no_tee = o->no_residual_fusion || o->no_norm_tee;
 
-    for (size_t i = 0; i < g->node.len && !o->no_split; i++)
+    if (o->no_optimize || o->no_fusion)
+        return;
+    for (size_t i = 0; i < g->node.len && !o->no_qkv_split; i++)
         find_split(f, (ir_value)i);
     for (size_t i = 0; i < g->node.len; i++) {
         rlx_op op = g->node.at[i].op;
-        if (op == RLX_OP_attention && !o->no_packed)
+        if (op == RLX_OP_attention && !o->no_packed_qkv)
             find_packed(f, (ir_value)i);
-        if ((op == RLX_OP_layer_norm || op == RLX_OP_rms_norm) && !o->no_tee)
+        if ((op == RLX_OP_layer_norm || op == RLX_OP_rms_norm) && !no_tee)
             find_tee(f, (ir_value)i);
-        if (op == RLX_OP_lstm && !o->no_cell)
+        if (op == RLX_OP_lstm)
             find_cell(f, (ir_value)i);
     }
 }

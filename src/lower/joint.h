@@ -37,7 +37,9 @@ struct joints {
 };
 
 struct joint_options {
-    bool no_split, no_packed, no_tee, no_cell;
+    bool no_optimize, no_fusion;          /* nothing shares a step */
+    bool no_residual_fusion, no_norm_tee; /* no norm shares one with the sum that it reads */
+    bool no_qkv_split, no_packed_qkv;
 };
 
 /* In a graph whose sizes may be symbolic. sized: the same nodes at the largest sizes there are; may

@@ -2,10 +2,9 @@
 #ifndef MODEL_DIMS_H
 #define MODEL_DIMS_H
 
+#include "graph/find_dim.h"
 #include "model/store.h"
 
-/* NAME, with the names that there are, where there is no such dim. */
-rlx_status find_dim(const struct dim_table *dims, const char *name, size_t *symbol, struct diag *d);
 /* NAME, with the names that there are, of leaves with that op and of outputs. */
 rlx_status refuse_leaf(const struct rlx_model *m, const char *what, rlx_op op, rlx_str name,
                        struct diag *d);
@@ -13,8 +12,8 @@ rlx_status refuse_output(const struct rlx_model *m, rlx_str name, struct diag *d
 /* SHAPE, with both shapes. */
 rlx_status refuse_shape(const struct rlx_model *m, const char *what, rlx_str name,
                         const struct ir_type *want, const rlx_tensor *given, struct diag *d);
-/* binding.c: what a run's dims and the shapes of its inputs tell of the dims' sizes; -1: nothing.
- */
+/* session/binding.c: what a run's dims and the shapes of its inputs say of the dims' sizes; -1:
+ * nothing. */
 rlx_status bind_shapes(const struct rlx_model *m, const rlx_run_desc *run, int64_t *size,
                        size_t count, struct diag *d);
 

@@ -6,13 +6,13 @@
 #include "base/desc.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "compile/cache/artefact.h"
 #include "graph/builder.h"
 #include "import/npy.h"
 #include "import/onnx/read/onnx.h"
 #include "ir/text/text.h"
 #include "model/dims.h"
 #include "model/store.h"
+#include "rlx/weights.h"
 #include "run/convert.h"
 
 static rlx_status lay_out_params(struct rlx_model *m, struct diag *d)
@@ -131,7 +131,8 @@ static void destroy(struct rlx_model *m)
     vec_free(mem, &m->weights);
     model_parts_destroy(m->parts); /* which have constants of mod */
     ir_module_destroy(m->mod);
-    artefact_destroy(m->artefact);
+    if (m->artefact)
+        m->artefact_destroy(m->artefact);
     if (m->source)
         m->close_source(m->source);
     arena_free(&m->arena);
@@ -253,8 +254,8 @@ static rlx_status load_npy(void *user, rlx_str name, struct arena *arena, struct
     return s;
 }
 
-static rlx_status load_text(rlx_context *ctx, const char *path, struct file *f,
-                            const rlx_load_desc *desc, rlx_model **out, struct diag *d)
+rlx_status model_load_text(rlx_context *ctx, const char *path, struct file *f,
+                           const rlx_load_desc *desc, rlx_model **out, struct diag *d)
 {
     bool follow = desc && desc->follow_external;
     struct beside b = {path, follow ? FILE_READ | FILE_FOLLOW : FILE_READ, &ctx->mem};
@@ -263,43 +264,6 @@ static rlx_status load_text(rlx_context *ctx, const char *path, struct file *f,
     TRY(parse(ctx, (rlx_str){(const char *)f->data, f->size}, &options, out, d));
     file_close(f);
     return RLX_OK;
-}
-
-/* A reader that succeeds takes the file over; else it stays the caller's. */
-static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
-                            const rlx_load_desc *desc, rlx_model **out, struct diag *d)
-{
-    static const char wanted[] = "a model (the text form .rlx, .onnx, or .rlxa from rlx compile)";
-    rlx_file_kind kind = detect_kind(f->data, f->size);
-
-    if (f->size == 0 || detect_is_foreign(f->data, f->size, rlx_cstr(path)))
-        return detect_refuse(f->data, f->size, rlx_cstr(path), wanted, d);
-    /* One whose parts come in another order than usual, or one that is broken. */
-    if (kind == RLX_FILE_unknown && str_ends(rlx_cstr(path), STR(".onnx")))
-        kind = RLX_FILE_onnx;
-    switch (kind) {
-    case RLX_FILE_text: return load_text(ctx, path, f, desc, out, d);
-    case RLX_FILE_artefact: return artefact_load_model(ctx, path, f, desc, out, d);
-    case RLX_FILE_onnx: return model_load_onnx(ctx, path, f, desc, out, d);
-    default: return detect_refuse(f->data, f->size, rlx_cstr(path), wanted, d);
-    }
-}
-
-rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
-                          rlx_model **out, rlx_error *err)
-{
-    rlx_load_desc own = {RLX_SIZED(rlx_load_desc)};
-    struct diag d;
-    struct file f;
-
-    diag_init(&d, "load");
-    if (!ctx || !out || !path)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "path");
-    else if (DESC_READ(rlx_load_desc, &own, desc, &d) == RLX_OK &&
-             file_open(&f, path, own.read_files ? FILE_READ : FILE_MAP, &ctx->mem, &d) == RLX_OK &&
-             load_file(ctx, path, &f, &own, out, &d) != RLX_OK)
-        file_close(&f);
-    return diag_report(&d, err);
 }
 
 void model_retain(struct rlx_model *m)

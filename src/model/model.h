@@ -77,10 +77,11 @@ struct rlx_model {
     bool has_session; /* it is fixed now */
     bool is_static;   /* no symbolic dim: sessions compile at once */
     struct arena arena;
-    bool *used;                        /* by node: something that runs reads it */
-    bool *variance;                    /* by node: something reads it as a variance */
-    bool *random;                      /* by node: it is drawn, or worked out from what is */
-    struct artefact *artefact;         /* programs compiled earlier; NULL: none */
+    bool *used;                /* by node: something that runs reads it */
+    bool *variance;            /* by node: something reads it as a variance */
+    bool *random;              /* by node: it is drawn, or worked out from what is */
+    struct artefact *artefact; /* programs compiled earlier; NULL: none */
+    void (*artefact_destroy)(struct artefact *a);
     uint64_t fingerprint;              /* 0: not asked for yet; under the lock */
     struct rlx_model *origin;          /* whose constants it shares; NULL: none */
     VEC(struct rlx_weights *) weights; /* files that params lie in */
@@ -114,6 +115,10 @@ rlx_status param_look(const struct model_param *p, const rlx_allocator *mem, con
 void param_looked(const struct model_param *p, const rlx_allocator *mem, const void *data);
 
 /* model.c */
+/* f becomes the model's when this succeeds. */
+struct file;
+rlx_status model_load_text(rlx_context *ctx, const char *path, struct file *f,
+                           const rlx_load_desc *desc, rlx_model **out, struct diag *d);
 /* mod becomes the model's when this succeeds. */
 rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
                              struct diag *d);
@@ -128,8 +133,7 @@ int model_part_title(const struct model_parts *p, size_t i, char *out, size_t si
 void model_parts_share_params(struct rlx_model *m);
 bool model_is_input(const struct rlx_model *m, ir_value v); /* that its user gives */
 
-/* model_onnx.c: f becomes the model's when this succeeds. */
-struct file;
+/* model_onnx.c: likewise. */
 rlx_status model_load_onnx(rlx_context *ctx, const char *path, const struct file *f,
                            const rlx_load_desc *desc, rlx_model **out, struct diag *d);
 /* A model of mod, made from m's; constants of m's are shared, so the new one keeps m alive. mod

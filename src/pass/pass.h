@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "ir/target.h"
+#include "rlx/debug.h"
 
 struct pass;
 
@@ -18,7 +19,7 @@ struct pass_options {
     bool no_regions;          /* elementwise chains stay single ops */
     bool no_static_pack;      /* what depends on params alone is computed in every run */
     bool assert_fusion_clean; /* a missed fusion is an error */
-    bool verify;              /* after every pass, even one that changed nothing */
+    bool verify_passes;       /* after every pass, even one that changed nothing */
     rlx_precision precision;
     rlx_precision_map precision_map; /* of RLX_PRECISION_CUSTOM */
     rlx_dispatch dispatch; /* native kernels or their common bodies, where there are both */

@@ -89,7 +89,7 @@ rlx_status pass_one(const struct pass *pass, struct ir_module *m, const struct t
     if (changes)
         *changes += p.changes;
     /* Verifying costs about as much as inferring; a pass that changed nothing broke nothing. */
-    if (p.changes || p.options->verify)
+    if (p.changes || p.options->verify_passes)
         TRY(ir_verify(m, d));
     if (p.options->after)
         p.options->after(p.options->after_user, pass, m, p.changes);

@@ -4,7 +4,7 @@
  *     b0,0,3,4096            alive in [0, 3): at positions 0, 1 and 2
  *
  * Columns may come in any order and others are ignored; lines end in \n or \r\n; blank ones are
- * skipped. The file is a stranger's: whatever does not fit is refused with its line number. */
+ * skipped. The file is not trusted: whatever does not fit is refused with its line number. */
 #include <string.h>
 
 #include "plan/plan.h"
@@ -14,7 +14,7 @@ static const char *const column_name[COLUMN_COUNT] = {"id", "lower", "upper", "s
 
 struct reader {
     rlx_str rest;
-    size_t line;                 /* number of the last line handed out, from 1 */
+    size_t line;                 /* number of the line read last, from 1 */
     size_t column[COLUMN_COUNT]; /* which field holds it */
     size_t fields;               /* in the header */
     struct diag *d;
@@ -95,8 +95,8 @@ static rlx_status read_number(const struct reader *r, const rlx_str field[COLUMN
         if (f.len > 40)
             f.len = 40;
         return diag_fail(r->d, RLX_ERROR_FORMAT,
-                         "line %zu: %s is '%.*s'; it must be a whole number from 0 to %lld",
-                         r->line, column_name[c], STR_ARG(f), (long long)max);
+                         "line %zu: %s is '%.*s'; it must be an integer from 0 to %lld", r->line,
+                         column_name[c], STR_ARG(f), (long long)max);
     }
     return RLX_OK;
 }

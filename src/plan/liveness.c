@@ -43,7 +43,7 @@ rlx_status liveness_check(const struct steps *s, struct diag *d)
             return diag_fail(d, RLX_ERROR_INTERNAL, "step %zu: its operands are out of range", p);
         for (uint32_t i = st->first; i < st->first + st->count; i++)
             if (s->operand[i].value < 0 || (size_t)s->operand[i].value >= s->value_count)
-                return diag_fail(d, RLX_ERROR_INTERNAL, "step %zu: there is no value %d", p,
+                return diag_fail(d, RLX_ERROR_INTERNAL, "step %zu: value %d does not exist", p,
                                  s->operand[i].value);
     }
     return RLX_OK;
@@ -83,7 +83,7 @@ rlx_status liveness_find(struct steps *s, struct arena *arena, struct root **out
         if (v->root != (int32_t)i)
             continue;
         bool whole = (root[i].flags & (VALUE_INPUT | VALUE_PINNED)) || v->region != REGION_ACTS;
-        if (v->death < 0) /* nobody touches it */
+        if (v->death < 0) /* no step touches it */
             v->birth = v->death = 0;
         if (whole)
             v->birth = 0;
@@ -129,7 +129,7 @@ static bool may_take(const struct steps *s, const struct root *root, size_t p, u
     if (r->region != REGION_ACTS || (root[in->root].flags & kept) || r->death != (int32_t)p)
         return false;
     if (in->bytes != s->value[out].bytes || in->bytes != r->bytes)
-        return false; /* the whole root, no less and no more */
+        return false; /* exactly the whole root */
     for (uint32_t i = st->first; i < st->first + st->count; i++)
         if (i != operand && s->value[s->operand[i].value].root == in->root)
             return false; /* the step has it twice */

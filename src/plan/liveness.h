@@ -4,7 +4,7 @@
 
 #include "plan/plan.h"
 
-struct root {       /* one per value; of no meaning where the value is a view */
+struct root {       /* one per value; meaningless where the value is a view */
     uint32_t flags; /* enum value_flags of the root and of all its views */
     int32_t owner;  /* the root whose slot this one is in: itself, or where in-place steps began */
     int32_t until;  /* of an owner: the last position at which anyone lives in its slot */

@@ -23,7 +23,7 @@ static rlx_status too_big(struct diag *d, const struct steps *s, size_t value)
                      s->value[value].node, (unsigned long long)s->value[value].bytes);
 }
 
-/* One after the other, behind those whose place was given. */
+/* One after the other, after those whose place was given. */
 static rlx_status lay_out(struct plan *p, struct steps *s, enum region region, struct diag *d)
 {
     bool is_cut = region == REGION_ACTS || region == REGION_CONSTS;
@@ -69,7 +69,8 @@ static rlx_status sum_roots(struct plan *p, const struct steps *s, struct diag *
     return RLX_OK;
 }
 
-/* Give every slot owner its interval, let plan_assign place them, and hand the offsets round. */
+/* Give every slot owner its interval, let plan_assign place them, and pass the offsets on to all
+ * that share a slot. */
 static rlx_status share_out(struct plan *p, struct steps *s, const struct root *root,
                             const struct plan_options *o, struct arena *scratch, struct diag *d)
 {
@@ -104,7 +105,7 @@ static rlx_status share_out(struct plan *p, struct steps *s, const struct root *
     return RLX_OK;
 }
 
-/* The bound is what it would be with reuse: it says what not reusing costs. */
+/* The lower bound assumes reuse, so it shows what doing without costs. */
 static rlx_status share_nothing(struct plan *p, struct steps *s, const struct root *root,
                                 const struct plan_options *o, struct arena *scratch, struct diag *d)
 {
@@ -139,7 +140,7 @@ static rlx_status check_sizes(const struct plan *p, const struct steps *s, struc
     return RLX_OK;
 }
 
-/* A region that is cut up has gaps below its cuts, which no buffer holds. */
+/* A region that is cut up has gaps below its cuts, which take up no memory. */
 static rlx_status count_held(struct plan *p, struct arena *scratch, struct diag *d)
 {
     static const enum region cut[] = {REGION_ACTS, REGION_CONSTS};
@@ -179,7 +180,7 @@ static rlx_status build(struct plan *p, struct steps *s, const struct plan_optio
         TRY((o->no_reuse ? share_nothing : share_out)(p, s, root, o, scratch, d));
     plan_place_views(s);
     TRY(count_held(p, scratch, d));
-    return o->check ? plan_check(p, scratch, d) : RLX_OK;
+    return o->check_plan ? plan_check(p, scratch, d) : RLX_OK;
 }
 
 rlx_status plan_build(struct steps *s, const struct plan_options *o, struct arena *arena,

@@ -54,9 +54,9 @@ rlx_status plan_assign(const struct plan_problem *p, struct arena *arena, struct
 
 struct plan_options {
     uint64_t align; /* of every slot, a power of two; 0: PLAN_ALIGN */
-    bool no_reuse;  /* every root its own bytes; no in-place */
+    bool no_reuse;  /* every root has its own bytes; nothing is done in place */
     bool no_in_place;
-    bool check;          /* run the checks of plan_check afterwards */
+    bool check_plan;     /* run the checks of plan_check afterwards */
     uint64_t budget;     /* as in plan_problem */
     uint64_t max_buffer; /* bytes of one buffer: larger regions are cut (segments.h); 0: no limit */
     /* Offsets of an earlier plan, taken over where they fit these very steps; NULL: none. */
@@ -75,15 +75,15 @@ struct plan_saved {
 struct plan {
     const struct steps *steps;   /* whose values now have offsets */
     uint64_t size[REGION_COUNT]; /* where each region ends */
-    /* Bytes that are there, as people are shown them. Less than size where a region is cut up. Of
-     * weights and states all there are, and outside the copies of weights: their owner says. */
+    /* Bytes of memory taken, for display. Less than size where a region is cut up. For weights and
+     * states all of them, and for outside the copies of weights, as their owner reports. */
     uint64_t held[REGION_COUNT];
     uint64_t align;
     uint64_t segment; /* activations and constants are cut at its multiples; 0: not at all */
     uint64_t lower_bound, unshared; /* of the activation region */
     int32_t peak;
     const char *method;
-    uint32_t in_place; /* outputs that took over an input */
+    uint32_t in_place; /* outputs that took over an input's slot */
     bool restored;     /* the offsets are those of plan_options.saved */
     char misfit[120];  /* why they were not; "" if there were none */
 };
@@ -108,7 +108,7 @@ struct plan_csv {
     size_t count;
 };
 rlx_status plan_csv_read(rlx_str text, struct arena *arena, struct plan_csv *out, struct diag *d);
-/* A bare problem dressed as a plan, so that it prints and draws like one. */
+/* A bare problem as a plan, so that it can be printed and drawn like one. */
 rlx_status plan_from_fit(const struct plan_item *item, size_t count, const struct plan_fit *fit,
                          struct arena *arena, struct plan **out, struct diag *d);
 

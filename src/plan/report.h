@@ -15,7 +15,7 @@ struct report {
     size_t count;
     size_t bytes; /* of value[], for report_end */
 };
-/* views: also those. False: no memory, and out->failed is set. */
+/* views: whether to include views. False: no memory, and out->failed is set. */
 bool report_begin(struct report *r, const struct plan *p, plan_name name, void *user,
                   struct text *out, bool views);
 void report_end(struct report *r);
@@ -23,7 +23,7 @@ void report_end(struct report *r);
 /* The value's place in steps->value. */
 int32_t report_id(const struct report *r, const struct value *v);
 rlx_str report_name(const struct report *r, const struct value *v); /* "" if it has none */
-/* The same, in one line of text: what would break it or end a column becomes '?'. */
+/* The same, in one line of text: a character that would end the line or a column becomes '?'. */
 void report_add_name(const struct report *r, const struct value *v);
 void report_node(const struct report *r, const struct value *v); /* "%12", or "scratch" */
 void report_bytes(struct text *out, uint64_t bytes);             /* "1.50 MiB" */

@@ -1,8 +1,8 @@
 /* saved.c: the offsets of an earlier plan, for the same steps.
  *
- * They may come out of a file that a stranger wrote. So nothing is read from them before the steps
- * have been found equal one by one, lifetimes and in-place pairs are those found anew, and what
- * comes out has to pass plan_check like any plan of our own. */
+ * They may come from an untrusted file. So nothing is read from them until the steps have been
+ * found equal one by one, lifetimes and in-place pairs are those found anew, and the result has to
+ * pass plan_check like any plan of our own. */
 #include "plan/saved.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static bool same_values(struct plan *p, const struct steps *s, const struct step
         const struct value *a = &s->value[i], *b = &saved->value[i];
         if (a->node != b->node || a->root != b->root || a->region != b->region ||
             a->flags != b->flags || a->bytes != b->bytes)
-            MISFIT("value %zu is another one", i);
+            MISFIT("value %zu is different", i);
         if (a->region != REGION_ACTS && a->root == (int32_t)i && a->offset != b->offset)
             MISFIT("value %zu lies at %" PRIu64 ", not at %" PRIu64, i, a->offset, b->offset);
     }
@@ -41,12 +41,12 @@ static bool same_steps(struct plan *p, const struct steps *s, const struct steps
         const struct step *a = &s->step[i], *b = &saved->step[i];
         if (strcmp(a->name ? a->name : "", b->name ? b->name : "") != 0 || a->node != b->node ||
             a->first != b->first || a->count != b->count)
-            MISFIT("step %zu is another one", i);
+            MISFIT("step %zu is different", i);
     }
     for (size_t i = 0; i < s->operand_count; i++) {
         const struct operand *a = &s->operand[i], *b = &saved->operand[i];
         if (a->value != b->value || a->role != b->role || a->in_place != b->in_place)
-            MISFIT("operand %zu is another one", i);
+            MISFIT("operand %zu is different", i);
     }
     return true;
 }
@@ -64,7 +64,7 @@ static bool take_offsets(struct plan *p, struct steps *s, const struct root *roo
         if (v->region != REGION_ACTS || v->root != (int32_t)i)
             continue;
         v->offset = v->bytes ? saved->steps->value[i].offset : 0;
-        /* Whoever works in place does so on the very bytes, not on some of them. */
+        /* A value in place of another has exactly its bytes, not just some of them. */
         if (v->bytes && v->offset != saved->steps->value[root[i].owner].offset)
             MISFIT("value %zu is not where the one it takes over is", i);
         if (__builtin_add_overflow(v->offset, v->bytes, &e) || e > UINT64_MAX - p->align)

@@ -1,9 +1,10 @@
 /* search.c: where the exact search begins, and for how long.
  *
- * One walk over the tree can lose itself below an early mistake, so there are many short ones.
- * They differ in who goes first among boxes with equal floors: that is the whole of the choice, and
+ * One walk over the tree can spend all its time below an early mistake, so there are many short
+ * ones. They differ only in which of several boxes with equal floors goes first, and that is
  * enough. Each walk notes which sections it found overfull; some of the orders use that. Limits
- * count what was looked at and grow slowly, and the dice are always the same: so is the result.
+ * count what was looked at and grow slowly, and the random numbers are always the same, so the
+ * result is too.
  *
  * First comes the goal, with half of the budget. If it is not reached, the heights between it and
  * the best known one are halved, again and again. */
@@ -30,7 +31,7 @@ static const struct rule rules[] = {
 };
 enum { RULE_COUNT = sizeof rules / sizeof *rules };
 
-/* log2 in 1/256ths, straight between the powers of two. x > 0. */
+/* log2 in 1/256ths, linear between the powers of two. x > 0. */
 static int64_t log2_256(uint64_t x)
 {
     int bit = 63 - __builtin_clzll(x);
@@ -45,7 +46,7 @@ static uint32_t dice(uint64_t *seed) /* 0 .. 255 */
 }
 
 struct place {
-    uint64_t group; /* the load, where that comes before everything */
+    uint64_t group; /* the load, where that decides first */
     int64_t key;
     uint32_t box;
 };
@@ -149,7 +150,7 @@ static int by_offset(const void *a, const void *b)
     return x->box < y->box ? -1 : 1;
 }
 
-/* Let everything fall as far as it will, the lowest first, and see how high the rest stands. */
+/* Lets every box fall as far as it can, the lowest first, and sees how high the result is. */
 static void take_solution(struct run *r, struct search *s)
 {
     struct tree *t = &r->tree;
@@ -208,7 +209,7 @@ rlx_status search_run(struct search *s, struct arena *arena, struct diag *d)
 
     TRY(tree_weigh(s->box, s->count, arena, &members, d));
     if (members > SEARCH_MEMBERS_MAX || s->budget < members)
-        return RLX_OK; /* not one walk would come to its end */
+        return RLX_OK; /* no walk would finish */
     r.place = arena_array(arena, struct place, s->count);
     r.top = arena_array(arena, uint64_t, s->count);
     if (!r.place || !r.top)

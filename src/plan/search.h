@@ -7,7 +7,8 @@
 struct search {
     const struct plan_item *box; /* sizes above zero, all multiples of grain */
     uint32_t count;
-    uint64_t goal;   /* low enough: stop there. At least the lower bound, below height */
+    uint64_t goal;   /* a height that is low enough to stop. At least the lower bound, below
+                      * height */
     uint64_t grain;  /* heights worth telling apart */
     uint64_t budget; /* boxes to look at */
     /* In: the best stacking so far; out: a better one if it was found. */

@@ -40,7 +40,7 @@ static void consider(struct segment_gap *g, uint64_t size, uint64_t at, uint64_t
 
 bool segment_fit(uint64_t segment, uint64_t size, struct segment_gap *gap)
 {
-    uint64_t left = segment - gap->from % segment; /* to the first cut behind its start */
+    uint64_t left = segment - gap->from % segment; /* to the first cut after its start */
 
     gap->room = UINT64_MAX;
     if (gap->to <= gap->from)

@@ -8,12 +8,12 @@
 
 #include "plan/plan.h"
 
-/* The segment for buffers of up to max_buffer bytes and offsets that are multiples of align; 0,
- * that is none, where max_buffer is 0. LIMIT when not even one alignment fits in a buffer. */
+/* The segment for buffers of up to max_buffer bytes and offsets that are multiples of align; 0 (no
+ * segments) where max_buffer is 0. LIMIT when not even one alignment fits in a buffer. */
 rlx_status segment_size(uint64_t max_buffer, uint64_t align, uint64_t *out, struct diag *d);
 
-/* Place bytes behind *end, across no cut, and move *end behind them. They fit in a segment. false:
- * 64 bits do not suffice. */
+/* Places bytes after *end, across no cut, and moves *end past them. They must fit in a segment.
+ * false: an offset does not fit in 64 bits. */
 bool segment_append(uint64_t segment, uint64_t align, uint64_t bytes, uint64_t *end,
                     uint64_t *offset);
 
@@ -26,10 +26,10 @@ bool segment_fit(uint64_t segment, uint64_t size, struct segment_gap *gap);
 /* The first place from `from` on, if nothing lies there. */
 uint64_t segment_above(uint64_t segment, uint64_t size, uint64_t from);
 
-/* How many buffers a region takes: 1 at least. */
+/* How many buffers a region takes: at least 1. */
 size_t segment_count(uint64_t segment, uint64_t bytes);
-/* Of each buffer of a plan's region, how much is used; count entries in the arena. Only the
- * activations and the constants are the plan's to cut. */
+/* Of each buffer of a plan's region, how much is used; count entries in the arena. Only the regions
+ * of activations and constants are cut by the plan. */
 rlx_status segment_bytes(const struct plan *p, enum region region, struct arena *arena,
                          uint64_t **out, size_t *count, struct diag *d);
 

@@ -3,7 +3,7 @@
  *     lower (nodes -> steps)   =>   plan (steps -> offsets)   =>   lower (offsets into the steps)
  *
  * A *value* is a run of bytes: a node's result, a leaf, or a step's scratch. A *step* reads and
- * writes values. The planner knows nothing else: no ops, no kernels, no devices. */
+ * writes values. The planner knows nothing about ops, kernels or devices. */
 #ifndef PLAN_STEPS_H
 #define PLAN_STEPS_H
 
@@ -26,7 +26,7 @@ enum value_flags {
     VALUE_PINNED = 8,  /* alive for the whole run (a constant, a state, a static pack) */
     VALUE_FIXED = 16,  /* its offset was given beforehand (weights, states): keep it */
     VALUE_THIRD = 32,  /* a view of a third of its root, which is stored third by third */
-    VALUE_COLUMNS = 64 /* a view of columns: its rows lie apart, from its first byte to its last */
+    VALUE_COLUMNS = 64 /* a view of columns: there are gaps between its rows */
 };
 
 struct value {
@@ -35,7 +35,7 @@ struct value {
     enum region region;   /* the root's */
     uint32_t flags;       /* enum value_flags */
     uint64_t view_offset; /* bytes from the start of the root; 0 for a root */
-    uint64_t bytes;       /* that hold data; 0: no storage at all */
+    uint64_t bytes;       /* bytes that hold data; 0: no storage at all */
     uint64_t room;        /* bytes planned for: of the largest sizes there can be */
     uint64_t offset;      /* in its region; filled by the planner, for views too */
     int32_t birth, death; /* of a root: first and last step that touch it; filled by the planner */
@@ -61,18 +61,19 @@ struct step {
     const void *work;      /* the lowering's own: kernel and parameters */
 };
 
-/* How a copy can be turned back into what it was made from; the backend's own words. */
+/* How a copy can be turned back into what it was made from, in a form that only the backend
+ * reads. */
 struct pack_form {
-    bool whole; /* it can, bit by bit */
+    bool whole; /* whether it can, bit for bit */
     uint32_t family;
     uint64_t layout;
 };
 
-/* A copy of a weight in the layout its kernel likes, made when the weight changes. */
+/* A copy of a weight in the layout that its kernel reads best, made when the weight changes. */
 struct packing {
     int32_t value;  /* the copy; outside */
     int32_t source; /* the node whose value it is made from: a param or a constant */
-    uint32_t step;  /* whose operand it is made for */
+    uint32_t step;  /* the step whose operand it is made for */
     int32_t operand;
     uint64_t layout; /* copies of equal sources and layouts are equal */
     bool alone;      /* the step reads the copy and never the source itself */

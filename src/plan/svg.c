@@ -1,13 +1,13 @@
 /* svg.c: a plan as a picture. Time goes to the right, offsets go up, a slot is a box.
  *
- *     title: arena, lower bound, ratio; what else there is besides the arena
+ *     title: arena, lower bound, ratio; what else takes memory besides the arena
  *     +---------------+--+ arena
  *     +- - - - - - - -|- + lower bound
  *     |      +--------+  |
  *     +------+-----------+ steps
  *
- * What a box cannot say inside is in its tooltip. A slot taken over in place changes colour half
- * way through the step that did it, at a dotted edge. */
+ * What a box cannot say inside is in its tooltip. A slot that is taken over in place changes colour
+ * halfway through the step that does it, at a dotted edge. */
 #include <stdio.h>
 
 #include "plan/report.h"
@@ -43,7 +43,7 @@ struct drawing {
     bool *taken;    /* by value: an in-place step took its slot over */
 };
 
-/* ---- numbers; never through printf's %f, which asks the locale ---- */
+/* ---- numbers; never through printf's %f, which follows the locale ---- */
 
 static void add_tenths(struct text *out, int64_t tenths)
 {
@@ -119,7 +119,7 @@ static void add_ratio(struct text *out, uint64_t a, uint64_t b)
 
 /* ---- frame ---- */
 
-/* What a program takes in all: the arena is one part of it. */
+/* What a program takes in total, of which the arena is one part. */
 static void draw_regions(const struct plan *p, struct text *out)
 {
     static const struct {
@@ -364,7 +364,7 @@ static void draw_box(const struct drawing *w, const struct value *v)
     attr(w->out, "y", b.y);
     attr(w->out, "width", b.w > 5 ? b.w : 5);
     attr(w->out, "height", b.h > 5 ? b.h : 5);
-    bool small = b.w < 40 || b.h < 40; /* an edge would be all one sees */
+    bool small = b.w < 40 || b.h < 40; /* otherwise only its edge would be visible */
     text_addf(w->out, " fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\">", fill, edge,
               small ? "0.3" : "0.8");
     draw_tooltip(w, v);

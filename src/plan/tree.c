@@ -1,9 +1,9 @@
 /* tree.c: walk over the stackings of boxes, depth first.
  *
  * Every unplaced box has a floor: the highest top among the placed boxes it shares a section with.
- * Take the box with the lowest floor; nothing else can still come to lie below it. Either it lies
- * there (place), or it rests on a box that is yet to be placed (refuse: it waits, and its floor
- * rises to the lowest top a neighbour could have). Both ways every stacking is met once.
+ * Take the box with the lowest floor; nothing else can end up below it. Either it lies there
+ * (place), or it rests on a box that is yet to be placed (refuse: it waits, and its floor rises to
+ * the lowest top a neighbour could have). Between them the two meet every stacking once.
  *
  * Five things keep the walk short:
  *  - In each section the unplaced boxes, stacked from their floors in order of floor, must end
@@ -12,7 +12,8 @@
  *    other: the first that fails refutes the choice above it, not the solution of its siblings.
  *  - A box that spans its whole part goes under the cap, which sinks by its size: sliding it there
  *    and everything above it down is always possible.
- *  - A failure knows the boxes it depends on (why.c). Going back, choices of others are skipped.
+ *  - A failure knows the boxes it depends on (explain.c). On the way back, choices about other
+ *    boxes are skipped.
  *  - A part met again with the same boxes and floors fails as it did before. */
 #include <string.h>
 
@@ -88,7 +89,7 @@ static bool beside(const struct tree *t, uint32_t a, uint32_t b)
     return t->lo[a] <= t->hi[b] && t->lo[b] <= t->hi[a];
 }
 
-/* The lowest top that a box beside b can have which does not wait itself. */
+/* The lowest possible top of a box that shares a section with b and does not wait itself. */
 static uint64_t lowest_top_beside(struct tree *t, const struct tree_part *p, uint32_t b)
 {
     uint64_t low = UINT64_MAX;
@@ -253,7 +254,7 @@ static enum event leave_failed(struct tree *t, bool remember)
     if (remember)
         t->failed[f->hash % TREE_FAILED_SLOTS] = f->hash;
     if (t->depth > 0 && t->frame[t->depth - 1].part.cap != f->part.cap)
-        why_all(t); /* the cap depends on how the part came to stand alone */
+        why_all(t); /* the cap depends on how the part was separated */
     take_back(t, f->entry);
     t->refusals.len = f->refusals;
     t->part_count = f->parts;
@@ -318,7 +319,7 @@ static void place(struct tree *t, struct tree_frame *f)
             continue;
         if (t->floor[k] >= top && !t->state[k])
             continue;
-        note(t, k); /* who waited has something new to rest on: its floor was not above this */
+        note(t, k); /* it may rest on the new box, unless its floor was already above that */
         t->state[k] = 0;
         t->floor[k] = top;
         t->cause[k] = b;
@@ -333,7 +334,7 @@ static rlx_status choose(struct tree *t, enum event *e, struct diag *d)
     struct tree_frame *f = &t->frame[t->depth - 1];
 
     f->chosen = pick(t, &f->part);
-    if (f->chosen == TREE_NO_BOX) { /* all wait for each other */
+    if (f->chosen == TREE_NO_BOX) { /* all of them wait for each other */
         why_part(t, &f->part);
         *e = leave_failed(t, true);
         return RLX_OK;
@@ -367,8 +368,9 @@ static rlx_status keep_reason(struct tree *t, uint32_t b, uint32_t *refusal, str
     return RLX_OK;
 }
 
-/* What the chosen box left over cannot be solved: it does not lie here, nor do its twins. If the
- * failure has nothing to do with it, it would come again, and the whole part has failed. */
+/* What remained after the chosen box was placed has no solution: the box does not belong here, nor
+ * do its twins. If the failure does not depend on the box, it would happen again, so the whole part
+ * has failed. */
 static rlx_status refuse(struct tree *t, enum event *e, struct diag *d)
 {
     struct tree_frame *f = &t->frame[t->depth - 1];
@@ -442,7 +444,7 @@ bool tree_start(struct tree *t, uint64_t cap)
 {
     t->trail.len = 0;
     t->part_count = 0;
-    t->stage = 1; /* note nothing: there is nothing to go back to */
+    t->stage = 1; /* nothing is noted: there is nothing to go back to */
     for (uint32_t b = 0; b < t->count; b++) {
         t->floor[b] = 0;
         t->cause[b] = TREE_NO_BOX;

@@ -2,11 +2,11 @@
  *
  * A box has a height (its bytes) and lives through a run of sections. Two boxes that share a
  * section must not share height. The tree holds all stackings in which every box rests on the
- * ground or on another box: pushing the boxes of any solution down gives such a one.
+ * ground or on another box: pushing the boxes of any solution down gives one of these.
  *
  *     sections.c  what is searched: boxes in order, the sections they live through
  *     tree.c      the walk: place a box, or refuse to
- *     why.c       which boxes a failure depends on, so that the walk turns back far enough
+ *     explain.c   which boxes a failure depends on, so that the walk turns back far enough
  *     search.c    where to begin, how long to try, which height to ask for */
 #ifndef PLAN_TREE_H
 #define PLAN_TREE_H
@@ -26,8 +26,8 @@ enum tree_answer {
 
 enum { BOX_PLACED = 1, BOX_WAITS = 2 }; /* states of a box; 0: it may be placed at its floor */
 
-/* Boxes first .. end-1 as far as they are not placed yet: no section that lies between the outer
- * ones is free of them, so they hang together. */
+/* Boxes first .. end-1 as far as they are not placed yet: every section between the outer ones has
+ * one of them, so they form one part. */
 struct tree_part {
     uint32_t first, end;
     uint32_t last; /* the last section of any */
@@ -58,9 +58,9 @@ struct tree {
     uint64_t *size;
     uint64_t *code; /* random and odd, for hashing; equal for twins */
     uint32_t *twin; /* the first box with the same sections and size */
-    uint32_t *rank; /* whom to choose when floors are equal: the smallest */
+    uint32_t *rank; /* when floors are equal, the smallest is chosen */
 
-    /* Where they stand. */
+    /* Where they are. */
     uint64_t *floor;   /* the lowest offset it can still have; its offset once placed */
     uint32_t *cause;   /* the placed box whose top is its floor; TREE_NO_BOX: none */
     uint32_t *refusal; /* while it waits: which set of tree->refusals says why */
@@ -99,23 +99,25 @@ struct tree {
 rlx_status tree_init(struct tree *t, const struct plan_item *box, uint32_t count,
                      struct arena *arena, struct diag *d);
 void tree_free(struct tree *t);
-/* How many members all sections have together: it tells what is too big to be searched. */
+/* How many members all sections have together, which says whether a problem is too big to
+ * search. */
 rlx_status tree_weigh(const struct plan_item *box, uint32_t count, struct arena *arena,
                       uint64_t *members, struct diag *d);
 
-/* Everything back on the ground, then divided: boxes that span all that they touch are placed
- * under the cap, for there they are in nobody's way, and the rest falls into parts at sections
+/* Puts everything back on the ground, then divides it: boxes that span all that they touch are
+ * placed under the cap, where they are in no other's way, and the rest falls into parts at sections
  * that nothing crosses. The parts are tree->part[0 .. part_count). False: the cap is too low. */
 bool tree_start(struct tree *t, uint64_t cap);
-/* Work on one of these parts until a limit is reached. Unsolved, it is as before. */
+/* Works on one of these parts until a limit is reached. If it is not solved, it is left as it
+ * was. */
 rlx_status tree_solve(struct tree *t, struct tree_part part, enum tree_answer *out, struct diag *d);
 
-/* ---- why.c: each of these makes tree->why anew ---- */
+/* ---- explain.c: each of these makes tree->why anew ---- */
 
 void why_section(struct tree *t, const struct tree_part *p, uint32_t s); /* it is overfull */
 void why_waiting(struct tree *t, const struct tree_part *p, uint32_t b); /* b has no room left */
 void why_part(struct tree *t, const struct tree_part *p); /* the floors of all that is unplaced */
-void why_all(struct tree *t);                             /* everything, for want of better */
+void why_all(struct tree *t);                             /* all boxes */
 
 static inline bool why_has(const struct tree *t, uint32_t b)
 {

@@ -1,4 +1,4 @@
-/* block.h: part of a dense tensor to part of another: rows to rows, whatever the axis.
+/* block.h: copying part of a dense tensor to part of another, along any axis.
  *
  *     at most one run of bytes per index of the outer axes; a single run where both sides are dense
  */

@@ -1,4 +1,4 @@
-/* content.h: what bytes hold, as a number: to tell whether an input changed since the last run. */
+/* content.h: a hash of bytes, to find out whether an input changed since the last run. */
 #ifndef RUN_CONTENT_H
 #define RUN_CONTENT_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 128 bits that are equal for equal bytes, and for no others in practice. They are a machine's own:
- * never written to a file, and no defence against somebody who looks for collisions. */
+/* 128 bits that are equal for equal bytes, and for no others in practice. They differ between
+ * machines, are never written to a file, and do not resist a search for collisions. */
 struct content {
     uint64_t a, b;
 };

@@ -1,4 +1,4 @@
-/* convert.c: typed conversion between host data and slots; it stands once, above all backends. */
+/* convert.c: typed conversion between host data and slots, once for all backends. */
 #include "run/convert.h"
 
 #include <math.h>
@@ -99,7 +99,7 @@ static double as_f64(const struct element *e)
                                : e->f;
 }
 
-/* For a type narrower than double, which must not see a number that was rounded once already: an
+/* For a type narrower than double, so that nothing is rounded twice: an
  * integer of more than 53 bits keeps its top ones, the last of them set if anything was lost. */
 static double as_sticky_f64(const struct element *e)
 {

@@ -37,7 +37,7 @@ void memory_release(struct memory *m)
     *m = (struct memory){0};
 }
 
-/* What is empty may begin where the last buffer ends. */
+/* Something empty may begin where the last buffer ends. */
 struct span memory_span(const struct memory *m, uint64_t offset, uint64_t bytes)
 {
     if (m->count == 1)
@@ -62,7 +62,7 @@ rlx_status memory_copy(const struct memory *to, const struct memory *from, struc
 
 /* ---- layouts ---- */
 
-/* Each piece opens one buffer at most, the one behind the last. */
+/* Each piece opens at most one buffer, the one after the last. */
 rlx_status memory_layout_begin(struct memory_layout *l, uint64_t max_buffer, uint64_t align,
                                uint64_t *used, struct diag *d)
 {
@@ -105,6 +105,6 @@ rlx_status memory_too_large(const char *what, rlx_str name, uint64_t bytes, uint
 {
     return diag_fail(d, RLX_ERROR_LIMIT,
                      "%s \"%.*s\" takes %llu bytes, and a buffer holds at most %llu: raise "
-                     "max_buffer if that is what limits it, else make it smaller or split it",
+                     "max_buffer if that is the limit, otherwise make it smaller or split it",
                      what, STR_ARG(name), (unsigned long long)bytes, (unsigned long long)limit);
 }

@@ -2,7 +2,7 @@
  *
  * A device may not allocate as much at a time as a region needs. Such a region was laid out so that
  * nothing lies across a multiple of its segment (plan/segments.h): every part is a span of one
- * buffer, and whoever has spans need not know of it. */
+ * buffer, and code that works on spans need not know about it. */
 #ifndef RUN_MEMORY_H
 #define RUN_MEMORY_H
 
@@ -27,7 +27,7 @@ rlx_status memory_alloc(struct backend *b, const rlx_allocator *mem, uint64_t se
 void memory_release(struct memory *m); /* also one that is all zeros */
 
 struct span memory_span(const struct memory *m, uint64_t offset, uint64_t bytes);
-/* Everything into another of the same layout. */
+/* Copies everything into another region of the same layout. */
 rlx_status memory_copy(const struct memory *to, const struct memory *from, struct diag *d);
 
 /* A region that is laid out piece by piece: append the pieces, then allocate. */
@@ -36,11 +36,11 @@ struct memory_layout {
     uint64_t *used; /* of each buffer */
     size_t count;
 };
-/* used: room for as many as there are pieces, and for one. LIMIT when max_buffer is below the
+/* used: room for one entry per piece, and at least one. LIMIT when max_buffer is below the
  * alignment. */
 rlx_status memory_layout_begin(struct memory_layout *l, uint64_t max_buffer, uint64_t align,
                                uint64_t *used, struct diag *d);
-/* LIMIT when it is too large, named like `what "name"`. */
+/* LIMIT when it is too large; the message names it as `what "name"`. */
 rlx_status memory_layout_add(struct memory_layout *l, const char *what, rlx_str name,
                              uint64_t bytes, uint64_t *offset, struct diag *d);
 uint64_t memory_layout_bytes(const struct memory_layout *l);

@@ -1,16 +1,16 @@
-/* prepare.c: what a program with bounds may need of its device for smaller sizes.
+/* prepare.c: the kernels that a program with bounds may need at smaller sizes.
  *
- * Which kernel a step takes depends on its sizes: on their bits, on limits, on their product. The
- * only one to know is the lowering itself, so it is asked, for all sizes that a run may have; steps
- * that are alike are asked once. Where dims are so many or so large that this would be too often,
- * each is looked at alone, the others being at their bounds, and all together. */
+ * Which kernel a step takes depends on its sizes: on their bits, on limits, on their product. Only
+ * the lowering itself knows, so it is asked for all sizes that a run may have, once for steps that
+ * are alike. Where dims are so many or so large that this would be too often, each is varied alone,
+ * with the others at their bounds, and then all together. */
 #include <string.h>
 
 #include "base/map.h"
 #include "run/prepare.h"
 
 #define DENSE 512 /* sizes up to this are all looked at */
-#define TILE 64   /* above, some of so many */
+#define TILE 64   /* above that, some of the sizes */
 #define MOST_ROWS 4096
 
 int64_t prepare_next(int64_t v)
@@ -59,7 +59,7 @@ static uint64_t hash_places(uint64_t h, const struct steps *s, const struct step
     return h;
 }
 
-/* All that a lowering may look at, but for sizes. */
+/* All that a lowering may look at, except for sizes. */
 static uint64_t hash_step(const struct program *p, const struct step *st)
 {
     const struct ir_graph *g = ir_entry(p->symbolic);
@@ -112,7 +112,7 @@ struct preparing {
     struct diag *diag;
 };
 
-/* What is wrong with the device, and not with the sizes. */
+/* Whether the status is about the device rather than the sizes. */
 static bool is_serious(rlx_status s)
 {
     return s == RLX_ERROR_MEMORY || s == RLX_ERROR_DEVICE_LOST || s == RLX_ERROR_INTERNAL;
@@ -148,7 +148,7 @@ static rlx_status ask(const struct preparing *k)
 
 /* ---- all of them ---- */
 
-/* How many that are, or some number that is too large. */
+/* How many these are, or some number above the limit. */
 static int64_t rows_of(int64_t upper)
 {
     int64_t n = 1;

@@ -60,7 +60,7 @@ static void blame(const struct program *p, const struct ir_node *n, struct diag 
         diag_at(d, op_info(n->op)->name, ir_id(ir_entry(p->mod), n), n->label);
 }
 
-/* A region can be cut between values, but no value. */
+/* A region can be cut between values, but not within one. */
 static rlx_status check_sizes(const struct program *p, const struct plan_options *o, struct diag *d)
 {
     const struct steps *s = p->steps;
@@ -82,7 +82,7 @@ static rlx_status check_sizes(const struct program *p, const struct plan_options
     return RLX_OK;
 }
 
-/* When there is no room, the largest value says best what to change. */
+/* When there is no room, the message names the largest value: changing that one helps most. */
 static rlx_status name_largest(const struct program *p, rlx_status status, const struct diag *why,
                                struct diag *d)
 {
@@ -182,7 +182,7 @@ static rlx_status make_commands(struct program *p, struct diag *d)
     return RLX_OK;
 }
 
-/* Nothing to write, and nothing that it does besides. */
+/* Nothing to write, and no other effect. */
 static bool is_idle(const struct steps *s, const struct step *st)
 {
     for (uint32_t i = st->first; i < st->first + st->count; i++) {
@@ -225,7 +225,7 @@ rlx_status program_load(struct program *p, const int64_t *size, struct diag *d)
         p->backend->ops->settle(p->backend, p->command);
     p->loaded = false;
     if (!same) {
-        memset(p->size, 0xff, bytes); /* no size is negative: nothing equals this */
+        memset(p->size, 0xff, bytes); /* sizes are never negative, so nothing equals this */
         TRY(ir_resize(p->symbolic, p->mod, size, p->symbol_count, d));
         TRY(lower_resize(ir_entry(p->mod), p->steps, d));
         memcpy(p->size, size, bytes);
@@ -243,11 +243,12 @@ void program_set_outside(struct program *p, int32_t value, struct buffer *buffer
 
 void program_set_plain(struct program *p, int32_t value, struct buffer *buffer)
 {
-    p->plain[value] = buffer; /* comparing would not do: another one may have the same address */
+    p->plain[value] = buffer; /* comparing is not enough: another buffer may have the same
+                               * address */
     p->loaded = false;
 }
 
-/* Has that operand of the step a copy that the step reads in its place? */
+/* Does the step read a copy in place of that operand? */
 static bool reads_copy(const struct steps *s, size_t step, uint32_t operand)
 {
     for (size_t i = 0; i < s->packing_count; i++)
@@ -342,7 +343,7 @@ static void note_node(struct program *p, const struct ir_node *n)
     }
 }
 
-/* A run need not tell the sizes of symbols that nothing is left of. */
+/* A run need not give the sizes of symbols that no longer occur. */
 static rlx_status note_symbols(struct program *p, struct diag *d)
 {
     size_t graphs = p->mod->graph.len;
@@ -372,8 +373,8 @@ static uint64_t weights_read(const struct program *p)
     return sum;
 }
 
-/* Weights and states are not the program's own: all there are count, not only those it reads,
- * except where weights are only there if they are read. */
+/* Weights and states do not belong to the program: all of them count, not only those it reads,
+ * except where only weights that are read have memory. */
 static void count_held(const struct program_desc *desc, struct program *p)
 {
     p->plan->held[REGION_WEIGHTS] = desc->weights ? desc->weights->bytes : weights_read(p);
@@ -492,7 +493,7 @@ static rlx_status check_access(struct span s, rlx_dtype slot, rlx_dtype to, rlx_
     return RLX_OK;
 }
 
-/* count elements of the slot from number `first` on. */
+/* count elements of the slot, starting at element `first`. */
 static struct span part_of(struct span s, size_t first, size_t count, rlx_dtype slot)
 {
     size_t size = rlx_dtype_size(slot);

@@ -54,7 +54,7 @@ void scan_add(struct scan *s, rlx_dtype dtype, const void *data, size_t n)
         size_t now = n < CHUNK ? n : CHUNK;
         convert(RLX_DTYPE_f64, chunk, dtype, at, now);
         for (size_t i = 0; i < now; i++)
-            add_element(s, chunk[i], chunk[i]); /* both parts of a real number are itself */
+            add_element(s, chunk[i], chunk[i]); /* a real number counts as both of its parts */
         at += now * rlx_dtype_size(dtype);
         n -= now;
     }

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/desc.h"
-#include "compile/cache/artefact.h"
+#include "compile/stage_options.h"
 #include "ir/fingerprint.h"
 #include "rlx/cache.h"
+#include "session/session.h"
 
 struct entry {
     uint64_t key, last_use;
@@ -171,7 +172,7 @@ rlx_status rlx_model_key(const rlx_model *m, const rlx_session_desc *desc, uint6
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
     else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK &&
              ir_fingerprint(m->mod, true, &h, &d) == RLX_OK)
-        *out = fingerprint_u64(fingerprint_u64(h, reuse_desc_key(&own)), own.alignment);
+        *out = fingerprint_u64(h, all_options_key(&own));
     return diag_report(&d, err);
 }
 

@@ -105,20 +105,3 @@ rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, u
         return diag_fail(d, status, "%s \"%.*s\": %s", what, STR_ARG(name), own.first.message);
     return b->ops->alloc(b, bytes, out, d);
 }
-
-/* A weight's copy is one thing: it cannot be cut. */
-rlx_status budget_copy_of(struct rlx_session *s, const struct weight_copy *like,
-                          struct weight_copy **out, struct diag *d)
-{
-    rlx_str name = STR("");
-
-    for (size_t i = 0; like->needs && i < s->model->param_count && !name.len; i++)
-        if (like->needs[i])
-            name = s->model->param[i].name;
-    if (s->desc.max_buffer && like->bytes > s->desc.max_buffer)
-        return memory_too_large("a copy of weights, of param", name, like->bytes,
-                                s->desc.max_buffer, d);
-    if (!store_has_copy(s->store, like->key, like->bytes))
-        TRY(budget_check(s, like->bytes, d));
-    return store_copy_of(s->store, like, out, d);
-}

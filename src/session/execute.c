@@ -237,8 +237,9 @@ static rlx_status read_run(const rlx_run_desc *theirs, rlx_run_desc *own, const 
 static rlx_status refresh(void *user, struct diag *d)
 {
     rlx_session *s = user;
+    const struct compile_request r = session_request(s);
 
-    return copies_refresh(s, current_program(s), d);
+    return copies_refresh(&r, current_program(s), d);
 }
 
 /* here: it may as well be done on this thread, before the call returns. */

@@ -4,6 +4,7 @@
 
 #include "base/desc.h"
 #include "base/str.h"
+#include "compile/stage_options.h"
 #include "model/dims.h"
 #include "plan/segments.h"
 #include "session/observe.h"
@@ -50,7 +51,7 @@ static rlx_status make_states(struct rlx_session *s, struct diag *d)
 
 static rlx_status check_desc(const rlx_session_desc *desc, struct diag *d)
 {
-    uint64_t a = desc->alignment;
+    uint64_t a = desc->debug->alignment;
 
     if (a && (a < 16 || a > 65536 || (a & (a - 1))))
         return diag_fail(d, RLX_ERROR_ARGUMENT,
@@ -92,7 +93,7 @@ static rlx_status make_symbols(struct rlx_session *s, struct diag *d)
 static rlx_status make_programs(struct rlx_session *s, struct diag *d)
 {
     s->desc.programs = s->desc.programs ? s->desc.programs : SESSION_PROGRAMS;
-    s->program = arena_array(&s->arena, struct session_program, s->desc.programs);
+    s->program = arena_array(&s->arena, struct compiled_program, s->desc.programs);
     if (!s->program)
         return diag_no_memory(d, s->desc.programs * sizeof *s->program);
     for (size_t i = 0; i < s->desc.programs; i++) {
@@ -167,13 +168,15 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
     s->device = dev;
     s->plan_only = plan_only;
     s->desc = *desc;
+    s->debug = *desc->debug;
+    s->desc.debug = &s->debug;
     s->desc.in_flight = desc->in_flight ? desc->in_flight : SESSION_FLIGHTS;
     dev->backend->ops->describe(dev->backend, &s->target);
     if (!desc->max_buffer || (s->target.max_buffer && s->target.max_buffer < desc->max_buffer))
         s->desc.max_buffer = s->target.max_buffer;
     s->target.max_buffer = s->desc.max_buffer;
-    if (desc->alignment && desc->alignment < s->target.least_alignment)
-        s->desc.alignment = s->target.least_alignment;
+    if (s->debug.alignment && s->debug.alignment < s->target.least_alignment)
+        s->debug.alignment = s->target.least_alignment;
     budget_open(s);
     arena_init(&s->arena, &m->ctx->mem);
     model_retain(m);
@@ -199,7 +202,9 @@ static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *
     if (m->ctx != dev->ctx)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "model and device are of different contexts");
     TRY(DESC_READ(rlx_session_desc, &resolved, desc, d));
-    flags_apply(m->ctx, &resolved);
+    rlx_debug_desc debug = *debug_options(&resolved);
+    flags_apply(m->ctx, &resolved, &debug);
+    resolved.debug = &debug;
     TRY(check_desc(&resolved, d));
     return open_session(m, dev, &resolved, NULL, plan_only, out, d);
 }
@@ -245,7 +250,7 @@ void rlx_session_destroy(rlx_session *s)
     if (s->parts)
         parts_close(s);
     for (size_t i = 0; i < s->program_count; i++)
-        session_program_destroy(&s->program[i]);
+        compiled_program_destroy(&s->program[i]);
     if (s->handle)
         handles_release(s);
     memory_release(&s->state);
@@ -549,5 +554,17 @@ rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *e
     }
     if (d.count == 0)
         INFO_WRITE(rlx_memory_info, &own, out, &d);
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "session");
+    if (!s || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
+    else if (session_is_whole(s, "tell of one program", &d) == RLX_OK)
+        *out = s->compiled;
     return diag_report(&d, err);
 }

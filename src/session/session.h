@@ -3,7 +3,6 @@
 #define SESSION_H
 
 #include "compile/compile.h"
-#include "rlx/artefact.h"
 #include "rlx/session.h"
 
 /* After each run, part of an output becomes part of a handle. */
@@ -50,16 +49,17 @@ struct rlx_session {
                      * cannot run */
     struct store *store;
     struct memory state;
-    uint64_t *state_offset;          /* by node of the model's entry graph */
-    rlx_session_desc desc;           /* max_buffer: the device's if that is lower */
-    struct target target;            /* the device, with that max_buffer */
-    struct session_program *program; /* room for desc.programs of them */
+    uint64_t *state_offset;           /* by node of the model's entry graph */
+    rlx_session_desc desc;            /* max_buffer: the device's if that is lower */
+    rlx_debug_desc debug;             /* desc.debug */
+    struct target target;             /* the device, with that max_buffer */
+    struct compiled_program *program; /* room for desc.programs of them */
     size_t program_count;
     uint64_t uses;
     struct program *current; /* of the last run, or of a static model */
     size_t symbol_count;
     int64_t *binding; /* by symbol: of this run; -1: not bound */
-    int64_t *key;     /* by symbol: which program that asks for, as session_program.binding */
+    int64_t *key;     /* by symbol: which program that asks for, as compiled_program.binding */
     int64_t *upper;   /* by symbol: its bound, or as binding; scratch */
     int64_t *bound;   /* by symbol; 0: none */
     bool *by_value;   /* by symbol: it has a bound, but something cannot shrink below it */
@@ -83,7 +83,6 @@ struct rlx_session {
 
 #define SESSION_PROGRAMS 4
 #define SESSION_FLIGHTS 2
-#define SYMBOL_KEPT (-2)
 
 /* session.c: see rlx_session.plan_only; with the defaults, as the context's flags make them. */
 rlx_status session_plan_only(struct rlx_model *m, struct rlx_device *dev, struct rlx_session **out,
@@ -130,9 +129,6 @@ rlx_status budget_check_locked(const struct rlx_session *s, uint64_t bytes, stru
 /* One buffer for one thing, named like `what "name"`: LIMIT where it is larger than buffers are. */
 rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, uint64_t bytes,
                         struct buffer **out, struct diag *d);
-/* The store's copy of that key; a new one must be within the budget. */
-rlx_status budget_copy_of(struct rlx_session *s, const struct weight_copy *like,
-                          struct weight_copy **out, struct diag *d);
 
 /* binding.c: s->binding from the run's inputs, handles and dims. */
 rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
@@ -142,10 +138,12 @@ int64_t upper_dim(struct rlx_session *s, ir_dim dim);
 /* variants.c: the program for this run's sizes, loaded for them, becomes s->current. */
 rlx_status choose_program(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
 rlx_status compile_static(struct rlx_session *s, struct diag *d); /* of a model without symbols */
+/* What the session asks the compiler for: a program for s->key. It points into the session. */
+struct compile_request session_request(struct rlx_session *s);
 void drop_programs(struct rlx_session *s);
 /* A buffer that programs read was replaced: they are to look where it is now. */
 void reload_programs(struct rlx_session *s);
-struct session_program *current_program(struct rlx_session *s);
+struct compiled_program *current_program(struct rlx_session *s);
 
 /* handle.c, feed.c */
 struct handle *handle_of(struct rlx_session *s, rlx_str name); /* bound ones only; else NULL */

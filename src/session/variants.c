@@ -13,7 +13,7 @@ static bool same_key(const rlx_session *s, const int64_t *a, const int64_t *b)
     return s->symbol_count == 0 || memcmp(a, b, s->symbol_count * sizeof *a) == 0;
 }
 
-static struct session_program *find_program(rlx_session *s)
+static struct compiled_program *find_program(rlx_session *s)
 {
     for (size_t i = 0; i < s->program_count; i++)
         if (same_key(s, s->program[i].binding, s->key))
@@ -21,7 +21,7 @@ static struct session_program *find_program(rlx_session *s)
     return NULL;
 }
 
-struct session_program *current_program(rlx_session *s)
+struct compiled_program *current_program(rlx_session *s)
 {
     for (size_t i = 0; i < s->program_count; i++)
         if (s->program[i].program == s->current)
@@ -32,7 +32,7 @@ struct session_program *current_program(rlx_session *s)
 void drop_programs(rlx_session *s)
 {
     for (size_t i = 0; i < s->program_count; i++)
-        session_program_destroy(&s->program[i]);
+        compiled_program_destroy(&s->program[i]);
     s->program_count = 0;
     s->current = NULL;
     upload_forget(s);
@@ -54,9 +54,9 @@ static bool in_flight(const rlx_session *s, const struct program *p)
 }
 
 /* The least recently used one that nothing waits for; NULL: there is none. */
-static struct session_program *oldest_idle(rlx_session *s)
+static struct compiled_program *oldest_idle(rlx_session *s)
 {
-    struct session_program *p = NULL;
+    struct compiled_program *p = NULL;
 
     for (size_t i = 0; i < s->program_count; i++)
         if (!in_flight(s, s->program[i].program) && (!p || s->program[i].last_use < p->last_use))
@@ -65,9 +65,9 @@ static struct session_program *oldest_idle(rlx_session *s)
 }
 
 /* It makes room. */
-static rlx_status free_place(rlx_session *s, struct session_program **out, struct diag *d)
+static rlx_status free_place(rlx_session *s, struct compiled_program **out, struct diag *d)
 {
-    struct session_program *p;
+    struct compiled_program *p;
 
     if (s->program_count < s->desc.programs) {
         *out = &s->program[s->program_count++];
@@ -80,7 +80,7 @@ static rlx_status free_place(rlx_session *s, struct session_program **out, struc
                          s->program_count);
     if (p->program == s->current)
         s->current = NULL;
-    session_program_destroy(p);
+    compiled_program_destroy(p);
     *out = p;
     return RLX_OK;
 }
@@ -88,13 +88,13 @@ static rlx_status free_place(rlx_session *s, struct session_program **out, struc
 /* false: there is none that could go. */
 static bool drop_oldest(rlx_session *s)
 {
-    struct session_program *p = oldest_idle(s), *last;
+    struct compiled_program *p = oldest_idle(s), *last;
 
     if (!p)
         return false;
     if (p->program == s->current)
         s->current = NULL;
-    session_program_destroy(p);
+    compiled_program_destroy(p);
     last = &s->program[--s->program_count];
     int64_t *binding = p->binding;
     *p = *last;
@@ -103,19 +103,64 @@ static bool drop_oldest(rlx_session *s)
     return true;
 }
 
-/* Programs for other sizes go where the session may not have one more beside them. */
-static rlx_status compile_within(rlx_session *s, struct session_program *out, struct diag *d)
+/* ---- compiling ---- */
+
+static struct buffer *input_buffer(void *user, rlx_str input)
 {
+    const struct handle *h = handle_of(user, input);
+
+    return h && h->direct ? h->buffer : NULL;
+}
+
+static rlx_status may_take(void *user, uint64_t bytes, struct diag *d)
+{
+    return budget_check(user, bytes, d);
+}
+
+static rlx_status may_take_locked(void *user, uint64_t bytes, struct diag *d)
+{
+    return budget_check_locked(user, bytes, d);
+}
+
+struct compile_request session_request(rlx_session *s)
+{
+    return (struct compile_request){
+        .model = s->model,
+        .device = s->device,
+        .target = &s->target,
+        .desc = &s->desc,
+        .store = s->store,
+        .mem = &s->host,
+        .mem_bound = &s->host_bound,
+        .symbol_count = s->symbol_count,
+        .size = s->key,
+        .bound = s->bound,
+        .by_value = s->by_value,
+        .state = &s->state,
+        .state_offset = s->state_offset,
+        .plan_only = s->plan_only,
+        .input_buffer = input_buffer,
+        .may_take = may_take,
+        .may_take_locked = may_take_locked,
+        .user = s,
+        .compiled = &s->compiled,
+    };
+}
+
+/* Programs for other sizes go where the session may not have one more beside them. */
+static rlx_status compile_within(rlx_session *s, struct compiled_program *out, struct diag *d)
+{
+    const struct compile_request r = session_request(s);
     struct diag own;
     rlx_error why;
     rlx_status status;
 
     if (!s->desc.memory_limit)
-        return compile(s, out, d);
+        return compile(&r, out, d);
     do {
         diag_init(&own, "compile");
         memset(&why, 0, sizeof why);
-        status = compile(s, out, &own);
+        status = compile(&r, out, &own);
         diag_report(&own, &why);
     } while (status == RLX_ERROR_MEMORY && drop_oldest(s));
     return status == RLX_OK ? RLX_OK : diag_again(d, &why, status);
@@ -123,13 +168,13 @@ static rlx_status compile_within(rlx_session *s, struct session_program *out, st
 
 static rlx_status find_or_compile(rlx_session *s, struct diag *d)
 {
-    struct session_program *p = find_program(s), made;
+    struct compiled_program *p = find_program(s), made;
 
     if (!p) {
         TRY(compile_within(s, &made, d));
         rlx_status status = free_place(s, &p, d);
         if (status != RLX_OK) {
-            session_program_destroy(&made);
+            compiled_program_destroy(&made);
             return status;
         }
         memcpy(p->binding, s->key, s->symbol_count * sizeof *s->key);

@@ -4,7 +4,7 @@
  *
  * The graph's one output gets a random gradient; what reaches each float input is compared with
  * how the output moves when one element of it does. Then the CPU computes it too. Inputs are filled
- * by what their names begin with: "pos": positive; "near": within 0.1 of 1; "idx7": whole numbers
+ * by what their names begin with: "pos": positive; "near": within 0.1 of 1; "idx7": integers
  * below 7; "dom": matrices with a large diagonal; others between -1.5 and 1.5, not near 0. In front
  * of these, "skip": no gradient is asked for, nor for "idx". */
 #ifndef TESTS_AUTODIFF_CENTRAL_H

@@ -52,7 +52,7 @@ TEST(flags, defaults_stand_where_nothing_is_said)
         expect_eq(t, f.at[i].source, FLAG_DEFAULT);
         expect_str(t, f.at[i].text, flag_info((enum flag_id)i)->default_text);
     }
-    expect(t, f.at[FLAG_STATIC_WEIGHT_PACK].on);
+    expect(t, !f.at[FLAG_NO_STATIC_PACK].on);
     expect(t, !f.at[FLAG_VERIFY].on);
     flags_free(&f);
 }
@@ -105,6 +105,56 @@ TEST(flags, what_makes_no_sense_is_said_once_and_left_at_its_default)
     expect_contains(t, h.last, "RLX_VERBOS, RLX_NO_SUCH");
     expect_eq(t, f.at[FLAG_VERBOSE].number, 1);
     flags_free(&f);
+}
+
+TEST(flags, those_of_options_have_a_second_name)
+{
+    struct flags f;
+    struct heard h;
+    const rlx_flag over[] = {{"verify_passes", "1"}, {"dispatch", "common"}, {"alignment", "64"}};
+
+    require(t, read(t, &f, NULL, over, 3, &h));
+    expect(t, f.at[FLAG_VERIFY].on && f.at[FLAG_VERIFY].source == FLAG_OVERRIDE);
+    expect_eq(t, f.at[FLAG_KERNEL_DISPATCH].number, 1);
+    expect_eq(t, f.at[FLAG_ARENA_ALIGN].number, 64);
+    flags_free(&f);
+}
+
+/* "1|fail" is a switch that has one word more. */
+TEST(flags, a_choice_may_begin_with_on)
+{
+    static const struct {
+        const char *text;
+        int64_t number;
+    } row[] = {{"RLX_DEBUG_NANS=1", 1},   {"RLX_DEBUG_NANS=yes", 1}, {"RLX_DEBUG_NANS=FAIL", 2},
+               {"RLX_DEBUG_NANS=off", 0}, {"RLX_DEBUG_NANS=", 0},    {"RLX_KERNEL_DISPATCH=on", 0}};
+
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        char *const environment[] = {(char *)row[i].text, NULL};
+        struct flags f;
+        struct heard h;
+        test_note(t, "%s", row[i].text);
+        require(t, read(t, &f, environment, NULL, 0, &h));
+        expect_eq(t, f.at[FLAG_DEBUG_NANS].number + f.at[FLAG_KERNEL_DISPATCH].number,
+                  row[i].number);
+        expect_eq(t, h.lines, i == 5);
+        flags_free(&f);
+    }
+}
+
+TEST(flags, an_override_that_makes_no_sense_is_refused)
+{
+    static const rlx_flag wrong[] = {
+        {"WORKERS", "many"}, {"loop_limit", "-1"}, {"dispatch", "both"}};
+    struct flags f;
+    struct diag d;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        diag_init(&d, "test");
+        expect_status(t, flags_read(&f, &wrong[i], 1, NULL, mem_default(), NULL, NULL, &d),
+                      RLX_ERROR_ARGUMENT);
+        expect_contains(t, d.first.message, wrong[i].value);
+    }
 }
 
 TEST(flags, an_unknown_override_is_refused)

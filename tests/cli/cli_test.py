@@ -72,7 +72,7 @@ def test_arguments(_):
         rlx(command, *flags, MLP, MLP, code=MISUSED)
     for command in ("devices", "ops", "selftest", "flags"):
         rlx(command, MLP, code=MISUSED)
-    rlx("info", MLP, "--schedule", "--memory", code=MISUSED)
+    rlx("info", "--schedule", MLP, "--memory", code=MISUSED)
     rlx("info", MLP, "--memory", "--budget=-1", code=MISUSED)
     rlx("run", MLP, "--stats", "--limit=-1", code=MISUSED)
     rlx("opt", MLP, code=MISUSED)
@@ -278,7 +278,7 @@ def test_convert(t):
     for kind in ("gguf", "npz", "safetensors"):
         out = t.path / f"out.{kind}"
         r = rlx("convert", path, out)
-        need(("no place for 2 keys" in r.out) == (kind == "npz"), f"{r.what}: {r.out!r}")
+        need(("2 keys of metadata left out" in r.out) == (kind == "npz"), f"{r.what}: {r.out!r}")
         back = t.path / f"back.{kind}.npz"
         rlx("convert", out, back)
         data[kind] = {name: read_npy_bytes(content) for name, content in zip_members(back).items()}
@@ -1054,6 +1054,26 @@ def test_flags(_):
     need(rows["RLX_VERBOSE"]["source"] == "environment", f"flags: {rows['RLX_VERBOSE']}")
 
 
+def test_settings(t):
+    """--set: each option by its name and by its flag's, as by the environment."""
+    rows = [row for row in rlx("flags", "--json").json() if row["option"]]
+    need(len(rows) > 20, f"options: {rows}")
+    for row in rows:
+        value = {"switch": "1", "number": "64", "text": "softmax"}.get(row["kind"], row["values"].split("|")[0])
+        for flags, env in ((["--set", f"{row['option']}={value}"], None), (["--set", f"{row['name']}={value}"], None),
+                           ([], {row["name"]: value})):
+            got = {r["name"]: r for r in rlx("flags", "--json", *flags, env=env).json()}[row["name"]]
+            need(got["value"] == value and got["source"] == ("environment" if env else "override"), f"set: {got}")
+    for flags, env in ((["--set", "no_fusion"], None), ([], {"RLX_NO_FUSION": "1"})):
+        text = rlx("info", "--schedule", MLP, *flags, env=env).out
+        need(re.search(r"2 x +matmul ", text) and "fused" not in text, f"no_fusion: {text!r}")
+    r = call(["run", MLP, "--random", "--set", "VERBOSE"])
+    need(r.code == DONE and "compiled 3 steps" in r.err, f"--set VERBOSE: {r.err!r}")
+    for wrong in ("no_such", "loop_limit=many", "dispatch=both"):
+        r = rlx("run", MLP, "--random", "--set", wrong, code=MISUSED)
+        need("--set" in r.err and wrong.split("=")[-1] in r.err, f"--set {wrong}: {r.err!r}")
+
+
 def test_flags_are_documented(_):
     told = re.findall(r"^\| `(RLX_\w+)` \|.*\| (.*) \|$", (ROOT / "docs/debugging.md").read_text(), re.M)
     there = [(row["name"], row["summary"]) for row in rlx("flags", "--json").json()]
@@ -1265,12 +1285,12 @@ def differs():
 
 
 def test_schedule_and_memory(t):
-    r = rlx("info", MLP, "--schedule")
+    r = rlx("info", "--schedule", MLP)
     need(re.match(r"3 steps, arena [\d.]+ MiB, plan/lower bound 1\.000, 1 in place\n", r.out),
          f"schedule: {r.out!r}")
     need(re.search(r"^ +2 x +fused_matmul_bias_act +1\.232 +0\.320 +0\.002$", r.out, re.M),
          f"schedule: {r.out!r}")
-    j = rlx("info", MLP, "--schedule", "--json").json()
+    j = rlx("info", "--schedule", MLP, "--json").json()
     need(sum(k["count"] for k in j["kinds"]) == j["steps"] == 3, f"schedule: {j}")
     j = rlx("info", MLP, "--bindings", "--json").json()
     need([b["name"] for b in j["bindings"]] == ["x", "w1", "b1", "w2", "b2", "y"], f"bindings: {j}")

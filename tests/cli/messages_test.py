@@ -69,7 +69,7 @@ def test_passes_precisions_devices_ops(t):
 
 def test_types_of_files(t):
     npz = t.write("w.npz", b"")
-    says(rlx("quantize", npz, "out.gguf", "Q4_X", code=MISUSED), "there are: Q4_0", "did you mean Q4_0?")
+    says(rlx("quantize", npz, "out.gguf", "Q4_X", code=MISUSED), "the types are: Q4_0", "did you mean Q4_0?")
     says(rlx("convert", npz, "out.pt", code=MISUSED), ".safetensors", ".onnx")
     says(rlx("ops", "--category=math", code=MISUSED), "there are: io, elementwise")
 

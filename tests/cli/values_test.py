@@ -102,7 +102,7 @@ def test_standard_input(t):
     archive = npz({"a": npy_bytes([2], [4, 5]), "b": npy_bytes([2], [0, 0])})
     need(values(graph, "--input", "a=-", "--input", "b=1,1", stdin=archive) == [5, 6], "npz on it")
     r = rlx("run", graph, "--input", "a=-", "--input", "b=-", code=MISUSED, stdin=npy_bytes([2], [1, 2]))
-    need("once only" in r.err, f"twice: {r.err!r}")
+    need("only once" in r.err, f"twice: {r.err!r}")
     r = rlx("run", graph, "--input", "a=-", "--random", code=FAILED, stdin=b"hello")
     need("standard input" in r.err, f"no array: {r.err!r}")
 
@@ -154,7 +154,7 @@ def test_pictures_that_do_not_fit(t):
     for kind, flags, why in (("f32[1,3,4,4]", [], "the picture is 3x2; use --resize 4x4"),
                              ("f32[2,3,2,3]", [], "a batch of one"), ("f32[18]", [], "--layout nchw"),
                              ("f32[1,5,2,3]", ["--layout=nchw"], "1, 3 or 4 channels"),
-                             ("f32[1,3,2,3]", ["--layout=hwc"], "another rank")):
+                             ("f32[1,3,2,3]", ["--layout=hwc"], "a different rank")):
         r = rlx("run", echo(t, kind), "--input", f"x={picture}", *flags, code=FAILED)
         need(why in r.err and "p.png" in r.err, f"{kind}: {r.err!r}")
     graph = echo(t, "f32[1,3,2,3]")
@@ -256,7 +256,7 @@ def test_expect(t):
     need('has no "z"' in r.err, f"an output that is not in it: {r.err!r}")
     shape = t.write("s.npy", npy_bytes([2, 1], [11, 22]))
     r = rlx("run", graph, *given, "--expect", f"y={shape}", code=FAILED, out_on_failure=True)
-    need("it is f32[2], f32[2,1] was expected" in r.out, f"{r.out!r}")
+    need("it is f32[2], but f32[2,1] was expected" in r.out, f"{r.out!r}")
     rlx("run", graph, *given, "--expect", f"y={y}", "--tolerance=-1", code=MISUSED)
     rlx("run", graph, *given, "--tolerance=1", code=MISUSED)
 

@@ -426,9 +426,10 @@ static void expect_elsewhere(struct test *t, const char *made_on, const char *de
 
 TEST(artefact, is_planned_again_for_other_limits)
 {
-    expect_elsewhere(t, "cpu", "cpu",
-                     &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .alignment = 512}, true,
-                     "aligned");
+    expect_elsewhere(
+        t, "cpu", "cpu",
+        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.alignment = 512)}, true,
+        "aligned");
     expect_elsewhere(t, "null", "null:small", NULL, true, "aligned");
 }
 
@@ -438,9 +439,10 @@ TEST(artefact, is_compiled_again_for_other_kernels_or_options)
     expect_elsewhere(t, "cpu", "null", NULL, false, "another device");
     if (!cpu_is_baseline())
         expect_elsewhere(t, "cpu:baseline", "cpu", NULL, false, "another device");
-    expect_elsewhere(t, "cpu", "cpu",
-                     &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_in_place = true}, false,
-                     "other options");
+    expect_elsewhere(
+        t, "cpu", "cpu",
+        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_in_place = true)},
+        false, "other options");
 }
 
 TEST(artefact, a_device_may_be_too_small_for_it)

@@ -165,8 +165,10 @@ TEST(disk_cache, the_second_compile_is_none)
 TEST(disk_cache, tells_programs_apart)
 {
     const char *folder = test_temp(t, "cache");
-    const rlx_session_desc no_reuse = {RLX_SIZED(rlx_session_desc), .no_reuse = true},
-                           aligned = {RLX_SIZED(rlx_session_desc), .alignment = 256};
+    const rlx_session_desc no_reuse = {RLX_SIZED(rlx_session_desc),
+                                       .debug = DEBUG(.no_reuse = true)},
+                           aligned = {RLX_SIZED(rlx_session_desc),
+                                      .debug = DEBUG(.alignment = 256)};
     struct job job[] = {
         {.folder = folder},
         {.folder = folder, .text = OTHER},     /* a constant's bytes */

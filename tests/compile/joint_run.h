@@ -69,8 +69,9 @@ static inline bool schedule_of(struct test *t, rlx_context *ctx, rlx_device *dev
     return ok;
 }
 
-static const rlx_session_desc apart = {RLX_SIZED(rlx_session_desc), .no_qkv_split = true,
-                                       .no_packed_qkv = true, .no_norm_tee = true};
+static const rlx_session_desc apart = {
+    RLX_SIZED(rlx_session_desc),
+    .debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)};
 
 /* The step is there, and the results are those of separate steps and of the CPU. */
 static inline void compare_with(struct test *t, rlx_context *ctx, rlx_device *dev, const char *text,
@@ -87,9 +88,10 @@ static inline void compare_with(struct test *t, rlx_context *ctx, rlx_device *de
     if (!strstr(joint.text, step) || strstr(separate.text, step) || joint.steps >= separate.steps)
         fail(t, "%u and %u steps:\n%s%s in\n%s", joint.steps, separate.steps, joint.text,
              separate.text, text);
-    bool runs =
-        run_source(t, ctx, dev, text,
-                   &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_plan = true}, 2, &got);
+    bool runs = run_source(
+        t, ctx, dev, text,
+        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)}, 2,
+        &got);
     if (runs && run_source(t, ctx, dev, text, without, 2, &want))
         same_outcome(t, &got, &want, tolerance, "apart", text);
     if (runs && expect_ok(t, rlx_device_open(ctx, "cpu", &host, NULL)) &&

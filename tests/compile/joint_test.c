@@ -131,7 +131,8 @@ static void layer_with_cell(struct source *s, const char *dtype, const char *att
 
 static void check_cell(struct test *t, const char *device)
 {
-    static const rlx_session_desc without = {RLX_SIZED(rlx_session_desc), .no_fusion = true};
+    const rlx_session_desc without = {RLX_SIZED(rlx_session_desc),
+                                      .debug = DEBUG(.no_fusion = true)};
     struct source *s = malloc(sizeof *s);
     rlx_context *ctx;
     rlx_device *dev;
@@ -286,25 +287,34 @@ static const char block[] =
 
 TEST(joint, a_transformer_block_has_fewer_steps)
 {
-    static const struct {
+    const struct {
         rlx_session_desc desc;
         uint32_t steps;
         const char *has, *has_not;
     } row[] = {
         {{RLX_SIZED(rlx_session_desc)}, 9, "qkv_split", "narrow"},
-        {{RLX_SIZED(rlx_session_desc), .no_qkv_split = true}, 9, "packed_qkv_attention", "narrow"},
-        {{RLX_SIZED(rlx_session_desc), .no_norm_tee = true}, 10, "qkv_split", "tee"},
-        {{RLX_SIZED(rlx_session_desc), .no_qkv_split = true, .no_packed_qkv = true},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_qkv_split = true)},
+         9,
+         "packed_qkv_attention",
+         "narrow"},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_norm_tee = true)},
+         10,
+         "qkv_split",
+         "tee"},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true)},
          12,
          "narrow",
          "qkv"},
-        {{RLX_SIZED(rlx_session_desc), .no_qkv_split = true, .no_packed_qkv = true,
-          .no_norm_tee = true},
+        {{RLX_SIZED(rlx_session_desc),
+          .debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)},
          13,
          "narrow",
          "tee"},
-        {{RLX_SIZED(rlx_session_desc), .no_residual_fusion = true}, 10, "qkv_split", "tee"},
-        {{RLX_SIZED(rlx_session_desc), .no_fusion = true}, 14, "narrow", "tee"}};
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_residual_fusion = true)},
+         10,
+         "qkv_split",
+         "tee"},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)}, 14, "narrow", "tee"}};
     struct schedule s;
     rlx_context *ctx;
     rlx_device *dev;

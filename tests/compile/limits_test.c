@@ -263,8 +263,8 @@ static void fill_four_gigabytes(struct test *t)
                        "    %b = add %a, %a\n    %p = narrow %a axis=0 start=2199999992 len=8\n"
                        "    %q = narrow %b axis=0 start=2199999992 len=8\n    %y = add %p, %q\n"
                        "    return %y\n}\n";
-    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .no_optimize = true,
-                                   .no_fusion = true};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug = DEBUG(.no_optimize = true, .no_fusion = true)};
     uint8_t x[1] = {7}, y[8] = {0};
     rlx_binding in = {"x", {RLX_DTYPE_u8, 1, {1}, x, 1}};
     rlx_binding out = {"y", {RLX_DTYPE_u8, 1, {8}, y, 8}};

@@ -160,13 +160,13 @@ static bool has_device(struct test *t, const char *device)
 
 TEST_DEVICES_SLOW(modes, reuse_and_in_place_do_not_show)
 {
-    static const rlx_session_desc modes[] = {
-        {RLX_SIZED(rlx_session_desc), .no_reuse = true, .check_plan = true},
-        {RLX_SIZED(rlx_session_desc), .no_in_place = true, .check_plan = true},
-        {RLX_SIZED(rlx_session_desc), .alignment = 16, .check_plan = true},
-        {RLX_SIZED(rlx_session_desc), .alignment = 32, .check_plan = true},
-        {RLX_SIZED(rlx_session_desc), .alignment = 256, .check_plan = true},
-        {RLX_SIZED(rlx_session_desc), .no_optimize = true},
+    const rlx_session_desc modes[] = {
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = true, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_in_place = true, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.alignment = 16, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.alignment = 32, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.alignment = 256, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_optimize = true)},
     };
 
     if (!has_device(t, test_device(t)))

@@ -454,7 +454,8 @@ TEST_DEVICES(required, the_fusion_contract_fails_with_its_list)
         return place_close(&p);
     test_note(t, "row 5");
     place_build(&p, graph,
-                &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .assert_fusion_clean = true});
+                &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                    .debug = DEBUG(.assert_fusion_clean = true)});
     expect_error(t, RLX_ERROR_GRAPH, "%m (matmul): multi-consumer", &p.err);
     expect(t, p.session == NULL);
     expect_numbers(t, &p, graph, "1 2 | 1 0 0 1 | 10 20", "11 22");

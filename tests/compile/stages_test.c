@@ -116,7 +116,8 @@ TEST(stages, common_bodies_agree_with_kernels)
                           " { %n = group_norm %x, %g, %b num_groups=3 %y = resize_nearest_2x %n"
                           " return %n, %y }"));
     expect_ok(t, run_outputs(o.model, o.dev, NULL, &native, &err));
-    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .dispatch = RLX_DISPATCH_COMMON};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug = DEBUG(.dispatch = RLX_DISPATCH_COMMON)};
     expect_ok(t, run_outputs(o.model, o.dev, &desc, &common, &err));
     for (size_t i = 0; i < 2; i++)
         expect_close(t, (const float *)(const void *)common.data[i],
@@ -169,7 +170,8 @@ TEST(stages, outputs_may_become_leaves)
                           " return %y, %z, %k, %y }"));
     expect_ok(t, run_outputs(o.model, o.dev, NULL, &got, &err));
     expect_ok(t, run_outputs(o.model, o.dev,
-                             &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_optimize = true},
+                             &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                 .debug = DEBUG(.no_optimize = true)},
                              &want, &err));
     expect_outputs(t, &got, &want);
     close_model(&o);

@@ -97,10 +97,10 @@ static struct result *run(struct test *t, struct bench *b)
     if (rlx_model_create(b->g, &m, &b->err) == RLX_OK)
         b->g = NULL; /* it is the model's now */
     if (expect(t, m != NULL) &&
-        expect_ok(t, rlx_session_create(
-                         m, b->dev,
-                         &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_plan = true}, &s,
-                         &b->err))) {
+        expect_ok(t, rlx_session_create(m, b->dev,
+                                        &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                            .debug = DEBUG(.check_plan = true)},
+                                        &s, &b->err))) {
         size_t inputs = rlx_model_io_count(m, RLX_IO_INPUT);
         size_t outputs = rlx_model_io_count(m, RLX_IO_OUTPUT);
         bind_inputs(m, &r, in, inputs);

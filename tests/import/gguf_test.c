@@ -441,9 +441,9 @@ TEST(gguf, refuses_shapes_and_types)
         {1, {UINT64_MAX}, 0, "above 2^40"},
         {2, {(uint64_t)1 << 40, (uint64_t)1 << 40}, 0, "overflow 62 bits"},
         {2, {(uint64_t)1 << 30, (uint64_t)1 << 31}, 28, "overflow 62 bits"}, /* in bytes alone */
-        {1, {31}, 2, "no whole blocks of Q4_0"},
-        {2, {128, 2}, 12, "no whole blocks of Q4_K"}, /* two rows would be, but a row is not */
-        {0, {0}, 8, "no whole blocks of Q8_0"},
+        {1, {31}, 2, "not whole blocks of Q4_0"},
+        {2, {128, 2}, 12, "not whole blocks of Q4_K"}, /* two rows would be, but a row is not */
+        {0, {0}, 8, "not whole blocks of Q8_0"},
     };
     struct made m;
 
@@ -459,7 +459,7 @@ TEST(gguf, refuses_shapes_and_types)
         head(&m, 3, 1, 0);
         tensor(&m, "t", 1, (uint64_t[]){256}, gone[i], 0);
         put_zeros(&m, 2048);
-        expect_refused(t, &m, "which there is not");
+        expect_refused(t, &m, "which does not exist");
     }
 }
 

@@ -157,8 +157,8 @@ TEST(npy, keys)
     refused("{'descr': '<f4', 'shape': (3,)}", FORMAT, "must all be there");
     refused("{'descr': '<f4', 'fortran_order': False}", FORMAT, "must all be there");
     refused("{}", FORMAT, "must all be there");
-    refused("{'descr': '<f4', 'descr': '<f4', " FLAT "'shape': (3,)}", FORMAT, "stands twice");
-    refused("{'descr': '<f4', " FLAT "'shape': (3,), 'shape': (3,)}", FORMAT, "stands twice");
+    refused("{'descr': '<f4', 'descr': '<f4', " FLAT "'shape': (3,)}", FORMAT, "given twice");
+    refused("{'descr': '<f4', " FLAT "'shape': (3,), 'shape': (3,)}", FORMAT, "given twice");
     refused("{'descr': '<f4', " FLAT "'shape': (3,), 'more': 1}", FORMAT, "unknown key");
     refused("{'Descr': '<f4', " FLAT "'shape': (3,)}", FORMAT, "unknown key");
     refused("{'descr ': '<f4', " FLAT "'shape': (3,)}", FORMAT, "unknown key");
@@ -223,9 +223,9 @@ TEST(npy, text_that_is_no_header)
     refused("{'descr': '<f4', 'fortran_order': false, 'shape': (3,)}", FORMAT, "True or False");
     refused("{'descr': '<f4', 'fortran_order': 0, 'shape': (3,)}", FORMAT, "True or False");
     refused("{'descr': '<f4', 'fortran_order': Falsey, 'shape': (3,)}", FORMAT, "comma");
-    refused("{'descr': '<f4', " FLAT "'shape': (3,)} {", FORMAT, "behind the dict");
-    refused("{'descr': '<f4', " FLAT "'shape': (3,)}#", FORMAT, "behind the dict");
-    refused("{'descr': '<f4', " FLAT "'shape': (3,)}\0", FORMAT, "behind the dict");
+    refused("{'descr': '<f4', " FLAT "'shape': (3,)} {", FORMAT, "after the dict");
+    refused("{'descr': '<f4', " FLAT "'shape': (3,)}#", FORMAT, "after the dict");
+    refused("{'descr': '<f4', " FLAT "'shape': (3,)}\0", FORMAT, "after the dict");
     refused("{'descr': '<f4\0', " FLAT "'shape': (3,)}", FORMAT, "no element type");
     refused("{'descr", FORMAT, "has no end");
     refused("{'descr': '<f4', " FLAT "'shape': (3", FORMAT, "comma");

@@ -116,7 +116,7 @@ TEST(safetensors, refuses_members)
     refuse("\"dtype\":\"F32\",\"shape\":[1]", 4, "needs dtype, shape and data_offsets");
     refuse("", 0, "needs dtype, shape and data_offsets");
     refuse(F32_4 ",\"data_offsets\":[0,4],\"x\":1", 4, "unknown member");
-    refuse(F32_4 ",\"shape\":[1],\"data_offsets\":[0,4]", 4, "stands twice");
+    refuse(F32_4 ",\"shape\":[1],\"data_offsets\":[0,4]", 4, "given twice");
     refuse("\"dtype\":\"F33\",\"shape\":[1],\"data_offsets\":[0,4]", 4, "no dtype \"F33\"");
     refuse("\"dtype\":\"\",\"shape\":[1],\"data_offsets\":[0,4]", 4, "no dtype \"\"");
     refuse("\"dtype\":1,\"shape\":[1],\"data_offsets\":[0,4]", 4, "a string was expected");
@@ -179,13 +179,13 @@ TEST(safetensors, refuses_json)
         {"{\"a\":1}", "an object was expected"},
         {"{\"a\"}", "a colon"},
         {"{a:{}}", "a string was expected"},
-        {"{}x", "behind the header"},
-        {"{}\n", "behind the header"},
+        {"{}x", "after the header"},
+        {"{}\n", "after the header"},
         {"{,}", "a string was expected"},
         {"{\"__metadata__\":{},}", "a string was expected"},
         {"{\"__metadata__\":{\"a\":1}}", "a string was expected"},
         {"{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", "two keys \"a\""},
-        {"{\"__metadata__\":{},\"__metadata__\":{}}", "stands twice"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", "given twice"},
         {"{\"__metadata__\":{\"a\":\"\\x\"}}", "escape"},
         {"{\"__metadata__\":{\"a\":\"\\ud800\"}}", "half a character"},
         {"{\"__metadata__\":{\"a\":\"\\ud800\\u0041\"}}", "half a character"},

@@ -178,9 +178,10 @@ TEST(bench_models, small_networks_give_the_values_of_onnx_runtime)
 
 TEST(bench_models, small_networks_agree_with_the_plain_graph)
 {
-    const rlx_session_desc plain = {RLX_SIZED(rlx_session_desc), .no_optimize = true,
-                                    .no_fusion = true,           .no_fold = true,
-                                    .no_static_pack = true,      .dispatch = RLX_DISPATCH_COMMON};
+    const rlx_session_desc plain = {RLX_SIZED(rlx_session_desc),
+                                    .debug = DEBUG(.no_optimize = true, .no_fusion = true,
+                                                   .no_fold = true, .no_static_pack = true,
+                                                   .dispatch = RLX_DISPATCH_COMMON)};
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         struct world a = {0}, b = {0};
@@ -232,7 +233,7 @@ static void expect_small_and_quiet(struct test *t, const struct network *n)
     struct world w;
     rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
     const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .params_default_zero = true,
-                                   .check_plan = true};
+                                   .debug = DEBUG(.check_plan = true)};
 
     test_note(t, "%s", n->name);
     if (open_network(t, &w, n, false, &desc) && run(t, &w)) {

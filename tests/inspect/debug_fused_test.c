@@ -168,10 +168,11 @@ TEST_DEVICES(numerics, counts_what_a_run_below_the_bound_wrote)
 {
     expect_only_present_sizes_count(
         t, (rlx_session_desc){RLX_SIZED(rlx_session_desc), .strict_extent = true}, 1);
-    expect_only_present_sizes_count(
-        t,
-        (rlx_session_desc){RLX_SIZED(rlx_session_desc), .strict_extent = true, .no_fusion = true},
-        2);
+    expect_only_present_sizes_count(t,
+                                    (rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                       .strict_extent = true,
+                                                       .debug = DEBUG(.no_fusion = true)},
+                                    2);
 }
 
 /* ---- watchers ---- */
@@ -295,8 +296,9 @@ TEST(context_flags, reports_are_logged_when_asked_for)
     expect_contains(t, text, fused);
     expect_contains(t, text, "2 0 missed\n");
     expect_eq(t, count_of(text, dispatched) + count_of(text, schedule), 0);
-    text = log_with(t, &log, "FUSION_REPORT", "1",
-                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_fusion = true});
+    text = log_with(
+        t, &log, "FUSION_REPORT", "1",
+        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)});
     expect_contains(t, text, apart); /* of this compile, not of the usual one */
     text = log_with(t, &log, "DISPATCH_REPORT", "1", NULL);
     expect_contains(t, text, "everything runs");

@@ -11,9 +11,11 @@
 #include "rlx/graph.h"
 
 /* A step per node. */
-static const rlx_session_desc per_node = {RLX_SIZED(rlx_session_desc), .no_fusion = true},
-                              per_node_report = {RLX_SIZED(rlx_session_desc), .no_fusion = true,
-                                                 .check_numerics = RLX_NUMERICS_REPORT};
+static const rlx_session_desc per_node = {RLX_SIZED(rlx_session_desc),
+                                          .debug = DEBUG(.no_fusion = true)},
+                              per_node_report = {RLX_SIZED(rlx_session_desc),
+                                                 .check_numerics = RLX_NUMERICS_REPORT,
+                                                 .debug = DEBUG(.no_fusion = true)};
 
 TEST_DEVICES(numerics, the_first_bad_step_is_found_with_its_operands)
 {
@@ -93,8 +95,9 @@ TEST_DEVICES(numerics, failing_is_asked_for)
     rlx_numerics n;
 
     if (!open_world(t, &w, LOGS, NULL,
-                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_fusion = true,
-                                        .check_numerics = RLX_NUMERICS_FAIL}))
+                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                        .check_numerics = RLX_NUMERICS_FAIL,
+                                        .debug = DEBUG(.no_fusion = true)}))
         return close_world(&w);
     expect_status(t, run_logs(&w, bad), RLX_ERROR_NUMERIC);
     expect_contains(t, w.err.message, "step 1 (log)");

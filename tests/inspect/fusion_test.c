@@ -9,17 +9,27 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-    {"reuse off", {RLX_SIZED(rlx_session_desc), .no_reuse = true, .check_plan = true}, true},
-    {"in-place off", {RLX_SIZED(rlx_session_desc), .no_in_place = true, .check_plan = true}, true},
-    {"fusion off", {RLX_SIZED(rlx_session_desc), .no_fusion = true}, false},
-    {"matmul fusion off", {RLX_SIZED(rlx_session_desc), .no_matmul_fusion = true}, false},
-    {"residual fusion off", {RLX_SIZED(rlx_session_desc), .no_residual_fusion = true}, false},
-    {"weight concatenation off", {RLX_SIZED(rlx_session_desc), .no_weight_concat = true}, false},
-    {"steps apart",
-     {RLX_SIZED(rlx_session_desc), .no_qkv_split = true, .no_packed_qkv = true,
-      .no_norm_tee = true},
+    {"reuse off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = true, .check_plan = true)},
+     true},
+    {"in-place off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_in_place = true, .check_plan = true)},
+     true},
+    {"fusion off", {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)}, false},
+    {"matmul fusion off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_matmul_fusion = true)},
      false},
-    {"no passes", {RLX_SIZED(rlx_session_desc), .no_optimize = true}, false},
+    {"residual fusion off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_residual_fusion = true)},
+     false},
+    {"weight concatenation off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_weight_concat = true)},
+     false},
+    {"steps apart",
+     {RLX_SIZED(rlx_session_desc),
+      .debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)},
+     false},
+    {"no passes", {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_optimize = true)}, false},
 };
 #define MODE_COUNT (sizeof modes / sizeof modes[0])
 
@@ -71,9 +81,10 @@ static void compare_modes(struct test *t, rlx_context *ctx, rlx_device *dev, con
 {
     struct outcome want, got;
 
-    if (run_source(t, ctx, dev, text,
-                   &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_plan = true}, times,
-                   &want))
+    if (run_source(
+            t, ctx, dev, text,
+            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)},
+            times, &want))
         for (size_t i = 0; i < MODE_COUNT; i++) {
             if (run_source(t, ctx, dev, text, &modes[i].desc, times, &got))
                 same_outcome(t, &got, &want, modes[i].same_bits ? 0 : tolerance, modes[i].name,
@@ -198,12 +209,14 @@ static void compare_regions(struct test *t, const char *device)
             source_start(&s, seed * 1000 + i);
             draw_elementwise(&s, types[i].dtype, types[i].type, types[i].tolerance > 0);
             const char *text = source_text(&s);
-            bool ok = run_source(
-                t, ctx, dev, text,
-                &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_plan = true}, 1, &with);
+            bool ok = run_source(t, ctx, dev, text,
+                                 &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                     .debug = DEBUG(.check_plan = true)},
+                                 1, &with);
             ok = run_source(t, ctx, dev, text,
-                            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_regions = true}, 1,
-                            &without) &&
+                            &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                .debug = DEBUG(.no_regions = true)},
+                            1, &without) &&
                  ok;
             if (ok)
                 same_outcome(t, &with, &without, types[i].tolerance, types[i].dtype, text);
@@ -264,9 +277,10 @@ TEST_DEVICES_SLOW(fusion, regions_have_no_size_limit)
     const char *text = source_text(&s);
     expect_fused(t, ctx, dev, text, "\"nodes\":{\"before\":400,\"after\":1}");
     if (run_source(t, ctx, dev, text, NULL, 1, &with) &&
-        run_source(t, ctx, dev, text,
-                   &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_fusion = true}, 1,
-                   &without))
+        run_source(
+            t, ctx, dev, text,
+            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)}, 1,
+            &without))
         same_outcome(t, &with, &without, 0, "regions off", text);
     outcome_free(&with);
     outcome_free(&without);
@@ -431,14 +445,14 @@ TEST_DEVICES_SLOW(fusion, states_are_read_when_they_were)
 
 TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
 {
-    static const struct {
+    const struct {
         rlx_session_desc desc;
         uint32_t steps;
     } row[] = {{{RLX_SIZED(rlx_session_desc)}, 2},
-               {{RLX_SIZED(rlx_session_desc), .no_fusion = true}, 5},
-               {{RLX_SIZED(rlx_session_desc), .no_optimize = true}, 5},
-               {{RLX_SIZED(rlx_session_desc), .no_matmul_fusion = true}, 2},
-               {{RLX_SIZED(rlx_session_desc), .no_regions = true}, 3}};
+               {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)}, 5},
+               {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_optimize = true)}, 5},
+               {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_matmul_fusion = true)}, 2},
+               {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_regions = true)}, 3}};
     rlx_context *ctx;
     rlx_device *dev;
     rlx_model *m = NULL;
@@ -461,8 +475,8 @@ TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
 
 TEST(fusion, a_clean_contract_fails_with_the_list)
 {
-    static const rlx_session_desc strict = {RLX_SIZED(rlx_session_desc),
-                                            .assert_fusion_clean = true};
+    const rlx_session_desc strict = {RLX_SIZED(rlx_session_desc),
+                                     .debug = DEBUG(.assert_fusion_clean = true)};
     rlx_context *ctx;
     rlx_device *dev;
     rlx_model *clean = NULL, *dirty = NULL;

@@ -1,4 +1,4 @@
-/* index_order_test.c: indices of any type as whole numbers, elements as keys in the same order, and
+/* index_order_test.c: indices of any type as integers, elements as keys in the same order, and
  * products that do not overflow: lib/index, lib/order and lib/product, run by the interpreter. */
 #include <stdio.h>
 

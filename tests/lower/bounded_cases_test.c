@@ -204,8 +204,8 @@ static void compare_at(struct test *t, struct devices *d, int64_t size)
 
 static void try_graph(struct test *t, struct devices *d, const char *text, int64_t bound)
 {
-    static const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .no_optimize = true,
-                                          .check_plan = true};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug = DEBUG(.no_optimize = true, .check_plan = true)};
     int64_t size = 0;
 
     test_note(t, "%s", text);

@@ -216,7 +216,7 @@ TEST(weights, writers_refuse_what_formats_lack)
     refuse_tensor(gguf, DTYPE, "GGUF has no such type", "t", BOOL, 1, 4);
     refuse_tensor(gguf, SHAPE, "4 dims at most", "t", F32, 5, 1, 1, 1, 1, 1);
     refuse_tensor(gguf, SHAPE, "no dims of 0", "t", F32, 1, 0);
-    refuse_tensor(gguf, SHAPE, "rows are no whole", "t", Q4_0, 2, 32, 16);
+    refuse_tensor(gguf, SHAPE, "rows are not a whole", "t", Q4_0, 2, 32, 16);
     refuse_tensor(gguf, NAME, "no proper name", "", F32, 1, 1);
     refuse_tensor(gguf, NAME, "no proper name", "a\0b", F32, 1, 1);
     refuse_tensor(gguf, NAME, "no proper name", "\xff", F32, 1, 1);
@@ -651,9 +651,9 @@ TEST(weights, an_index_names_its_files)
         {"{\"weight_map\": {\"a\": \"\"}}", "not a plain one", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"..\"}}", "not a plain one", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"s1\", \"a\": \"s1\"}}", "two tensors", RLX_ERROR_FORMAT},
-        {"{\"weight_map\": {}, \"weight_map\": {}}", "stands twice", RLX_ERROR_FORMAT},
+        {"{\"weight_map\": {}, \"weight_map\": {}}", "given twice", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": 1}}", "a string was expected", RLX_ERROR_FORMAT},
-        {"{\"weight_map\": {}} x", "behind the end", RLX_ERROR_FORMAT},
+        {"{\"weight_map\": {}} x", "text after the end", RLX_ERROR_FORMAT},
         {"{}", "no weight_map", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"none\"}}", "No such file", RLX_ERROR_IO},
         {"{\"weight_map\": {\"a\": \"link\"}}", "symbolic link", RLX_ERROR_IO},

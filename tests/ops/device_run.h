@@ -41,8 +41,9 @@ static inline void device_close(struct device_run *r)
 static inline long device_numbers(struct test *t, struct device_run *r, const char *body, size_t i,
                                   double *out, size_t max)
 {
-    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_plan = true,
-                                   .no_optimize = r->as_written};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug =
+                                       DEBUG(.check_plan = true, .no_optimize = r->as_written)};
     rlx_model *m = NULL;
     rlx_session *s = NULL;
     rlx_error err = {0};

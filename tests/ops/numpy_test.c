@@ -59,7 +59,8 @@ static bool get_answer(rlx_session *s, size_t i, struct answer *a, rlx_error *er
 static bool run_case(struct device_run *r, const char *text, size_t len, struct answer a[2],
                      rlx_error *err)
 {
-    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_plan = true, .no_optimize = true};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                             .debug = DEBUG(.check_plan = true, .no_optimize = true)};
     rlx_model *m = NULL;
     rlx_session *s = NULL;
     bool ran = false;

@@ -41,19 +41,19 @@ TEST(pass, folded_is_computed)
             continue;
         }
         expect_ok(t, run_outputs(m, dev, NULL, &folded, &err));
-        expect_ok(t,
-                  run_outputs(m, dev,
-                              &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_optimize = true},
-                              &computed, &err));
+        expect_ok(t, run_outputs(m, dev,
+                                 &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                     .debug = DEBUG(.no_optimize = true)},
+                                 &computed, &err));
         expect_outputs(t, &folded, &computed);
         if (expect_ok(t, rlx_session_create(m, dev, NULL, &s, &err)))
             rlx_session_memory(s, &memory, NULL);
         expect_eq(t, memory.steps, 0);
         rlx_session_destroy(s);
-        if (expect_ok(t,
-                      rlx_session_create(
-                          m, dev, &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_fold = true},
-                          &s, &err)))
+        if (expect_ok(t, rlx_session_create(m, dev,
+                                            &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                                .debug = DEBUG(.no_fold = true)},
+                                            &s, &err)))
             rlx_session_memory(s, &memory, NULL);
         expect(t, memory.steps > 0);
         rlx_session_destroy(s);

@@ -24,7 +24,8 @@ struct bed {
     rlx_error err;
 };
 
-static const rlx_session_desc plain = {RLX_SIZED(rlx_session_desc), .no_optimize = true};
+static const rlx_session_desc plain = {RLX_SIZED(rlx_session_desc),
+                                       .debug = DEBUG(.no_optimize = true)};
 
 static bool bed_open(struct test *t, struct bed *b)
 {
@@ -290,7 +291,8 @@ static bool try_passes(struct test *t, struct bed *b, const char *passes, rlx_de
 
 static bool try_every_pass(struct test *t, struct bed *b)
 {
-    static const rlx_session_desc optimised = {RLX_SIZED(rlx_session_desc), .check_plan = true};
+    const rlx_session_desc optimised = {RLX_SIZED(rlx_session_desc),
+                                        .debug = DEBUG(.check_plan = true)};
     const char *name;
     char all[512] = "";
     struct ran got = {0};
@@ -325,7 +327,7 @@ static bool try_policies(struct test *t, struct bed *b)
     bool ok = true, halves = strstr(b->graph.text, "f16") != NULL;
 
     for (size_t i = 0; ok && i < sizeof policies / sizeof policies[0]; i++) {
-        rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_plan = true};
+        rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)};
         struct ran got = {0};
         expect_ok(t, rlx_precision_parse(policies[i], &desc, &b->err));
         ok = run(b, b->model, &desc, &got) == RLX_OK || broken(t, b, policies[i], b->err.message);

@@ -131,8 +131,10 @@ static bool same(float a, float b)
 
 TEST(pass, random_graphs_mean_the_same)
 {
-    static const rlx_session_desc cleaned = {RLX_SIZED(rlx_session_desc), .no_fusion = true},
-                                  written = {RLX_SIZED(rlx_session_desc), .no_optimize = true};
+    const rlx_session_desc cleaned = {RLX_SIZED(rlx_session_desc),
+                                      .debug = DEBUG(.no_fusion = true)},
+                           written = {RLX_SIZED(rlx_session_desc),
+                                      .debug = DEBUG(.no_optimize = true)};
     rlx_context *ctx = NULL;
     rlx_device *dev = NULL;
     rlx_error err;

@@ -39,7 +39,8 @@ static int run(struct test *t, struct place *p, const char *graph, bool as_writt
 {
     static float x[30], value[3][2 * 16 * 5];
     static const char *const name[] = {"w", "u", "b"};
-    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .no_optimize = as_written};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug = DEBUG(.no_optimize = as_written)};
     int layers_run = 0;
 
     if (!expect_ok(t, place_build(p, graph, &desc)))

@@ -17,7 +17,7 @@ struct broken {
 static struct broken *sound_plan(struct test *t)
 {
     struct broken *k = calloc(1, sizeof *k);
-    struct plan_options o = {.align = 64, .check = true};
+    struct plan_options o = {.align = 64, .check_plan = true};
     struct build *b = &k->b;
 
     build_init(b);

@@ -20,7 +20,7 @@ static struct fixture *begin(void)
     build_init(&f->b);
     arena_init(&f->arena, mem_default());
     diag_init(&f->diag, "plan");
-    f->options = (struct plan_options){.check = true};
+    f->options = (struct plan_options){.check_plan = true};
     return f;
 }
 
@@ -431,7 +431,8 @@ TEST(plan_build, random_graphs_pass_every_check)
 
     for (int i = 0; i < graphs; i++) {
         random_graph(&dice, &f->b, 1 + (int)roll(&dice, 400));
-        f->options = (struct plan_options){.align = UINT64_C(16) << roll(&dice, 5), .check = true};
+        f->options =
+            (struct plan_options){.align = UINT64_C(16) << roll(&dice, 5), .check_plan = true};
         f->options.budget = i % 20 == 3 ? PLAN_BUDGET_DEFAULT : 200000;
         f->options.no_in_place = i % 10 == 1;
         f->options.no_reuse = i % 50 == 2;
@@ -474,7 +475,7 @@ TEST(plan_build, equal_steps_give_equal_plans)
 static rlx_status build_with(struct test *t, const rlx_allocator *mem, void *ctx)
 {
     struct fixture *f = ctx;
-    struct plan_options o = {.check = true};
+    struct plan_options o = {.check_plan = true};
     struct plan *p;
     struct arena a;
     struct diag d;

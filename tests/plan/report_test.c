@@ -16,7 +16,7 @@ static rlx_str name_of(void *user, int32_t node)
 /* image -> 1 -> (view 2) relu in place 3 -> 4 output, with scratch 5 */
 static struct plan *small_plan(struct test *t, struct build *b, struct arena *a)
 {
-    struct plan_options o = {.align = 64, .check = true};
+    struct plan_options o = {.align = 64, .check_plan = true};
     struct plan *p = NULL;
     struct diag d;
 

@@ -45,7 +45,7 @@ static struct plan *again(struct test *t, struct kept *k, struct build *b, struc
 
     make(b);
     o.saved = &k->saved;
-    o.check = true;
+    o.check_plan = true;
     expect_ok(t, plan_build(&b->steps, &o, &k->arena, &p, NULL));
     return p;
 }

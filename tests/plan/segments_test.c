@@ -21,7 +21,7 @@ static struct fixture *begin(uint64_t max_buffer)
     build_init(&f->b);
     arena_init(&f->arena, mem_default());
     diag_init(&f->diag, "plan");
-    f->options = (struct plan_options){.check = true, .max_buffer = max_buffer};
+    f->options = (struct plan_options){.check_plan = true, .max_buffer = max_buffer};
     return f;
 }
 

@@ -348,7 +348,8 @@ static void check_optimised(struct asked *a)
     rlx_error err;
     rlx_session *s = NULL;
     void *bits[MOST_OUTPUTS];
-    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_plan = true};
+    const rlx_debug_desc debug = {.check_plan = true};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
 
     a->out->tried[CHECK_optimised]++;
     if (rlx_session_create(a->model, a->w->cpu, &desc, &s, &err) != RLX_OK ||
@@ -415,24 +416,30 @@ static void check_artefact(struct asked *a)
     rlx_model_destroy(m);
 }
 
-static rlx_session_desc random_options(struct dice *d)
+struct options {
+    rlx_session_desc session;
+    rlx_debug_desc debug;
+};
+
+static void random_options(struct dice *d, struct options *out)
 {
-    rlx_session_desc o = {RLX_SIZED(rlx_session_desc), .check_plan = true, .verify_passes = true};
+    rlx_debug_desc *o = &out->debug;
     bool *const flags[] = {
-        &o.no_reuse,         &o.no_in_place,   &o.no_optimize,      &o.no_fold,
-        &o.no_cse,           &o.no_fusion,     &o.no_matmul_fusion, &o.no_residual_fusion,
-        &o.no_weight_concat, &o.no_regions,    &o.no_static_pack,   &o.no_packed_weights,
-        &o.no_qkv_split,     &o.no_packed_qkv, &o.no_norm_tee};
+        &o->no_reuse,         &o->no_in_place,   &o->no_optimize,      &o->no_fold,
+        &o->no_cse,           &o->no_fusion,     &o->no_matmul_fusion, &o->no_residual_fusion,
+        &o->no_weight_concat, &o->no_regions,    &o->no_static_pack,   &o->no_packed_weights,
+        &o->no_qkv_split,     &o->no_packed_qkv, &o->no_norm_tee};
     static const uint64_t alignments[] = {0, 16, 32, 64, 128, 256};
 
+    *out = (struct options){.session = {RLX_SIZED(rlx_session_desc), .debug = o},
+                            .debug = {.check_plan = true, .verify_passes = true}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         *flags[i] = dice_percent(d, 20);
-    o.alignment = alignments[dice_below(d, 6)];
+    o->alignment = alignments[dice_below(d, 6)];
     if (dice_percent(d, 20))
-        o.max_buffer = 1 << 20; /* more than any value or scratch has */
+        out->session.max_buffer = 1 << 20; /* more than any value or scratch has */
     if (dice_percent(d, 30))
-        o.dispatch = (rlx_dispatch)dice_below(d, 3);
-    return o;
+        o->dispatch = (rlx_dispatch)dice_below(d, 3);
 }
 
 static void check_on(struct asked *a, enum check c, rlx_model *m, rlx_device *dev,
@@ -568,22 +575,24 @@ static bool give_params(struct asked *a, const int64_t *size, size_t count)
 
 static void ask_sizes(struct asked *a)
 {
-    rlx_session_desc options = random_options(&a->dice);
+    struct options options;
     int64_t size[MOST_SIZES];
-    size_t count = choose_sizes(a, size);
+    size_t count;
 
+    random_options(&a->dice, &options);
+    count = choose_sizes(a, size);
     if (!give_params(a, size, count))
         return;
     if (wants(a, CHECK_sizes))
         check_sizes(a, CHECK_sizes, a->w->cpu, NULL, size, count);
     if (wants(a, CHECK_options))
-        check_sizes(a, CHECK_options, a->w->cpu, &options, size, count);
+        check_sizes(a, CHECK_options, a->w->cpu, &options.session, size, count);
     if (wants(a, CHECK_level) && a->w->levels > 0)
         check_sizes(a, CHECK_level, a->w->level[dice_below(&a->dice, (int64_t)a->w->levels)], NULL,
                     size, count);
     if (wants(a, CHECK_artefact))
         check_sizes(a, CHECK_artefact, a->w->cpu, NULL, size, count);
-    const rlx_session_desc *gpu_options = dice_percent(&a->dice, 40) ? &options : NULL;
+    const rlx_session_desc *gpu_options = dice_percent(&a->dice, 40) ? &options.session : NULL;
     for (size_t i = 0; i < a->w->gpus && wants(a, CHECK_gpu); i++)
         check_sizes(a, CHECK_gpu, a->w->gpu[i], gpu_options, size, count);
 }
@@ -592,16 +601,17 @@ static void ask_sizes(struct asked *a)
 
 static void ask_devices(struct asked *a)
 {
-    rlx_session_desc options = random_options(&a->dice);
+    struct options options;
 
+    random_options(&a->dice, &options);
     if (wants(a, CHECK_options))
-        check_on(a, CHECK_options, a->model, a->w->cpu, &options, false);
+        check_on(a, CHECK_options, a->model, a->w->cpu, &options.session, false);
     if (wants(a, CHECK_level) && a->w->levels > 0)
         check_on(a, CHECK_level, a->model, a->w->level[dice_below(&a->dice, (int64_t)a->w->levels)],
                  NULL, false);
     if (wants(a, CHECK_onnx))
         check_onnx(a);
-    const rlx_session_desc *gpu_options = dice_percent(&a->dice, 40) ? &options : NULL;
+    const rlx_session_desc *gpu_options = dice_percent(&a->dice, 40) ? &options.session : NULL;
     for (size_t i = 0; i < a->w->gpus && wants(a, CHECK_gpu); i++)
         check_on(a, CHECK_gpu, a->model, a->w->gpu[i], gpu_options, true);
 }

@@ -138,7 +138,7 @@ TEST(cache, a_model_has_a_key)
     const char *text = "rlx 1\ngraph (input %x: f32[2]) {\n    %y = neg %x\n    return %y\n}\n";
     const char *other = "rlx 1\ngraph (input %x: f32[2]) {\n    %y = abs %x\n    return %y\n}\n";
     const rlx_session_desc plain = {RLX_SIZED(rlx_session_desc)},
-                           option = {RLX_SIZED(rlx_session_desc), .no_reuse = true};
+                           option = {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = true)};
     struct world w;
     rlx_model *m[3] = {0};
     uint64_t key[5] = {0};

@@ -90,12 +90,13 @@ static void expect_programs(struct test *t, struct place *p, uint32_t want)
 
 TEST_DEVICES_SLOW(bound_model, a_decoder_in_batch_and_sequence)
 {
-    static const rlx_session_desc modes[] = {
-        {RLX_SIZED(rlx_session_desc), .check_plan = true},
-        {RLX_SIZED(rlx_session_desc), .no_fusion = true},
-        {RLX_SIZED(rlx_session_desc), .no_reuse = true},
-        {RLX_SIZED(rlx_session_desc), .no_optimize = true},
-        {RLX_SIZED(rlx_session_desc), .no_packed_weights = true, .no_static_pack = true},
+    const rlx_session_desc modes[] = {
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_optimize = true)},
+        {RLX_SIZED(rlx_session_desc),
+         .debug = DEBUG(.no_packed_weights = true, .no_static_pack = true)},
     };
     struct place bounded = {0}, plain = {0};
 

@@ -153,12 +153,14 @@ static uint64_t least_buffer(struct world *w, const rlx_session_desc *desc)
 
 /* Kernels that want copies of weights do without those that are too large, and products are not
  * joined; so neither happens here, lest other kernels give other bits. */
-static void expect_same_bits(struct test *t, const struct network *n, rlx_session_desc desc)
+static void expect_same_bits(struct test *t, const struct network *n, bool no_reuse)
 {
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                             .debug = DEBUG(.no_reuse = no_reuse, .check_plan = true,
+                                            .no_weight_concat = true, .no_packed_weights = true)};
     struct world w;
     struct tensors in = {.count = 0}, want = {.count = 0}, got = {.count = 0};
 
-    desc.check_plan = desc.no_weight_concat = desc.no_packed_weights = true;
     if (!open_network(t, &w, n) || !make_tensors(t, &w, RLX_IO_INPUT, &in) ||
         !make_tensors(t, &w, RLX_IO_OUTPUT, &want) || !make_tensors(t, &w, RLX_IO_OUTPUT, &got) ||
         !open_session(t, &w, &desc) || !run_all(t, &w, &in, &want))
@@ -193,14 +195,13 @@ out:
 TEST_DEVICES_SLOW(buffers, networks_in_small_buffers_give_the_same_bits)
 {
     for (size_t i = 0; i < NETWORKS; i++)
-        expect_same_bits(t, &networks[i], (rlx_session_desc){RLX_SIZED(rlx_session_desc)});
+        expect_same_bits(t, &networks[i], false);
 }
 
 TEST_DEVICES_SLOW(buffers, networks_in_small_buffers_without_reuse)
 {
     for (size_t i = 0; i < NETWORKS; i++)
-        expect_same_bits(t, &networks[i],
-                         (rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_reuse = true});
+        expect_same_bits(t, &networks[i], true);
 }
 
 /* With copies and joined products as ever, where they fit. */
@@ -213,7 +214,8 @@ TEST_DEVICES_SLOW(buffers, networks_in_small_buffers_compute_the_same)
         if (open_network(t, &w, &networks[i]) && make_tensors(t, &w, RLX_IO_INPUT, &in) &&
             make_tensors(t, &w, RLX_IO_OUTPUT, &want) && make_tensors(t, &w, RLX_IO_OUTPUT, &got) &&
             open_session(t, &w, NULL) && run_all(t, &w, &in, &want)) {
-            rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_plan = true};
+            rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                     .debug = DEBUG(.check_plan = true)};
             desc.max_buffer = least_buffer(&w, &desc);
             if (open_session(t, &w, &desc) && run_all(t, &w, &in, &got))
                 for (size_t k = 0; k < got.count; k++)
@@ -264,7 +266,7 @@ TEST_DEVICES_SLOW(buffers, buffers_below_the_alignment_are_a_limit)
     struct world w;
     const rlx_session_desc tiny = {RLX_SIZED(rlx_session_desc), .max_buffer = 255},
                            wide = {RLX_SIZED(rlx_session_desc), .max_buffer = 300,
-                                   .alignment = 512};
+                                   .debug = DEBUG(.alignment = 512)};
 
     if (open_text(t, &w, test_device(t),
                   "rlx 1\ngraph (input %x: f32[2]) {\n    %y = exp %x\n"
@@ -348,7 +350,7 @@ static bool run_spread(struct test *t, rlx_session *s, float seed, float *out)
 TEST_DEVICES_SLOW(buffers, weights_and_states_lie_in_several_buffers)
 {
     const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .max_buffer = 512,
-                                   .no_regions = true};
+                                   .debug = DEBUG(.no_regions = true)};
     float want[200], got[200];
     rlx_session *clone = NULL;
     struct world w;
@@ -379,9 +381,9 @@ TEST_DEVICES_SLOW(buffers, weights_and_states_lie_in_several_buffers)
 TEST_DEVICES_SLOW(buffers, sessions_of_one_model_may_differ)
 {
     const rlx_session_desc desc[] = {
-        {RLX_SIZED(rlx_session_desc), .max_buffer = 512, .no_regions = true},
-        {RLX_SIZED(rlx_session_desc), .max_buffer = 1024, .no_regions = true},
-        {RLX_SIZED(rlx_session_desc), .no_regions = true}};
+        {RLX_SIZED(rlx_session_desc), .max_buffer = 512, .debug = DEBUG(.no_regions = true)},
+        {RLX_SIZED(rlx_session_desc), .max_buffer = 1024, .debug = DEBUG(.no_regions = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_regions = true)}};
     float want[200], got[200];
     rlx_session *other;
     struct world w;
@@ -403,8 +405,8 @@ TEST_DEVICES_SLOW(buffers, sessions_of_one_model_may_differ)
 
 TEST_DEVICES_SLOW(buffers, outputs_of_unfinished_runs_are_spread_too)
 {
-    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .max_buffer = 512,
-                                   .no_regions = true, .in_flight = 3};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .max_buffer = 512, .in_flight = 3,
+                                   .debug = DEBUG(.no_regions = true)};
     float x[3][100], want[3][200], got[200];
     uint64_t ticket[3];
     struct world w;
@@ -439,9 +441,9 @@ static void make_trip(struct test *t, const struct trip *k)
 {
     const char *path = test_temp(t, "a.rlxa");
     const rlx_session_desc save = {RLX_SIZED(rlx_session_desc), .max_buffer = k->saved_for,
-                                   .no_regions = true};
+                                   .debug = DEBUG(.no_regions = true)};
     const rlx_session_desc load = {RLX_SIZED(rlx_session_desc), .max_buffer = k->loaded_for,
-                                   .no_regions = true};
+                                   .debug = DEBUG(.no_regions = true)};
     float want[200], got[200], data[100];
     rlx_compiled_info c;
     struct world w;
@@ -491,7 +493,7 @@ TEST_DEVICES_SLOW(buffers, artefacts_are_compiled_again_where_joined_weights_are
                        "    %y = mul %p, %q\n    return %y\n}\n";
     const char *path = test_temp(t, "a.rlxa");
     const rlx_session_desc open = {RLX_SIZED(rlx_session_desc), .params_default_zero = true,
-                                   .no_packed_weights = true};
+                                   .debug = DEBUG(.no_packed_weights = true)};
     rlx_session_desc load = open;
     rlx_compiled_info c;
     struct world w;

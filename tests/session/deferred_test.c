@@ -48,8 +48,8 @@ static void expect_run(struct test *t, struct place *p, const int64_t *size,
 static const rlx_session_desc modes[] = {
     {RLX_SIZED(rlx_session_desc)},
     {RLX_SIZED(rlx_session_desc), .programs = 1},
-    {RLX_SIZED(rlx_session_desc), .no_static_pack = true},
-    {RLX_SIZED(rlx_session_desc), .programs = 2, .no_reuse = true}};
+    {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_static_pack = true)},
+    {RLX_SIZED(rlx_session_desc), .programs = 2, .debug = DEBUG(.no_reuse = true)}};
 
 TEST_DEVICES(deferred, params_reach_programs_made_before_and_after)
 {

@@ -403,7 +403,8 @@ TEST_DEVICES(packs, shapes_and_directions_have_copies_of_their_own)
     snprintf(text, sizeof text, graph, hex);
     for (int plain = 0; plain < 2; plain++) {
         struct place p;
-        rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .no_packed_weights = plain};
+        rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                 .debug = DEBUG(.no_packed_weights = plain)};
         if (place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, text, &desc))) {
             rlx_binding in[2] = {{"x", matrix(x, M, K)}, {"z", matrix(z, M, N)}};
             expect_ok(t, rlx_session_set_param(p.session, "w", &weight, &p.err));

@@ -71,7 +71,7 @@ TEST_DEVICES(memory, is_told_beforehand)
 TEST_DEVICES(memory, follows_the_flags)
 {
     const rlx_flag align = {"ARENA_ALIGN", "4096"}, apart = {"ARENA_NO_REUSE", "1"},
-                   whole = {"STATIC_WEIGHT_PACK", "0"};
+                   whole = {"NO_STATIC_PACK", "1"};
 
     check(t, WIDE,
           &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &align, .flag_count = 1}, NULL,

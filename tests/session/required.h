@@ -109,7 +109,7 @@ static inline size_t read_inputs(const rlx_model *m, const char *numbers, rlx_bi
 static inline bool expect_numbers(struct test *t, struct place *p, const char *graph,
                                   const char *numbers, const char *want)
 {
-    static const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_plan = true};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)};
     rlx_binding in[MOST_INPUTS];
     char name[MOST_INPUTS][32];
     float data[MOST_INPUTS][MOST_NUMBERS], got[MOST_NUMBERS], wanted[MOST_NUMBERS];

@@ -64,9 +64,9 @@ static void expect_steady(struct test *t, struct steady *s, const int64_t (*size
 
 static const rlx_session_desc modes[] = {
     {RLX_SIZED(rlx_session_desc)},
-    {RLX_SIZED(rlx_session_desc), .no_fusion = true, .no_reuse = true},
+    {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true, .no_reuse = true)},
     {RLX_SIZED(rlx_session_desc), .precision = RLX_PRECISION_MIXED},
-    {RLX_SIZED(rlx_session_desc), .check_indices = true, .no_packed_weights = true},
+    {RLX_SIZED(rlx_session_desc), .check_indices = true, .debug = DEBUG(.no_packed_weights = true)},
     {RLX_SIZED(rlx_session_desc), .check_numerics = RLX_NUMERICS_REPORT},
     {RLX_SIZED(rlx_session_desc), .uploads = RLX_UPLOADS_CHANGED},
 };

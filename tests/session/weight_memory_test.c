@@ -103,7 +103,8 @@ static void expect_params(struct test *t, rlx_session *s, const struct numbers *
 TEST_DEVICES(weight_memory, dropped_weights_come_back)
 {
     static struct numbers a, b, plain;
-    const rlx_session_desc as_they_are = {RLX_SIZED(rlx_session_desc), .no_packed_weights = true};
+    const rlx_session_desc as_they_are = {RLX_SIZED(rlx_session_desc),
+                                          .debug = DEBUG(.no_packed_weights = true)};
     rlx_session *other = NULL, *own = NULL;
     struct place p;
     rlx_error err;
@@ -268,8 +269,10 @@ static void expect_joined_like(struct test *t, rlx_session *s, struct joined_num
 TEST_DEVICES(weight_memory, joined_weights_come_back)
 {
     static struct joined_numbers n, old;
-    const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc), .no_optimize = true},
-                           no_packs = {RLX_SIZED(rlx_session_desc), .no_static_pack = true};
+    const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc),
+                                         .debug = DEBUG(.no_optimize = true)},
+                           no_packs = {RLX_SIZED(rlx_session_desc),
+                                       .debug = DEBUG(.no_static_pack = true)};
     rlx_session *written = NULL, *plain = NULL, *own = NULL;
     struct place p;
     rlx_error err;

@@ -59,6 +59,9 @@ CASES = [
      "docs/b.md:2: src/ir/add.c says something else"),
     ({"docs/b.md": "<!-- from src/ir/add.c -->\n```c\n    return a + b;\n...\n{\n```\n"},
      "says something else"),
+    ({"docs/b.md": "As in `src/ir/add.c`:\n\n```c\n    return a + b;\n```\n"}, None),
+    ({"docs/b.md": "As in `src/ir/add.c`:\n\n```c\n    return a - b;\n```\n"},
+     "docs/b.md:1: src/ir/add.c says something else"),
     ({"docs/b.md": "<!-- from src/ir/sub.c -->\n```c\nx\n```\n"}, "which is not in the tree"),
 ]
 

@@ -1,9 +1,9 @@
 /* cpu.h: the CPU backend's own structs, shared by its files.
  *
- *     select.c   a node becomes a cpu_work: kernel, shapes, room for pointers
- *     control.c  branches and loops become a cpu_work that runs sub-programs
- *     device.c   memory and addresses
- *     submit.c   works run one after the other, here or on the device's own thread */
+ *     cpu_select.c   a node becomes a cpu_work: kernel, shapes, room for pointers
+ *     cpu_control.c  branches and loops become a cpu_work that runs sub-programs
+ *     cpu_device.c   memory and addresses
+ *     cpu_submit.c   runs works one after the other, here or on the device's own thread */
 #ifndef CPU_CPU_H
 #define CPU_CPU_H
 
@@ -90,7 +90,7 @@ rlx_status cpu_emit(struct select_call *c, struct cpu_work *w, uint32_t in_place
 extern const uint8_t cpu_nothing[];
 void cpu_load_tensors(struct cpu_work *w, void *const *operand);
 
-/* submit.c */
+/* cpu_submit.c */
 void cpu_queue_init(struct cpu_queue *q);
 void cpu_queue_close(struct cpu_queue *q); /* when all jobs are done */
 /* These return when no job is left that the caller would disturb, or that would disturb it. */
@@ -108,10 +108,11 @@ rlx_status cpu_run(struct backend *b, const struct command *list, size_t count,
 rlx_status cpu_poll(struct backend *b, uint64_t ticket, bool *done, struct diag *d);
 rlx_status cpu_wait(struct backend *b, uint64_t ticket, struct diag *d);
 
-/* control.c: if, while, scan and their gradients. */
+/* cpu_control.c: if, while, scan and their gradients. */
 rlx_status cpu_select_control(struct cpu_device *dev, struct select_call *c);
 
-/* levels.c: the kernels of an ISA level; "none" picks the best this CPU has. NULL: it has not. */
+/* cpu_levels.c: the kernels of an ISA level; "none" picks the best this CPU has. NULL: this CPU
+ * does not have that level. */
 const struct cpu_kernels *cpu_level(rlx_str name);
 void cpu_level_names(char *out, size_t size); /* those this CPU can run, best first */
 

@@ -134,15 +134,13 @@ static rlx_status make_kernels(struct vk_device *dev, struct diag *d)
     bindings = least(bindings, l->maxPerStageResources);
     for (size_t i = 0; i < 3; i++)
         groups = least(groups, l->maxComputeWorkGroupCount[i]);
-    return gpu_device_create(
-        &(struct gpu_device_desc){.backend = &dev->base,
-                                  .driver = &vk_driver,
-                                  .features = dev->features,
-                                  .max_groups = (uint32_t)least(groups, dev->options.max_groups),
-                                  .max_binding =
-                                      least(l->maxStorageBufferRange, dev->options.max_binding),
-                                  .max_bindings = (uint32_t)bindings - 1 /* words may be one */},
-        &dev->gpu, d);
+    dev->kernels.target = (struct gpu_target){
+        .backend = &dev->base,
+        .features = dev->features,
+        .max_groups = (uint32_t)least(groups, dev->options.max_groups),
+        .max_binding = least(l->maxStorageBufferRange, dev->options.max_binding),
+        .max_bindings = (uint32_t)bindings - 1 /* words may be one */};
+    return gpu_kernels_open(&dev->kernels, &vk_pipelines, d);
 }
 
 static rlx_status make_objects(struct vk_device *dev, struct diag *d)
@@ -172,7 +170,7 @@ static void vk_close(struct backend *b)
         dev->vk.DeviceWaitIdle(dev->device);
         gpu_drop_programs(&dev->programs);
         vec_free(b->mem, &dev->recording.touched);
-        gpu_device_destroy(dev->gpu);
+        gpu_kernels_close(&dev->kernels);
         vk_close_transfers(dev);
         vk_drop_buffer(dev, &dev->nothing);
         vk_cache_save(dev);
@@ -246,34 +244,34 @@ static void vk_describe(const struct backend *b, struct target *out)
 
 static rlx_status vk_select(struct backend *b, struct select_call *c)
 {
-    return gpu_select(vk_device_of(b)->gpu, c);
+    return gpu_select(&vk_device_of(b)->kernels.target, c);
 }
 
 static bool vk_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v)
 {
-    return gpu_joins(vk_device_of(b)->gpu, kind, g, v);
+    return gpu_joins(&vk_device_of(b)->kernels.target, kind, g, v);
 }
 
 static rlx_status vk_load(struct backend *b, struct command *c, struct diag *d)
 {
-    return gpu_load(vk_device_of(b)->gpu, c, d);
+    return gpu_load(&vk_device_of(b)->kernels.target, c, d);
 }
 
 static rlx_status vk_prepare(struct backend *b, struct command *c, struct diag *d)
 {
-    return gpu_prepare(vk_device_of(b)->gpu, c, d);
+    return gpu_prepare(&vk_device_of(b)->kernels.target, c, d);
 }
 
 static rlx_status vk_pack(struct backend *b, struct command *c, int32_t operand, struct span source,
                           struct diag *d)
 {
     (void)operand;
-    return gpu_pack(vk_device_of(b)->gpu, c, source, d);
+    return gpu_pack(&vk_device_of(b)->kernels, c, source, d);
 }
 
-static struct gpu_device *vk_gpu(struct backend *b)
+static struct gpu_kernels *vk_gpu(struct backend *b)
 {
-    return vk_device_of(b)->gpu;
+    return &vk_device_of(b)->kernels;
 }
 
 const struct backend_ops vulkan_backend = {

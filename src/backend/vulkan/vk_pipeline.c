@@ -98,4 +98,4 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     return RLX_OK;
 }
 
-const struct gpu_driver vk_driver = {.build = build, .drop = drop};
+const struct gpu_pipelines vk_pipelines = {.make = build, .drop = drop};

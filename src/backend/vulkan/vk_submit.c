@@ -1,4 +1,4 @@
-/* vk_submit.c: the queue, and what lower/gpu_programs.h asks of it.
+/* vk_submit.c: the queue, and what backend/gpu asks of it.
  *
  * The value of a timeline semaphore counts what is done, so a ticket is a number to wait for. */
 #include <string.h>

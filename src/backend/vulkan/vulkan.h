@@ -13,7 +13,7 @@
 #define VK_NO_PROTOTYPES
 #include "backend/vulkan/vk_coop.h"
 
-#include "lower/gpu_programs.h"
+#include "backend/gpu/gpu_programs.h"
 
 /* The functions that are called; the loader and the driver are found at run time. */
 struct vk_functions {
@@ -94,7 +94,7 @@ struct vk_device {
     VkPipelineCache cache;
     uint64_t cache_hash; /* of what it was filled with from disk */
     atomic_uint built;   /* pipelines */
-    struct gpu_device *gpu;
+    struct gpu_kernels kernels;
     struct buffer nothing; /* bound where a kernel is given no bytes */
 
     pthread_mutex_t lock;       /* of the queue, the command pool, and all that follows */
@@ -189,7 +189,7 @@ struct vk_pipeline {
     uint32_t buffers, push_bytes;
     bool words_in_buffer; /* parameters are a buffer behind the others */
 };
-extern const struct gpu_driver vk_driver;
+extern const struct gpu_pipelines vk_pipelines;
 
 /* cache.c: pipelines on disk. Trouble is logged, and fails nothing. */
 void vk_cache_choose(struct vk_device *dev, const struct device_desc *desc);

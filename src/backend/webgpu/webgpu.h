@@ -17,7 +17,7 @@
 #define WGPU_SKIP_DECLARATIONS
 #include <webgpu.h>
 
-#include "lower/gpu_programs.h"
+#include "backend/gpu/gpu_programs.h"
 
 /* The functions that are called; the library is found at run time. */
 struct wg_functions {
@@ -81,7 +81,7 @@ struct wg_device {
     double tick_ns;
     bool plain_subgroups;       /* kernels use them without saying so */
     atomic_uint_least64_t held; /* bytes of its memory */
-    struct gpu_device *gpu;
+    struct gpu_kernels kernels;
     struct buffer nothing; /* bound where a kernel is given no bytes */
 
     atomic_bool lost;
@@ -178,7 +178,7 @@ struct wg_pipeline {
     WGPUBindGroupLayout layout;
     uint32_t buffers, words; /* words: with those of offsets */
 };
-extern const struct gpu_driver wg_driver;
+extern const struct gpu_pipelines wg_pipelines;
 /* The kernel of a source, called key in messages; buffers and words are set. What was made
  * before an error is dropped by the caller. */
 rlx_status wg_make_pipeline(struct wg_device *dev, rlx_str source, const char *key,

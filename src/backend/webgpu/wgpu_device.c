@@ -214,13 +214,12 @@ static rlx_status open_all(struct wg_device *dev, const struct device_desc *desc
     TRY(make_device(dev, &wish, d));
     TRY(wg_make_buffer(dev, WG_FOR_WORK, GPU_BINDINGS * GPU_ALIGN, &dev->nothing, d));
     wg_try(dev);
-    TRY(gpu_device_create(&(struct gpu_device_desc){.backend = &dev->base,
-                                                    .driver = &wg_driver,
-                                                    .features = dev->features,
-                                                    .max_groups = dev->max_groups,
-                                                    .max_binding = dev->max_binding,
-                                                    .max_bindings = dev->max_bindings},
-                          &dev->gpu, d));
+    dev->kernels.target = (struct gpu_target){.backend = &dev->base,
+                                              .features = dev->features,
+                                              .max_groups = dev->max_groups,
+                                              .max_binding = dev->max_binding,
+                                              .max_bindings = dev->max_bindings};
+    TRY(gpu_kernels_open(&dev->kernels, &wg_pipelines, d));
     return wg_check(dev, d);
 }
 
@@ -246,7 +245,7 @@ static void wg_close(struct backend *b)
         wg_await(dev, dev->tickets, &quiet);
         gpu_drop_programs(&dev->programs);
         vec_free(dev->base.mem, &dev->words);
-        gpu_device_destroy(dev->gpu);
+        gpu_kernels_close(&dev->kernels);
         wg_close_readback(dev);
         wg_close_transfers(dev);
         wg_drop_buffer(dev, &dev->nothing);
@@ -318,22 +317,22 @@ static void wg_describe(const struct backend *b, struct target *out)
 
 static rlx_status wg_select(struct backend *b, struct select_call *c)
 {
-    return gpu_select(wg_device_of(b)->gpu, c);
+    return gpu_select(&wg_device_of(b)->kernels.target, c);
 }
 
 static bool wg_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v)
 {
-    return gpu_joins(wg_device_of(b)->gpu, kind, g, v);
+    return gpu_joins(&wg_device_of(b)->kernels.target, kind, g, v);
 }
 
 static rlx_status wg_load_step(struct backend *b, struct command *c, struct diag *d)
 {
-    return gpu_load(wg_device_of(b)->gpu, c, d);
+    return gpu_load(&wg_device_of(b)->kernels.target, c, d);
 }
 
 static rlx_status wg_prepare(struct backend *b, struct command *c, struct diag *d)
 {
-    TRY(gpu_prepare(wg_device_of(b)->gpu, c, d));
+    TRY(gpu_prepare(&wg_device_of(b)->kernels.target, c, d));
     return wg_prepare_launches(wg_device_of(b), c, d);
 }
 
@@ -341,12 +340,12 @@ static rlx_status wg_pack(struct backend *b, struct command *c, int32_t operand,
                           struct diag *d)
 {
     (void)operand;
-    return gpu_pack(wg_device_of(b)->gpu, c, source, d);
+    return gpu_pack(&wg_device_of(b)->kernels, c, source, d);
 }
 
-static struct gpu_device *wg_gpu(struct backend *b)
+static struct gpu_kernels *wg_gpu(struct backend *b)
 {
-    return wg_device_of(b)->gpu;
+    return &wg_device_of(b)->kernels;
 }
 
 const struct backend_ops webgpu_backend = {

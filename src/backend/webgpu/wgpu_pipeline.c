@@ -137,4 +137,4 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     return RLX_OK;
 }
 
-const struct gpu_driver wg_driver = {.build = build, .drop = drop};
+const struct gpu_pipelines wg_pipelines = {.make = build, .drop = drop};

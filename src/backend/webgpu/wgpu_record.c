@@ -158,8 +158,8 @@ static rlx_status record_launch(struct recorder *c, const struct command *cmd, s
     if (l->kernel->words > MOST_WORDS)
         return diag_fail(c->diag, RLX_ERROR_INTERNAL, "kernel %s has %u words", l->kernel->key,
                          l->kernel->words);
-    TRY(gpu_bind_apart(c->dev->gpu, cmd->work, l, cmd, fault, GPU_ALIGN, word, &bound, &kernel,
-                       c->diag));
+    TRY(gpu_bind_apart(&c->dev->kernels.target, cmd->work, l, cmd, fault, GPU_ALIGN, word, &bound,
+                       &kernel, c->diag));
     const struct wg_pipeline *p = kernel->pipeline;
     memset(c->words + c->words_at, 0, (size_t)word_room(l));
     memcpy(c->words + c->words_at, word, bound.words * sizeof *word);
@@ -180,8 +180,9 @@ rlx_status wg_prepare_launches(struct wg_device *dev, const struct command *c, s
 
     for (uint32_t i = 0; i < w->launches; i++)
         if (w->launch[i].kernel->words <= MOST_WORDS)
-            TRY(gpu_bind_apart(dev->gpu, w, &w->launch[i], c, (struct span){NULL, 0, FAULT_BYTES},
-                               GPU_ALIGN, word, &bound, &kernel, d));
+            TRY(gpu_bind_apart(&dev->kernels.target, w, &w->launch[i], c,
+                               (struct span){NULL, 0, FAULT_BYTES}, GPU_ALIGN, word, &bound,
+                               &kernel, d));
     return RLX_OK;
 }
 

@@ -1,4 +1,4 @@
-/* wgpu_submit.c: the queue, and what lower/gpu_programs.h asks of it. A ticket is a number; the
+/* wgpu_submit.c: the queue, and what backend/gpu asks of it. A ticket is a number; the
  * queue calls back when it is done. */
 #include "backend/webgpu/webgpu.h"
 

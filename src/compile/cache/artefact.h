@@ -4,7 +4,6 @@
  *     artefact_read.c     the same from outside: nothing is looked at that was not checked
  *     artefact_program.c  a program as bytes, both ways
  *     artefact_blobs.c    constants, each once, beside the texts that name them
- *     artefact_save.c     a session into a file
  *     artefact_load.c     a file into a model
  *     reuse.c             what a compile takes from a file instead of working it out
  *     disk_cache.c        one file per program, in a folder */
@@ -13,8 +12,8 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "compile/compile.h"
 #include "import/detect.h"
-#include "session/session.h"
 
 #define ARTEFACT_MAGIC DETECT_ARTEFACT_MAGIC
 #define ARTEFACT_FORMAT 1
@@ -144,7 +143,7 @@ rlx_status blobs_parse(const struct blobs *b, struct reader text, bool copy, rlx
 /* ---- programs ---- */
 
 struct saved_program {
-    uint64_t options;     /* reuse_options_key of the session that made it */
+    uint64_t options;     /* reuse_options_key of the compile that made it */
     uint64_t fingerprint; /* of the optimised graph, with names */
     rlx_str *dim;         /* names of the dims that have a size, terminated */
     int64_t *size;        /* or minus its bound, minus 2 */
@@ -153,7 +152,7 @@ struct saved_program {
     struct plan_saved plan; /* of these steps: do not move it */
 };
 /* size: by symbol of dims, as reuse_sizes says. */
-rlx_status saved_program_put(const struct session_program *p, uint64_t options,
+rlx_status saved_program_put(const struct compiled_program *p, uint64_t options,
                              const struct dim_table *dims, const int64_t *size, size_t count,
                              struct text *out, struct diag *d);
 rlx_status saved_program_get(struct reader r, uint32_t number, struct arena *arena,
@@ -211,29 +210,28 @@ struct reuse {
     bool derive;                   /* a stranger's: mod has to be what the passes make */
 };
 /* Of everything but sizes that a program depends on: options, and which inputs are handles. */
-uint64_t reuse_options_key(const struct rlx_session *s);
-uint64_t reuse_desc_key(const rlx_session_desc *desc); /* of the options alone */
+uint64_t reuse_options_key(const struct compile_request *r);
 /* What a program of that binding is for, by symbol: a size; for one that stays symbolic, minus its
  * bound, minus 2; -1: nothing. */
-rlx_status reuse_sizes(const struct rlx_session *s, const int64_t *binding, struct arena *scratch,
-                       int64_t **out, struct diag *d);
-/* For s->key; bound: the model with these sizes. FORMAT: the model's artefact is damaged. */
-rlx_status reuse_find(struct rlx_session *s, const struct ir_module *bound, struct arena *scratch,
-                      struct reuse *out, struct diag *d);
+rlx_status reuse_sizes(const struct compile_request *r, const int64_t *binding,
+                       struct arena *scratch, int64_t **out, struct diag *d);
+/* For r->size; bound: the model with these sizes. FORMAT: the model's artefact is damaged. */
+rlx_status reuse_find(const struct compile_request *r, const struct ir_module *bound,
+                      struct arena *scratch, struct reuse *out, struct diag *d);
 /* After a program was made of it: counts, logs, and keeps what is worth keeping. */
-rlx_status reuse_done(struct rlx_session *s, const struct reuse *r, const struct session_program *p,
-                      struct diag *d);
+rlx_status reuse_done(const struct compile_request *r, const struct reuse *u,
+                      const struct compiled_program *p, struct diag *d);
 /* After the passes were made for a stranger's program: whether `mod` is its graph. If so its plan
  * is used; if it should be, and is not, FORMAT. */
-rlx_status reuse_compare(struct rlx_session *s, struct reuse *r, const struct ir_module *mod,
-                         struct diag *d);
+rlx_status reuse_compare(const struct compile_request *r, struct reuse *u,
+                         const struct ir_module *mod, struct diag *d);
 /* A cached program that could not be used after all. */
-void reuse_failed(struct rlx_session *s, const struct diag *why);
+void reuse_failed(const struct compile_request *r, const struct diag *why);
 
 /* disk_cache.c. Neither ever fails a compile: what cannot be read or written is logged. */
-bool cache_find(struct rlx_session *s, const struct ir_module *bound, const int64_t *binding,
-                size_t count, struct arena *scratch, struct reuse *out);
-void cache_keep(struct rlx_session *s, const struct session_program *p, const int64_t *binding,
-                size_t count);
+bool cache_find(const struct compile_request *r, const struct ir_module *bound,
+                const int64_t *binding, size_t count, struct arena *scratch, struct reuse *out);
+void cache_keep(const struct compile_request *r, const struct compiled_program *p,
+                const int64_t *binding, size_t count);
 
 #endif

@@ -58,7 +58,7 @@ static void put_steps(const struct steps *s, struct text *out)
     }
 }
 
-rlx_status saved_program_put(const struct session_program *p, uint64_t options,
+rlx_status saved_program_put(const struct compiled_program *p, uint64_t options,
                              const struct dim_table *dims, const int64_t *size, size_t count,
                              struct text *out, struct diag *d)
 {

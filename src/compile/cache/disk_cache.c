@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "compile/cache/artefact.h"
+#include "compile/stage_options.h"
 #include "ir/fingerprint.h"
 
 struct key {
@@ -40,17 +41,22 @@ static rlx_status model_fingerprint(struct rlx_model *m, uint64_t *out, struct d
     return s;
 }
 
-static uint64_t fold(uint64_t h, const struct rlx_session *s, uint64_t model,
+static uint64_t fold(uint64_t h, const struct compile_request *r, uint64_t model,
                      const int64_t *binding, size_t count)
 {
-    const struct dim_table *dims = s->model->mod->dims;
+    const struct dim_table *dims = r->model->mod->dims;
     struct target_note note;
 
-    target_note_of(&s->target, &note);
-    const uint64_t part[] = {
-        ARTEFACT_FORMAT,      RLX_VERSION,       model,
-        reuse_options_key(s), s->desc.alignment, note.native,
-        note.alignment,       note.max_buffer,   (uint64_t)(int64_t)note.threads};
+    target_note_of(r->target, &note);
+    const uint64_t part[] = {ARTEFACT_FORMAT,
+                             RLX_VERSION,
+                             model,
+                             reuse_options_key(r),
+                             debug_options(r->desc)->alignment,
+                             note.native,
+                             note.alignment,
+                             note.max_buffer,
+                             (uint64_t)(int64_t)note.threads};
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         h = fingerprint_u64(h, part[i]);
     h = fingerprint_str(h, note.backend);
@@ -65,14 +71,14 @@ static uint64_t fold(uint64_t h, const struct rlx_session *s, uint64_t model,
     return h;
 }
 
-static rlx_status make_key(const struct rlx_session *s, const int64_t *binding, size_t count,
+static rlx_status make_key(const struct compile_request *r, const int64_t *binding, size_t count,
                            struct key *out, struct diag *d)
 {
     uint64_t model;
 
-    TRY(model_fingerprint(s->model, &model, d));
-    out->part[0] = fold(1, s, model, binding, count);
-    out->part[1] = fold(2, s, model, binding, count);
+    TRY(model_fingerprint(r->model, &model, d));
+    out->part[0] = fold(1, r, model, binding, count);
+    out->part[1] = fold(2, r, model, binding, count);
     return RLX_OK;
 }
 
@@ -107,9 +113,10 @@ static rlx_status check_key(const struct artefact_file *a, const struct key *wan
 
 /* ---- finding ---- */
 
-static rlx_status read_program(struct rlx_session *s, const struct file *f, const struct key *key,
-                               const struct ir_module *bound, const int64_t *binding, size_t count,
-                               struct arena *scratch, struct reuse *out, struct diag *d)
+static rlx_status read_program(const struct compile_request *r, const struct file *f,
+                               const struct key *key, const struct ir_module *bound,
+                               const int64_t *binding, size_t count, struct arena *scratch,
+                               struct reuse *out, struct diag *d)
 {
     struct artefact_file a;
     struct blobs blobs;
@@ -124,26 +131,26 @@ static rlx_status read_program(struct rlx_session *s, const struct file *f, cons
     TRY(artefact_need(&a, SECTION_OPTIMISED, 0, &text, d));
     TRY(blobs_read(&blobs, &a, scratch, d));
     TRY(saved_program_get(program, 0, scratch, p, d));
-    if (!saved_program_has_sizes(p, s->model->mod->dims, binding, count))
+    if (!saved_program_has_sizes(p, r->model->mod->dims, binding, count))
         return diag_fail(d, RLX_ERROR_FORMAT, "it is for other sizes");
-    TRY(saved_program_parse(&blobs, text, p, bound, true, s->model->ctx, &out->mod, d));
-    p->plan.max_buffer = s->desc.max_buffer; /* part of the key */
+    TRY(saved_program_parse(&blobs, text, p, bound, true, r->model->ctx, &out->mod, d));
+    p->plan.max_buffer = r->desc->max_buffer; /* part of the key */
     out->from = REUSE_CACHE;
     out->plan = &p->plan;
     return RLX_OK;
 }
 
-bool cache_find(struct rlx_session *s, const struct ir_module *bound, const int64_t *binding,
-                size_t count, struct arena *scratch, struct reuse *out)
+bool cache_find(const struct compile_request *r, const struct ir_module *bound,
+                const int64_t *binding, size_t count, struct arena *scratch, struct reuse *out)
 {
-    const rlx_context *ctx = s->model->ctx;
+    const rlx_context *ctx = r->model->ctx;
     char path[PATH_MAX];
     struct diag d;
     struct file f;
     struct key key;
 
     diag_init(&d, "cache");
-    rlx_status status = make_key(s, binding, count, &key, &d);
+    rlx_status status = make_key(r, binding, count, &key, &d);
     if (status == RLX_OK)
         status = make_path(ctx->cache_dir, &key, path, &d);
     if (status == RLX_OK && access(path, F_OK) != 0)
@@ -151,7 +158,7 @@ bool cache_find(struct rlx_session *s, const struct ir_module *bound, const int6
     if (status == RLX_OK)
         status = file_open_own(&f, path, FILE_READ, &ctx->mem, &d);
     if (status == RLX_OK) {
-        status = read_program(s, &f, &key, bound, binding, count, scratch, out, &d);
+        status = read_program(r, &f, &key, bound, binding, count, scratch, out, &d);
         file_close(&f);
         utimensat(AT_FDCWD, path, NULL, 0); /* used now: among the last to go */
     }
@@ -162,7 +169,7 @@ bool cache_find(struct rlx_session *s, const struct ir_module *bound, const int6
 
 /* ---- keeping ---- */
 
-static rlx_status write_program(const struct session_program *p, uint64_t options,
+static rlx_status write_program(const struct compiled_program *p, uint64_t options,
                                 const struct key *key, const struct dim_table *dims,
                                 const int64_t *binding, size_t count, struct artefact_writer *w,
                                 struct diag *d)
@@ -260,10 +267,10 @@ static void trim(const rlx_context *ctx, const char *newest)
         closedir(dir);
 }
 
-void cache_keep(struct rlx_session *s, const struct session_program *p, const int64_t *binding,
-                size_t count)
+void cache_keep(const struct compile_request *r, const struct compiled_program *p,
+                const int64_t *binding, size_t count)
 {
-    const rlx_context *ctx = s->model->ctx;
+    const rlx_context *ctx = r->model->ctx;
     struct artefact_writer w = {.mem = &ctx->mem};
     char path[PATH_MAX];
     struct diag d;
@@ -272,7 +279,7 @@ void cache_keep(struct rlx_session *s, const struct session_program *p, const in
     diag_init(&d, "cache");
     if (mkdir(ctx->cache_dir, 0700) != 0 && errno != EEXIST)
         context_log(ctx, 1, "cache: cannot make the folder %s", ctx->cache_dir);
-    rlx_status status = make_key(s, binding, count, &key, &d);
+    rlx_status status = make_key(r, binding, count, &key, &d);
     if (status == RLX_OK)
         status = make_path(ctx->cache_dir, &key, path, &d);
     if (status == RLX_OK)
@@ -280,7 +287,7 @@ void cache_keep(struct rlx_session *s, const struct session_program *p, const in
     if (status == RLX_OK)
         status = artefact_begin(&w, path, FILE_PRIVATE, &ctx->mem, &d);
     if (status == RLX_OK)
-        status = write_program(p, reuse_options_key(s), &key, s->model->mod->dims, binding, count,
+        status = write_program(p, reuse_options_key(r), &key, r->model->mod->dims, binding, count,
                                &w, &d);
     artefact_writer_free(&w);
     if (status == RLX_OK)

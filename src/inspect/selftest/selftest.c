@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "ir/text/text.h"
 #include "model/save_onnx.h"
+#include "rlx/debug.h"
 #include "rlx/tools.h"
 #include "session/session.h"
 
@@ -132,9 +133,9 @@ static rlx_status run_device(struct trial *r, const struct ir_graph *g, struct e
     rlx_status status;
 
     /* Each op as it is written, by its own kernel: a copy that does nothing is here on purpose. */
+    const rlx_debug_desc as_written = {.check_plan = true, .no_optimize = true};
     status = rlx_session_create(
-        r->run, r->t->dev,
-        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_plan = true, .no_optimize = true},
+        r->run, r->t->dev, &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = &as_written},
         &s, err);
     if (status != RLX_OK)
         return status;

@@ -1,5 +1,5 @@
 /* families.c: which function lowers a family. */
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 
 static const struct row {
     gpu_lower_fn lower;

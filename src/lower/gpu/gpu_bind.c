@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 
 static rlx_status place(const struct gpu_arg *a, const struct command *c, struct span fault,
                         struct span *out, struct diag *d)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 
 void gpu_refuse(struct gpu_call *c, rlx_status status, const char *format, ...)
 {
@@ -294,7 +294,7 @@ static void note_offsets(struct gpu_call *c, bool *begins_at)
 /* So is through how many windows it sees those that are larger than what can be bound at once. */
 static void note_windows(struct gpu_call *c, uint32_t *windows)
 {
-    uint32_t most = gpu_device_desc(c->device)->max_bindings;
+    uint32_t most = c->max_bindings;
     uint64_t all = 0, bytes = 0;
 
     for (uint32_t i = 0; i < c->bound; i++) {
@@ -345,7 +345,7 @@ void gpu_groups(struct gpu_call *c, uint64_t count)
         drop_launch(c);
         return;
     }
-    if (!gpu_fold_grid(count, gpu_device_max_groups(c->device), c->now.grid))
+    if (!gpu_fold_grid(count, c->device->max_groups, c->now.grid))
         gpu_refuse(c, RLX_ERROR_LIMIT, "%s needs %llu groups, more than a grid can have",
                    op_info(c->op)->name, (unsigned long long)count);
     end_launch(c);
@@ -353,7 +353,7 @@ void gpu_groups(struct gpu_call *c, uint64_t count)
 
 void gpu_grid(struct gpu_call *c, const uint32_t groups[3])
 {
-    uint32_t most = gpu_device_max_groups(c->device);
+    uint32_t most = c->device->max_groups;
 
     if (!groups[0] || !groups[1] || !groups[2]) {
         drop_launch(c);

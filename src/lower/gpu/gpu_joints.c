@@ -1,6 +1,6 @@
 /* gpu_joints.c: which nodes share a step on a GPU, and how a product is split. */
 #include "lower/gpu/gpu_joints.h"
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 
 static void set_dims(struct ir_type *t, int64_t a, int64_t b, int64_t c)
 {
@@ -35,36 +35,34 @@ uint64_t gpu_split_types(const struct ir_node *n, struct ir_type *in, int32_t in
 }
 
 /* Can a kernel see all of it? What has symbolic sizes is judged once they are known. */
-static bool is_seen(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
+static bool is_seen(const struct gpu_target *device, const struct ir_graph *g, ir_value v)
 {
     const struct ir_type *t = ir_type_of(g, v);
     uint64_t bytes;
 
-    return !type_is_static(t) || (type_bytes(t, &bytes) && bytes <= desc->max_binding);
+    return !type_is_static(t) || (type_bytes(t, &bytes) && bytes <= device->max_binding);
 }
 
 /* A whole product can be made some rows at a time, its thirds cannot. */
-static bool can_split(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
+static bool can_split(const struct gpu_target *t, const struct ir_graph *g, ir_value v)
 {
     const struct ir_node *n = ir_node(g, v);
 
-    return is_seen(desc, g, v) && is_seen(desc, g, n->in[0]) && is_seen(desc, g, n->in[1]);
+    return is_seen(t, g, v) && is_seen(t, g, n->in[0]) && is_seen(t, g, n->in[1]);
 }
 
-static bool can_pack(const struct gpu_device_desc *desc, const struct ir_graph *g, ir_value v)
+static bool can_pack(const struct gpu_target *t, const struct ir_graph *g, ir_value v)
 {
     const struct ir_node *n = ir_node(g, v);
 
-    return is_seen(desc, g, ir_node(g, joint_renamed(g, n->in[0]))->in[0]);
+    return is_seen(t, g, ir_node(g, joint_renamed(g, n->in[0]))->in[0]);
 }
 
-bool gpu_joins(struct gpu_device *g, enum joint kind, const struct ir_graph *graph, ir_value v)
+bool gpu_joins(struct gpu_target *t, enum joint kind, const struct ir_graph *graph, ir_value v)
 {
-    const struct gpu_device_desc *desc = gpu_device_desc(g);
-
     switch (kind) {
-    case JOINT_SPLIT: return can_split(desc, graph, v);
-    case JOINT_PACKED: return can_pack(desc, graph, v);
+    case JOINT_SPLIT: return can_split(t, graph, v);
+    case JOINT_PACKED: return can_pack(t, graph, v);
     default: return true;
     }
 }

@@ -4,7 +4,9 @@
  *
  * Buffers that do overlap become one binding of all their bytes, and the kernel a variant of itself
  * that finds each operand at an offset in it. */
-#include "lower/gpu/gpu_device.h"
+#include <stdio.h>
+
+#include "lower/gpu/gpu_core.h"
 
 struct merging {
     const struct gpu_kernel *kernel;
@@ -60,7 +62,25 @@ static void count_windows(const struct merging *m, uint64_t window, uint32_t *wi
             windows[m->root[i]] = (uint32_t)gpu_ceil(m->all[m->root[i]].bytes, window);
 }
 
-rlx_status gpu_bind_apart(struct gpu_device *g, const struct gpu_work *w,
+/* The same kernel for buffers that overlap; merge and windows as in struct kc_binding. */
+static rlx_status find_variant(struct gpu_target *t, const struct gpu_kernel *k,
+                               const uint32_t *merge, const uint32_t *windows,
+                               const struct gpu_kernel **out, struct diag *d)
+{
+    const struct kc_binding bind = {merge, k->begins_at, windows, k->window};
+    char key[GPU_KEY + 8 * GPU_BUFFERS];
+    size_t len = (size_t)snprintf(key, sizeof key, "%s &", k->key);
+
+    for (uint32_t i = 0; i < k->buffers; i++)
+        key[len++] = (char)('0' + merge[i]);
+    key[len] = 0;
+    for (uint32_t i = 0; i < k->buffers; i++)
+        if (merge[i] == i && windows[i] != k->windows[i])
+            len += (size_t)snprintf(key + len, sizeof key - len, " %%%u:%u", i, windows[i]);
+    return gpu_find_kernel(t, key, k->source, &bind, k->buffers, k->words, out, d);
+}
+
+rlx_status gpu_bind_apart(struct gpu_target *t, const struct gpu_work *w,
                           const struct gpu_launch *l, const struct command *c, struct span fault,
                           uint64_t align, uint32_t *word, struct gpu_bound *out,
                           const struct gpu_kernel **kernel, struct diag *d)
@@ -81,7 +101,7 @@ rlx_status gpu_bind_apart(struct gpu_device *g, const struct gpu_work *w,
     }
     if (join_all(&m)) {
         count_windows(&m, l->kernel->window, windows);
-        TRY(gpu_find_variant(g, l->kernel, m.root, windows, kernel, d));
+        TRY(find_variant(t, l->kernel, m.root, windows, kernel, d));
         at.words = l->kernel->words;
         for (uint32_t i = 0; i < l->kernel->buffers; i++) {
             at.span[i] = m.all[m.root[i]];

@@ -9,7 +9,7 @@
 
 #include "ir/op.h"
 #include "ir/quant/quant_scheme.h"
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 #include "lower/gpu/move/lower_move.h"
 
 /* Rows of which axis, and of which operands; the others are seen whole. */
@@ -323,7 +323,7 @@ static bool has_weight_rows(const struct gpu_call *c)
  * three times, in one form or another. */
 static uint64_t columns_at_once(const struct gpu_call *c)
 {
-    uint64_t most = gpu_device_desc(c->device)->max_bindings, n = (uint64_t)c->in[1].dim[0];
+    uint64_t most = c->max_bindings, n = (uint64_t)c->in[1].dim[0];
     uint64_t others = 3 * gpu_windows(c, gpu_in(c, 0)) + gpu_windows(c, gpu_out(c));
 
     if (others + gpu_windows(c, gpu_in(c, 1)) <= most)

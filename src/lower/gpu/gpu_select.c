@@ -41,11 +41,10 @@ static bool writes_nothing(const struct gpu_call *c)
 }
 
 /* in_place of the table's row is not asked here: the step says it. */
-static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, struct ir_type *in,
+static rlx_status lower_node(struct gpu_target *t, struct gpu_work *w, struct ir_type *in,
                              const struct ir_type *result, const struct ir_type *symbolic,
                              int32_t step, uint64_t *scratch, struct diag *d)
 {
-    const struct gpu_device_desc *desc = gpu_device_desc(g);
     const struct ir_node *n = ir_node(w->graph, w->node);
     struct gpu_arg arg[MOST_OPERANDS];
     struct columns columns[3];
@@ -59,12 +58,13 @@ static rlx_status lower_node(struct gpu_device *g, struct gpu_work *w, struct ir
                          .out = &out,
                          .symbolic = symbolic,
                          .arg_in = arg,
-                         .features = &desc->features,
-                         .max_binding = desc->max_binding,
+                         .features = &t->features,
+                         .max_binding = t->max_binding,
+                         .max_bindings = t->max_bindings,
                          .check_indices = w->check_indices,
                          .step = step,
                          .half = w->half,
-                         .device = g,
+                         .device = t,
                          .work = w,
                          .diag = d};
 
@@ -128,21 +128,21 @@ static void types_now(const struct gpu_work *w, struct ir_type *in)
 }
 
 /* Its kernels are made, and its scratch is known, for all sizes that there may be. */
-static rlx_status try_sizes(struct gpu_device *g, struct select_call *c, struct gpu_work *w)
+static rlx_status try_sizes(struct gpu_target *t, struct select_call *c, struct gpu_work *w)
 {
     const struct ir_type *symbolic = c->symbolic ? ir_type_of(c->symbolic, c->id) : NULL;
     struct ir_type in[MOST_OPERANDS], out;
     uint64_t need;
 
     types_now(w, in);
-    TRY(lower_node(g, w, in, &c->node->type, symbolic, 0, &w->scratch, c->diag));
+    TRY(lower_node(t, w, in, &c->node->type, symbolic, 0, &w->scratch, c->diag));
     w->table_operand = w->scratch_operand + (w->scratch > 0);
     if (w->control) /* its inner steps have tried their sizes themselves */
         return RLX_OK;
     for (size_t i = 0; c->symbolic && c->probes && i < c->probes->count; i++) {
         if (!types_at(c, w, i, in, &out))
             continue;
-        TRY(lower_node(g, w, in, &out, symbolic, 0, &need, c->diag));
+        TRY(lower_node(t, w, in, &out, symbolic, 0, &need, c->diag));
         w->scratch = need > w->scratch ? need : w->scratch;
     }
     w->half_place = w->scratch_operand + (w->scratch > 0);
@@ -223,7 +223,7 @@ static rlx_status new_work(struct select_call *c, struct gpu_work **out)
     return RLX_OK;
 }
 
-rlx_status gpu_select(struct gpu_device *g, struct select_call *c)
+rlx_status gpu_select(struct gpu_target *t, struct select_call *c)
 {
     const struct ir_node *n = c->node;
     uint32_t in_place = 0;
@@ -237,8 +237,8 @@ rlx_status gpu_select(struct gpu_device *g, struct select_call *c)
                          op_info(n->op)->name, n->in_count, MOST_OPERANDS - 2);
     TRY(new_work(c, &w));
     if (gpu_has_subs(op_info(n->op)->family))
-        TRY(gpu_build_subs(g, c, w));
-    TRY(try_sizes(g, c, w));
+        TRY(gpu_build_subs(t, c, w));
+    TRY(try_sizes(t, c, w));
     return emit_step(c, w, in_place);
 }
 
@@ -266,14 +266,14 @@ static uint64_t stamp_of(const struct gpu_work *w, const struct command *c)
     return h;
 }
 
-rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step, struct diag *d)
+rlx_status gpu_lower_step(struct gpu_target *t, struct gpu_work *w, int32_t step, struct diag *d)
 {
     const struct ir_node *n = ir_node(w->graph, w->node);
     struct ir_type in[MOST_OPERANDS];
     uint64_t scratch;
 
     types_now(w, in);
-    TRY(lower_node(g, w, in, &n->type, NULL, step, &scratch, d));
+    TRY(lower_node(t, w, in, &n->type, NULL, step, &scratch, d));
     if (scratch > w->scratch)
         return diag_fail(
             d, RLX_ERROR_LIMIT, "%s needs %llu bytes of scratch for these sizes, %llu were planned",
@@ -282,29 +282,29 @@ rlx_status gpu_lower_step(struct gpu_device *g, struct gpu_work *w, int32_t step
 }
 
 /* A Fourier transform has a kernel for each length: too many to make beforehand. */
-rlx_status gpu_prepare(struct gpu_device *g, struct command *c, struct diag *d)
+rlx_status gpu_prepare(struct gpu_target *t, struct command *c, struct diag *d)
 {
     struct gpu_work *w = c->work;
-    size_t before = gpu_device_kernels(g);
+    size_t before = t->kernels;
 
     if (w->prepared >= MOST_PREPARED) {
         w->launches = 0;
         return RLX_OK;
     }
-    TRY(gpu_lower_step(g, w, c->step, d));
-    w->prepared += (uint32_t)(gpu_device_kernels(g) - before);
+    TRY(gpu_lower_step(t, w, c->step, d));
+    w->prepared += (uint32_t)(t->kernels - before);
     return RLX_OK;
 }
 
-rlx_status gpu_load(struct gpu_device *g, struct command *c, struct diag *d)
+rlx_status gpu_load(struct gpu_target *t, struct command *c, struct diag *d)
 {
     struct gpu_work *w = c->work;
     const struct ir_node *n = ir_node(w->graph, w->node);
 
     diag_at(d, op_info(n->op)->name, w->node, n->label);
-    TRY(gpu_lower_step(g, w, c->step, d));
+    TRY(gpu_lower_step(t, w, c->step, d));
     if (w->control)
-        TRY(gpu_fill_table(g, c, d));
+        TRY(gpu_fill_table(t, c, d));
     w->stamp = stamp_of(w, c);
     diag_at(d, NULL, -1, (rlx_str){NULL, 0});
     return RLX_OK;

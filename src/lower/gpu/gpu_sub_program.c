@@ -24,7 +24,7 @@ static rlx_status note_inputs(struct gpu_sub_program *p, struct arena *arena, st
     return RLX_OK;
 }
 
-static rlx_status make_sub(struct gpu_device *g, struct select_call *c, int32_t graph,
+static rlx_status make_sub(struct gpu_target *t, struct select_call *c, int32_t graph,
                            struct gpu_sub_program *p)
 {
     const struct select_graph from = {.graph = c->graph->mod->graph.at[graph],
@@ -35,12 +35,12 @@ static rlx_status make_sub(struct gpu_device *g, struct select_call *c, int32_t 
     const struct plan_options options = {.align = GPU_ALIGN};
 
     p->graph = from.graph;
-    TRY(lower_select(&from, gpu_device_desc(g)->backend, c->options, c->arena, &p->steps, c->diag));
+    TRY(lower_select(&from, t->backend, c->options, c->arena, &p->steps, c->diag));
     TRY(plan_build(p->steps, &options, c->arena, &p->plan, c->diag));
     return note_inputs(p, c->arena, c->diag);
 }
 
-static rlx_status build_sub(struct gpu_device *g, struct select_call *c, int32_t graph,
+static rlx_status build_sub(struct gpu_target *t, struct select_call *c, int32_t graph,
                             struct gpu_control *k, struct gpu_sub_program **out)
 {
     const struct gpu_sub_program *made = c->sub[graph];
@@ -51,7 +51,7 @@ static rlx_status build_sub(struct gpu_device *g, struct select_call *c, int32_t
     if (made)
         *p = *made;
     else
-        TRY(make_sub(g, c, graph, p));
+        TRY(make_sub(t, c, graph, p));
     c->sub[graph] = p;
     k->table_key = k->table_key << 32 | (uint32_t)graph;
     p->consts_at = k->table;
@@ -61,7 +61,7 @@ static rlx_status build_sub(struct gpu_device *g, struct select_call *c, int32_t
     return RLX_OK;
 }
 
-rlx_status gpu_build_subs(struct gpu_device *g, struct select_call *c, struct gpu_work *w)
+rlx_status gpu_build_subs(struct gpu_target *t, struct select_call *c, struct gpu_work *w)
 {
     const union ir_attr *a = &c->node->attr;
     struct gpu_control *k = w->control = arena_new(c->arena, struct gpu_control);
@@ -71,17 +71,17 @@ rlx_status gpu_build_subs(struct gpu_device *g, struct select_call *c, struct gp
     k->loop_limit = c->options->loop_limit;
     switch (op_info(c->node->op)->family) {
     case FAMILY_if_:
-        TRY(build_sub(g, c, a->if_.then_graph, k, &k->sub[0]));
-        TRY(build_sub(g, c, a->if_.else_graph, k, &k->sub[1]));
+        TRY(build_sub(t, c, a->if_.then_graph, k, &k->sub[0]));
+        TRY(build_sub(t, c, a->if_.else_graph, k, &k->sub[1]));
         break;
     case FAMILY_while_:
-        TRY(build_sub(g, c, a->while_.cond_graph, k, &k->sub[0]));
-        TRY(build_sub(g, c, a->while_.body_graph, k, &k->sub[1]));
+        TRY(build_sub(t, c, a->while_.cond_graph, k, &k->sub[0]));
+        TRY(build_sub(t, c, a->while_.body_graph, k, &k->sub[1]));
         break;
-    case FAMILY_scan: TRY(build_sub(g, c, a->scan.body, k, &k->sub[0])); break;
+    case FAMILY_scan: TRY(build_sub(t, c, a->scan.body, k, &k->sub[0])); break;
     default:
-        TRY(build_sub(g, c, a->scan_backward.body, k, &k->sub[0]));
-        TRY(build_sub(g, c, a->scan_backward.body_vjp, k, &k->sub[1]));
+        TRY(build_sub(t, c, a->scan_backward.body, k, &k->sub[0]));
+        TRY(build_sub(t, c, a->scan_backward.body_vjp, k, &k->sub[1]));
     }
     diag_at(c->diag, op_info(c->node->op)->name, c->id, c->node->label);
     return RLX_OK;
@@ -89,14 +89,14 @@ rlx_status gpu_build_subs(struct gpu_device *g, struct select_call *c, struct gp
 
 /* ---- load ---- */
 
-static rlx_status fill_tables(struct gpu_device *g, const struct gpu_control *k, struct span table,
+static rlx_status fill_tables(struct gpu_target *t, const struct gpu_control *k, struct span table,
                               struct diag *d);
 
 /* Its constants, and the tables of steps that have sub-graphs themselves. */
-static rlx_status fill_consts(struct gpu_device *g, const struct gpu_sub_program *p,
+static rlx_status fill_consts(struct gpu_target *t, const struct gpu_sub_program *p,
                               struct span table, struct diag *d)
 {
-    struct backend *b = gpu_device_desc(g)->backend;
+    struct backend *b = t->backend;
 
     IR_EACH(n, p->graph) {
         const struct value *v = &p->steps->value[ir_id(p->graph, n)];
@@ -112,28 +112,28 @@ static rlx_status fill_consts(struct gpu_device *g, const struct gpu_sub_program
         const struct operand *o = &p->steps->operand[s->first + (uint32_t)w->table_operand];
         struct span inner = table;
         inner.offset += p->consts_at + p->steps->value[o->value].offset;
-        TRY(fill_tables(g, w->control, inner, d));
+        TRY(fill_tables(t, w->control, inner, d));
     }
     return RLX_OK;
 }
 
-static rlx_status fill_tables(struct gpu_device *g, const struct gpu_control *k, struct span table,
+static rlx_status fill_tables(struct gpu_target *t, const struct gpu_control *k, struct span table,
                               struct diag *d)
 {
     for (int i = 0; i < 2; i++)
         if (k->sub[i])
-            TRY(fill_consts(g, k->sub[i], table, d));
+            TRY(fill_consts(t, k->sub[i], table, d));
     return RLX_OK;
 }
 
-rlx_status gpu_fill_table(struct gpu_device *g, struct command *c, struct diag *d)
+rlx_status gpu_fill_table(struct gpu_target *t, struct command *c, struct diag *d)
 {
     const struct gpu_work *w = c->work;
     struct gpu_control *k = w->control;
 
     if (k->table == 0 || !k->table_is_own || k->table_filled)
         return RLX_OK;
-    TRY(fill_tables(g, k, c->operand[w->table_operand], d));
+    TRY(fill_tables(t, k, c->operand[w->table_operand], d));
     k->table_filled = true;
     return RLX_OK;
 }

@@ -6,7 +6,7 @@
 #ifndef LOWER_GPU_SUB_PROGRAM_H
 #define LOWER_GPU_SUB_PROGRAM_H
 
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 #include "plan/plan.h"
 
 struct gpu_sub_program {
@@ -30,9 +30,9 @@ struct gpu_control {
 
 /* Has the family sub-graphs that run here? */
 bool gpu_has_subs(enum op_family f);
-rlx_status gpu_build_subs(struct gpu_device *g, struct select_call *c, struct gpu_work *w);
+rlx_status gpu_build_subs(struct gpu_target *t, struct select_call *c, struct gpu_work *w);
 /* The constants go where the command's table lies; once. */
-rlx_status gpu_fill_table(struct gpu_device *g, struct command *c, struct diag *d);
+rlx_status gpu_fill_table(struct gpu_target *t, struct command *c, struct diag *d);
 
 /* Its memory is `memory`, scratch of the parent; sizes are those of now. */
 void gpu_sub_place(struct gpu_call *c, struct gpu_sub_program *p);

@@ -59,7 +59,7 @@ static void out_dims(const struct shape *s, int64_t *out)
             (s->in[i] + 2 * s->pad[i] - s->dilation[i] * (s->kernel[i] - 1) - 1) / s->stride[i] + 1;
 }
 
-/* Small whole numbers, whose sums f32 knows exactly. */
+/* Small integers, whose sums f32 knows exactly. */
 static float *numbers(int64_t n, uint32_t seed)
 {
     float *x = malloc((size_t)n * sizeof *x);

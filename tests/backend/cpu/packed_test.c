@@ -1,6 +1,6 @@
 /* packed_test.c: products with a weight packed beforehand, at every ISA level that this CPU runs.
  *
- * Operands are small whole numbers, so every order of summation gives the same bits, and the result
+ * Operands are small integers, so every order of summation gives the same bits, and the result
  * must be the definition's, packed or not, with any number of threads. */
 #include "test.h"
 

@@ -108,9 +108,10 @@ static inline float *run_text(const struct how *how, const char *text, rlx_bindi
     if (rlx_context_create(RLX_VERSION, &desc, &ctx, err) == RLX_OK &&
         rlx_device_open(ctx, name, &dev, err) == RLX_OK &&
         rlx_model_parse(ctx, rlx_cstr(text), &m, err) == RLX_OK &&
-        rlx_session_create(m, dev,
-                           &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_plan = true}, &s,
-                           err) == RLX_OK &&
+        rlx_session_create(
+            m, dev,
+            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)},
+            &s, err) == RLX_OK &&
         rlx_session_prepare(s,
                             &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, NULL, 0, NULL, 0},
                             err) == RLX_OK &&

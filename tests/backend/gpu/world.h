@@ -9,14 +9,10 @@
 #include <string.h>
 
 #include "../../test.h"
+#include "backend/gpu/gpu_kernels.h"
 #include "base/str.h"
-#include "lower/gpu/gpu_device.h"
 
 enum { MOST_FLAGS = 8 };
-
-/* The shared part of a driver's device: in gpu_of.c of the driver's folder, if that was built. */
-struct gpu_device *vulkan_gpu_of(struct backend *b) __attribute__((weak));
-struct gpu_device *webgpu_gpu_of(struct backend *b) __attribute__((weak));
 
 struct world {
     const char *device;
@@ -70,9 +66,9 @@ static inline bool world_open(struct test *t, struct world *w, const rlx_flag *f
     return world_open_on(t, w, test_device(t), flags, count);
 }
 
-static inline struct gpu_device *world_gpu(const struct world *w)
+static inline struct gpu_kernels *world_gpu(const struct world *w)
 {
-    return strcmp(w->device, "vulkan") == 0 ? vulkan_gpu_of(w->b) : webgpu_gpu_of(w->b);
+    return w->b->ops->gpu(w->b);
 }
 
 /* Everything was given back, and the layer had nothing to say. */
@@ -99,14 +95,14 @@ static inline bool world_step(struct test *t, struct world *w, struct world_step
                               const char *source, const char *kernel, const struct span *span,
                               uint32_t spans, bool fault, uint32_t *word, uint32_t words)
 {
-    const struct kc_binding whole = {.window = gpu_device_desc(world_gpu(w))->max_binding};
+    const struct kc_binding whole = {.window = world_gpu(w)->target.max_binding};
     uint32_t buffers = spans + fault;
     char key[80];
 
     snprintf(key, sizeof key, "=%zu:%s", strlen(source), kernel);
     *s = (struct world_step){0};
-    if (!expect_ok(t, gpu_find_kernel(world_gpu(w), key, rlx_cstr(source), &whole, buffers, words,
-                                      &s->kernel, &w->diag)))
+    if (!expect_ok(t, gpu_kernels_find(world_gpu(w), key, rlx_cstr(source), &whole, buffers, words,
+                                       &s->kernel, &w->diag)))
         return fail(t, "%s", w->diag.first.message);
     s->launch = (struct gpu_launch){.kernel = s->kernel, .grid = {1, 1, 1}};
     for (uint32_t i = 0; i < spans; i++) {

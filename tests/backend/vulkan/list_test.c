@@ -75,7 +75,7 @@ TEST(vulkan_list, limits_can_be_lowered)
         return;
     w.b->ops->describe(w.b, &target);
     expect(t, target.max_buffer > 65536); /* kernels see a part of it */
-    expect_eq_u64(t, gpu_device_desc(world_gpu(&w))->max_groups, 4);
-    expect_eq_u64(t, gpu_device_desc(world_gpu(&w))->max_binding, 65536);
+    expect_eq_u64(t, world_gpu(&w)->target.max_groups, 4);
+    expect_eq_u64(t, world_gpu(&w)->target.max_binding, 65536);
     world_close(t, &w);
 }

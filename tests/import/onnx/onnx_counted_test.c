@@ -52,7 +52,7 @@ TEST(onnx_counted, compress_takes_short_conditions)
     struct one numbers = one_node("", "Compress", 11, 1);
     one_in_f32(&numbers, RLX_LIST(3), F(1, 2, 3));
     one_in_f32(&numbers, RLX_LIST(3), F(1, 0, 1));
-    expect_one_refused(t, &numbers, RLX_ERROR_SHAPE, "no list of booleans");
+    expect_one_refused(t, &numbers, RLX_ERROR_SHAPE, "not a list of booleans");
 
     struct one axis = one_node("", "Compress", 11, 1);
     one_in_f32(&axis, RLX_LIST(3), F(1, 2, 3));

@@ -26,7 +26,7 @@ static struct one quantised(const char *op)
     return o;
 }
 
-/* ---- whole numbers ---- */
+/* ---- integers ---- */
 
 TEST(onnx_microsoft, quantised_elements)
 {

@@ -117,7 +117,7 @@ TEST(onnx_sequence, shapes_are_told_where_the_model_has_none)
     expect_told_refused(t, &m, &without, RLX_ERROR_UNSUPPORTED,
                         "does not tell the rank of \"x[0]\"");
     struct bytes fixed = identity(DIMS("n", "3"), a_sequence, 1);
-    expect_told_refused(t, &fixed, &with, RLX_ERROR_SHAPE, "the shape told for \"x[0]\"");
+    expect_told_refused(t, &fixed, &with, RLX_ERROR_SHAPE, "the shape given for \"x[0]\"");
     const rlx_tensor negative = {.rank = 2, .dim = {-1, 3}}, deep = {.rank = 99};
     expect_told_refused(t, &fixed,
                         &(rlx_load_input){.name = "x", .item_count = 1, .shape = &negative},
@@ -153,11 +153,11 @@ TEST(onnx_sequence, what_is_told_must_be_of_use)
     expect_told_refused(t, &seq, &many, RLX_ERROR_LIMIT, "more than 4096");
     expect_told_refused(t, &seq, &none, RLX_ERROR_UNSUPPORTED, "there is nothing to compute");
     expect_told_refused(t, &seq, &other, RLX_ERROR_ARGUMENT, "the model has no input \"z\"");
-    expect_told_refused(t, &seq, &absent, RLX_ERROR_ARGUMENT, "it is no optional");
-    expect_told_refused(t, &tensor, &absent, RLX_ERROR_ARGUMENT, "it is no optional");
+    expect_told_refused(t, &seq, &absent, RLX_ERROR_ARGUMENT, "it is not an optional");
+    expect_told_refused(t, &tensor, &absent, RLX_ERROR_ARGUMENT, "it is not an optional");
     expect_told_refused(t, &deep, &other, RLX_ERROR_ARGUMENT, "no input \"z\"");
     expect_told_refused(t, &deep, &(rlx_load_input){.name = "x", .item_count = 1},
-                        RLX_ERROR_UNSUPPORTED, "a sequence of what are no tensors");
+                        RLX_ERROR_UNSUPPORTED, "a sequence of something other than tensors");
 }
 
 TEST(onnx_sequence, an_optional_is_its_value_or_nothing)

@@ -193,7 +193,7 @@ TEST_DEVICES_SLOW(small_float, numbers_are_rounded_to_the_nearest)
     }
 }
 
-/* An f64 just beside a tie, which an f32 would not tell from it; halves; whole numbers. */
+/* An f64 just beside a tie, which an f32 would not tell from it; halves; integers. */
 TEST(small_float, numbers_are_rounded_once)
 {
     const struct attr *attr = ATTRS({"to", ONNX_FLOAT8E4M3FN, NULL});

@@ -1,13 +1,11 @@
 /* builds.h: a program with bounds has all its kernels when it is compiled, so that no run waits for
- * a compiler, whatever its sizes. Whoever includes this says how many kernels a device has made. */
+ * a compiler, whatever its sizes. */
 #ifndef TESTS_LOWER_GPU_BUILDS_H
 #define TESTS_LOWER_GPU_BUILDS_H
 
-#include "lower/gpu/gpu_device.h"
+#include "backend/gpu/gpu_kernels.h"
 #include "session/session.h"
 #include "session/sized.h"
-
-typedef struct gpu_device *(*builds_device)(struct backend *b);
 
 enum { BUILDS_LONG = 60, BUILDS_SHORT = 20, BUILDS_BATCH = 3 }; /* the bounds */
 
@@ -69,7 +67,7 @@ static const char *const builds_graphs[] = {
 
 /* Every size there may be, after one run: nothing more is made. */
 static inline void builds_run(struct test *t, struct place *p, const char *graph,
-                              struct gpu_device *g)
+                              const struct gpu_target *g)
 {
     bool batched = strstr(graph, "dim b") != NULL;
     int64_t most = strstr(graph, "n <= 60") ? BUILDS_LONG : BUILDS_SHORT;
@@ -84,14 +82,14 @@ static inline void builds_run(struct test *t, struct place *p, const char *graph
             if (!expect_ok(t, r.status))
                 fail(t, "n %lld, b %lld: %s", (long long)n, (long long)b, p->err.message);
             if (b == first && n == most)
-                made = gpu_device_kernels(g);
-            else if (!expect_eq(t, gpu_device_kernels(g), made))
+                made = g->kernels;
+            else if (!expect_eq(t, g->kernels, made))
                 return (void)fail(t, "n %lld, b %lld", (long long)n, (long long)b);
         }
 }
 
 /* Each graph on a device that has made nothing yet. */
-static inline void builds_check(struct test *t, const char *device, builds_device of)
+static inline void builds_check(struct test *t, const char *device)
 {
     const rlx_flag flag = {"GPU_CACHE", "0"};
     struct place p;
@@ -103,7 +101,7 @@ static inline void builds_check(struct test *t, const char *device, builds_devic
                 &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &flag, .flag_count = 1}))
             return;
         if (expect_ok(t, place_build(&p, builds_graphs[i], NULL)) && sized_params(t, &p))
-            builds_run(t, &p, builds_graphs[i], of(p.dev->backend));
+            builds_run(t, &p, builds_graphs[i], &p.dev->backend->ops->gpu(p.dev->backend)->target);
         else
             fail(t, "%s", p.err.message);
         place_close(&p);

@@ -99,7 +99,7 @@ static bool run_network(struct test *t, const struct run *r, int64_t rows, float
 static void compare(struct test *t, const struct run *limited, int64_t rows, uint64_t limit)
 {
     const struct run plain = {
-        .session = {RLX_SIZED(rlx_session_desc), .no_reuse = limited->session.no_reuse}};
+        .session = {RLX_SIZED(rlx_session_desc), .debug = limited->session.debug}};
     size_t room = room_for(rows);
     float *a = calloc(room, sizeof *a), *b = calloc(room, sizeof *b);
 
@@ -117,9 +117,10 @@ static void check_limit(struct test *t, const char *bytes, uint64_t limit)
     const rlx_flag binding = {"GPU_MAX_BINDING", bytes};
 
     for (int i = 0; i < 3; i++) {
-        struct run r = {.flags = &binding,
-                        .flag_count = 1,
-                        .session = {RLX_SIZED(rlx_session_desc), .no_reuse = i > 0}};
+        struct run r = {
+            .flags = &binding,
+            .flag_count = 1,
+            .session = {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = i > 0)}};
         if (i == 2) /* in several buffers; scratch wants some room in one */
             r.session.max_buffer = limit < LEAST_BUFFER ? LEAST_BUFFER : limit;
         test_note(t, "%s bytes to a binding, way %d", bytes, i);
@@ -172,12 +173,13 @@ TEST_GPUS_SLOW(gpu_limits, an_arena_above_a_binding_of_128_mib)
             t, &p, test_device(t),
             &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &limit, .flag_count = 1})) {
         rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
-        expect_ok(t, place_build(&p,
-                                 "graph (input %x: f32[33554432]) { %a = neg %x %b = mul %a, %a"
-                                 " %c = add %b, %a %r = reshape %c shape=[2,16777216]"
-                                 " %y = reduce_max %r axes=[1] return %y }",
-                                 &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .no_fusion = true,
-                                                     .no_reuse = true}));
+        expect_ok(t, place_build(
+                         &p,
+                         "graph (input %x: f32[33554432]) { %a = neg %x %b = mul %a, %a"
+                         " %c = add %b, %a %r = reshape %c shape=[2,16777216]"
+                         " %y = reduce_max %r axes=[1] return %y }",
+                         &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                             .debug = DEBUG(.no_fusion = true, .no_reuse = true)}));
         expect_ok(
             t, rlx_session_run(p.session,
                                &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},

@@ -4,14 +4,14 @@
 #ifndef TESTS_LOWER_GPU_NO_DRIVER_H
 #define TESTS_LOWER_GPU_NO_DRIVER_H
 
-#include "lower/gpu/gpu_device.h"
+#include "backend/gpu/gpu_kernels.h"
 #include "session/required.h"
 #include "session/session.h"
 
 struct no_driver {
     struct backend_ops ops;
     const struct backend_ops *null;
-    struct gpu_device *gpu;
+    struct gpu_kernels gpu;
 };
 static struct no_driver no_driver; /* one at a time: a table of functions has no place for it */
 
@@ -39,26 +39,26 @@ static inline void no_driver_describe(const struct backend *b, struct target *ou
 static inline rlx_status no_driver_select(struct backend *b, struct select_call *c)
 {
     (void)b;
-    return gpu_select(no_driver.gpu, c);
+    return gpu_select(&no_driver.gpu.target, c);
 }
 
 static inline bool no_driver_joins(struct backend *b, enum joint kind, const struct ir_graph *g,
                                    ir_value v)
 {
     (void)b;
-    return gpu_joins(no_driver.gpu, kind, g, v);
+    return gpu_joins(&no_driver.gpu.target, kind, g, v);
 }
 
 static inline rlx_status no_driver_load(struct backend *b, struct command *c, struct diag *d)
 {
     (void)b;
-    return gpu_load(no_driver.gpu, c, d);
+    return gpu_load(&no_driver.gpu.target, c, d);
 }
 
 static inline rlx_status no_driver_prepare(struct backend *b, struct command *c, struct diag *d)
 {
     (void)b;
-    return gpu_prepare(no_driver.gpu, c, d);
+    return gpu_prepare(&no_driver.gpu.target, c, d);
 }
 
 /* Nothing runs, but every launch has its buffers where its operands lie. */
@@ -84,19 +84,18 @@ static inline bool no_driver_open_small(struct test *t, struct place *p,
                                         const struct kc_features *f, uint64_t max_binding,
                                         uint32_t max_bindings)
 {
-    static const struct gpu_driver driver = {no_driver_build, no_driver_drop};
+    static const struct gpu_pipelines pipelines = {no_driver_build, no_driver_drop};
     struct diag d;
 
     if (!place_open(t, p, "null", NULL))
         return false;
     diag_init(&d, "test");
-    const struct gpu_device_desc desc = {.backend = p->dev->backend,
-                                         .driver = &driver,
-                                         .features = *f,
-                                         .max_groups = 65535,
-                                         .max_binding = max_binding,
-                                         .max_bindings = max_bindings};
-    if (!expect_ok(t, gpu_device_create(&desc, &no_driver.gpu, &d)))
+    no_driver.gpu = (struct gpu_kernels){.target = {.backend = p->dev->backend,
+                                                    .features = *f,
+                                                    .max_groups = 65535,
+                                                    .max_binding = max_binding,
+                                                    .max_bindings = max_bindings}};
+    if (!expect_ok(t, gpu_kernels_open(&no_driver.gpu, &pipelines, &d)))
         return false;
     no_driver.null = p->dev->backend->ops;
     no_driver.ops = *no_driver.null;
@@ -118,8 +117,7 @@ static inline bool no_driver_open(struct test *t, struct place *p, const struct 
 static inline void no_driver_close(struct place *p)
 {
     place_drop(p);
-    gpu_device_destroy(no_driver.gpu);
-    no_driver.gpu = NULL;
+    gpu_kernels_close(&no_driver.gpu);
     place_close(p);
 }
 

@@ -182,7 +182,7 @@ void cpu_store_f64(rlx_dtype to, const double *src, void *dst, int64_t n)
 }
 
 /* An integer as a double that rounds to fewer bits as the integer would: what does not fit into 53
- * bits stays behind as one bit that breaks ties. */
+ * bits is kept as one bit that breaks ties. */
 static inline double with_sticky_bit(int64_t v)
 {
     uint64_t sign = v < 0 ? ~(uint64_t)0 : 0;

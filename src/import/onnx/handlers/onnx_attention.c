@@ -19,7 +19,7 @@ ir_value onnx_split_heads(struct onnx_call *c, ir_value x, int64_t heads)
     if (t.rank == 4)
         return x;
     if (t.rank != 3 || heads < 1 || !dim_is_static(t.dim[2]) || t.dim[2] % heads) {
-        formula_fail(f, RLX_ERROR_SHAPE, "rows that are no multiple of %lld heads",
+        formula_fail(f, RLX_ERROR_SHAPE, "rows that are not a multiple of %lld heads",
                      (long long)heads);
         return x;
     }
@@ -123,8 +123,8 @@ ir_value onnx_distance(struct onnx_call *c, const struct onnx_heads *h, ir_value
     return formula_2(f, RLX_OP_sub, formula_2(f, RLX_OP_add, i, offset), j);
 }
 
-/* Where the first query stands: behind the past, or so that the last one meets the last key that is
- * no padding. */
+/* The position of the first query: after the past, or so that the last one meets the last key that
+ * is no padding. */
 static ir_value first_position(struct onnx_call *c, const struct onnx_heads *h)
 {
     struct formula *f = &c->f;

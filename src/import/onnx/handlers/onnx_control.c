@@ -482,7 +482,7 @@ static bool batch_size(struct onnx_call *c, const struct onnx_value *input, size
     return *out > 0;
 }
 
-/* Zeros behind what was collected, up to the length of the longest. */
+/* Zeros after what was collected, up to the length of the longest. */
 static ir_value padded(struct onnx_call *c, ir_value v, int64_t to)
 {
     rlx_list before = {0}, after = {0};

@@ -87,7 +87,7 @@ static bool begin_places(struct onnx_call *c, int64_t groups, struct places *p)
             onnx_unsupported(c, "a picture of symbolic or no size, or too large");
     }
     if (!dim_is_static(t.dim[1]) || groups < 1 || t.dim[1] % groups)
-        formula_fail(f, RLX_ERROR_SHAPE, "channels that are no multiple of %lld groups",
+        formula_fail(f, RLX_ERROR_SHAPE, "channels that are not a multiple of %lld groups",
                      (long long)groups);
     if (onnx_failed(c))
         return false;

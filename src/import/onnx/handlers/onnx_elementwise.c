@@ -309,7 +309,7 @@ void onnx_clip(struct onnx_call *c)
 
 /* ---- powers, remainders, bits ---- */
 
-/* A whole number to a whole power, by squaring: to the last digit, and on devices without f64. What
+/* An integer to a whole power, by squaring: to the last digit, and on devices without f64. What
  * does not fit is not defined, so six bits of the exponent do. Negative powers of all but 1 and -1
  * are 0. */
 static ir_value whole_power(struct formula *f, ir_value b, ir_value e, rlx_dtype e_type)
@@ -333,7 +333,7 @@ static ir_value whole_power(struct formula *f, ir_value b, ir_value e, rlx_dtype
     return formula_where(f, formula_2(f, RLX_OP_lt, e, e_zero), kept, y);
 }
 
-/* The result has the type of the base; whole numbers go through f64 where the exponent is none. */
+/* The result has the type of the base; integers go through f64 where the exponent is none. */
 void onnx_pow(struct onnx_call *c)
 {
     struct formula *f = begin(c);

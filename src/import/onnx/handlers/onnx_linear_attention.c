@@ -272,7 +272,7 @@ void onnx_linear_attention(struct onnx_call *c)
 
 /* ---- CausalConvWithState ---- */
 
-/* x [B, C, L] behind the k - 1 elements before it, [B, C, L + k - 1]. */
+/* x [B, C, L] after the k - 1 elements before it, [B, C, L + k - 1]. */
 static ir_value with_past(struct onnx_call *c, const struct ir_type *x, int64_t before)
 {
     struct ir_type t = *x;

@@ -190,7 +190,7 @@ void onnx_ms_attention(struct onnx_call *c)
                    5);
 }
 
-/* The same on whole numbers: input, weights, bias, their scales, mask, zero points, past. */
+/* The same on integers: input, weights, bias, their scales, mask, zero points, past. */
 void onnx_ms_q_attention(struct onnx_call *c)
 {
     struct formula *f = &c->f;
@@ -268,7 +268,8 @@ static ir_value rotate(struct onnx_call *c, const struct onnx_heads *h, ir_value
     return formula_node(f, RLX_OP_rope, in, 3, &attr);
 }
 
-/* The past with what is new right behind what each item has of it, which begins at `from`, [B, 1].
+/* The past with the new elements right after what each item has of it; they begin at `from`, [B,
+ * 1].
  */
 static ir_value extend(struct onnx_call *c, const struct onnx_heads *h, size_t past, ir_value fresh,
                        ir_value from)
@@ -290,8 +291,8 @@ static ir_value extend(struct onnx_call *c, const struct onnx_heads *h, size_t p
     return formula_node(f, RLX_OP_scatter_elements, in, 3, &attr);
 }
 
-/* Where each item's first query stands: behind what it has of the past; a prompt begins at 0,
- * though shorter items are filled up behind. [B, 1] */
+/* The position of each item's first query: after what the item has of the past; a prompt begins at
+ * 0, and shorter items are padded at the end. [B, 1] */
 static ir_value first_positions(struct onnx_call *c, const struct onnx_heads *h)
 {
     struct formula *f = &c->f;

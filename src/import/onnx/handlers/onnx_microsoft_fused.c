@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "import/onnx/handlers/onnx_window.h"
 
-/* ---- an activation behind ---- */
+/* ---- an activation after the op ---- */
 
 /* alpha and beta: what the activation takes, if any; `given` of them are there. */
 static ir_value activated(struct onnx_call *c, ir_value y, double alpha, double beta, size_t given)

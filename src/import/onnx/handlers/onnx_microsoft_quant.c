@@ -1,6 +1,6 @@
-/* onnx_microsoft_quant.c: ops of com.microsoft on whole numbers with scales and zero points.
+/* onnx_microsoft_quant.c: ops of com.microsoft on integers with scales and zero points.
  *
- * Products are of whole numbers, exactly; all else is worked out on what they stand for. */
+ * Products are of integers, exactly; all else is worked out on what they stand for. */
 #include "base/str.h"
 #include "import/onnx/handlers/onnx_quant.h"
 #include "import/onnx/handlers/onnx_window.h"
@@ -79,7 +79,7 @@ void onnx_ms_q_concat(struct onnx_call *c)
 
 /* ---- pools ---- */
 
-/* Channels from the last axis to the one behind the batch, and back. */
+/* Channels from the last axis to the one after the batch, and back. */
 static ir_value channels(struct onnx_call *c, ir_value x, bool first)
 {
     int32_t rank = onnx_type(c, 0)->rank;
@@ -118,7 +118,7 @@ static ir_value plus(struct onnx_call *c, ir_value y, size_t bias)
     return onnx_has(c, bias) ? formula_2(&c->f, RLX_OP_add, y, onnx_in(c, bias)) : y;
 }
 
-/* Whole numbers times both scales. */
+/* Integers times both scales. */
 static ir_value scaled(struct onnx_call *c, ir_value whole, ir_value a, ir_value b)
 {
     struct formula *f = &c->f;

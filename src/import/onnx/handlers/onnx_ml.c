@@ -136,7 +136,7 @@ void onnx_one_hot_encoder(struct onnx_call *c)
     rlx_list apart = {.count = t.rank + 1};
 
     if (!a || !a->ints.count || t.rank >= RLX_MAX_RANK || !onnx_int(c, "zeros", 1)) {
-        onnx_unsupported(c, "categories that are no whole numbers, or must all be known");
+        onnx_unsupported(c, "categories that are not integers, or must all be known");
         return;
     }
     all.dim[0] = (ir_dim)a->ints.count;
@@ -199,7 +199,7 @@ static bool read_labels(struct onnx_call *c, struct labels *l)
     l->key = first_of(c, keys, &l->count, &key);
     l->value = first_of(c, values, &count, &value);
     if (!l->key || !l->value || l->count != count) {
-        onnx_unsupported(c, "keys and values that are no lists of numbers of equal length");
+        onnx_unsupported(c, "keys and values that are not lists of numbers of equal length");
         return false;
     }
     const struct onnx_attr *a = onnx_attr(c, "values_tensor");
@@ -314,7 +314,7 @@ ir_value onnx_label(struct onnx_call *c, const char *name, ir_value number)
     struct ir_type t = {.dtype = RLX_DTYPE_i64, .rank = 1};
 
     if (!a || !a->ints.count) {
-        onnx_unsupported(c, "class labels that are no whole numbers (%s)", name);
+        onnx_unsupported(c, "class labels that are not integers (%s)", name);
         return RLX_NO_VALUE;
     }
     t.dim[0] = (ir_dim)a->ints.count;

@@ -14,7 +14,7 @@ ir_value onnx_post(struct onnx_call *c, enum onnx_post how, ir_value scores);
 ir_value onnx_post_pair(struct onnx_call *c, enum onnx_post how, ir_value s, double rest);
 /* Numbers of a list, as a tensor of that type with these dims. */
 ir_value onnx_list_of(struct onnx_call *c, const double *at, rlx_dtype dtype, rlx_list shape);
-/* The class of each item, [N], from its number; a failure where labels are not whole numbers. */
+/* The class of each item, [N], from its number; a failure where labels are not integers. */
 ir_value onnx_label(struct onnx_call *c, const char *name, ir_value number);
 
 #endif

@@ -24,7 +24,7 @@ void onnx_reshape(struct onnx_call *c)
         ir_dim d = dim_of(&size[i]);
         if (!size[i].is_dim && d == 0 && !onnx_int(c, "allowzero", 0)) {
             if (i >= (size_t)t.rank)
-                formula_fail(&c->f, RLX_ERROR_SHAPE, "entry %zu keeps an axis that there is not",
+                formula_fail(&c->f, RLX_ERROR_SHAPE, "entry %zu keeps an axis that does not exist",
                              i);
             d = t.dim[i];
         } else if (!size[i].is_dim && d < 0)
@@ -397,7 +397,7 @@ void onnx_depth_to_space(struct onnx_call *c)
     bool crd = str_eq(onnx_text(c, "mode", "DCR"), STR("CRD"));
 
     if (t.rank != 4 || b < 1 || b > 1 << 15 || !dim_is_static(t.dim[1]) || t.dim[1] % (b * b)) {
-        formula_fail(f, RLX_ERROR_SHAPE, "the channels are no multiple of a block");
+        formula_fail(f, RLX_ERROR_SHAPE, "the channels are not a multiple of a block");
         return;
     }
     int64_t depth = t.dim[1] / (b * b);

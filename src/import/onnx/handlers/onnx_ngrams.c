@@ -1,4 +1,4 @@
-/* onnx_ngrams.c: TfIdfVectorizer of ONNX, on whole numbers.
+/* onnx_ngrams.c: TfIdfVectorizer of ONNX, on integers.
  *
  * An n-gram of the pool is looked for in windows of the row: its elements i, i + s, i + 2s .. for
  * every distance s up to the largest skip. All windows are compared with all n-grams of a length at
@@ -60,7 +60,7 @@ static bool begin(struct onnx_call *c, struct ngrams *g)
                          .most = onnx_int(c, "max_gram_length", 1),
                          .skips = onnx_int(c, "max_skip_count", 0)};
     if (!pool || !pool->ints.count || !at || !at->ints.count) {
-        onnx_unsupported(c, "a pool of n-grams that are no whole numbers");
+        onnx_unsupported(c, "a pool of n-grams that are not integers");
         return false;
     }
     if (t.rank < 1 || t.rank > 2 || !dim_is_static(t.dim[t.rank - 1]) || g->least < 1 ||

@@ -100,7 +100,7 @@ void onnx_group_norm(struct onnx_call *c)
     ir_value affine[2] = {onnx_in(c, 1), onnx_in(c, 2)};
 
     if (t.rank < 2 || !dim_is_static(t.dim[1]) || groups < 1 || t.dim[1] % groups) {
-        onnx_unsupported(c, "channels that are no multiple of the groups");
+        onnx_unsupported(c, "channels that are not a multiple of the groups");
         return;
     }
     for (int i = 0; c->opset < 21 && i < 2; i++) {

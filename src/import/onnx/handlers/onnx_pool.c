@@ -303,7 +303,7 @@ void onnx_max_unpool(struct onnx_call *c)
     attr_defaults(RLX_OP_scatter_elements, &attr);
     ir_value y = formula_node(f, RLX_OP_scatter_elements, in, 3, &attr);
     y = formula_reshape(f, y, formula_shape(&out));
-    /* A wanted shape only adds room behind: places count in the one above. */
+    /* A wanted shape only adds room at the end: places count in the one above. */
     if (onnx_has(c, 2) && onnx_ints_in(c, 2, &shape) && shape.count == t.rank) {
         rlx_list before = {.count = t.rank}, after = {.count = t.rank};
         for (int32_t i = 0; i < t.rank; i++)

@@ -1,4 +1,4 @@
-/* onnx_quant.c: quantised ops of ONNX, in whole numbers and one rescaling each. */
+/* onnx_quant.c: quantised ops of ONNX, in integers and one rescaling each. */
 #include <math.h>
 
 #include "base/str.h"
@@ -6,7 +6,7 @@
 #include "import/onnx/handlers/onnx_window.h"
 #include "import/onnx/read/onnx_small_float.h"
 
-#define EXACT_F32 (1 << 24) /* whole numbers below it are exact in f32 */
+#define EXACT_F32 (1 << 24) /* integers below it are exact in f32 */
 
 /* Input i; numbers where it holds codes of them. */
 static ir_value numbers_in(struct onnx_call *c, size_t i)
@@ -182,7 +182,7 @@ void onnx_matmul_integer(struct onnx_call *c)
     onnx_give(c, 0, formula_matmul(&c->f, a, b, false, false));
 }
 
-/* Whole numbers times left and right scale over the result's, as the result's type. */
+/* Integers times left and right scale over the result's, as the result's type. */
 static void rescale(struct onnx_call *c, ir_value sum, ir_value left, ir_value right, size_t out)
 {
     struct formula *f = &c->f;

@@ -1,4 +1,4 @@
-/* onnx_quant.h: numbers to whole numbers and back, as several ONNX ops need it. Scales and zero
+/* onnx_quant.h: numbers to integers and back, as several ONNX ops need it. Scales and zero
  * points are inputs by their number; a zero point that is left out is 0. */
 #ifndef IMPORT_ONNX_QUANT_H
 #define IMPORT_ONNX_QUANT_H

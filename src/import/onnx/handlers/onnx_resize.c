@@ -25,7 +25,7 @@ struct resize {
 };
 
 /* Where on the old axis of n element i of m comes from. The new length counts as n times the scale,
- * though it is cut to a whole number. */
+ * though it is cut to an integer. */
 static double source(const struct resize *r, int32_t axis, int64_t n, int64_t m, int64_t i)
 {
     double s = r->scale[axis], at = (double)i, len = (double)n, whole = s * len;
@@ -47,7 +47,7 @@ static double source(const struct resize *r, int32_t axis, int64_t n, int64_t m,
     return (at + 0.5) / s - 0.5;
 }
 
-/* Scales and regions are a stranger's: what they lead to may be no whole number at all. */
+/* Scales and regions are not trusted: what they lead to need not be an integer. */
 static int64_t to_whole(double x)
 {
     const double most = (double)(INT64_C(1) << 53);
@@ -241,7 +241,7 @@ static void resize(struct onnx_call *c, const struct resize *r)
     for (int32_t i = 0; crops && i < t.rank; i++)
         if (r->size[i] >= 0 && dim_is_static(t.dim[i]) && t.dim[i] > 0)
             x = fill_outside(c, r, x, i, t.dim[i], r->size[i]);
-    if (in != t.dtype) /* whole numbers round */
+    if (in != t.dtype) /* integers round */
         x = formula_1(f, RLX_OP_round, x);
     onnx_give(c, 0, formula_cast(f, x, t.dtype));
 }

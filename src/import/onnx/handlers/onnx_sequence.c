@@ -9,7 +9,7 @@
 static bool sequence_in(struct onnx_call *c, size_t i)
 {
     if (!onnx_has(c, i) || !c->in[i]->is_sequence)
-        formula_fail(&c->f, RLX_ERROR_FORMAT, "input %zu is no sequence", i);
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "input %zu is not a sequence", i);
     return !onnx_failed(c);
 }
 
@@ -156,7 +156,7 @@ void onnx_sequence_map(struct onnx_call *c)
             return;
         for (size_t i = 0; i < c->out_count; i++) {
             if (out[i].is_sequence || out[i].is_absent)
-                formula_fail(&c->f, RLX_ERROR_FORMAT, "the body's output %zu is no tensor", i);
+                formula_fail(&c->f, RLX_ERROR_FORMAT, "the body's output %zu is not a tensor", i);
             c->out[i].item[k] = out[i];
             c->out[i].failed |= out[i].failed;
         }

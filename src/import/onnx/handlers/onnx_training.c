@@ -43,7 +43,7 @@ static bool begin(struct onnx_call *c, size_t lists, struct update *u)
     }
     u->count = (c->in_count - 2) / lists;
     if (!dtype_is(onnx_type(c, 2)->dtype, CLASS_F))
-        onnx_unsupported(c, "tensors that are no floats");
+        onnx_unsupported(c, "tensors that are not floats");
     return !onnx_failed(c);
 }
 
@@ -171,7 +171,7 @@ static ir_value named(struct onnx_call *c, rlx_str name)
         onnx_unsupported(c, "the gradient of, or for, \"%.*s\", which is known at load",
                          STR_ARG(name));
     else if (!dtype_is(v->type.dtype, CLASS_F))
-        onnx_unsupported(c, "\"%.*s\" is no tensor of floats", STR_ARG(name));
+        onnx_unsupported(c, "\"%.*s\" is not a tensor of floats", STR_ARG(name));
     return onnx_failed(c) ? RLX_NO_VALUE : v->node;
 }
 

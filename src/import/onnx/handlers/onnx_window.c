@@ -41,7 +41,7 @@ bool onnx_pads(struct onnx_call *c, int32_t n, rlx_list *before, rlx_list *after
     return !onnx_failed(c);
 }
 
-/* SAME: as many results as the axis has strides; the odd one behind, or before it. */
+/* SAME: as many results as the axis has strides; odd padding goes to the end, or to the front. */
 static bool same_pads(struct onnx_call *c, const struct ir_type *x, bool lower,
                       struct onnx_window *w)
 {

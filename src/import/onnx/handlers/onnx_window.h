@@ -5,10 +5,10 @@
 #include "import/onnx/read/onnx_build.h"
 
 struct onnx_window {
-    int32_t n; /* spatial axes, behind batch and channel */
+    int32_t n; /* spatial axes, after batch and channel */
     rlx_list kernel, stride, dilation;
     rlx_list before, after; /* padding */
-    rlx_list extra;         /* further padding behind, that ceil_mode asks for */
+    rlx_list extra;         /* further padding at the end, for ceil_mode */
     bool even;              /* before is after, and there is no extra */
 };
 

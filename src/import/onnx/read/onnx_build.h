@@ -27,17 +27,17 @@ ir_value onnx_gemm_of(struct onnx_call *c);
 /* The product of dims [from, to) of a type; a failure where it has no expression. */
 ir_dim onnx_product(struct onnx_call *c, const struct ir_type *t, int32_t from, int32_t to);
 
-/* onnx_select.c: the indices for which a list of booleans holds, in order; behind them up to its
+/* onnx_select.c: the indices for which a list of booleans holds, in order; after them, up to its
  * length, zeros. And how many there are. */
 struct onnx_kept {
     ir_value index; /* i64 [n] */
     ir_value count; /* i64 [] */
 };
 struct onnx_kept onnx_keep(struct onnx_call *c, ir_value mask);
-/* what[i] written to place[i] of a list as long; a place behind its end leaves it out, and where
+/* what[i] written to place[i] of a list as long; a place past its end leaves it out, and where
  * nothing is written is 0. */
 ir_value onnx_place(struct onnx_call *c, ir_value place, ir_value what);
-/* x / by and x % by, of whole numbers from 0 on. */
+/* x / by and x % by, of integers from 0 on. */
 ir_value onnx_quotient(struct formula *f, ir_value x, ir_dim by);
 ir_value onnx_remainder(struct formula *f, ir_value x, ir_dim by);
 /* Values of an axis, by index. */

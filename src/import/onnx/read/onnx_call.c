@@ -195,7 +195,8 @@ bool onnx_whole_in(struct onnx_call *c, size_t i, int64_t *out)
     if (!onnx_number_in(c, i, &v))
         return false;
     if (!(fabs(v) <= 0x1p40) || v != floor(v)) {
-        formula_fail(&c->f, RLX_ERROR_LIMIT, "input %zu is %g, which is no such number", i, v);
+        formula_fail(&c->f, RLX_ERROR_LIMIT,
+                     "input %zu is %g, which is not an integer of at most 2^40", i, v);
         return false;
     }
     *out = (int64_t)v;

@@ -105,7 +105,7 @@ void onnx_give_known(struct onnx_call *c, size_t i, const struct ir_type *type, 
 void onnx_give_sizes(struct onnx_call *c, size_t i, int32_t rank, const struct onnx_size *size,
                      size_t count);
 
-/* A result that is as large as the data says: the first `count` (a whole number) along that axis of
+/* A result that is as large as the data says: the first `count` (an integer) along that axis of
  * `padded`. Results of one call with the same count have the same size. */
 void onnx_give_counted(struct onnx_call *c, size_t i, ir_value padded, int32_t axis,
                        ir_value count);

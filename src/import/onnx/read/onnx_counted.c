@@ -73,7 +73,7 @@ static void add_cut(struct onnx_call *c, const struct ir_cut *cut)
 static bool may_cut(struct onnx_call *c)
 {
     if (!onnx_failed(c) && c->f.g->id != 0)
-        onnx_unsupported(c, "a size that depends on data, in a body that is no part of the graph");
+        onnx_unsupported(c, "a size that depends on data, in a body that is not part of the graph");
     return !onnx_failed(c);
 }
 

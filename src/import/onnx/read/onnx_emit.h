@@ -140,11 +140,11 @@ rlx_str emit_graph_input(struct emit *e, struct onnx_graph *g, const char *name,
                          const struct ir_type *type);
 void emit_graph_output(struct emit *e, struct onnx_graph *g, rlx_str v, const struct ir_type *type);
 
-/* For the files above. A name that nothing has: this one, or this one with a number behind it. */
+/* For the files above. A name that is not taken: this one, or this one followed by a number. */
 rlx_str emit_fresh(struct onnx_writer *w, rlx_str base);
 rlx_str emit_text_of(struct onnx_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Room for one more behind `count` elements, zeroed; NULL: no memory. */
+/* Room for one more after `count` elements, zeroed; NULL: no memory. */
 void *emit_room(struct onnx_writer *w, void *at, size_t *count, size_t size);
 #define EMIT_MORE(w, list)                                                   \
     (emit_room((w), (void *)&(list)->at, &(list)->count, sizeof *(list)->at) \

@@ -67,7 +67,7 @@ static rlx_status told_shape(const struct leaf *in, struct ir_type *out, struct 
         out->dim[i] = in->shape->dim[i];
     }
     if (!fits)
-        return diag_fail(d, RLX_ERROR_SHAPE, "the shape told for \"%.*s\" is not the model's",
+        return diag_fail(d, RLX_ERROR_SHAPE, "the shape given for \"%.*s\" is not the model's",
                          STR_ARG(in->name));
     out->rank = in->shape->rank;
     return RLX_OK;
@@ -206,7 +206,8 @@ static rlx_status add_items(struct onnx_import *im, struct onnx_scope *s, rlx_st
                             struct onnx_value *v, struct diag *d)
 {
     if (!elem || !elem->tensor)
-        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "it is a sequence of what are no tensors");
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED,
+                         "it is a sequence of something other than tensors");
     if (!told)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED,
                          "it is a sequence: say at load how many items it has, as in --items "
@@ -246,12 +247,12 @@ static rlx_status make_input(struct onnx_import *im, struct onnx_scope *s, size_
         type = type->optional->elem;
     if (told && told->absent) {
         v->is_absent = true;
-        return is_optional ? RLX_OK : diag_fail(d, RLX_ERROR_ARGUMENT, "it is no optional");
+        return is_optional ? RLX_OK : diag_fail(d, RLX_ERROR_ARGUMENT, "it is not an optional");
     }
     if (type && type->sequence)
         return add_items(im, s, info->name, type->sequence->elem, told, v, d);
     if (!type || !type->tensor)
-        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "it is no tensor");
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "it is not a tensor");
     struct leaf leaf = {.name = info->name,
                         .type = type->tensor,
                         .shape = told && told->item_count == 1 ? told->shape : NULL,
@@ -328,7 +329,7 @@ static rlx_status add_output(struct onnx_import *im, struct onnx_scope *s, rlx_s
     size_t number = s->g->output.len;
 
     if (v->is_sequence || v->is_absent)
-        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "the output \"%.*s\" is no tensor",
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "the output \"%.*s\" is not a tensor",
                          STR_ARG(name));
     ir_value node = onnx_node_of(im, s, &f, v);
     TRY(f.status);

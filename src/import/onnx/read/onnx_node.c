@@ -90,7 +90,7 @@ ir_value onnx_node_of(struct onnx_import *im, struct onnx_scope *s, struct formu
     if (v->size)
         v->node = sizes(f, v);
     else if (!v->data || !type_bytes(&v->type, &bytes) || !type_count(&v->type, &count))
-        formula_fail(f, RLX_ERROR_UNSUPPORTED, "\"%.*s\" is no tensor", STR_ARG(v->name));
+        formula_fail(f, RLX_ERROR_UNSUPPORTED, "\"%.*s\" is not a tensor", STR_ARG(v->name));
     else if (v->is_weight && count > FEW && s->g->id == 0)
         v->node = param(im, f, v);
     else

@@ -196,12 +196,13 @@ rlx_status onnx_read_list(rlx_str bytes, struct onnx_list *out, bool *absent, st
     *absent = out->elem_type == ONNX_LIST_UNDEFINED;
     if (out->elem_type == ONNX_LIST_SEQUENCE) { /* an optional one */
         if (out->sequence.count > 1 || out->tensor.count)
-            return diag_fail(d, RLX_ERROR_UNSUPPORTED, "a sequence of what are no tensors");
+            return diag_fail(d, RLX_ERROR_UNSUPPORTED,
+                             "a sequence of something other than tensors");
         *absent = out->sequence.count == 0;
         *out = *absent ? (struct onnx_list){0} : out->sequence.at[0];
     }
     if (out->elem_type != ONNX_LIST_TENSOR && out->elem_type != ONNX_LIST_UNDEFINED)
-        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "a sequence of what are no tensors");
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "a sequence of something other than tensors");
     if (!holds_tensors(out))
         return diag_fail(d, RLX_ERROR_FORMAT, "a sequence that holds other things than it says");
     return RLX_OK;

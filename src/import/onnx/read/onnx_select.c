@@ -69,7 +69,7 @@ static void compress_counted(struct onnx_call *c, ir_value x, int32_t axis)
     const struct ir_type mask = *onnx_type(c, 1);
 
     if (mask.rank != 1 || mask.dtype != RLX_DTYPE_bool)
-        formula_fail(f, RLX_ERROR_SHAPE, "the condition is no list of booleans");
+        formula_fail(f, RLX_ERROR_SHAPE, "the condition is not a list of booleans");
     if (onnx_failed(c))
         return;
     ir_dim n = formula_type(f, x)->dim[axis];

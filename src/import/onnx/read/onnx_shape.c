@@ -143,7 +143,7 @@ static void known_range(struct onnx_call *c, rlx_dtype t)
     for (size_t i = 0; i < 3; i++)
         at[i] = onnx_reals(c, i, &n[i]);
     if (!at[0] || !at[1] || !at[2] || n[0] != 1 || n[1] != 1 || n[2] != 1 || at[2][0] == 0) {
-        onnx_unsupported(c, "a range that is no range of three known numbers");
+        onnx_unsupported(c, "a range that is not given by three known numbers");
         return;
     }
     count = ceil((at[1][0] - at[0][0]) / at[2][0]);
@@ -188,7 +188,7 @@ static bool symbolic_range(struct onnx_call *c, rlx_dtype t)
     return true;
 }
 
-/* max(0, ceil((limit - start) / delta)); whole numbers are divided as such. */
+/* max(0, ceil((limit - start) / delta)); integers are divided as such. */
 static ir_value range_count(struct formula *f, ir_value start, ir_value limit, ir_value delta)
 {
     ir_value way = formula_2(f, RLX_OP_sub, limit, start), n;

@@ -341,7 +341,7 @@ static bool take(struct onnx_call *c, size_t i, struct sizes *out)
     }
     rlx_status before = c->f.status;
     bool good = onnx_sizes_in(c, i, out->at, MAX_SIZES, &out->count);
-    c->f.status = before; /* what is no whole number is no failure yet */
+    c->f.status = before; /* something that is not an integer is not a failure yet */
     return good;
 }
 

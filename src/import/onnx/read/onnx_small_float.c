@@ -101,7 +101,7 @@ static ir_value with(const struct bits *b, rlx_op op, ir_value x, double v)
 }
 
 /* What is not a float becomes an f32, or an f64 where that rounds and it matters: all codes but
- * those of FLOAT8E8M0 stand for less than the whole numbers that an f32 does not hold. */
+ * those of FLOAT8E8M0 stand for less than the integers that an f32 does not hold. */
 static struct bits bits_of(struct onnx_call *c, ir_value x, int64_t data_type)
 {
     struct bits b = {.f = &c->f, .sign = RLX_NO_VALUE, .magnitude = RLX_NO_VALUE};
@@ -136,7 +136,7 @@ static ir_value limit(const struct bits *b, const struct small_float *s, ir_valu
 }
 
 /* The magnitude as a code, without a limit: a significand of the fraction's bits and one more is
- * rounded to nearest even, and put behind an exponent that counts from the least one. */
+ * rounded to nearest even, and put after an exponent that counts from the least one. */
 static ir_value round_magnitude(const struct bits *b, const struct small_float *s)
 {
     struct formula *f = b->f;

@@ -129,7 +129,7 @@ static rlx_status external_number(const struct onnx_tensor *t, const struct onnx
     int64_t n;
 
     if (!str_to_i64(e->value, &n) || n < 0)
-        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\": %.*s is no number: \"%.*s\"",
+        return diag_fail(d, RLX_ERROR_FORMAT, "tensor \"%.*s\": %.*s is not a number: \"%.*s\"",
                          STR_ARG(t->name), STR_ARG(e->key), STR_ARG(e->value));
     *out = (uint64_t)n;
     return RLX_OK;

@@ -49,7 +49,7 @@ static bool split_members(struct onnx_call *c, struct onnx_forest *t, size_t nod
         t->split[at] = m->at[m->next];
     }
     t->no[at] = no;
-    m->next++; /* the NaN behind them */
+    m->next++; /* the NaN after them */
     if (!any)
         formula_fail(&c->f, RLX_ERROR_ATTRIBUTE, "membership_values lacks those of node %zu", node);
     return any;
@@ -368,7 +368,7 @@ void onnx_tree_classifier(struct onnx_call *c)
     size_t base;
 
     if (!labels || !labels->ints.count) {
-        onnx_unsupported(c, "class labels that are no whole numbers");
+        onnx_unsupported(c, "class labels that are not integers");
         return;
     }
     const struct key *k = read_nodes(c, &t, (int64_t)labels->ints.count);

@@ -116,7 +116,7 @@ static void write_nodes(struct onnx_writer *w, struct onnx_graph *to, const stru
         else
             write_node(&e);
         name[i] = e.result;
-        /* Who reads the state behind its writer reads what it wrote. */
+        /* A node that reads the state after its writer reads what was written. */
         ir_value state = op_is(n->op, OP_WRITES) ? ir_written_state(g, n) : RLX_NO_VALUE;
         if (state != RLX_NO_VALUE)
             name[state] = e.written.len ? e.written : e.result;

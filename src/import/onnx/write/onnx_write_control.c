@@ -178,7 +178,7 @@ void write_while(struct emit *e)
 
 /* ---- scan ---- */
 
-/* One step: inputs as Scan gives them, or behind the two that Loop gives. */
+/* One step: inputs as Scan gives them, or after the two that Loop gives. */
 static struct onnx_graph *scan_body(struct emit *e, bool loop)
 {
     static const struct ir_type number = {.dtype = RLX_DTYPE_i64}, flag = {.dtype = RLX_DTYPE_bool};
@@ -215,7 +215,7 @@ static struct onnx_graph *scan_body(struct emit *e, bool loop)
     return g;
 }
 
-/* Of all carries, those behind which a checkpoint stands. */
+/* Of all carries, those that are followed by a checkpoint. */
 static rlx_str checkpoints(struct emit *e, rlx_str all)
 {
     const struct attr_scan *a = &e->n->attr.scan;

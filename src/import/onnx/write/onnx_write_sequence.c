@@ -209,7 +209,7 @@ void write_rope_backward(struct emit *e)
 
 /* ---- Fourier transform ---- */
 
-/* Ours scales nothing unless asked to; ONNX divides the way back by the length. */
+/* Ours scales nothing unless asked to; ONNX divides the inverse by the length. */
 static double fft_scale(const struct attr_fft *a, double n)
 {
     if (a->norm == RLX_FFT_NORM_ortho)

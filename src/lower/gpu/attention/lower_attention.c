@@ -2,7 +2,7 @@
  * keys, groups share the keys of a block, and what they found is put together afterwards. Where a
  * kernel cannot see the keys of all heads at once, some heads go after others. */
 #include "lower/gpu/attention/lower_attention.h"
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 
 enum {
     FEW_ROWS = 16,     /* of one block */
@@ -187,7 +187,7 @@ static uint64_t heads_at_once(const struct gpu_call *c, const struct gpu_attenti
     uint64_t head = a->keys * a->head_dim * rlx_dtype_size(a->dtype);
     uint64_t y = gpu_windows(c, gpu_out(c)), found = gpu_windows(c, parts);
     uint64_t others = gpu_windows(c, gpu_in(c, 0)) + gpu_windows(c, a->mask_arg);
-    uint64_t most = gpu_device_desc(c->device)->max_bindings;
+    uint64_t most = c->max_bindings;
 
     others += y > found ? y : found;
     if (gpu_windows(c, gpu_in(c, 1)) + gpu_windows(c, gpu_in(c, 2)) + others <= most ||

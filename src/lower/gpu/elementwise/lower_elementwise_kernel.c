@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lower/gpu/elementwise/lower_elementwise.h"
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 
 #define WIDE_FROM (UINT64_C(1) << 20) /* elements of a large tensor */
 #define ROUNDS 4

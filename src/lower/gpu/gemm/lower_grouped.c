@@ -2,7 +2,7 @@
  * many rows each, rows are sorted by expert first. Where a kernel cannot see all matrices at once,
  * experts take turns, some at a time. */
 #include "lower/gpu/gemm/lower_grouped.h"
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 
 #define MOST_SORTED (UINT64_C(1) << 26) /* ids looked at, by all experts together */
 
@@ -36,7 +36,7 @@ static uint64_t other_windows(const struct gpu_call *c, const struct gpu_experts
 struct gpu_experts gpu_some_experts(const struct gpu_call *c, const struct gpu_experts *all,
                                     uint64_t from)
 {
-    uint64_t most = gpu_device_desc(c->device)->max_bindings, others = other_windows(c, all);
+    uint64_t most = c->max_bindings, others = other_windows(c, all);
     uint64_t matrix = all->experts ? all->w.bytes / all->experts : 0;
     uint64_t room = (most > others ? most - others : 1) * c->max_binding;
     struct gpu_experts some = *all;

@@ -8,13 +8,13 @@
  * stay as wide as they are computed until all pieces are there; then comes the bias, and they are
  * rounded once. */
 #include "lower/gpu/gemm/lower_matmul.h"
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 #include "lower/gpu/move/lower_move.h"
 
 /* Bindings that a kernel has beside that of the bias. */
 static uint64_t bindings_of(const struct gpu_call *c)
 {
-    return gpu_device_desc(c->device)->max_bindings - 1;
+    return c->max_bindings - 1;
 }
 
 static bool fits(const struct gpu_call *c, const struct gpu_matmul *p)

@@ -4,7 +4,7 @@
  *     longer ones:                 moments  =>  join  =>  apply */
 #include "lower/gpu/rows/lower_norm.h"
 #include "lower/gpu/elementwise/lower_elementwise.h"
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 #include "lower/gpu/gpu_joints.h"
 
 /* ---- what is normalised ---- */

@@ -4,7 +4,7 @@
  * rest goes step by step: for few hidden units one launch walks along the sequence, each group with
  * items of its own; for many the weights are too large to be read by each group in each step, and
  * every step is a launch, whose groups share the units. */
-#include "lower/gpu/gpu_device.h"
+#include "lower/gpu/gpu_core.h"
 #include "lower/gpu/gpu_joints.h"
 #include "lower/gpu/sequence/lower_sequence.h"
 
@@ -45,7 +45,7 @@ static uint64_t units_of(const struct layer *l)
 /* Both of them must be seen at once. */
 static bool can_turn(const struct gpu_call *c)
 {
-    return 2 * gpu_windows(c, gpu_in(c, 2)) <= gpu_device_desc(c->device)->max_bindings;
+    return 2 * gpu_windows(c, gpu_in(c, 2)) <= c->max_bindings;
 }
 
 static void set_cells(const struct gpu_call *c, struct layer *l)

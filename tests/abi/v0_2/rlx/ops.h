@@ -1,8 +1,8 @@
 /* ops.h: a function for every op. Inputs come first, then attributes in the order of docs/ops.md.
  * Optional inputs may be RLX_NO_VALUE.
  *
- * An op with more than four attributes takes them in a struct, which begins as its initialiser says,
- * with every attribute at its default. NULL is the same as a struct that nothing was set in.
+ * An op with more than four attributes takes them in a struct, which begins as its initialiser
+ * says, with every attribute at its default. NULL is the same as a struct that nothing was set in.
  *
  *     rlx_conv_desc d = RLX_CONV_DESC_INIT;
  *     d.padding = RLX_LIST(1, 1);
@@ -253,15 +253,9 @@ typedef enum rlx_svd_part {
     RLX_SVD_PART_vt = 2
 } rlx_svd_part;
 
-typedef enum rlx_qr_part {
-    RLX_QR_PART_q = 0,
-    RLX_QR_PART_r = 1
-} rlx_qr_part;
+typedef enum rlx_qr_part { RLX_QR_PART_q = 0, RLX_QR_PART_r = 1 } rlx_qr_part;
 
-typedef enum rlx_norm_kind {
-    RLX_NORM_KIND_layer = 0,
-    RLX_NORM_KIND_rms = 1
-} rlx_norm_kind;
+typedef enum rlx_norm_kind { RLX_NORM_KIND_layer = 0, RLX_NORM_KIND_rms = 1 } rlx_norm_kind;
 
 typedef enum rlx_pool_kind {
     RLX_POOL_KIND_sum = 0,
@@ -372,8 +366,10 @@ typedef struct rlx_sample_desc {
     uint64_t seed;
     rlx_dtype index_dtype;
 } rlx_sample_desc;
-#define RLX_SAMPLE_DESC_INIT                                \
-    {sizeof(rlx_sample_desc), 0, 1, 0, 1, 0, RLX_DTYPE_i32}
+#define RLX_SAMPLE_DESC_INIT                                  \
+    {                                                         \
+        sizeof(rlx_sample_desc), 0, 1, 0, 1, 0, RLX_DTYPE_i32 \
+    }
 
 /* Of rlx_conv. */
 typedef struct rlx_conv_desc {
@@ -384,8 +380,10 @@ typedef struct rlx_conv_desc {
     rlx_list dilation;
     int64_t groups;
 } rlx_conv_desc;
-#define RLX_CONV_DESC_INIT                                             \
-    {sizeof(rlx_conv_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+#define RLX_CONV_DESC_INIT                                               \
+    {                                                                    \
+        sizeof(rlx_conv_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1 \
+    }
 
 /* Of rlx_conv_transpose. */
 typedef struct rlx_conv_transpose_desc {
@@ -397,20 +395,24 @@ typedef struct rlx_conv_transpose_desc {
     rlx_list output_padding;
     int64_t groups;
 } rlx_conv_transpose_desc;
-#define RLX_CONV_TRANSPOSE_DESC_INIT                                                       \
-    {sizeof(rlx_conv_transpose_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+#define RLX_CONV_TRANSPOSE_DESC_INIT                                                         \
+    {                                                                                        \
+        sizeof(rlx_conv_transpose_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1 \
+    }
 
 /* Of rlx_pool. */
 typedef struct rlx_pool_desc {
     uint32_t size;
-    rlx_pool_kind kind; /* must be set */
+    rlx_pool_kind kind;   /* must be set */
     rlx_list kernel_size; /* must be set */
     rlx_list stride;
     rlx_list padding;
     bool count_include_pad;
 } rlx_pool_desc;
-#define RLX_POOL_DESC_INIT                                                         \
-    {sizeof(rlx_pool_desc), (rlx_pool_kind)-1, {0, {0}}, {0, {0}}, {0, {0}}, true}
+#define RLX_POOL_DESC_INIT                                                           \
+    {                                                                                \
+        sizeof(rlx_pool_desc), (rlx_pool_kind)-1, {0, {0}}, {0, {0}}, {0, {0}}, true \
+    }
 
 /* Of rlx_attention. */
 typedef struct rlx_attention_desc {
@@ -424,22 +426,26 @@ typedef struct rlx_attention_desc {
     float logit_softcap;
     rlx_attention_layout layout;
 } rlx_attention_desc;
-#define RLX_ATTENTION_DESC_INIT                                                          \
-    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none, \
-     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto}
+#define RLX_ATTENTION_DESC_INIT                                                             \
+    {                                                                                       \
+        sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none, \
+            RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto               \
+    }
 
 /* Of rlx_axial_rope_2d. */
 typedef struct rlx_axial_rope_2d_desc {
     uint32_t size;
-    int64_t end_x; /* must be set */
-    int64_t end_y; /* must be set */
-    int64_t head_dim; /* must be set */
+    int64_t end_x;     /* must be set */
+    int64_t end_y;     /* must be set */
+    int64_t head_dim;  /* must be set */
     int64_t num_heads; /* must be set */
     float theta;
     int64_t repeat_factor;
 } rlx_axial_rope_2d_desc;
-#define RLX_AXIAL_ROPE_2D_DESC_INIT                                                            \
-    {sizeof(rlx_axial_rope_2d_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, 10000, 1}
+#define RLX_AXIAL_ROPE_2D_DESC_INIT                                                              \
+    {                                                                                            \
+        sizeof(rlx_axial_rope_2d_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, 10000, 1 \
+    }
 
 /* Of rlx_lstm and rlx_gru and rlx_rnn. */
 typedef struct rlx_recurrent_desc {
@@ -451,9 +457,11 @@ typedef struct rlx_recurrent_desc {
     bool has_lengths;
     rlx_rnn_result result;
 } rlx_recurrent_desc;
-#define RLX_RECURRENT_DESC_INIT                                                            \
-    {sizeof(rlx_recurrent_desc), RLX_ABSENT, false, RLX_RNN_ACTIVATION_tanh, false, false, \
-     RLX_RNN_RESULT_seq}
+#define RLX_RECURRENT_DESC_INIT                                                               \
+    {                                                                                         \
+        sizeof(rlx_recurrent_desc), RLX_ABSENT, false, RLX_RNN_ACTIVATION_tanh, false, false, \
+            RLX_RNN_RESULT_seq                                                                \
+    }
 
 /* Of rlx_fused_conv_bias_act. */
 typedef struct rlx_fused_conv_bias_act_desc {
@@ -466,9 +474,11 @@ typedef struct rlx_fused_conv_bias_act_desc {
     rlx_op activation;
     bool has_residual;
 } rlx_fused_conv_bias_act_desc;
-#define RLX_FUSED_CONV_BIAS_ACT_DESC_INIT                                             \
-    {sizeof(rlx_fused_conv_bias_act_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, \
-     RLX_OP_none, false}
+#define RLX_FUSED_CONV_BIAS_ACT_DESC_INIT                                                \
+    {                                                                                    \
+        sizeof(rlx_fused_conv_bias_act_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, \
+            RLX_OP_none, false                                                           \
+    }
 
 /* Of rlx_fused_attention_block. */
 typedef struct rlx_fused_attention_block_desc {
@@ -481,37 +491,43 @@ typedef struct rlx_fused_attention_block_desc {
     bool has_bias;
     bool has_rope;
 } rlx_fused_attention_block_desc;
-#define RLX_FUSED_ATTENTION_BLOCK_DESC_INIT                                                    \
-    {sizeof(rlx_fused_attention_block_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_ABSENT_F, \
-     RLX_ABSENT_F, false, false}
+#define RLX_FUSED_ATTENTION_BLOCK_DESC_INIT                                                       \
+    {                                                                                             \
+        sizeof(rlx_fused_attention_block_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_ABSENT_F, \
+            RLX_ABSENT_F, false, false                                                            \
+    }
 
 /* Of rlx_fused_transformer_layer. */
 typedef struct rlx_fused_transformer_layer_desc {
     uint32_t size;
-    int64_t num_heads; /* must be set */
-    int64_t head_dim; /* must be set */
+    int64_t num_heads;         /* must be set */
+    int64_t head_dim;          /* must be set */
     int64_t intermediate_size; /* must be set */
     float eps1;
     float eps2;
     rlx_op activation;
     bool has_bias;
 } rlx_fused_transformer_layer_desc;
-#define RLX_FUSED_TRANSFORMER_LAYER_DESC_INIT                                                    \
-    {sizeof(rlx_fused_transformer_layer_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, 1e-5f, 1e-5f, \
-     RLX_OP_gelu, false}
+#define RLX_FUSED_TRANSFORMER_LAYER_DESC_INIT                                                \
+    {                                                                                        \
+        sizeof(rlx_fused_transformer_layer_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, 1e-5f, \
+            1e-5f, RLX_OP_gelu, false                                                        \
+    }
 
 /* Of rlx_scan. */
 typedef struct rlx_scan_desc {
     uint32_t size;
     const rlx_graph *body; /* must be set */
-    rlx_dim length; /* must be set */
+    rlx_dim length;        /* must be set */
     int64_t num_bcast;
     int64_t num_xs;
     bool save_trajectory;
     int64_t num_checkpoints;
 } rlx_scan_desc;
-#define RLX_SCAN_DESC_INIT                                        \
-    {sizeof(rlx_scan_desc), NULL, RLX_DIM_FAILED, 0, 0, false, 0}
+#define RLX_SCAN_DESC_INIT                                          \
+    {                                                               \
+        sizeof(rlx_scan_desc), NULL, RLX_DIM_FAILED, 0, 0, false, 0 \
+    }
 
 /* Of rlx_fake_quantize. */
 typedef struct rlx_fake_quantize_desc {
@@ -522,9 +538,11 @@ typedef struct rlx_fake_quantize_desc {
     rlx_scale_mode scale_mode;
     float decay;
 } rlx_fake_quantize_desc;
-#define RLX_FAKE_QUANTIZE_DESC_INIT                                        \
-    {sizeof(rlx_fake_quantize_desc), 8, RLX_ABSENT, RLX_STE_KIND_identity, \
-     RLX_SCALE_MODE_per_batch, 0.99f}
+#define RLX_FAKE_QUANTIZE_DESC_INIT                                           \
+    {                                                                         \
+        sizeof(rlx_fake_quantize_desc), 8, RLX_ABSENT, RLX_STE_KIND_identity, \
+            RLX_SCALE_MODE_per_batch, 0.99f                                   \
+    }
 
 /* Of rlx_qconv_2d. */
 typedef struct rlx_qconv_2d_desc {
@@ -539,9 +557,11 @@ typedef struct rlx_qconv_2d_desc {
     int64_t out_zp;
     float mult; /* must be set */
 } rlx_qconv_2d_desc;
-#define RLX_QCONV_2D_DESC_INIT                                                      \
-    {sizeof(rlx_qconv_2d_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, 0, 0, 0, \
-     RLX_ABSENT_F}
+#define RLX_QCONV_2D_DESC_INIT                                                         \
+    {                                                                                  \
+        sizeof(rlx_qconv_2d_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, 0, 0, 0, \
+            RLX_ABSENT_F                                                               \
+    }
 
 /* Of rlx_dequant_matmul. */
 typedef struct rlx_dequant_matmul_desc {
@@ -552,9 +572,11 @@ typedef struct rlx_dequant_matmul_desc {
     int64_t n;
     rlx_act_precision act;
 } rlx_dequant_matmul_desc;
-#define RLX_DEQUANT_MATMUL_DESC_INIT                                                    \
-    {sizeof(rlx_dequant_matmul_desc), (rlx_quant_scheme)-1, 32, RLX_ABSENT, RLX_ABSENT, \
-     RLX_ACT_PRECISION_exact}
+#define RLX_DEQUANT_MATMUL_DESC_INIT                                                       \
+    {                                                                                      \
+        sizeof(rlx_dequant_matmul_desc), (rlx_quant_scheme)-1, 32, RLX_ABSENT, RLX_ABSENT, \
+            RLX_ACT_PRECISION_exact                                                        \
+    }
 
 /* Of rlx_gaussian_splat_render and rlx_gaussian_splat_prepare. */
 typedef struct rlx_gaussian_splat_desc {
@@ -568,8 +590,10 @@ typedef struct rlx_gaussian_splat_desc {
     float alpha_cutoff;
     float transmittance_threshold;
 } rlx_gaussian_splat_desc;
-#define RLX_GAUSSIAN_SPLAT_DESC_INIT                                                  \
-    {sizeof(rlx_gaussian_splat_desc), 64, 64, 16, 32, 576, 1.6f, 0.003921569f, 0.01f}
+#define RLX_GAUSSIAN_SPLAT_DESC_INIT                                                    \
+    {                                                                                   \
+        sizeof(rlx_gaussian_splat_desc), 64, 64, 16, 32, 576, 1.6f, 0.003921569f, 0.01f \
+    }
 
 /* Of rlx_gaussian_splat_rasterize. */
 typedef struct rlx_gaussian_splat_rasterize_desc {
@@ -582,8 +606,10 @@ typedef struct rlx_gaussian_splat_rasterize_desc {
     float alpha_cutoff;
     float transmittance_threshold;
 } rlx_gaussian_splat_rasterize_desc;
-#define RLX_GAUSSIAN_SPLAT_RASTERIZE_DESC_INIT                                            \
-    {sizeof(rlx_gaussian_splat_rasterize_desc), 64, 64, 16, 32, 576, 0.003921569f, 0.01f}
+#define RLX_GAUSSIAN_SPLAT_RASTERIZE_DESC_INIT                                              \
+    {                                                                                       \
+        sizeof(rlx_gaussian_splat_rasterize_desc), 64, 64, 16, 32, 576, 0.003921569f, 0.01f \
+    }
 
 /* Of rlx_conv_backward_input. */
 typedef struct rlx_conv_backward_input_desc {
@@ -595,8 +621,16 @@ typedef struct rlx_conv_backward_input_desc {
     int64_t groups;
     rlx_list x_shape; /* must be set */
 } rlx_conv_backward_input_desc;
-#define RLX_CONV_BACKWARD_INPUT_DESC_INIT                                                       \
-    {sizeof(rlx_conv_backward_input_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, {0, {0}}}
+#define RLX_CONV_BACKWARD_INPUT_DESC_INIT                                                \
+    {                                                                                    \
+        sizeof(rlx_conv_backward_input_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, \
+        {                                                                                \
+            0,                                                                           \
+            {                                                                            \
+                0                                                                        \
+            }                                                                            \
+        }                                                                                \
+    }
 
 /* Of rlx_conv_backward_weight. */
 typedef struct rlx_conv_backward_weight_desc {
@@ -607,8 +641,10 @@ typedef struct rlx_conv_backward_weight_desc {
     rlx_list dilation;
     int64_t groups;
 } rlx_conv_backward_weight_desc;
-#define RLX_CONV_BACKWARD_WEIGHT_DESC_INIT                                             \
-    {sizeof(rlx_conv_backward_weight_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+#define RLX_CONV_BACKWARD_WEIGHT_DESC_INIT                                               \
+    {                                                                                    \
+        sizeof(rlx_conv_backward_weight_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1 \
+    }
 
 /* Of rlx_attention_backward. */
 typedef struct rlx_attention_backward_desc {
@@ -623,24 +659,28 @@ typedef struct rlx_attention_backward_desc {
     rlx_attention_layout layout;
     rlx_attention_wrt wrt; /* must be set */
 } rlx_attention_backward_desc;
-#define RLX_ATTENTION_BACKWARD_DESC_INIT                                                    \
-    {sizeof(rlx_attention_backward_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT,               \
-     RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, \
-     (rlx_attention_wrt)-1}
+#define RLX_ATTENTION_BACKWARD_DESC_INIT                                                           \
+    {                                                                                              \
+        sizeof(rlx_attention_backward_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT,                   \
+            RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, \
+            (rlx_attention_wrt)-1                                                                  \
+    }
 
 /* Of rlx_scan_backward and rlx_scan_backward_xs. */
 typedef struct rlx_scan_backward_desc {
     uint32_t size;
-    const rlx_graph *body; /* must be set */
+    const rlx_graph *body;     /* must be set */
     const rlx_graph *body_vjp; /* must be set */
-    rlx_dim length; /* must be set */
+    rlx_dim length;            /* must be set */
     int64_t num_xs;
     bool save_trajectory;
     int64_t num_checkpoints;
     int64_t xs_idx;
 } rlx_scan_backward_desc;
-#define RLX_SCAN_BACKWARD_DESC_INIT                                              \
-    {sizeof(rlx_scan_backward_desc), NULL, NULL, RLX_DIM_FAILED, 0, false, 0, 0}
+#define RLX_SCAN_BACKWARD_DESC_INIT                                                \
+    {                                                                              \
+        sizeof(rlx_scan_backward_desc), NULL, NULL, RLX_DIM_FAILED, 0, false, 0, 0 \
+    }
 
 /* Of rlx_gaussian_splat_render_backward. */
 typedef struct rlx_gaussian_splat_render_backward_desc {
@@ -657,9 +697,11 @@ typedef struct rlx_gaussian_splat_render_backward_desc {
     int64_t sh_band;
     float max_anisotropy;
 } rlx_gaussian_splat_render_backward_desc;
-#define RLX_GAUSSIAN_SPLAT_RENDER_BACKWARD_DESC_INIT                                           \
-    {sizeof(rlx_gaussian_splat_render_backward_desc), 64, 64, 16, 32, 576, 1.6f, 0.003921569f, \
-     0.01f, 1, 0, 10}
+#define RLX_GAUSSIAN_SPLAT_RENDER_BACKWARD_DESC_INIT                                              \
+    {                                                                                             \
+        sizeof(rlx_gaussian_splat_render_backward_desc), 64, 64, 16, 32, 576, 1.6f, 0.003921569f, \
+            0.01f, 1, 0, 10                                                                       \
+    }
 
 /* a + b */
 RLX_API rlx_value rlx_add(rlx_graph *g, rlx_value a, rlx_value b);
@@ -785,7 +827,7 @@ RLX_API rlx_value rlx_transpose(rlx_graph *g, rlx_value x, rlx_list perm);
 RLX_API rlx_value rlx_narrow(rlx_graph *g, rlx_value x, int64_t axis, rlx_dim start, rlx_dim len);
 /* the parts one after another along an axis */
 RLX_API rlx_value rlx_concat(rlx_graph *g, const rlx_value *parts, size_t parts_count,
-                            int64_t axis);
+                             int64_t axis);
 /* broadcast to a shape */
 RLX_API rlx_value rlx_expand(rlx_graph *g, rlx_value x, rlx_list shape);
 /* every step-th element along an axis */
@@ -808,22 +850,23 @@ RLX_API rlx_value rlx_interpolate_3d(rlx_graph *g, rlx_value x, rlx_list size);
 RLX_API rlx_value rlx_gather(rlx_graph *g, rlx_value table, rlx_value indices, int64_t axis);
 /* sum updates into rows of zeros */
 RLX_API rlx_value rlx_scatter_add(rlx_graph *g, rlx_value updates, rlx_value indices,
-                            rlx_dim out_dim);
+                                  rlx_dim out_dim);
 /* pick single elements along an axis */
 RLX_API rlx_value rlx_gather_elements(rlx_graph *g, rlx_value data, rlx_value indices,
-                            int64_t axis);
+                                      int64_t axis);
 /* pick slices by coordinate */
 RLX_API rlx_value rlx_gather_nd(rlx_graph *g, rlx_value data, rlx_value indices,
-                            int64_t batch_dims);
+                                int64_t batch_dims);
 /* write single elements along an axis */
 RLX_API rlx_value rlx_scatter_elements(rlx_graph *g, rlx_value data, rlx_value indices,
-                            rlx_value updates, int64_t axis, rlx_scatter_reduction reduction);
+                                       rlx_value updates, int64_t axis,
+                                       rlx_scatter_reduction reduction);
 /* write slices by coordinate */
 RLX_API rlx_value rlx_scatter_nd(rlx_graph *g, rlx_value data, rlx_value indices, rlx_value updates,
-                            rlx_scatter_reduction reduction);
+                                 rlx_scatter_reduction reduction);
 /* write rows into a state, in place */
 RLX_API rlx_value rlx_cache_append(rlx_graph *g, rlx_value state, rlx_value rows,
-                            rlx_value position, int64_t axis);
+                                   rlx_value position, int64_t axis);
 /* sum over axes */
 RLX_API rlx_value rlx_reduce_sum(rlx_graph *g, rlx_value x, rlx_list axes, bool keep_dim);
 /* mean over axes */
@@ -836,10 +879,10 @@ RLX_API rlx_value rlx_reduce_min(rlx_graph *g, rlx_value x, rlx_list axes, bool 
 RLX_API rlx_value rlx_reduce_prod(rlx_graph *g, rlx_value x, rlx_list axes, bool keep_dim);
 /* index of the largest; NaN wins */
 RLX_API rlx_value rlx_argmax(rlx_graph *g, rlx_value x, int64_t axis, bool keep_dim,
-                            rlx_dtype index_dtype);
+                             rlx_dtype index_dtype);
 /* index of the smallest; NaN wins */
 RLX_API rlx_value rlx_argmin(rlx_graph *g, rlx_value x, int64_t axis, bool keep_dim,
-                            rlx_dtype index_dtype);
+                             rlx_dtype index_dtype);
 /* the k largest, in order */
 RLX_API rlx_value rlx_topk(rlx_graph *g, rlx_value x, int64_t k, int64_t axis,
                            rlx_topk_result result, rlx_dtype index_dtype);
@@ -847,7 +890,7 @@ RLX_API rlx_value rlx_topk(rlx_graph *g, rlx_value x, int64_t k, int64_t axis,
 RLX_API rlx_value rlx_sort(rlx_graph *g, rlx_value x, int64_t axis, bool descending);
 /* the order a stable sort would give */
 RLX_API rlx_value rlx_argsort(rlx_graph *g, rlx_value x, int64_t axis, bool descending,
-                            rlx_dtype index_dtype);
+                              rlx_dtype index_dtype);
 /* exp(x - max) / its sum; all -Inf gives zeros */
 RLX_API rlx_value rlx_softmax(rlx_graph *g, rlx_value x, int64_t axis);
 /* running sum */
@@ -858,24 +901,24 @@ RLX_API rlx_value rlx_cumprod(rlx_graph *g, rlx_value x, int64_t axis, bool excl
 RLX_API rlx_value rlx_cummax(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive);
 /* draw one index per row of logits */
 RLX_API rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset,
-                            const rlx_sample_desc *desc);
+                             const rlx_sample_desc *desc);
 /* normal random numbers, f32 */
 RLX_API rlx_value rlx_rng_normal(rlx_graph *g, rlx_value offset, rlx_list shape, float mean,
-                            float scale, uint64_t seed);
+                                 float scale, uint64_t seed);
 /* uniform random numbers, f32 */
 RLX_API rlx_value rlx_rng_uniform(rlx_graph *g, rlx_value offset, rlx_list shape, float low,
-                            float high, uint64_t seed);
+                                  float high, uint64_t seed);
 /* batched matrix product */
 RLX_API rlx_value rlx_matmul(rlx_graph *g, rlx_value a, rlx_value b, bool transpose_a,
-                            bool transpose_b);
+                             bool transpose_b);
 /* contraction over any axes */
 RLX_API rlx_value rlx_dot_general(rlx_graph *g, rlx_value a, rlx_value b, rlx_list lhs_contracting,
-                            rlx_list rhs_contracting, rlx_list lhs_batch, rlx_list rhs_batch);
+                                  rlx_list rhs_contracting, rlx_list lhs_batch, rlx_list rhs_batch);
 /* each row times its expert's matrix */
 RLX_API rlx_value rlx_grouped_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value expert);
 /* x w + scale (x a) b */
 RLX_API rlx_value rlx_lora_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value a, rlx_value b,
-                            float scale);
+                                  float scale);
 /* solve a x = b by LU */
 RLX_API rlx_value rlx_dense_solve(rlx_graph *g, rlx_value a, rlx_value b);
 /* the same per batch item */
@@ -884,7 +927,7 @@ RLX_API rlx_value rlx_batched_dense_solve(rlx_graph *g, rlx_value a, rlx_value b
 RLX_API rlx_value rlx_cholesky(rlx_graph *g, rlx_value a);
 /* solve with a triangle of a */
 RLX_API rlx_value rlx_triangular_solve(rlx_graph *g, rlx_value a, rlx_value b, bool lower,
-                            bool transpose);
+                                       bool transpose);
 /* determinant */
 RLX_API rlx_value rlx_det(rlx_graph *g, rlx_value a);
 /* ln |determinant| */
@@ -899,37 +942,38 @@ RLX_API rlx_value rlx_eigh(rlx_graph *g, rlx_value a);
 RLX_API rlx_value rlx_eigh_batch(rlx_graph *g, rlx_value a);
 /* zero mean, unit variance, scale and shift */
 RLX_API rlx_value rlx_layer_norm(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value beta,
-                            int64_t axis, float eps);
+                                 int64_t axis, float eps);
 /* unit root mean square, scale and shift */
 RLX_API rlx_value rlx_rms_norm(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value beta,
-                            int64_t axis, float eps);
+                               int64_t axis, float eps);
 /* layer norm over groups of channels */
 RLX_API rlx_value rlx_group_norm(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value beta,
-                            int64_t num_groups, float eps);
+                                 int64_t num_groups, float eps);
 /* layer norm over the channels of an image */
 RLX_API rlx_value rlx_layer_norm_2d(rlx_graph *g, rlx_value x, rlx_value gamma, rlx_value beta,
-                            float eps);
+                                    float eps);
 /* normalise with given statistics */
 RLX_API rlx_value rlx_batch_norm_inference(rlx_graph *g, rlx_value x, rlx_value gamma,
-                            rlx_value beta, rlx_value mean, rlx_value var, int64_t axis, float eps);
+                                           rlx_value beta, rlx_value mean, rlx_value var,
+                                           int64_t axis, float eps);
 /* norm(x) (1 + scale) + shift */
 RLX_API rlx_value rlx_ada_layer_norm(rlx_graph *g, rlx_value x, rlx_value scale, rlx_value shift,
-                            rlx_norm_kind norm, float eps);
+                                     rlx_norm_kind norm, float eps);
 /* x + gate y */
 RLX_API rlx_value rlx_gated_residual(rlx_graph *g, rlx_value x, rlx_value y, rlx_value gate);
 /* convolution, channels first */
 RLX_API rlx_value rlx_conv(rlx_graph *g, rlx_value x, rlx_value w, const rlx_conv_desc *desc);
 /* transposed convolution */
 RLX_API rlx_value rlx_conv_transpose(rlx_graph *g, rlx_value x, rlx_value w,
-                            const rlx_conv_transpose_desc *desc);
+                                     const rlx_conv_transpose_desc *desc);
 /* sum, mean, max, min or product of each window */
 RLX_API rlx_value rlx_pool(rlx_graph *g, rlx_value x, const rlx_pool_desc *desc);
 /* each window of an image as a row */
 RLX_API rlx_value rlx_im2col(rlx_graph *g, rlx_value x, rlx_list kernel_size, rlx_list stride,
-                            rlx_list padding, rlx_list dilation);
+                             rlx_list padding, rlx_list dilation);
 /* softmax(scale q k^T + mask) v */
 RLX_API rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value mask,
-                            const rlx_attention_desc *desc);
+                                const rlx_attention_desc *desc);
 /* turn pairs of channels by the tables' angles */
 RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value sin,
                            int64_t head_dim, int64_t n_rot, rlx_rope_style style, int64_t seq_axis);
@@ -937,14 +981,14 @@ RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value s
 RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_desc *desc);
 /* selective state-space scan */
 RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a,
-                            rlx_value b, rlx_value c, int64_t state_size);
+                                     rlx_value b, rlx_value c, int64_t state_size);
 /* gated delta rule; with carry it writes its state */
 RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
-                            rlx_value decay, rlx_value beta, rlx_value state, int64_t state_size,
-                            bool carry_state);
+                                      rlx_value decay, rlx_value beta, rlx_value state,
+                                      int64_t state_size, bool carry_state);
 /* state-space duality layer */
 RLX_API rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_value b,
-                            rlx_value c, int64_t head_dim, int64_t state_size);
+                             rlx_value c, int64_t head_dim, int64_t state_size);
 /* long short-term memory layer */
 RLX_API rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh,
                            rlx_value b_ih, rlx_value b_hh, rlx_value h0, rlx_value c0,
@@ -965,43 +1009,45 @@ RLX_API rlx_value rlx_log_mel(rlx_graph *g, rlx_value spec, rlx_value filt);
 RLX_API rlx_value rlx_welch_peaks(rlx_graph *g, rlx_value spec, int64_t k, int64_t n_segments);
 /* act(a b + bias) */
 RLX_API rlx_value rlx_fused_matmul_bias_act(rlx_graph *g, rlx_value a, rlx_value b, rlx_value bias,
-                            rlx_op activation, bool transpose_a, bool transpose_b);
+                                            rlx_op activation, bool transpose_a, bool transpose_b);
 /* act(conv(x, w) + bias + residual) */
 RLX_API rlx_value rlx_fused_conv_bias_act(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
-                            rlx_value residual, const rlx_fused_conv_bias_act_desc *desc);
+                                          rlx_value residual,
+                                          const rlx_fused_conv_bias_act_desc *desc);
 /* layer norm of x + residual + bias */
 RLX_API rlx_value rlx_fused_residual_ln(rlx_graph *g, rlx_value x, rlx_value residual,
-                            rlx_value bias, rlx_value gamma, rlx_value beta, bool has_bias,
-                            float eps);
+                                        rlx_value bias, rlx_value gamma, rlx_value beta,
+                                        bool has_bias, float eps);
 /* rms norm of x + residual + bias */
 RLX_API rlx_value rlx_fused_residual_rms_norm(rlx_graph *g, rlx_value x, rlx_value residual,
-                            rlx_value bias, rlx_value gamma, rlx_value beta, bool has_bias,
-                            float eps);
+                                              rlx_value bias, rlx_value gamma, rlx_value beta,
+                                              bool has_bias, float eps);
 /* silu(gate half) times the other half */
 RLX_API rlx_value rlx_fused_swiglu(rlx_graph *g, rlx_value packed, bool gate_first,
-                            rlx_dtype cast_to);
+                                   rlx_dtype cast_to);
 /* project, rotate, attend, project */
 RLX_API rlx_value rlx_fused_attention_block(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
-                            rlx_value out_w, rlx_value mask, rlx_value qkv_b, rlx_value out_b,
-                            rlx_value cos, rlx_value sin,
-                            const rlx_fused_attention_block_desc *desc);
+                                            rlx_value out_w, rlx_value mask, rlx_value qkv_b,
+                                            rlx_value out_b, rlx_value cos, rlx_value sin,
+                                            const rlx_fused_attention_block_desc *desc);
 /* a post-norm transformer layer */
 RLX_API rlx_value rlx_fused_transformer_layer(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
-                            rlx_value qkv_b, rlx_value out_w, rlx_value out_b, rlx_value ln1_g,
-                            rlx_value ln1_b, rlx_value fc1_w, rlx_value fc1_b, rlx_value fc2_w,
-                            rlx_value fc2_b, rlx_value ln2_g, rlx_value ln2_b, rlx_value mask,
-                            const rlx_fused_transformer_layer_desc *desc);
+                                              rlx_value qkv_b, rlx_value out_w, rlx_value out_b,
+                                              rlx_value ln1_g, rlx_value ln1_b, rlx_value fc1_w,
+                                              rlx_value fc1_b, rlx_value fc2_w, rlx_value fc2_b,
+                                              rlx_value ln2_g, rlx_value ln2_b, rlx_value mask,
+                                              const rlx_fused_transformer_layer_desc *desc);
 /* a chain of elementwise ops in one pass */
 RLX_API rlx_value rlx_elementwise_region(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
-                            const rlx_chain_step *chain, size_t chain_count,
-                            rlx_region_prologue prologue, int64_t prologue_input);
+                                         const rlx_chain_step *chain, size_t chain_count,
+                                         rlx_region_prologue prologue, int64_t prologue_input);
 /* one chain on several inputs, results stacked */
 RLX_API rlx_value rlx_batch_elementwise_region(rlx_graph *g, const rlx_value *inputs,
-                            size_t inputs_count, const rlx_chain_step *chain, size_t chain_count,
-                            rlx_region_prologue prologue);
+                                               size_t inputs_count, const rlx_chain_step *chain,
+                                               size_t chain_count, rlx_region_prologue prologue);
 /* a chain of geometric steps */
 RLX_API rlx_value rlx_transform_region(rlx_graph *g, rlx_value x, const rlx_chain_step *chain,
-                            size_t chain_count);
+                                       size_t chain_count);
 /* one of two sub-graphs */
 RLX_API rlx_value rlx_if(rlx_graph *g, rlx_value predicate, const rlx_value *captures,
                          size_t captures_count, const rlx_graph *then_graph,
@@ -1015,67 +1061,68 @@ RLX_API rlx_value rlx_scan(rlx_graph *g, rlx_value init, const rlx_value *bcasts
                            size_t bcasts_and_xs_count, const rlx_scan_desc *desc);
 /* an op the program registered */
 RLX_API rlx_value rlx_custom(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
-                            const char *name, const void *attrs, size_t attrs_count);
+                             const char *name, const void *attrs, size_t attrs_count);
 /* a sub-graph with its own derivative */
 RLX_API rlx_value rlx_custom_fn(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
-                            const rlx_graph *fwd_graph, const rlx_graph *vjp_graph,
-                            const rlx_graph *jvp_graph);
+                                const rlx_graph *fwd_graph, const rlx_graph *vjp_graph,
+                                const rlx_graph *jvp_graph);
 /* lse(x) - x[label] per row */
 RLX_API rlx_value rlx_softmax_cross_entropy_with_logits(rlx_graph *g, rlx_value logits,
-                            rlx_value labels);
+                                                        rlx_value labels);
 /* -sum t (x - lse(x)) per row */
 RLX_API rlx_value rlx_softmax_cross_entropy(rlx_graph *g, rlx_value logits, rlx_value targets);
 /* float to i8 by scale and zero point */
 RLX_API rlx_value rlx_quantize(rlx_graph *g, rlx_value x, int64_t axis, const float *scales,
-                            size_t scales_count, const float *zero_points,
-                            size_t zero_points_count);
+                               size_t scales_count, const float *zero_points,
+                               size_t zero_points_count);
 /* i8 to f32 by scale and zero point */
 RLX_API rlx_value rlx_dequantize(rlx_graph *g, rlx_value q, int64_t axis, const float *scales,
-                            size_t scales_count, const float *zero_points,
-                            size_t zero_points_count);
+                                 size_t scales_count, const float *zero_points,
+                                 size_t zero_points_count);
 /* quantise and dequantise; ema writes its state */
 RLX_API rlx_value rlx_fake_quantize(rlx_graph *g, rlx_value x, rlx_value scales,
-                            const rlx_fake_quantize_desc *desc);
+                                    const rlx_fake_quantize_desc *desc);
 /* fake quantisation with a learned scale */
 RLX_API rlx_value rlx_fake_quantize_lsq(rlx_graph *g, rlx_value x, rlx_value scale, int64_t bits,
-                            int64_t axis);
+                                        int64_t axis);
 /* i8 matrix product with rescaling */
 RLX_API rlx_value rlx_qmatmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias, int64_t x_zp,
-                            int64_t w_zp, int64_t out_zp, float mult);
+                              int64_t w_zp, int64_t out_zp, float mult);
 /* i8 convolution with rescaling */
 RLX_API rlx_value rlx_qconv_2d(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
-                            const rlx_qconv_2d_desc *desc);
+                               const rlx_qconv_2d_desc *desc);
 /* product with a packed weight */
 RLX_API rlx_value rlx_dequant_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value scale,
-                            rlx_value zp, const rlx_dequant_matmul_desc *desc);
+                                     rlx_value zp, const rlx_dequant_matmul_desc *desc);
 /* each row times its expert's packed weight */
 RLX_API rlx_value rlx_dequant_grouped_matmul(rlx_graph *g, rlx_value x, rlx_value w,
-                            rlx_value expert, rlx_quant_scheme scheme, int64_t k,
-                            rlx_act_precision act);
+                                             rlx_value expert, rlx_quant_scheme scheme, int64_t k,
+                                             rlx_act_precision act);
 /* packed expert weights as f32 */
 RLX_API rlx_value rlx_dequant_moe_weights(rlx_graph *g, rlx_value w, rlx_quant_scheme scheme,
-                            int64_t k);
+                                          int64_t k);
 /* rows of a packed table as f32 */
 RLX_API rlx_value rlx_dequant_gather(rlx_graph *g, rlx_value table, rlx_value indices,
-                            rlx_quant_scheme scheme, int64_t k);
+                                     rlx_quant_scheme scheme, int64_t k);
 /* choose experts, best groups first */
 RLX_API rlx_value rlx_group_limited_gate(rlx_graph *g, rlx_value sig, rlx_value route,
-                            int64_t n_group, int64_t topk_group, int64_t top_k, float scaling);
+                                         int64_t n_group, int64_t topk_group, int64_t top_k,
+                                         float scaling);
 /* nearest neighbours from a distance matrix */
 RLX_API rlx_value rlx_knn(rlx_graph *g, rlx_value d, int64_t k);
 /* render splats to RGBA */
 RLX_API rlx_value rlx_gaussian_splat_render(rlx_graph *g, rlx_value positions, rlx_value scales,
-                            rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta,
-                            const rlx_gaussian_splat_desc *desc);
+                                            rlx_value rotations, rlx_value opacities,
+                                            rlx_value colors, rlx_value sh_coeffs, rlx_value meta,
+                                            const rlx_gaussian_splat_desc *desc);
 /* project, sort and bin splats */
 RLX_API rlx_value rlx_gaussian_splat_prepare(rlx_graph *g, rlx_value positions, rlx_value scales,
-                            rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta,
-                            const rlx_gaussian_splat_desc *desc);
+                                             rlx_value rotations, rlx_value opacities,
+                                             rlx_value colors, rlx_value sh_coeffs, rlx_value meta,
+                                             const rlx_gaussian_splat_desc *desc);
 /* composite prepared splats */
 RLX_API rlx_value rlx_gaussian_splat_rasterize(rlx_graph *g, rlx_value prep, rlx_value meta,
-                            const rlx_gaussian_splat_rasterize_desc *desc);
+                                               const rlx_gaussian_splat_rasterize_desc *desc);
 /* gradient of relu */
 RLX_API rlx_value rlx_relu_backward(rlx_graph *g, rlx_value x, rlx_value dy);
 /* gradient of a unary op */
@@ -1084,105 +1131,112 @@ RLX_API rlx_value rlx_activation_backward(rlx_graph *g, rlx_value x, rlx_value d
 RLX_API rlx_value rlx_complex_real(rlx_graph *g, rlx_value z);
 /* gradient of gather for the table */
 RLX_API rlx_value rlx_gather_backward(rlx_graph *g, rlx_value dy, rlx_value indices, int64_t axis,
-                            rlx_dim table_dim);
+                                      rlx_dim table_dim);
 /* running sum from the end */
 RLX_API rlx_value rlx_cumsum_backward(rlx_graph *g, rlx_value dy, int64_t axis, bool exclusive);
 /* gradient of grouped_matmul for w */
 RLX_API rlx_value rlx_grouped_matmul_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy,
-                            rlx_value expert, rlx_dim experts);
+                                                     rlx_value expert, rlx_dim experts);
 /* gradient of layer_norm for x */
 RLX_API rlx_value rlx_layer_norm_backward_input(rlx_graph *g, rlx_value x, rlx_value gamma,
-                            rlx_value dy, int64_t axis, float eps);
+                                                rlx_value dy, int64_t axis, float eps);
 /* gradient of layer_norm for gamma */
 RLX_API rlx_value rlx_layer_norm_backward_gamma(rlx_graph *g, rlx_value x, rlx_value dy,
-                            int64_t axis, float eps);
+                                                int64_t axis, float eps);
 /* gradient of rms_norm for x */
 RLX_API rlx_value rlx_rms_norm_backward_input(rlx_graph *g, rlx_value x, rlx_value gamma,
-                            rlx_value beta, rlx_value dy, int64_t axis, float eps);
+                                              rlx_value beta, rlx_value dy, int64_t axis,
+                                              float eps);
 /* gradient of rms_norm for gamma */
 RLX_API rlx_value rlx_rms_norm_backward_gamma(rlx_graph *g, rlx_value x, rlx_value gamma,
-                            rlx_value beta, rlx_value dy, int64_t axis, float eps);
+                                              rlx_value beta, rlx_value dy, int64_t axis,
+                                              float eps);
 /* gradient of rms_norm for beta */
 RLX_API rlx_value rlx_rms_norm_backward_beta(rlx_graph *g, rlx_value x, rlx_value gamma,
-                            rlx_value beta, rlx_value dy, int64_t axis, float eps);
+                                             rlx_value beta, rlx_value dy, int64_t axis, float eps);
 /* gradient of group_norm for x */
 RLX_API rlx_value rlx_group_norm_backward_input(rlx_graph *g, rlx_value x, rlx_value gamma,
-                            rlx_value dy, int64_t num_groups, float eps);
+                                                rlx_value dy, int64_t num_groups, float eps);
 /* gradient of group_norm for gamma */
 RLX_API rlx_value rlx_group_norm_backward_gamma(rlx_graph *g, rlx_value x, rlx_value dy,
-                            int64_t num_groups, float eps);
+                                                int64_t num_groups, float eps);
 /* gradient of group_norm for beta */
 RLX_API rlx_value rlx_group_norm_backward_beta(rlx_graph *g, rlx_value x, rlx_value dy,
-                            int64_t num_groups, float eps);
+                                               int64_t num_groups, float eps);
 /* gradient of batch_norm_inference for x */
 RLX_API rlx_value rlx_batch_norm_inference_backward_input(rlx_graph *g, rlx_value x,
-                            rlx_value gamma, rlx_value mean, rlx_value var, rlx_value dy,
-                            int64_t axis, float eps);
+                                                          rlx_value gamma, rlx_value mean,
+                                                          rlx_value var, rlx_value dy, int64_t axis,
+                                                          float eps);
 /* gradient of batch_norm_inference for gamma */
 RLX_API rlx_value rlx_batch_norm_inference_backward_gamma(rlx_graph *g, rlx_value x, rlx_value mean,
-                            rlx_value var, rlx_value dy, int64_t axis, float eps);
+                                                          rlx_value var, rlx_value dy, int64_t axis,
+                                                          float eps);
 /* gradient of batch_norm_inference for beta */
 RLX_API rlx_value rlx_batch_norm_inference_backward_beta(rlx_graph *g, rlx_value x, rlx_value dy,
-                            int64_t axis, float eps);
+                                                         int64_t axis, float eps);
 /* gradients of ada_layer_norm, packed flat */
 RLX_API rlx_value rlx_ada_layer_norm_backward(rlx_graph *g, rlx_value x, rlx_value scale,
-                            rlx_value shift, rlx_value dy, rlx_norm_kind norm, float eps);
+                                              rlx_value shift, rlx_value dy, rlx_norm_kind norm,
+                                              float eps);
 /* gradients of gated_residual, packed flat */
 RLX_API rlx_value rlx_gated_residual_backward(rlx_graph *g, rlx_value x, rlx_value y,
-                            rlx_value gate, rlx_value dy);
+                                              rlx_value gate, rlx_value dy);
 /* gradient of conv for x */
 RLX_API rlx_value rlx_conv_backward_input(rlx_graph *g, rlx_value dy, rlx_value w,
-                            const rlx_conv_backward_input_desc *desc);
+                                          const rlx_conv_backward_input_desc *desc);
 /* gradient of conv for w */
 RLX_API rlx_value rlx_conv_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy,
-                            const rlx_conv_backward_weight_desc *desc);
+                                           const rlx_conv_backward_weight_desc *desc);
 /* gradient of max pooling */
 RLX_API rlx_value rlx_max_pool_backward(rlx_graph *g, rlx_value x, rlx_value dy,
-                            rlx_list kernel_size, rlx_list stride, rlx_list padding);
+                                        rlx_list kernel_size, rlx_list stride, rlx_list padding);
 /* gradient of attention for one operand */
 RLX_API rlx_value rlx_attention_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
-                            rlx_value dy, rlx_value mask, const rlx_attention_backward_desc *desc);
+                                         rlx_value dy, rlx_value mask,
+                                         const rlx_attention_backward_desc *desc);
 /* turn back */
 RLX_API rlx_value rlx_rope_backward(rlx_graph *g, rlx_value dy, rlx_value cos, rlx_value sin,
-                            int64_t head_dim, int64_t n_rot, rlx_rope_style style,
-                            int64_t seq_axis);
+                                    int64_t head_dim, int64_t n_rot, rlx_rope_style style,
+                                    int64_t seq_axis);
 /* (softmax - onehot) dloss */
 RLX_API rlx_value rlx_softmax_cross_entropy_backward(rlx_graph *g, rlx_value logits,
-                            rlx_value labels, rlx_value dloss);
+                                                     rlx_value labels, rlx_value dloss);
 /* gradient of fake_quantize for x */
 RLX_API rlx_value rlx_fake_quantize_backward(rlx_graph *g, rlx_value x, rlx_value scales,
-                            rlx_value dy, int64_t bits, int64_t axis, rlx_ste_kind ste,
-                            rlx_scale_mode scale_mode);
+                                             rlx_value dy, int64_t bits, int64_t axis,
+                                             rlx_ste_kind ste, rlx_scale_mode scale_mode);
 /* gradient of fake_quantize_lsq for x */
 RLX_API rlx_value rlx_fake_quantize_lsq_backward_x(rlx_graph *g, rlx_value x, rlx_value scale,
-                            rlx_value dy, int64_t bits, int64_t axis);
+                                                   rlx_value dy, int64_t bits, int64_t axis);
 /* gradient of fake_quantize_lsq for the scale */
 RLX_API rlx_value rlx_fake_quantize_lsq_backward_scale(rlx_graph *g, rlx_value x, rlx_value scale,
-                            rlx_value dy, int64_t bits, int64_t axis);
+                                                       rlx_value dy, int64_t bits, int64_t axis);
 /* gradient of scan for its start */
 RLX_API rlx_value rlx_scan_backward(rlx_graph *g, rlx_value init, rlx_value trajectory,
-                            rlx_value upstream, const rlx_value *xs, size_t xs_count,
-                            const rlx_scan_backward_desc *desc);
+                                    rlx_value upstream, const rlx_value *xs, size_t xs_count,
+                                    const rlx_scan_backward_desc *desc);
 /* gradient of scan for one sequence */
 RLX_API rlx_value rlx_scan_backward_xs(rlx_graph *g, rlx_value init, rlx_value trajectory,
-                            rlx_value upstream, const rlx_value *xs, size_t xs_count,
-                            const rlx_scan_backward_desc *desc);
+                                       rlx_value upstream, const rlx_value *xs, size_t xs_count,
+                                       const rlx_scan_backward_desc *desc);
 /* gradients of selective_scan, packed flat */
 RLX_API rlx_value rlx_selective_scan_backward(rlx_graph *g, rlx_value x, rlx_value delta,
-                            rlx_value a, rlx_value b, rlx_value c, rlx_value dy,
-                            int64_t state_size);
+                                              rlx_value a, rlx_value b, rlx_value c, rlx_value dy,
+                                              int64_t state_size);
 /* gradients of gated_delta_net without carry, packed flat */
 RLX_API rlx_value rlx_gated_delta_net_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
-                            rlx_value decay, rlx_value beta, rlx_value dy, int64_t state_size);
+                                               rlx_value decay, rlx_value beta, rlx_value dy,
+                                               int64_t state_size);
 /* gradient of log_mel for the spectra */
 RLX_API rlx_value rlx_log_mel_backward(rlx_graph *g, rlx_value spec, rlx_value filt, rlx_value dy);
 /* gradient of knn for the distances */
 RLX_API rlx_value rlx_knn_backward(rlx_graph *g, rlx_value d, rlx_value dd, int64_t k);
 /* gradients of splat rendering, packed flat */
-RLX_API rlx_value rlx_gaussian_splat_render_backward(rlx_graph *g, rlx_value positions,
-                            rlx_value scales, rlx_value rotations, rlx_value opacities,
-                            rlx_value colors, rlx_value sh_coeffs, rlx_value meta, rlx_value dl,
-                            const rlx_gaussian_splat_render_backward_desc *desc);
+RLX_API rlx_value rlx_gaussian_splat_render_backward(
+    rlx_graph *g, rlx_value positions, rlx_value scales, rlx_value rotations, rlx_value opacities,
+    rlx_value colors, rlx_value sh_coeffs, rlx_value meta, rlx_value dl,
+    const rlx_gaussian_splat_render_backward_desc *desc);
 
 #ifdef __cplusplus
 }

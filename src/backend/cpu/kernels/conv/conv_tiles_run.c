@@ -399,7 +399,7 @@ static void run_lines(void *ctx, int64_t begin, int64_t end, int worker)
         run_line(job, &l);
 }
 
-/* Whether v is done so. An image in place has nothing behind its last row that may be read. */
+/* Whether v is done so. An image in place has nothing after its last row that may be read. */
 static bool runs_lines(const struct tiles *t)
 {
     return t->rows == 1 && !t->planes.in_place;

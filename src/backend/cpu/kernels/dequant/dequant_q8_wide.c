@@ -1,11 +1,11 @@
 /* dequant_q8_wide.c: many rows of x times packed rows in blocks of 256, in the tiles of AMX
  * (dequant_q8.h).
  *
- * All scales of such a block are whole numbers times one number. So codes are multiplied with their
- * sub-block's whole number beforehand. The product takes up to 13 bits and is kept as two digits,
+ * All scales of such a block are integers times one number. So codes are multiplied with their
+ * sub-block's integer beforehand. The product takes up to 13 bits and is kept as two digits,
  * 256 high + low, each a byte: two products in tiles, over all of the block without a pause, and
- * still exact. The mins are a third product, of whole numbers in bf16, exact as well: the sum over
- * x of each sub-block as two parts of eight bits, times the min's whole number.
+ * still exact. The mins are a third product, of integers in bf16, exact as well: the sum over
+ * x of each sub-block as two parts of eight bits, times the min's integer.
  *
  *     x   4 tiles of codes (64 elements each), a tile of sums, 16 scales
  *     w   4 tiles of low digits, 4 of high ones, a tile of mins, 16 d, 16 dmin
@@ -145,7 +145,7 @@ INLINE __m512i two_tables(const uint8_t (*of)[16], uint64_t first, uint64_t seco
 }
 
 /* Q4_K: codes of four bits look their digits up. They stay in the order of their bytes:
- * sub-blocks 0 2, 1 3, 4 6, 5 7. scale: eight whole numbers, one per byte. */
+ * sub-blocks 0 2, 1 3, 4 6, 5 7. scale: eight integers, one per byte. */
 INLINE void digits_q4_k(const uint8_t *qs, uint64_t scale, char *to)
 {
     const __m512i mask = _mm512_set1_epi8(15);

@@ -18,7 +18,7 @@ struct fake {
     struct cpu_channels g;
     double most;
     double *scale;   /* [channels], in scratch */
-    double *partial; /* behind it */
+    double *partial; /* after it */
     struct cpu_view scales;
     int32_t ste;
 };

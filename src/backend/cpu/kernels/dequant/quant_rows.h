@@ -1,5 +1,5 @@
 /* quant_rows.h: packed weights as f32, fast: whole blocks of a row (quant_rows.c), and tiles of a
- * matrix that has its scales beside it (quant_side.c). The values are those of
+ * matrix that has its scales beside it (quant_side_rows.c). The values are those of
  * ir/quant/quant_decode.h, to the bit. */
 #ifndef BACKEND_QUANT_ROWS_H
 #define BACKEND_QUANT_ROWS_H

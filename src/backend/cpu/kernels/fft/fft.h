@@ -12,7 +12,7 @@
  * of two from 2n-1 on. The inverse is the forward transform with real and imaginary parts swapped
  * on both ends, so only the forward one exists.
  *
- * Sines and cosines are computed in f64 and lie in the kernel's tables (kernel.h). */
+ * Sines and cosines are computed in f64 and lie in the kernel's tables (cpu_kernel.h). */
 #ifndef BACKEND_FFT_H
 #define BACKEND_FFT_H
 

@@ -1,7 +1,7 @@
 /* qr.c: the thin QR factors of a matrix, one part (ops-core.md 21).
  *
  * Columns are reduced REFLECT_BLOCK at a time, laid out as rows: each is turned into a reflection
- * that acts on those behind it, and the block then on the rest of the matrix. In f64 throughout.
+ * that acts on those after it, and the block then on the rest of the matrix. In f64 throughout.
  * Both parts need Q, whose signs decide those of R. */
 #include "backend/cpu/kernels/linalg/decompose.h"
 

@@ -63,7 +63,7 @@ static void solve_items(void *ctx, int64_t begin, int64_t end, int worker)
     for (int64_t i = begin; i < end; i++) {
         load(&c->in[0], i * s.n * s.n, s.n * s.n, a);
         load(&c->in[1], i * s.n * s.r, s.n * s.r, b);
-        if (factor_all_finite(a, s.n * (s.n + s.r))) { /* a, and b behind it */
+        if (factor_all_finite(a, s.n * (s.n + s.r))) { /* a, followed by b */
             factor_lu(a, s.n, swap, c->pool);
             factor_swap(b, s.r, swap, s.n);
             factor_solve(a, s.n, true, true, b, s.r, c->pool);

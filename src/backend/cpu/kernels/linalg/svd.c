@@ -136,7 +136,7 @@ static void reduce_column(struct svd *s, int64_t j)
         cpu_for(s->c->pool, columns, cpu_max_i64(STRIP, COLUMN_WORK / rows), reflect_columns, &job);
 }
 
-/* Row j from behind the diagonal on. */
+/* Row j, right of the diagonal. */
 static void reduce_row(struct svd *s, int64_t j)
 {
     int64_t n = s->n, rows = s->m - j - 1, columns = n - j - 1;

@@ -12,7 +12,7 @@ struct elements {
     rlx_dtype dtype;
     int32_t reduction;
     int64_t axis, limit;          /* size of the data's axis */
-    int64_t picks, inner;         /* of the indices: along the axis, behind it */
+    int64_t picks, inner;         /* of the indices: along the axis, after it */
     int64_t tiles;                /* of the inner positions */
     int64_t stride[RLX_MAX_RANK]; /* of the data */
     bool complex;

@@ -5,7 +5,7 @@
  * of them: a heap of the first FIRST mostly reaches top_p, and the row is sorted only if not.
  *
  * min_p drops what is less likely than so much of the likeliest: p / largest p = e^(z - top), so it
- * is a bound on z, -Inf where it is off. It comes behind top_k and before top_p. */
+ * is a bound on z, -Inf where it is off. It comes after top_k and before top_p. */
 #include "backend/cpu/kernels/math.h"
 #include "backend/cpu/kernels/order/order.h"
 #include "backend/cpu/kernels/order/random.h"

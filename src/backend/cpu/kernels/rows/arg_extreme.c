@@ -8,7 +8,7 @@
 struct arg_job {
     const struct cpu_tensor *x, *out;
     enum order order;
-    int64_t n, inner; /* the axis, and the elements behind it */
+    int64_t n, inner; /* the axis, and the elements after it */
     int64_t tiles;    /* columns: of CPU_TILE, per outer index */
 };
 

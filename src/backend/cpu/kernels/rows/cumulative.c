@@ -18,7 +18,7 @@ struct scan_job {
     enum reduce_kind kind;
     bool floats, exclusive, backward;
     bool flips;              /* u64 under max: the top bit turned over, it compares like i64 */
-    int64_t n, inner, tiles; /* the axis, the elements behind it, tiles of those */
+    int64_t n, inner, tiles; /* the axis, the elements after it, tiles of those */
     union value start;
 };
 

@@ -18,7 +18,7 @@ struct block_sum {
 
 struct softmax_job {
     const struct cpu_tensor *x, *y;
-    int64_t n, inner;      /* the axis, the elements behind it */
+    int64_t n, inner;      /* the axis, the elements after it */
     int64_t width, tiles;  /* columns of a tile, tiles of those elements */
     int64_t rows, blocks;  /* blocks of a row */
     struct block_sum *sum; /* of every block of the row at hand */

@@ -26,7 +26,7 @@ static inline int64_t lanes_grain(double work)
     return work >= 65536 ? 1 : (int64_t)(65536 / (work + 1)) + 1;
 }
 
-/* Columns w of an operand as f32, zeros behind them. */
+/* Columns w of an operand as f32, followed by zeros. */
 static inline void lanes_load(rlx_dtype from, const void *src, int64_t w, float *dst)
 {
     if (from == RLX_DTYPE_f32 && w == LANES) {

@@ -185,7 +185,7 @@ static inline int64_t splat_pixel(const struct splat_canvas *s, const struct spl
     return (t->y + k / t->width) * s->width + t->x + k % t->width;
 }
 
-/* Part of a room: `bytes` of it are taken, and it goes on behind them. base NULL: only counted. */
+/* Part of a room: `bytes` of it are taken, and the rest follows. base NULL: only counted. */
 static inline void *splat_take(char *base, uint64_t *at, uint64_t bytes)
 {
     void *p = base ? base + *at : NULL;

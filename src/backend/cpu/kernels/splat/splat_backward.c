@@ -6,7 +6,7 @@
  * is the same for any number of threads.
  *
  * A pixel's rays go through the list as when it is drawn, but the hits are kept: from the last to
- * the first they tell what is behind each. What a hit wants is linear in a few numbers, and only
+ * the first they give the light behind each. What a hit wants is linear in a few numbers, and only
  * those are gathered per pixel; with e the nearest point on the ray, in deviations and from the
  * splat's centre, and h = alpha dL/dalpha:
  *

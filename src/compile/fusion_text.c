@@ -1,8 +1,8 @@
-/* fusion.c: what fusing makes of a model on a device, as a table or JSON: rlx/tools.h. */
+/* fusion_text.c: what fusing makes of a graph on a device, as a table or JSON. */
 #include "base/json.h"
 #include "base/str.h"
 #include "compile/fold_eval.h"
-#include "inspect/stages.h"
+#include "compile/reports.h"
 #include "lower/joint.h"
 #include "pass/fusion_report.h"
 #include "rlx/tools.h"
@@ -138,45 +138,25 @@ void fusion_text(const struct ir_module *mod, const struct target *t, const stru
     ir_module_destroy(copy);
 }
 
-/* dev NULL: for a device that has everything, as far as passes go. */
-static void report(const rlx_model *m, rlx_device *dev, bool json, struct text *t, struct diag *d)
+rlx_status fusion_print(const struct ir_module *mod, struct backend *backend, bool json,
+                        struct text *out, struct diag *d)
 {
     static const struct pass_options defaults;
     static const struct joint_options all;
     struct shared_steps shared;
     struct target target;
-    struct fusion_report r = {.mem = &m->ctx->mem};
-    struct ir_module *mod;
+    struct fusion_report r = {.mem = mod->mem};
+    struct ir_module *copy;
 
-    if (dev)
-        dev->backend->ops->describe(dev->backend, &target);
-    if (ir_module_copy(m->mod, &m->ctx->mem, &mod, d) != RLX_OK)
-        return;
-    if (fusion_report(mod, dev ? &target : NULL, &defaults, &r, d) == RLX_OK &&
-        count_shared(mod, dev ? dev->backend : NULL, &all, &shared, d) == RLX_OK)
-        (json ? write_json : write_text)(&r, &shared, t);
+    if (backend)
+        backend->ops->describe(backend, &target);
+    TRY(ir_module_copy(mod, mod->mem, &copy, d));
+    rlx_status status = fusion_report(copy, backend ? &target : NULL, &defaults, &r, d);
+    if (status == RLX_OK)
+        status = count_shared(copy, backend, &all, &shared, d);
+    if (status == RLX_OK)
+        (json ? write_json : write_text)(&r, &shared, out);
     fusion_report_free(&r);
-    ir_module_destroy(mod);
-}
-
-rlx_status rlx_model_fusion(const rlx_model *m, rlx_device *dev, bool json, rlx_write_fn write,
-                            void *user, rlx_error *err)
-{
-    struct diag d;
-    struct text t;
-
-    diag_init(&d, "fusion");
-    if (!m || !write) {
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "write" : "m");
-        return diag_report(&d, err);
-    }
-    text_init(&t, &m->ctx->mem);
-    if (model_is_whole(m, "report on fusions", &d) == RLX_OK)
-        report(m, dev, json, &t, &d);
-    if (d.first.status == RLX_OK && t.failed)
-        diag_no_memory(&d, t.len);
-    if (d.first.status == RLX_OK)
-        write(user, t.at, t.len);
-    text_free(&t);
-    return diag_report(&d, err);
+    ir_module_destroy(copy);
+    return status;
 }

@@ -5,8 +5,8 @@
 #include <stdalign.h>
 #include <stddef.h>
 
+#include "backend/gpu/gpu_recordings.h"
 #include "base/map.h"
-#include "lower/gpu/gpu_recordings.h"
 
 #define KEPT 8 /* recordings of one program; one more is for single steps */
 

@@ -1,13 +1,12 @@
-/* schedule.c: what a program will do, step by kind of step: how often, how many bytes, how much
- * arithmetic. */
+/* schedule_text.c: what a program will do, step by kind of step: how often, how many bytes, how
+ * much arithmetic. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "compile/compile_watch.h"
+#include "compile/reports.h"
 #include "ir/cost.h"
 #include "ir/phase.h"
-#include "rlx/tools.h"
 
 struct kind {
     const char *name;
@@ -97,7 +96,7 @@ static void print_kinds(const struct program *p, const struct kind *kind, size_t
     }
 }
 
-void schedule_print(const struct program *p, struct text *out)
+void schedule_text(const struct program *p, struct text *out)
 {
     struct arena arena;
     size_t count, nodes[PHASE_COUNT] = {0};
@@ -119,7 +118,7 @@ static void json_number(struct json *j, const char *key, uint64_t v)
     json_i64(j, v < INT64_MAX ? (int64_t)v : INT64_MAX);
 }
 
-static void schedule_json(const struct program *p, struct text *out)
+void schedule_json(const struct program *p, struct text *out)
 {
     struct arena arena;
     struct json j;
@@ -153,27 +152,4 @@ static void schedule_json(const struct program *p, struct text *out)
     json_close(&j, '}');
     text_add(out, STR("\n"));
     arena_free(&arena);
-}
-
-rlx_status rlx_session_schedule(rlx_session *s, bool json, rlx_write_fn write, void *user,
-                                rlx_error *err)
-{
-    struct diag d;
-    struct text t;
-
-    diag_init(&d, "schedule");
-    if (!s || !write)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "write" : "s");
-    else if (session_is_whole(s, "show one schedule", &d) == RLX_OK && !s->current)
-        diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else if (s->current) {
-        text_init(&t, &s->model->ctx->mem);
-        (json ? schedule_json : schedule_print)(s->current, &t);
-        if (t.failed)
-            diag_no_memory(&d, t.len);
-        else
-            write(user, t.at, t.len);
-        text_free(&t);
-    }
-    return diag_report(&d, err);
 }

@@ -1,9 +1,9 @@
 /* gpu_recordings.h: what is kept of programs between runs, for the runs themselves (submit.c). The
  * lock is held in all of these. */
-#ifndef LOWER_GPU_RECORDINGS_H
-#define LOWER_GPU_RECORDINGS_H
+#ifndef BACKEND_GPU_RECORDINGS_H
+#define BACKEND_GPU_RECORDINGS_H
 
-#include "lower/gpu_programs.h"
+#include "backend/gpu/gpu_programs.h"
 
 /* A recording of the piece that can be run now. of: the list that the program is known by. */
 rlx_status gpu_find_recording(struct gpu_programs *g, const struct command *of,

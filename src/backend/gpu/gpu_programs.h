@@ -7,13 +7,13 @@
  * words that tell whether to go on.
  *
  * Everything that goes to the queue gets the next ticket, and tickets are done in order. */
-#ifndef LOWER_GPU_PROGRAMS_H
-#define LOWER_GPU_PROGRAMS_H
+#ifndef BACKEND_GPU_PROGRAMS_H
+#define BACKEND_GPU_PROGRAMS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lower/gpu.h"
+#include "backend/gpu/gpu_kernels.h"
 
 /* Launches that are recorded together: those of all these commands, but of the first one only those
  * from `first` on, and of the last one only those before `end`. */
@@ -76,7 +76,7 @@ struct gpu_queue {
     void (*settle)(struct backend *b);
 };
 
-struct gpu_program; /* gpu/programs.c */
+struct gpu_program; /* gpu_recordings.c */
 
 struct gpu_programs { /* part of a driver's device */
     struct backend *backend;
@@ -102,5 +102,27 @@ void gpu_unload(struct gpu_programs *g, const struct command *list);
 rlx_status gpu_take_reports(struct gpu_programs *g, struct diag *d);
 /* The end: nothing is under way any more. */
 void gpu_drop_programs(struct gpu_programs *g);
+
+/* ---- what comes between launches (gpu_hazards.c) ---- */
+
+/* Since the last barrier, which bytes were read and written? */
+struct gpu_hazards {
+    const rlx_allocator *mem;
+    VEC(struct gpu_touch) touched;
+};
+struct gpu_touch {
+    struct span span;
+    bool writes;
+};
+/* Must there be a barrier before a launch that touches these? It notes them. */
+rlx_status gpu_touch(struct gpu_hazards *h, const struct gpu_touch *touch, size_t count,
+                     bool *barrier, struct diag *d);
+
+/* ---- gpu_features.c ---- */
+
+/* Features that RLX_GPU_WITHOUT names become false; so does clock, for timestamps. ARGUMENT for a
+ * name that is none. flags may be NULL. */
+rlx_status gpu_leave_out(const struct flags *flags, struct kc_features *f, bool *clock,
+                         struct diag *d);
 
 #endif

@@ -1,4 +1,4 @@
-/* scan_way_back.c: the gradients of a scan by ordinary scans, from the last step to the first, in
+/* scan_backward.c: the gradients of a scan by ordinary scans, from the last step to the first, in
  * which weights stay weights.
  *
  *     carries    E[t], the gradient of the carry after step t, from that after the next one
@@ -7,12 +7,12 @@
  *                sum over the steps of a[t]^T b[t] is one product of what lies under one another
  *     sums       a weight's gradient that is neither, added up as it comes; one scan for each
  */
-#include "autodiff/scan_way_back.h"
+#include "autodiff/scan_backward.h"
 #include "pass/pass.h"
 
-/* What the scans run over: operands as they are where those stay the same; else from the last step
- * to the first. */
-struct way_back {
+/* What the scans run over: operands as they are where they stay the same, otherwise from the last
+ * step to the first. */
+struct scan_walk {
     struct vjp *v;
     int32_t bcasts;
     ir_value before;   /* the carries before each step */
@@ -29,7 +29,7 @@ static ir_value prepended(struct vjp *v, ir_value first, ir_value rows)
     return formula_concat(&v->f, part, 2, 0);
 }
 
-/* The same without the last of the rows: what there is before each step. */
+/* The same without the last row: what each step begins with. */
 static ir_value shifted(struct vjp *v, ir_value first, ir_value rows)
 {
     return formula_narrow(&v->f, prepended(v, first, rows), 0, 0, v->n->attr.scan.length);
@@ -62,9 +62,9 @@ static ir_value add_input(struct formula *step, const struct ir_graph *g, ir_val
     return formula_node(step, RLX_OP_input, NULL, 0, &attr);
 }
 
-/* A body's inputs behind its carry: what stays the same, the carry before, slices, and the gradient
- * that comes with the step (RLX_NO_VALUE: none does). in[]: those of the body there was. */
-static ir_value add_inputs(struct formula *step, const struct way_back *w, ir_value gradient,
+/* A body's inputs after its carry: what stays the same, the carry before, slices, and the gradient
+ * that comes with the step (RLX_NO_VALUE: none). in[]: those of the old body. */
+static ir_value add_inputs(struct formula *step, const struct scan_walk *w, ir_value gradient,
                            ir_value *in)
 {
     const struct ir_graph *outer = w->v->f.g;
@@ -77,9 +77,9 @@ static ir_value add_inputs(struct formula *step, const struct way_back *w, ir_va
     return gradient == RLX_NO_VALUE ? RLX_NO_VALUE : add_input(step, outer, gradient, true);
 }
 
-/* The old body behind these, and its gradients for wrt[] from d, that of its carry; zeros where
+/* Appends the old body, and its gradients for wrt[] from d, the gradient of its carry; zeros where
  * nothing flows. */
-static void add_gradients(struct formula *step, const struct way_back *w, const ir_value *in,
+static void add_gradients(struct formula *step, const struct scan_walk *w, const ir_value *in,
                           ir_value d, const ir_value *wrt, size_t count, ir_value *dx)
 {
     const struct ir_graph *body = scan_body(w->v->f.g, w->v->n);
@@ -96,7 +96,7 @@ static void add_gradients(struct formula *step, const struct way_back *w, const 
         }
 }
 
-static rlx_status new_body(const struct way_back *w, struct ir_graph **out)
+static rlx_status new_body(const struct scan_walk *w, struct ir_graph **out)
 {
     struct ir_module *m = w->v->f.g->mod;
     const char *name =
@@ -108,7 +108,7 @@ static rlx_status new_body(const struct way_back *w, struct ir_graph **out)
 }
 
 /* A scan of that body: from `carry`, with `gradient` as the last sequence, if there is one. */
-static ir_value run_body(const struct way_back *w, const struct ir_graph *body, ir_value carry,
+static ir_value run_body(const struct scan_walk *w, const struct ir_graph *body, ir_value carry,
                          ir_value gradient, bool all)
 {
     struct vjp *v = w->v;
@@ -135,7 +135,7 @@ static ir_value run_body(const struct way_back *w, const struct ir_graph *body, 
 
 /* ---- carries ---- */
 
-static ir_value chain(const struct way_back *w, ir_value last)
+static ir_value chain(const struct scan_walk *w, ir_value last)
 {
     struct vjp *v = w->v;
     ir_value *in = scan_new_values(v, v->n->in_count), dx = RLX_NO_VALUE;
@@ -155,7 +155,7 @@ static ir_value chain(const struct way_back *w, ir_value last)
 }
 
 /* E, and the gradient of the first carry where it is wanted. */
-static void find_carries(struct way_back *w)
+static void find_carries(struct scan_walk *w)
 {
     struct vjp *v = w->v;
     const struct ir_type carry = *vjp_type(v, 0);
@@ -169,7 +169,7 @@ static void find_carries(struct way_back *w)
     w->after = shifted(v, last, rows);
     if (w->upstream != RLX_NO_VALUE)
         w->after = formula_2(&v->f, RLX_OP_add, w->after, w->upstream);
-    if (vjp_wanted(v, 0)) { /* of no steps: what it began with */
+    if (vjp_wanted(v, 0)) { /* of no steps: the initial carry */
         ir_value all = prepended(v, last, rows);
         ir_value first = formula_narrow(&v->f, all, 0, v->n->attr.scan.length, 1);
         vjp_give(v, 0, formula_reshape(&v->f, first, formula_shape(&carry)));
@@ -179,7 +179,7 @@ static void find_carries(struct way_back *w)
 /* ---- sums ---- */
 
 /* Of many steps, which are not left to a narrow type. */
-static void give_sum(const struct way_back *w, int32_t operand)
+static void give_sum(const struct scan_walk *w, int32_t operand)
 {
     struct vjp *v = w->v;
     ir_value *in = scan_new_values(v, v->n->in_count), dx = RLX_NO_VALUE;
@@ -215,7 +215,7 @@ struct parts {
     int32_t count;
     ir_dim width; /* of a row */
     rlx_dtype dtype;
-    bool *is_sum; /* by operand: it is no part, but added up */
+    bool *is_sum; /* by operand: it is not a part, but added up */
 };
 
 static ir_dim elements(const struct ir_module *m, const struct ir_type *t)
@@ -241,7 +241,7 @@ static void add_part(struct formula *step, struct parts *p, int32_t operand, ir_
     p->count++;
 }
 
-/* Is v a product of two matrices that take less room than it does? */
+/* Is v a product of two matrices that together are smaller than it? */
 static bool is_thin_product(const struct ir_graph *g, ir_value v)
 {
     const struct ir_node *n = ir_node(g, v);
@@ -252,11 +252,11 @@ static bool is_thin_product(const struct ir_graph *g, ir_value v)
         return false;
     if (!type_count(&n->type, &whole) || !type_count(ir_type_of(g, n->in[0]), &a) ||
         !type_count(ir_type_of(g, n->in[1]), &b))
-        return true; /* who knows */
+        return true; /* not known */
     return a + b < whole;
 }
 
-/* Both factors with the axis that is summed over in front. */
+/* Both factors, with the axis that is summed over first. */
 static void add_factors(struct formula *step, struct parts *p, int32_t operand, ir_value product)
 {
     const struct ir_node n = *ir_node(step->g, product);
@@ -267,7 +267,7 @@ static void add_factors(struct formula *step, struct parts *p, int32_t operand, 
 }
 
 /* A weight whose gradients of all steps are worth keeping: no more than its carry is. */
-static bool is_small(const struct way_back *w, int32_t operand)
+static bool is_small(const struct scan_walk *w, int32_t operand)
 {
     int64_t count, carry;
 
@@ -276,7 +276,7 @@ static bool is_small(const struct way_back *w, int32_t operand)
     return count <= carry;
 }
 
-static void find_parts(struct formula *step, const struct way_back *w, struct parts *p)
+static void find_parts(struct formula *step, const struct scan_walk *w, struct parts *p)
 {
     struct vjp *v = w->v;
     ir_value *in = scan_new_values(v, v->n->in_count), *wrt = scan_new_values(v, v->n->in_count);
@@ -304,9 +304,9 @@ static void find_parts(struct formula *step, const struct way_back *w, struct pa
     }
 }
 
-/* The body of the scan for them: a graph that has their inputs, behind a carry as wide as they are
- * together, which is known only now. */
-static ir_value run_parts(const struct way_back *w, struct ir_graph *plan, const struct parts *p)
+/* The body of the scan for them: a graph with their inputs after a carry, which is as wide as they
+ * are together and so known only now. */
+static ir_value run_parts(const struct scan_walk *w, struct ir_graph *plan, const struct parts *p)
 {
     struct vjp *v = w->v;
     int32_t inputs = v->n->in_count + 1;
@@ -333,7 +333,7 @@ static ir_value run_parts(const struct way_back *w, struct ir_graph *plan, const
     add_input(&step, v->f.g, zero, false);
     add_inputs(&step, w, w->after, in);
     for (int32_t i = 0; i < inputs; i++)
-        in[i] = 1 + i; /* behind the carry, in the order of the plan's */
+        in[i] = 1 + i; /* after the carry, in the order of the plan's */
     if (step.status == RLX_OK)
         step.status = pass_append_graph(g, plan, in, &out, v->f.diag);
     v->f.status = step.status == RLX_OK ? ir_add_output(g, out, v->f.diag) : step.status;
@@ -355,7 +355,7 @@ static ir_value stacked(struct vjp *v, ir_value rows, const struct part *p)
     return formula_reshape(&v->f, column(v, rows, p), rlx_list_of(2, shape));
 }
 
-static void give_parts(const struct way_back *w, ir_value rows, const struct parts *p)
+static void give_parts(const struct scan_walk *w, ir_value rows, const struct parts *p)
 {
     struct vjp *v = w->v;
 
@@ -384,7 +384,7 @@ static void drop_plan(struct ir_graph *plan)
     struct ir_module *m = plan->mod;
     size_t kept = 0;
 
-    for (size_t i = 0; i < m->check.len; i++) /* of a graph that never was */
+    for (size_t i = 0; i < m->check.len; i++) /* of a graph that was not made */
         if (m->check.at[i].graph != plan->id)
             m->check.at[kept++] = m->check.at[i];
     m->check.len = kept;
@@ -394,7 +394,7 @@ static void drop_plan(struct ir_graph *plan)
     map_free(&plan->leaves);
 }
 
-static void give_others(const struct way_back *w, rlx_dtype dtype)
+static void give_others(const struct scan_walk *w, rlx_dtype dtype)
 {
     struct vjp *v = w->v;
     struct ir_module *m = v->f.g->mod;
@@ -420,7 +420,7 @@ static void give_others(const struct way_back *w, rlx_dtype dtype)
             give_sum(w, i);
 }
 
-/* The type that all gradients go into; false: there is none. */
+/* The type that holds all gradients; false: there is none. */
 static bool common_dtype(const struct vjp *v, rlx_dtype *out)
 {
     bool has_complex = false, has_real = false;
@@ -438,10 +438,10 @@ static bool common_dtype(const struct vjp *v, rlx_dtype *out)
     return !(has_complex && has_real);
 }
 
-bool scan_way_back(struct vjp *v)
+bool scan_backward_by_scans(struct vjp *v)
 {
     const struct attr_scan a = v->n->attr.scan;
-    struct way_back w = {.v = v, .bcasts = (int32_t)a.num_bcast, .upstream = RLX_NO_VALUE};
+    struct scan_walk w = {.v = v, .bcasts = (int32_t)a.num_bcast, .upstream = RLX_NO_VALUE};
     rlx_dtype dtype;
     bool others = false;
 

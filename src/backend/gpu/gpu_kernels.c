@@ -1,111 +1,47 @@
 /* gpu_kernels.c: the kernels a device has made, by what they were made of. */
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "lower/gpu/gpu_device.h"
+#include "backend/gpu/gpu_kernels.h"
 
 #define MOST_DEFINES 48
-#define KEPT_TEXTS 12
 
-struct gpu_device {
-    struct gpu_device_desc desc;
-    const rlx_allocator *mem;
-    pthread_mutex_t lock;
-    struct arena arena; /* the kernels and their keys */
-    struct map index;
-    VEC(struct gpu_kernel *) kernel;
-    struct text text[KEPT_TEXTS]; /* that nobody writes to now */
-    size_t texts;
-};
-
-rlx_status gpu_device_create(const struct gpu_device_desc *desc, struct gpu_device **out,
-                             struct diag *d)
+static rlx_status find(struct gpu_target *t, const char *key, rlx_str source,
+                       const struct kc_binding *bind, uint32_t buffers, uint32_t words,
+                       const struct gpu_kernel **out, struct diag *d)
 {
-    const rlx_allocator *mem = desc->backend->mem;
-    struct gpu_device *g = mem_alloc(mem, sizeof *g);
+    return gpu_kernels_find((struct gpu_kernels *)t, key, source, bind, buffers, words, out, d);
+}
 
-    if (!g)
-        return diag_no_memory(d, sizeof *g);
-    g->desc = *desc;
-    /* Windows begin where a buffer can, however far the limit was lowered. */
-    g->desc.max_binding = desc->max_binding / GPU_ALIGN * GPU_ALIGN;
-    if (desc->max_binding < GPU_ALIGN)
-        g->desc.max_binding = GPU_ALIGN;
-    if (desc->max_bindings > GPU_BINDINGS)
-        g->desc.max_bindings = GPU_BINDINGS;
-    g->mem = mem;
-    arena_init(&g->arena, mem);
-    map_init(&g->index, mem);
+rlx_status gpu_kernels_open(struct gpu_kernels *g, const struct gpu_pipelines *pipelines,
+                            struct diag *d)
+{
+    g->pipelines = pipelines;
+    g->mem = g->target.backend->mem;
+    g->target.find = find;
+    TRY(gpu_target_open(&g->target, d));
     if (pthread_mutex_init(&g->lock, NULL) != 0) {
-        mem_free(mem, g, sizeof *g);
+        gpu_target_close(&g->target);
         return diag_fail(d, RLX_ERROR_MEMORY, "no lock could be made");
     }
-    *out = g;
+    arena_init(&g->arena, g->mem);
+    map_init(&g->index, g->mem);
+    g->open = true;
     return RLX_OK;
 }
 
-void gpu_device_destroy(struct gpu_device *g)
+void gpu_kernels_close(struct gpu_kernels *g)
 {
-    if (!g)
+    if (!g->open)
         return;
     for (size_t i = 0; i < g->kernel.len; i++)
-        g->desc.driver->drop(g->desc.backend, g->kernel.at[i]->pipeline);
-    while (g->texts)
-        text_free(&g->text[--g->texts]);
+        g->pipelines->drop(g->target.backend, g->kernel.at[i]->pipeline);
     vec_free(g->mem, &g->kernel);
     map_free(&g->index);
     arena_free(&g->arena);
     pthread_mutex_destroy(&g->lock);
-    mem_free(g->mem, g, sizeof *g);
-}
-
-uint32_t gpu_device_max_groups(const struct gpu_device *g)
-{
-    return g->desc.max_groups;
-}
-
-size_t gpu_device_kernels(struct gpu_device *g)
-{
-    pthread_mutex_lock(&g->lock);
-    size_t count = g->kernel.len;
-    pthread_mutex_unlock(&g->lock);
-    return count;
-}
-
-const struct gpu_device_desc *gpu_device_desc(const struct gpu_device *g)
-{
-    return &g->desc;
-}
-
-/* ---- texts ---- */
-
-void gpu_take_text(struct gpu_device *g, struct text *out)
-{
-    pthread_mutex_lock(&g->lock);
-    if (g->texts)
-        *out = g->text[--g->texts];
-    else
-        text_init(out, g->mem);
-    pthread_mutex_unlock(&g->lock);
-}
-
-void gpu_give_text(struct gpu_device *g, struct text *t)
-{
-    t->len = 0;
-    t->failed = false;
-    if (t->at)
-        t->at[0] = 0;
-    pthread_mutex_lock(&g->lock);
-    bool kept = g->texts < KEPT_TEXTS;
-    if (kept)
-        g->text[g->texts++] = *t;
-    pthread_mutex_unlock(&g->lock);
-    if (kept)
-        text_init(t, g->mem);
-    else
-        text_free(t);
+    gpu_target_close(&g->target);
+    g->open = false;
 }
 
 /* ---- making one ---- */
@@ -173,10 +109,10 @@ static void describe(const struct kir *k, const struct kc_binding *how, struct g
 }
 
 /* The kernel with its bindings, as the driver's pipeline. */
-static rlx_status build(struct gpu_device *g, const struct kir *k, const struct kc_binding *bind,
+static rlx_status build(struct gpu_kernels *g, const struct kir *k, const struct kc_binding *bind,
                         struct arena *scratch, struct gpu_kernel *out, struct diag *d)
 {
-    const struct kc_emit how = {.features = &g->desc.features};
+    const struct kc_emit how = {.features = &g->target.features};
     uint32_t first[GPU_BUFFERS];
     struct kir bound;
 
@@ -185,10 +121,10 @@ static rlx_status build(struct gpu_device *g, const struct kir *k, const struct 
     out->bindings = bound.buffers;
     for (uint32_t i = 0; i < k->buffers; i++)
         out->first[i] = (uint8_t)first[i];
-    return g->desc.driver->build(g->desc.backend, &bound, &how, out->key, &out->pipeline, d);
+    return g->pipelines->make(g->target.backend, &bound, &how, out->key, &out->pipeline, d);
 }
 
-static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str source,
+static rlx_status make(struct gpu_kernels *g, const struct wish *w, rlx_str source,
                        const struct kc_binding *bind, uint32_t buffers, uint32_t words,
                        struct arena *scratch, struct gpu_kernel *out, struct diag *d)
 {
@@ -196,7 +132,7 @@ static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str sourc
     const struct kc_sources sources = {find_source, &generated};
     struct kir k;
 
-    TRY(kc_specialise(&sources, w->file, w->kernel, w->define, w->defines, &g->desc.features,
+    TRY(kc_specialise(&sources, w->file, w->kernel, w->define, w->defines, &g->target.features,
                       scratch, &k, d));
     if (k.buffers != buffers || k.param_words != words)
         return diag_fail(d, RLX_ERROR_INTERNAL,
@@ -205,7 +141,7 @@ static rlx_status make(struct gpu_device *g, const struct wish *w, rlx_str sourc
     return build(g, &k, bind, scratch, out, d);
 }
 
-rlx_status gpu_build_kernel(struct gpu_device *g, const struct kir *k, const char *key,
+rlx_status gpu_build_kernel(struct gpu_kernels *g, const struct kir *k, const char *key,
                             struct arena *scratch, struct gpu_kernel *out, struct diag *d)
 {
     static const bool begins_at[GPU_BUFFERS];
@@ -218,19 +154,19 @@ rlx_status gpu_build_kernel(struct gpu_device *g, const struct kir *k, const cha
     return build(g, k, &bind, scratch, out, d);
 }
 
-void gpu_drop_kernel(struct gpu_device *g, struct gpu_kernel *k)
+void gpu_drop_kernel(struct gpu_kernels *g, struct gpu_kernel *k)
 {
-    g->desc.driver->drop(g->desc.backend, k->pipeline);
+    g->pipelines->drop(g->target.backend, k->pipeline);
 }
 
 static bool same_key(const void *owner, uint32_t value, const void *key)
 {
-    const struct gpu_device *g = owner;
+    const struct gpu_kernels *g = owner;
 
     return strcmp(g->kernel.at[value]->key, key) == 0;
 }
 
-static rlx_status add_kernel(struct gpu_device *g, const char *key, rlx_str source,
+static rlx_status add_kernel(struct gpu_kernels *g, const char *key, rlx_str source,
                              const struct kc_binding *bind, uint32_t buffers, uint32_t words,
                              const struct gpu_kernel **out, struct diag *d)
 {
@@ -250,17 +186,18 @@ static rlx_status add_kernel(struct gpu_device *g, const char *key, rlx_str sour
     arena_free(&scratch);
     TRY(s);
     if (!map_add(&g->index, hash_bytes(key, strlen(key)), (uint32_t)g->kernel.len)) {
-        g->desc.driver->drop(g->desc.backend, k->pipeline);
+        g->pipelines->drop(g->target.backend, k->pipeline);
         return diag_no_memory(d, sizeof *k);
     }
     g->kernel.at[g->kernel.len++] = k;
+    g->target.kernels++;
     *out = k;
     return RLX_OK;
 }
 
-rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source,
-                           const struct kc_binding *bind, uint32_t buffers, uint32_t words,
-                           const struct gpu_kernel **out, struct diag *d)
+rlx_status gpu_kernels_find(struct gpu_kernels *g, const char *key, rlx_str source,
+                            const struct kc_binding *bind, uint32_t buffers, uint32_t words,
+                            const struct gpu_kernel **out, struct diag *d)
 {
     rlx_status s = RLX_OK;
     uint32_t at;
@@ -272,20 +209,4 @@ rlx_status gpu_find_kernel(struct gpu_device *g, const char *key, rlx_str source
         s = add_kernel(g, key, source, bind, buffers, words, out, d);
     pthread_mutex_unlock(&g->lock);
     return s;
-}
-
-rlx_status gpu_find_variant(struct gpu_device *g, const struct gpu_kernel *k, const uint32_t *merge,
-                            const uint32_t *windows, const struct gpu_kernel **out, struct diag *d)
-{
-    const struct kc_binding bind = {merge, k->begins_at, windows, k->window};
-    char key[GPU_KEY + 8 * GPU_BUFFERS];
-    size_t len = (size_t)snprintf(key, sizeof key, "%s &", k->key);
-
-    for (uint32_t i = 0; i < k->buffers; i++)
-        key[len++] = (char)('0' + merge[i]);
-    key[len] = 0;
-    for (uint32_t i = 0; i < k->buffers; i++)
-        if (merge[i] == i && windows[i] != k->windows[i])
-            len += (size_t)snprintf(key + len, sizeof key - len, " %%%u:%u", i, windows[i]);
-    return gpu_find_kernel(g, key, k->source, &bind, k->buffers, k->words, out, d);
 }

@@ -1,10 +1,10 @@
-/* gpu_leave_out.c: what RLX_GPU_WITHOUT says not to use of a device, so that tests can see kernels
+/* gpu_features.c: what RLX_GPU_WITHOUT says not to use of a device, so that tests can see kernels
  * do without it. */
 #include <stddef.h>
 #include <string.h>
 
+#include "backend/gpu/gpu_programs.h"
 #include "base/str.h"
-#include "lower/gpu.h"
 
 static const struct {
     const char *name;

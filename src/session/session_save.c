@@ -1,9 +1,10 @@
-/* artefact_save.c: a session, its model and its programs into a file. */
+/* session_save.c: a session, its model and its programs into a file. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "compile/cache/artefact.h"
+#include "session/session.h"
 
 struct saver {
     rlx_session *s;
@@ -53,16 +54,17 @@ static rlx_status save_model(struct saver *w)
 
 static rlx_status save_programs(struct saver *w)
 {
-    const rlx_session *s = w->s;
-    uint64_t options = reuse_options_key(s);
+    rlx_session *s = w->s;
+    const struct compile_request r = session_request(s);
+    uint64_t options = reuse_options_key(&r);
     struct text bytes;
     rlx_status status;
     int64_t *size;
 
     for (size_t i = 0; i < s->program_count; i++) {
-        const struct session_program *p = &s->program[i];
+        const struct compiled_program *p = &s->program[i];
         text_init(&bytes, w->mem);
-        status = reuse_sizes(s, p->binding, &w->scratch, &size, w->diag);
+        status = reuse_sizes(&r, p->binding, &w->scratch, &size, w->diag);
         if (status == RLX_OK)
             status = saved_program_put(p, options, s->model->mod->dims, size, s->symbol_count,
                                        &bytes, w->diag);

@@ -8,7 +8,7 @@
  * Only "go on?" is waited for. The device is free for others in the meantime. */
 #include <time.h>
 
-#include "lower/gpu/gpu_recordings.h"
+#include "backend/gpu/gpu_recordings.h"
 
 static uint64_t now_ns(void)
 {
