@@ -12,9 +12,11 @@ static void open_attention(struct job *j, int threads)
     rlx_value k = rlx_state(g, "k", RLX_DTYPE_f32, shape);
     rlx_value v = rlx_state(g, "v", RLX_DTYPE_f32, shape);
 
-    rlx_output(g, rlx_attention(g, q, k, v, RLX_NO_VALUE, HEADS, RLX_ABSENT, CHANNELS,
-                                RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F,
-                                RLX_ATTENTION_LAYOUT_bhsd));
+    rlx_attention_desc d = RLX_ATTENTION_DESC_INIT;
+    d.num_heads = HEADS;
+    d.head_dim = CHANNELS;
+    d.layout = RLX_ATTENTION_LAYOUT_bhsd;
+    rlx_output(g, rlx_attention(g, q, k, v, RLX_NO_VALUE, &d));
     job_open(j, g);
 }
 

@@ -9,11 +9,11 @@
 static void print_device(void)
 {
     rlx_context *ctx;
-    rlx_device_info info = {0};
+    rlx_device_info info = {RLX_SIZED(rlx_device_info)};
     rlx_error err;
 
     check(rlx_context_create(RLX_VERSION, NULL, &ctx, &err), &err);
-    for (size_t i = 0; rlx_device_list(ctx, i, &info); i++)
+    for (size_t i = 0; rlx_device_at(ctx, i, &info, NULL) == RLX_OK; i++)
         if (strcmp(info.name, "cpu") == 0)
             break;
     printf("{\"device\": \"%s\", \"features\": \"%s\"}\n", info.description, info.features);

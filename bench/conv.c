@@ -13,8 +13,9 @@ int main(int argc, char **argv)
     rlx_value x = rlx_state(g, "x", RLX_DTYPE_f32, RLX_LIST(1, s.from, s.size, s.size));
     rlx_value w =
         rlx_param(g, "w.weight", RLX_DTYPE_f32, RLX_LIST(s.to, s.from, s.kernel, s.kernel));
-    rlx_output(g, rlx_conv(g, x, w, RLX_LIST(s.kernel, s.kernel), RLX_LIST(1, 1), RLX_LIST(1, 1),
-                           RLX_LIST(1, 1), 1));
+    rlx_conv_desc d = RLX_CONV_DESC_INIT;
+    d.padding = RLX_LIST(1, 1);
+    rlx_output(g, rlx_conv(g, x, w, &d));
     job_open(&j, g);
     struct side side[] = {job_side(&j), peer_onednn_conv(p, &s, true),
                           peer_onednn_conv(p, &s, false)};

@@ -219,7 +219,7 @@ static void time_weights(const char *ending, void (*put_header)(FILE *))
 {
     struct taken taken = {0, 0};
     const rlx_allocator memory = {take, &taken};
-    const rlx_context_desc desc = {.allocator = &memory, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &memory, .threads = 1};
     double best = 1e9;
     char name[96];
     rlx_context *ctx;
@@ -250,7 +250,10 @@ int main(int argc, char **argv)
     rlx_error err;
 
     (void)options_read(argc, argv); /* all it measures is on one thread */
-    check(rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &ctx, &err), &err);
+    check(rlx_context_create(RLX_VERSION,
+                             &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 1}, &ctx,
+                             &err),
+          &err);
     time_onnx(ctx);
     time_weights("gguf", put_gguf_header);
     time_weights("safetensors", put_safetensors_header);

@@ -30,7 +30,7 @@ static void build(rlx_graph *g, const char *name)
 
 static void print_memory(struct job *j, const char *name)
 {
-    rlx_memory_info m;
+    rlx_memory_info m = {RLX_SIZED(rlx_memory_info)};
     rlx_error err;
     char text[64];
 

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "rlx/graph.h"
+#include "rlx/session.h"
 
 struct bench_case {
     const char *name;
@@ -295,7 +296,7 @@ static size_t fill_operands(rlx_model *m, rlx_binding *in, char (*name)[64])
            params = rlx_model_io_count(m, RLX_IO_PARAM);
 
     for (size_t i = 0; i < inputs + params; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_tensor t = {0};
         bool param = i >= inputs;
         check(rlx_model_io(m, param ? RLX_IO_PARAM : RLX_IO_INPUT, param ? i - inputs : i, &info,
@@ -344,7 +345,7 @@ static void open_case(rlx_context *ctx, rlx_device *dev, const struct bench_case
 
 static void run_case(struct running *r)
 {
-    rlx_run_desc run = {.inputs = r->in, .input_count = r->inputs};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = r->in, .input_count = r->inputs};
     rlx_error err;
 
     check(rlx_session_run(r->session, &run, &err), r->c->name, &err);
@@ -444,9 +445,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "ops: no memory to copy\n");
         return 1;
     }
-    check(rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = opt.threads}, &ctx, &err),
+    check(rlx_context_create(
+              RLX_VERSION, &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = opt.threads},
+              &ctx, &err),
           "context", &err);
-    check(rlx_device_open(ctx, rlx_cstr(opt.device), &dev, &err), opt.device, &err);
+    check(rlx_device_open(ctx, opt.device, &dev, &err), opt.device, &err);
     printf("%d threads on %s\n\n", opt.threads, opt.device);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (is_wanted(cases[i].name, argc - first, argv + first))

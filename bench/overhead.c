@@ -56,8 +56,11 @@ int main(int argc, char **argv)
     float x = 1, y;
 
     (void)options_read(argc, argv); /* all it measures is on one thread */
-    check(rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &ctx, &err), &err);
-    check(rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err), &err);
+    check(rlx_context_create(RLX_VERSION,
+                             &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 1}, &ctx,
+                             &err),
+          &err);
+    check(rlx_device_open(ctx, "cpu", &dev, &err), &err);
     for (int i = 0; i < COMPILES; i++) {
         double start = now();
         rlx_model *m = network(ctx, 2000);
@@ -71,11 +74,11 @@ int main(int argc, char **argv)
     }
     rlx_model *m = chain(ctx, STEPS);
     const rlx_debug_desc no_passes = {.no_optimize = true};
-    const rlx_session_desc as_written = {.debug = &no_passes};
+    const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc), .debug = &no_passes};
     check(rlx_session_create(m, dev, &as_written, &s, &err), &err);
     rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {1}, &x, sizeof x}};
     rlx_binding out = {"out0", {RLX_DTYPE_f32, 1, {0}, &y, sizeof y}};
-    rlx_run_desc desc = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc desc = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     for (int i = 0; i < RUNS; i++) {
         double start = now();
         check(rlx_session_run(s, &desc, &err), &err);

@@ -73,8 +73,11 @@ static void open_products(struct job *j, const struct options *o, const char *de
     for (int i = 0; i < count; i++) {
         snprintf(name, sizeof name, "w%d", i);
         rlx_value v = rlx_param(g, name, RLX_DTYPE_u8, RLX_LIST(SIZE, row_bytes(f)));
-        rlx_output(g, rlx_dequant_matmul(g, x, v, RLX_NO_VALUE, RLX_NO_VALUE, f->scheme, 32, SIZE,
-                                         RLX_ABSENT, RLX_ACT_PRECISION_q8));
+        rlx_dequant_matmul_desc d = RLX_DEQUANT_MATMUL_DESC_INIT;
+        d.scheme = f->scheme;
+        d.k = SIZE;
+        d.act = RLX_ACT_PRECISION_q8;
+        rlx_output(g, rlx_dequant_matmul(g, x, v, RLX_NO_VALUE, RLX_NO_VALUE, &d));
     }
     check(rlx_model_create(g, &j->model, &err), &err);
     for (int i = 0; i < count; i++) {

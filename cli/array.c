@@ -8,11 +8,11 @@
 /* The tensor of that name, or the only one there is. */
 static bool find_array(const rlx_weights *w, rlx_str name, size_t *i)
 {
-    rlx_weights_info info;
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
 
     if (rlx_weights_find(w, name, i))
         return true;
-    rlx_weights_describe(w, &info);
+    rlx_weights_describe(w, &info, NULL);
     *i = 0;
     return info.tensor_count == 1;
 }
@@ -113,7 +113,7 @@ int cli_load_array(struct cli *c, const char *file, rlx_str name, rlx_tensor *ou
 
 int cli_load_params(struct cli *c, rlx_model *m, const char *file)
 {
-    rlx_weights_use use = {.set = 0};
+    rlx_weights_use use = {RLX_SIZED(rlx_weights_use), .set = 0};
     rlx_weights *w;
     rlx_error err;
 

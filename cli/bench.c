@@ -220,7 +220,7 @@ static int run(struct cli *c, int argc, char **argv)
     struct texts args;
     struct opened o = {0};
     rlx_model *model;
-    rlx_session_desc desc = {0};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc)};
     rlx_error err;
     int code;
 

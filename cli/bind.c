@@ -8,7 +8,7 @@ static int open_session(struct opened *o, const struct open_options *opt)
 {
     rlx_error err;
 
-    if (rlx_device_open(o->c->ctx, rlx_cstr(opt->device), &o->device, &err) != RLX_OK)
+    if (rlx_device_open(o->c->ctx, opt->device, &o->device, &err) != RLX_OK)
         return cli_fail(o->c, &err, "cannot open device", opt->device);
     cli_doing(o->c, "compiling", opt->path);
     rlx_status s = rlx_session_create(o->model, o->device, opt->session, &o->session, &err);
@@ -85,7 +85,7 @@ int opened_make_outputs(struct opened *o)
     if (!o->output)
         return EXIT_FAILED;
     for (size_t i = 0; i < count; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_error err;
         rlx_binding *b = &o->output[i];
         rlx_model_io(o->model, RLX_IO_OUTPUT, i, &info, NULL);
@@ -100,8 +100,8 @@ int opened_make_outputs(struct opened *o)
 
 rlx_run_desc opened_run(const struct opened *o)
 {
-    return (rlx_run_desc){o->input,        o->input_count, o->output,
-                          o->output_count, o->dim,         o->dim_count};
+    return (rlx_run_desc){RLX_SIZED(rlx_run_desc), o->input, o->input_count, o->output,
+                          o->output_count,         o->dim,   o->dim_count};
 }
 
 void opened_close(struct opened *o)

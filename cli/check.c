@@ -43,14 +43,13 @@ static int open_devices(struct cli *c, struct devices *d)
 {
     for (const char *at = opt.devices; *at;) {
         size_t len = strcspn(at, ",");
+        char name[64];
         rlx_error err;
         if (d->count == MAX_DEVICES)
             return cli_misuse(c, "at most %d devices", MAX_DEVICES);
-        if (rlx_device_open(c->ctx, (rlx_str){at, len}, &d->at[d->count], &err) != RLX_OK) {
-            char name[64];
-            snprintf(name, sizeof name, "%.*s", (int)len, at);
+        snprintf(name, sizeof name, "%.*s", (int)len, at);
+        if (rlx_device_open(c->ctx, name, &d->at[d->count], &err) != RLX_OK)
             return cli_fail(c, &err, "cannot open device", name);
-        }
         d->count++;
         at += len + (at[len] == ',');
     }

@@ -160,12 +160,10 @@ int cli_context(struct cli *c)
     if (c->ctx)
         return EXIT_DONE;
     if (split_settings(&c->set, &set)) {
-        const rlx_context_desc desc = {.log = log_line,
-                                       .log_user = c,
-                                       .threads = c->threads,
-                                       .trace = c->trace,
-                                       .flags = set.flag,
-                                       .flag_count = set.count};
+        const rlx_context_desc desc = {
+            RLX_SIZED(rlx_context_desc), .log = log_line,   .log_user = c,
+            .threads = c->threads,       .trace = c->trace, .flags = set.flag,
+            .flag_count = set.count};
         s = rlx_context_create(RLX_VERSION, &desc, &c->ctx, &err);
     }
     free_settings(&set);

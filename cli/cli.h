@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-#include "rlx/rlx.h"
+#include "rlx/load.h"
+#include "rlx/session.h"
 #include "rlx/tools.h"
 
 #define MAX_TEXTS 256

@@ -64,8 +64,10 @@ static int prepare(struct cli *c, struct opened *o, const char *sizes)
         code = cli_misuse(c, "--bind \"%s\" is not of the form NAME=SIZE,NAME=SIZE", sizes);
     else if ((code = check_dims(o, dim, count)) != EXIT_DONE)
         ; /* the message names those that exist */
-    else if (rlx_session_prepare(o->session, &(rlx_run_desc){.dims = dim, .dim_count = count},
-                                 &err) != RLX_OK)
+    else if (rlx_session_prepare(
+                 o->session,
+                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .dims = dim, .dim_count = count},
+                 &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot compile for", sizes);
     free(text);
     return code;

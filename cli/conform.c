@@ -108,7 +108,7 @@ static bool bind_inputs(rlx_model *m, struct data_set *d, struct outcome *o)
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_error err;
         rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL);
         if (!info.used && !has_symbol(&info))
@@ -136,7 +136,7 @@ static bool make_outputs(struct suite *s, rlx_model *m, rlx_session *session, st
     size_t count = rlx_model_io_count(m, RLX_IO_OUTPUT);
 
     for (size_t i = 0; i < count && i < MAX_TENSORS; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_error err;
         rlx_model_io(m, RLX_IO_OUTPUT, i, &info, NULL);
         if (rlx_session_output_shape(session, i, &d->out[i].tensor, &err) != RLX_OK ||
@@ -196,7 +196,7 @@ static bool run_set(struct suite *s, rlx_model *m, rlx_session *session, const c
     data_files_load(s->c->ctx, dir, "output", &d->out_files);
     if (!bind_inputs(m, d, o))
         return false;
-    rlx_run_desc run = {.inputs = d->in, .input_count = d->inputs};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = d->in, .input_count = d->inputs};
     if (rlx_session_prepare(session, &run, &err) != RLX_OK) {
         fail(o, &err, "cannot compile");
         return false;
@@ -265,8 +265,8 @@ static rlx_status load_knowing(struct suite *s, const char *file, const struct d
 {
     rlx_binding known[MAX_FILES] = {{0}};
     rlx_load_input input[MAX_FILES] = {{0}};
-    rlx_load_desc desc = {
-        .known = known, .known_count = data->count, .inputs = input, .input_count = data->count};
+    rlx_load_desc desc = {RLX_SIZED(rlx_load_desc), .known = known, .known_count = data->count,
+                          .inputs = input, .input_count = data->count};
     char none;
 
     for (size_t i = 0; i < data->count; i++) {
@@ -427,7 +427,7 @@ static int run(struct cli *c, int argc, char **argv)
         fprintf(stderr, "rlx conform: there is no folder %s\n", args.at[0]);
         return EXIT_FAILED;
     }
-    if (rlx_device_open(c->ctx, rlx_cstr(opt.device), &s.device, &err) != RLX_OK)
+    if (rlx_device_open(c->ctx, opt.device, &s.device, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt.device);
     c->quiet = true; /* every refusal is in the line of its test */
     if (opt.json)

@@ -57,7 +57,7 @@ static int change_types(struct copy *x)
 
     if (!opt.type)
         return EXIT_DONE;
-    if (!rlx_weight_type_find(rlx_cstr(opt.type), &to) || !rlx_weight_type_describe(to, &info) ||
+    if (!rlx_weight_type_find(opt.type, &to) || !rlx_weight_type_describe(to, &info) ||
         info.use != RLX_WEIGHT_PLAIN || info.dtype > RLX_DTYPE_f64)
         return cli_misuse(x->c, "--type takes f32, f16, bf16 or f64, not \"%s\"", opt.type);
     for (size_t i = 0; i < x->info.tensor_count; i++) {
@@ -111,7 +111,7 @@ static int fit_metadata(struct copy *x, size_t *dropped)
 
 static size_t params_without_value(const rlx_model *m)
 {
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     size_t count = 0;
 
     for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_PARAM); i++)

@@ -41,7 +41,8 @@ int copy_open(struct copy *x, struct cli *c, const char *from, const char *to)
         return code;
     if (rlx_weights_open(c->ctx, from, &c->load, &x->in, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot read", from);
-    rlx_weights_describe(x->in, &x->info);
+    x->info = (rlx_weights_info){RLX_SIZED(rlx_weights_info)};
+    rlx_weights_describe(x->in, &x->info, NULL);
     x->tensor = calloc(x->info.tensor_count + 1, sizeof *x->tensor);
     x->meta = calloc(x->info.meta_count + 1, sizeof *x->meta);
     if (!x->tensor || !x->meta)
@@ -177,6 +178,7 @@ static int write_tensors(struct copy *x, rlx_weights_writer *w)
 int copy_write(struct copy *x)
 {
     const rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content),
         .kind = x->kind,
         .tensor = x->tensor,
         .tensor_count = x->info.tensor_count,

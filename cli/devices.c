@@ -16,10 +16,10 @@ static const struct flag *flags(void)
 
 static void print_json(rlx_context *ctx)
 {
-    rlx_device_info d;
+    rlx_device_info d = {RLX_SIZED(rlx_device_info)};
 
     fputs("[", stdout);
-    for (size_t i = 0; rlx_device_list(ctx, i, &d); i++) {
+    for (size_t i = 0; rlx_device_at(ctx, i, &d, NULL) == RLX_OK; i++) {
         printf("%s\n  {\"name\": ", i ? "," : "");
         cli_json_string(stdout, d.name, strlen(d.name));
         printf(", \"present\": %s, \"description\": ", d.present ? "true" : "false");
@@ -35,10 +35,10 @@ static void print_json(rlx_context *ctx)
 
 static void print_table(rlx_context *ctx)
 {
-    rlx_device_info d;
+    rlx_device_info d = {RLX_SIZED(rlx_device_info)};
     char memory[32];
 
-    for (size_t i = 0; rlx_device_list(ctx, i, &d); i++) {
+    for (size_t i = 0; rlx_device_at(ctx, i, &d, NULL) == RLX_OK; i++) {
         printf("%-10s %s\n", d.name, d.description);
         if (d.features[0])
             printf("%-10s features: %s\n", "", d.features);

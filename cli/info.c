@@ -40,7 +40,7 @@ static int show_report(struct cli *c, const rlx_model *m, const char *path)
     rlx_error err;
     rlx_status s;
 
-    if (rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
+    if (rlx_device_open(c->ctx, opt.device, &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt.device);
     s = opt.dispatch ? rlx_model_dispatch(m, dev, opt.json, cli_write, stdout, &err)
                      : rlx_model_fusion(m, dev, opt.json, cli_write, stdout, &err);
@@ -76,7 +76,7 @@ static int show_memory(struct cli *c, const struct opened *o, const char *path)
     rlx_device *dev;
     rlx_error err;
 
-    if (rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
+    if (rlx_device_open(c->ctx, opt.device, &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt.device);
     rlx_status s =
         rlx_model_memory(o->model, dev, o->dim, o->dim_count, (uint64_t)opt.budget, &e, &err);

@@ -161,10 +161,10 @@ static void print_types(const rlx_weights *w)
 
 static void print_tables(const rlx_weights *w)
 {
-    rlx_weights_info info = {.files = 0};
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info), .files = 0};
     char text[32];
 
-    rlx_weights_describe(w, &info);
+    rlx_weights_describe(w, &info, NULL);
     printf("%s: %s\n", rlx_file_kind_name(info.kind), rlx_file_kind_text(info.kind));
     printf("%u file%s, %" PRIu64 " bytes (%s)", info.files, info.files == 1 ? "" : "s", info.bytes,
            cli_bytes(info.bytes, text));
@@ -214,9 +214,9 @@ static void json_tensors(const rlx_weights *w)
 
 static void print_json(const rlx_weights *w)
 {
-    rlx_weights_info info = {.files = 0};
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info), .files = 0};
 
-    rlx_weights_describe(w, &info);
+    rlx_weights_describe(w, &info, NULL);
     printf("{\"kind\": \"%s\", \"version\": %u, \"files\": %u, \"bytes\": %" PRIu64
            ", \"alignment\": %" PRIu64 ",\n",
            rlx_file_kind_name(info.kind), info.version, info.files, info.bytes, info.alignment);

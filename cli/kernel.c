@@ -247,7 +247,7 @@ static int run_buffers(struct cli *c, const char *file, struct buffers *b)
     if (code != EXIT_DONE)
         return code;
     desc.buffer_count = b->count;
-    if (rlx_device_open(c->ctx, rlx_cstr(device), &dev, &err) != RLX_OK)
+    if (rlx_device_open(c->ctx, device, &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open", device);
     if (rlx_kernel_run(c->ctx, dev, &desc, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot run", file);

@@ -32,13 +32,13 @@ static int transform(struct cli *c, const rlx_model *m, const char *path)
 {
     rlx_model *out;
     rlx_device *dev = NULL;
-    rlx_session_desc desc = {0};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc)};
     rlx_error err;
     int code = EXIT_DONE;
 
     if (opt.precision && rlx_precision_parse(opt.precision, &desc, &err) != RLX_OK)
         return cli_misuse(c, "--precision: %s", err.message);
-    if (opt.device && rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
+    if (opt.device && rlx_device_open(c->ctx, opt.device, &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open", opt.device);
     if (rlx_model_transform_for(m, opt.pass, dev, &desc, &out, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot transform", path);

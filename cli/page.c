@@ -14,7 +14,7 @@ static int open_session(struct cli *c, struct opened *o, const struct page_optio
     rlx_error err;
     rlx_run_desc run = opened_run(o);
 
-    if (rlx_device_open(c->ctx, rlx_cstr(opt->device), &o->device, &err) != RLX_OK)
+    if (rlx_device_open(c->ctx, opt->device, &o->device, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt->device);
     if (rlx_session_create(o->model, o->device, NULL, &o->session, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot compile", opt->path);

@@ -137,6 +137,7 @@ static int take_common(struct cli *c)
     if (common.external && strcmp(common.external, "follow") != 0)
         return cli_misuse(c, "--external-data takes the word follow, not \"%s\"", common.external);
     c->threads = (int)common.threads;
+    c->load.size = sizeof c->load;
     c->load.follow_external = common.external != NULL;
     return cli_take_items(c, &common.items, &common.absent);
 }

@@ -99,7 +99,7 @@ static int plan_model(struct cli *c, const char *path)
 {
     struct opened o;
     const rlx_debug_desc debug = {.no_reuse = opt.no_reuse, .check_plan = true};
-    const rlx_session_desc desc = {.debug = &debug};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
     int code = opened_open(&o, c,
                            &(struct open_options){.path = path,
                                                   .device = opt.device,

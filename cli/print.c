@@ -97,7 +97,7 @@ static int show_after(struct cli *c, const rlx_model *m, const char *path)
     rlx_error err;
     int code = EXIT_DONE;
 
-    if (rlx_device_open(c->ctx, rlx_cstr(name), &dev, &err) != RLX_OK)
+    if (rlx_device_open(c->ctx, name, &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open", name);
     if (opt.svg || opt.dot || opt.html) {
         if (rlx_model_after(m, opt.after, dev, &then, &err) != RLX_OK)

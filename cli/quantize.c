@@ -158,7 +158,7 @@ static int check_type(struct cli *c, const char *name, rlx_weight_type *out)
 {
     rlx_weight_type_info info = {.name = NULL};
 
-    if (!rlx_weight_type_find(rlx_cstr(name), out))
+    if (!rlx_weight_type_find(name, out))
         return unknown_type(c, name);
     rlx_weight_type_describe(*out, &info);
     bool plain = *out == RLX_WEIGHT_F32 || *out == RLX_WEIGHT_F16 || *out == RLX_WEIGHT_BF16;

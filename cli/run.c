@@ -260,7 +260,7 @@ static int run(struct cli *c, int argc, char **argv)
 {
     struct texts args;
     struct wanted w = {0};
-    rlx_session_desc desc = {0};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc)};
     int code;
 
     if (!cli_parse(c, flags(), argc, argv, &args, &code))

@@ -51,7 +51,7 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "takes no arguments");
     if ((code = cli_context(c)) != EXIT_DONE)
         return code;
-    if (rlx_device_open(c->ctx, rlx_cstr(opt.device), &dev, &err) != RLX_OK)
+    if (rlx_device_open(c->ctx, opt.device, &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt.device);
     rlx_selftest_desc desc = {.op = opt.op,
                               .seed = (uint64_t)opt.seed,

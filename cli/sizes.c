@@ -147,7 +147,7 @@ static void suggest(const struct opened *o, const rlx_dim_info *dims, size_t cou
 static int fail_unbound(const struct opened *o, const rlx_dim_info *dims, size_t count)
 {
     char type[256];
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     size_t said = 0;
 
     cli_progress_end(o->c);

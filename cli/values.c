@@ -73,7 +73,7 @@ static void list_leaves(const rlx_model *m, rlx_io_kind kind, size_t most, struc
 {
     size_t count = rlx_model_io_count(m, kind);
     char type[256];
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
 
     for (size_t i = 0; i < count && i < most; i++) {
         rlx_model_io(m, kind, i, &info, NULL);
@@ -95,7 +95,7 @@ static int unknown_leaf(struct opened *o, rlx_io_kind kind, const char *what, rl
     rlx_nearest near = {.wanted = name};
     struct buffer known = {0};
     char hint[RLX_NEAREST_HINT];
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
 
     for (size_t i = 0; i < rlx_model_io_count(o->model, kind); i++) {
         rlx_model_io(o->model, kind, i, &info, NULL);
@@ -116,7 +116,7 @@ static int check_pairs(struct opened *o, const struct texts *pairs, rlx_io_kind 
     for (size_t i = 0; pairs && i < pairs->count; i++) {
         const char *equals = strchr(pairs->at[i], '=');
         bool known = false;
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         if (!equals)
             return cli_misuse(o->c, "--%s \"%s\" is not of the form NAME=FILE%s", what,
                               pairs->at[i], kind == RLX_IO_INPUT ? " or NAME=1,2,3" : "");
@@ -160,7 +160,7 @@ int take_params(struct opened *o, const struct open_options *opt)
     int code = opt->params_file ? cli_load_params(o->c, o->model, opt->params_file) : EXIT_DONE;
 
     for (size_t i = 0; code == EXIT_DONE && i < rlx_model_io_count(o->model, RLX_IO_PARAM); i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_tensor value = {0};
         rlx_model_io(o->model, RLX_IO_PARAM, i, &info, NULL);
         const char *file = find_pair(opt->params, info.name);
@@ -325,7 +325,7 @@ static int take_numbers(struct opened *o, size_t i, const rlx_io_info *info, str
 static int take_given(struct opened *o, const struct open_options *opt, bool numbers)
 {
     for (size_t i = 0; i < rlx_model_io_count(o->model, RLX_IO_INPUT); i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         struct literal l = {0};
         int code = EXIT_DONE;
         rlx_model_io(o->model, RLX_IO_INPUT, i, &info, NULL);
@@ -361,7 +361,7 @@ static int take_archive(struct opened *o, const struct open_options *opt)
     if (rlx_weights_open(o->c->ctx, file, &o->c->load, &w, &err) != RLX_OK)
         return cli_fail(o->c, &err, "cannot read", file);
     for (size_t i = 0; code == EXIT_DONE && i < rlx_model_io_count(o->model, RLX_IO_INPUT); i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_tensor value = {0};
         rlx_model_io(o->model, RLX_IO_INPUT, i, &info, NULL);
         if (find_pair(opt->inputs, info.name) || !rlx_weights_find(w, info.name, &at))
@@ -391,7 +391,7 @@ static int take_archive(struct opened *o, const struct open_options *opt)
 static int take_random(struct opened *o, const struct open_options *opt)
 {
     for (size_t i = 0; i < rlx_model_io_count(o->model, RLX_IO_INPUT); i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_tensor value = {0};
         rlx_model_io(o->model, RLX_IO_INPUT, i, &info, NULL);
         if (has_input(o, info.name) || !input_shape(o, i, &value))
@@ -419,7 +419,7 @@ static size_t print_missing(const struct opened *o, rlx_io_kind kind, const char
 {
     size_t count = 0, most = 12;
     char type[256];
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
 
     for (size_t i = 0; i < rlx_model_io_count(o->model, kind); i++) {
         rlx_model_io(o->model, kind, i, &info, NULL);
@@ -441,7 +441,7 @@ static size_t print_missing(const struct opened *o, rlx_io_kind kind, const char
 
 static int check_complete(struct opened *o)
 {
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     size_t inputs = print_missing(o, RLX_IO_INPUT, "input", true), shown = 0;
     size_t params = print_missing(o, RLX_IO_PARAM, "param", inputs == 0);
 

@@ -22,7 +22,9 @@ find_library(MATH_LIBRARY m)
 mark_as_advanced(MATH_LIBRARY)
 
 add_library(rlx_flags INTERFACE)
-target_compile_definitions(rlx_flags INTERFACE _GNU_SOURCE)
+# What is ours may use headers that change with any version; examples say so themselves.
+target_compile_definitions(rlx_flags INTERFACE _GNU_SOURCE
+    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:RLX_STABLE_HEADERS>>>:RLX_UNSTABLE>)
 target_compile_options(rlx_flags INTERFACE
     # One result for one program: no multiply-add unless the code says so.
     -ffp-contract=off -fno-math-errno

@@ -13,7 +13,7 @@ endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rlx)
 install(EXPORT rlx-targets NAMESPACE rlx:: DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/rlx-config-version.cmake
-    COMPATIBILITY SameMinorVersion)
+    COMPATIBILITY ${rlx_compatibility})
 install(FILES cmake/rlx-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/rlx-config-version.cmake
     DESTINATION ${package_dir})
 

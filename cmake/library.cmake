@@ -85,7 +85,7 @@ endforeach()
 add_library(rlx_shared SHARED ${rlx_objects})
 set_target_properties(rlx_shared PROPERTIES
     OUTPUT_NAME rlx EXPORT_NAME rlx LINKER_LANGUAGE C
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+    VERSION ${PROJECT_VERSION} SOVERSION ${rlx_soversion})
 target_link_libraries(rlx_shared PRIVATE $<BUILD_INTERFACE:rlx_flags> ${rlx_system_libraries})
 if(NOT RLX_SANITIZE AND NOT APPLE)
     target_link_options(rlx_shared PRIVATE -Wl,--no-undefined)

@@ -12,6 +12,9 @@ function(rlx_programs folder)
         target_link_libraries(${target} PRIVATE rlx_flags rlx_static)
         set_target_properties(${target} PROPERTIES
             OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${folder})
+        if(folder STREQUAL "examples")
+            set_target_properties(${target} PROPERTIES RLX_STABLE_HEADERS ON)
+        endif()
         set_property(GLOBAL APPEND PROPERTY rlx_targets_of_${folder} ${target})
     endforeach()
 endfunction()
@@ -60,8 +63,8 @@ endif()
 if(RLX_BUILD_TESTS)
     enable_testing()
     file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.c)
-    # A program of its own, and libraries that tests open.
-    list(FILTER test_sources EXCLUDE REGEX "/tests/(random|fakes)/")
+    # Programs of their own, and libraries that tests open.
+    list(FILTER test_sources EXCLUDE REGEX "/tests/(random|fakes|abi)/")
     # The networks that are timed are checked as well.
     add_executable(rlx-tests ${test_sources} ${rlx_objects}
         ${PROJECT_SOURCE_DIR}/bench/support/models.c ${PROJECT_SOURCE_DIR}/bench/support/values.c)

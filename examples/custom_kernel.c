@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "example.h"
+#include "rlx/custom.h"
 
 enum { ROWS = 3, COLUMNS = 1000 };
 
@@ -104,7 +105,9 @@ static int run_on(rlx_context *ctx, rlx_device *dev, const char *name)
             x[r][i] = (float)r + (float)(2 * i - COLUMNS + 1) / COLUMNS;
     check(rlx_model_parse(ctx, rlx_cstr(text), &model, &err), &err);
     check(rlx_session_create(model, dev, NULL, &session, &err), &err);
-    check(rlx_session_run(session, &(rlx_run_desc){&in, 1, out, 2, NULL, 0}, &err), &err);
+    check(rlx_session_run(session,
+                          &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, out, 2, NULL, 0}, &err),
+          &err);
     for (int r = 0; r < ROWS; r++) {
         printf("%s: row %d has a mean of %.4f and a variance of %.4f\n", name, r, (double)mean[r],
                (double)variance[r]);
@@ -117,21 +120,18 @@ static int run_on(rlx_context *ctx, rlx_device *dev, const char *name)
 
 int main(void)
 {
-    static const rlx_custom_op op = {.name = "example.moments",
-                                     .inputs = 1,
-                                     .infer = infer,
-                                     .cpu = compute,
-                                     .kernel = kernel,
-                                     .outputs = 2,
-                                     .grid = grid};
+    static const rlx_custom_op op = {
+        RLX_SIZED(rlx_custom_op), .name = "example.moments", .inputs = 1,  .infer = infer,
+        .cpu = compute,           .kernel = kernel,          .outputs = 2, .grid = grid};
     static const char *const devices[] = {"cpu", "vulkan", "webgpu"};
-    struct world world = open_world(&(rlx_context_desc){.custom_ops = &op, .custom_op_count = 1});
+    struct world world = open_world(
+        &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .custom_ops = &op, .custom_op_count = 1});
     int bad = 0;
 
     for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
         rlx_device *dev;
         rlx_error err;
-        if (rlx_device_open(world.ctx, rlx_cstr(devices[i]), &dev, &err) != RLX_OK) {
+        if (rlx_device_open(world.ctx, devices[i], &dev, &err) != RLX_OK) {
             printf("%s: %s\n", devices[i], err.message);
             bad |= err.status != RLX_ERROR_NO_DEVICE;
             continue;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "example.h"
+#include "rlx/custom.h"
 
 /* "example.hypot": sqrt(a^2 + b^2), element by element, f32 only. */
 static rlx_status infer(void *user, const rlx_tensor *in, int32_t count, const void *attrs,
@@ -36,15 +37,16 @@ static rlx_status compute(void *user, const rlx_tensor *in, int32_t count, const
 
 int main(void)
 {
-    static const rlx_custom_op op = {
-        .name = "example.hypot", .inputs = 2, .infer = infer, .cpu = compute};
+    static const rlx_custom_op op = {RLX_SIZED(rlx_custom_op), .name = "example.hypot", .inputs = 2,
+                                     .infer = infer, .cpu = compute};
     static const char text[] = "rlx 1\n"
                                "graph (input %a: f32[3], input %b: f32[3]) {\n"
                                "    %h = custom %a, %b name=\"example.hypot\"\n"
                                "    %y = neg %h\n"
                                "    return %y\n"
                                "}\n";
-    struct world world = open_world(&(rlx_context_desc){.custom_ops = &op, .custom_op_count = 1});
+    struct world world = open_world(
+        &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .custom_ops = &op, .custom_op_count = 1});
     rlx_model *model;
     rlx_session *session;
     rlx_error err;
@@ -55,7 +57,9 @@ int main(void)
     rlx_binding in[] = {{"a", {RLX_DTYPE_f32, 1, {3}, a, sizeof a}},
                         {"b", {RLX_DTYPE_f32, 1, {3}, b, sizeof b}}};
     rlx_binding out = {"y", {RLX_DTYPE_f32, 1, {0}, y, sizeof y}};
-    check(rlx_session_run(session, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &err), &err);
+    check(rlx_session_run(session,
+                          &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0}, &err),
+          &err);
     printf("y = %g %g %g\n", (double)y[0], (double)y[1], (double)y[2]);
     rlx_session_destroy(session);
     rlx_model_destroy(model);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "rlx/graph.h"
+#include "rlx/session.h"
 
 /* Ends the example with the error's sentence when a call failed. */
 static inline void check(rlx_status s, const rlx_error *err)
@@ -27,7 +28,7 @@ static inline struct world open_world(const rlx_context_desc *desc)
     rlx_error err;
 
     check(rlx_context_create(RLX_VERSION, desc, &w.ctx, &err), &err);
-    check(rlx_device_open(w.ctx, rlx_cstr("auto"), &w.dev, &err), &err);
+    check(rlx_device_open(w.ctx, "auto", &w.dev, &err), &err);
     return w;
 }
 
@@ -48,7 +49,7 @@ static inline void set_params(rlx_context *ctx, rlx_model *m)
 {
     (void)ctx;
     for (size_t p = 0; p < rlx_model_io_count(m, RLX_IO_PARAM); p++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_error err;
         char name[64];
         size_t count = 1;

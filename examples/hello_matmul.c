@@ -15,7 +15,7 @@ int main(void)
     int failed = 1;
 
     if (rlx_context_create(RLX_VERSION, NULL, &ctx, &err) != RLX_OK ||
-        rlx_device_open(ctx, rlx_cstr("auto"), &dev, &err) != RLX_OK ||
+        rlx_device_open(ctx, "auto", &dev, &err) != RLX_OK ||
         rlx_graph_create(ctx, &g, &err) != RLX_OK)
         goto end;
 
@@ -31,7 +31,7 @@ int main(void)
     rlx_tensor weight = {RLX_DTYPE_f32, 2, {3, 2}, w, sizeof w};
     rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {2, 3}, x, sizeof x}};
     rlx_binding out = {"y", {RLX_DTYPE_f32, 2, {0}, y, sizeof y}};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     if (rlx_model_set_param(model, "w", &weight, &err) != RLX_OK ||
         rlx_session_create(model, dev, NULL, &session, &err) != RLX_OK ||
         rlx_session_run(session, &run, &err) != RLX_OK)

@@ -1,4 +1,5 @@
 /* log_mel.c: the log-mel picture of a tone that rises from 200 Hz to 3 kHz. */
+#define RLX_UNSTABLE
 #include <math.h>
 
 #include "example.h"
@@ -80,7 +81,10 @@ int main(void)
 
     rlx_binding input = {"x", {RLX_DTYPE_f32, 2, {FRAMES, FRAME}, x, sizeof x}};
     rlx_binding output = {"out0", {RLX_DTYPE_f32, 2, {0}, y, sizeof y}};
-    check(rlx_session_run(session, &(rlx_run_desc){&input, 1, &output, 1, NULL, 0}, &err), &err);
+    check(rlx_session_run(session,
+                          &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &input, 1, &output, 1, NULL, 0},
+                          &err),
+          &err);
     rlx_session_destroy(session);
     rlx_model_destroy(model);
     close_world(world);

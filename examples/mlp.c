@@ -33,7 +33,7 @@ int main(void)
     for (int64_t batch = 1; batch <= 3; batch += 2) { /* each size is compiled once and kept */
         rlx_binding input = {"x", {RLX_DTYPE_f32, 2, {batch, 8}, x, (size_t)batch * 8 * sizeof *x}};
         rlx_binding output = {"out0", {RLX_DTYPE_f32, 2, {0}, y, sizeof y}};
-        rlx_run_desc run = {&input, 1, &output, 1, NULL, 0};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &input, 1, &output, 1, NULL, 0};
         check(rlx_session_run(session, &run, &err), &err);
         printf("batch %d, first row: %.4f %.4f %.4f %.4f\n", (int)batch, (double)y[0], (double)y[1],
                (double)y[2], (double)y[3]);

@@ -7,7 +7,7 @@ static float run_once(rlx_session *s, float value)
     float x[4] = {value, value, value, value}, y = 0;
     rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {4}, x, sizeof x}};
     rlx_binding out = {"dot", {RLX_DTYPE_f32, 0, {0}, &y, sizeof y}};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     rlx_error err;
 
     check(rlx_session_run(s, &run, &err), &err);

@@ -87,14 +87,21 @@ static rlx_model *build(rlx_context *ctx)
     rlx_value camera = rlx_const(g, RLX_DTYPE_f32, RLX_LIST(23), meta, sizeof meta);
     rlx_value power = rlx_const(g, RLX_DTYPE_f32, RLX_LIST(1), &root, sizeof root);
     rlx_value mask = rlx_const(g, RLX_DTYPE_f32, RLX_LIST(4), see, sizeof see);
-    rlx_value seen = rlx_gaussian_splat_render(g, v[0], v[1], v[2], v[3], v[4], none, camera, SIDE,
-                                               SIDE, 16, 0, 1 << 15, 1.6f, 1.0f / 255, 0.01f);
+    rlx_gaussian_splat_desc size = RLX_GAUSSIAN_SPLAT_DESC_INIT;
+    size.width = size.height = SIDE;
+    size.max_splat_steps = 0;
+    size.max_list_entries = 1 << 15;
+    rlx_value seen =
+        rlx_gaussian_splat_render(g, v[0], v[1], v[2], v[3], v[4], none, camera, &size);
     rlx_value got = rlx_pow(g, rlx_reshape(g, seen, RLX_LIST(PIXELS, 4)), power);
     rlx_value off = rlx_mul(g, rlx_sub(g, got, want), mask);
     rlx_value loss = rlx_reduce_mean(g, rlx_mul(g, off, off), RLX_LIST(0, 1), false);
-    rlx_value d =
-        rlx_gaussian_splat_render_backward(g, v[0], v[1], v[2], v[3], v[4], none, camera, off, SIDE,
-                                           SIDE, 16, 0, 1 << 15, 1.6f, 1.0f / 255, 0.01f, 1, 0, 10);
+    rlx_gaussian_splat_render_backward_desc back = RLX_GAUSSIAN_SPLAT_RENDER_BACKWARD_DESC_INIT;
+    back.width = back.height = SIDE;
+    back.max_splat_steps = 0;
+    back.max_list_entries = 1 << 15;
+    rlx_value d = rlx_gaussian_splat_render_backward(g, v[0], v[1], v[2], v[3], v[4], none, camera,
+                                                     off, &back);
     rlx_output(g, loss);
     rlx_output(g, d);
     rlx_output(g, seen);
@@ -119,7 +126,9 @@ static float render(rlx_session *session)
     out[0] = (rlx_binding){"out0", {RLX_DTYPE_f32, 0, {0}, &loss, sizeof loss}};
     out[1] = (rlx_binding){"out1", {RLX_DTYPE_f32, 1, {0}, gradients, sizeof gradients}};
     out[2] = (rlx_binding){"out2", {RLX_DTYPE_f32, 1, {0}, image, sizeof image}};
-    check(rlx_session_run(session, &(rlx_run_desc){in, 6, out, 3, NULL, 0}, &err), &err);
+    check(rlx_session_run(session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 6, out, 3, NULL, 0},
+                          &err),
+          &err);
     return loss;
 }
 

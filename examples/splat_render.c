@@ -94,8 +94,12 @@ int main(int argc, char **argv)
     rlx_value c = rlx_input(g, "colors", RLX_DTYPE_f32, RLX_LIST(COUNT, 3));
     rlx_value h = rlx_input(g, "sh", RLX_DTYPE_f32, RLX_LIST(0)); /* none: plain colours */
     rlx_value m = rlx_input(g, "meta", RLX_DTYPE_f32, RLX_LIST(23));
-    rlx_value picture = rlx_gaussian_splat_render(g, p, s, q, o, c, h, m, WIDTH, HEIGHT, 16, 0,
-                                                  1 << 16, 1.6f, 1.0f / 255, 0.01f);
+    rlx_gaussian_splat_desc d = RLX_GAUSSIAN_SPLAT_DESC_INIT;
+    d.width = WIDTH;
+    d.height = HEIGHT;
+    d.max_splat_steps = 0;
+    d.max_list_entries = 1 << 16;
+    rlx_value picture = rlx_gaussian_splat_render(g, p, s, q, o, c, h, m, &d);
     rlx_label(g, picture, "picture");
     rlx_output(g, picture);
     check(rlx_model_create(g, &model, &err), &err);
@@ -111,7 +115,9 @@ int main(int argc, char **argv)
         {"meta", {RLX_DTYPE_f32, 1, {23}, meta, sizeof meta}},
     };
     rlx_binding out = {"picture", {RLX_DTYPE_f32, 1, {0}, image, sizeof image}};
-    check(rlx_session_run(session, &(rlx_run_desc){in, 7, &out, 1, NULL, 0}, &err), &err);
+    check(rlx_session_run(session,
+                          &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 7, &out, 1, NULL, 0}, &err),
+          &err);
 
     int lit = 0;
     for (int i = 0; i < WIDTH * HEIGHT; i++) {

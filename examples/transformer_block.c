@@ -17,9 +17,12 @@ static rlx_value attention(rlx_graph *g, rlx_value x)
 {
     rlx_value q = linear(g, x, "wq", WIDTH, WIDTH), k = linear(g, x, "wk", WIDTH, WIDTH);
     rlx_value v = linear(g, x, "wv", WIDTH, WIDTH);
-    rlx_value y =
-        rlx_attention(g, q, k, v, RLX_NO_VALUE, HEADS, HEADS, HEAD, RLX_MASK_KIND_causal,
-                      RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_packed);
+    rlx_attention_desc d = RLX_ATTENTION_DESC_INIT;
+    d.num_heads = HEADS;
+    d.head_dim = HEAD;
+    d.mask_kind = RLX_MASK_KIND_causal;
+    d.layout = RLX_ATTENTION_LAYOUT_packed;
+    rlx_value y = rlx_attention(g, q, k, v, RLX_NO_VALUE, &d);
     return linear(g, y, "wo", WIDTH, WIDTH);
 }
 
@@ -37,7 +40,7 @@ int main(void)
     rlx_graph *g;
     rlx_model *model;
     rlx_session *session;
-    rlx_memory_info memory;
+    rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
     rlx_error err;
     static float x[SEQ * WIDTH], y[SEQ * WIDTH];
 
@@ -61,7 +64,7 @@ int main(void)
         x[i] = pattern(3, i);
     rlx_binding input = {"x", {RLX_DTYPE_f32, 3, {1, SEQ, WIDTH}, x, sizeof x}};
     rlx_binding output = {"out0", {RLX_DTYPE_f32, 3, {0}, y, sizeof y}};
-    rlx_run_desc run = {&input, 1, &output, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &input, 1, &output, 1, NULL, 0};
     check(rlx_session_run(session, &run, &err), &err);
     printf("y[0] = %.5f, y[last] = %.5f\n", (double)y[0], (double)y[SEQ * WIDTH - 1]);
     int bad = y[0] != y[0] || memory.activations != memory.lower_bound;

@@ -33,8 +33,9 @@ void fuzz_artefact(const uint8_t *data, size_t size)
 {
     size_t used = 0;
     const rlx_allocator mem = {fuzz_resize, &used};
-    const rlx_context_desc desc = {.allocator = &mem, .threads = 1};
-    const rlx_load_desc load = {.read_files = true, .skip_checksums = true, .trust_programs = true};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &mem, .threads = 1};
+    const rlx_load_desc load = {RLX_SIZED(rlx_load_desc), .read_files = true,
+                                .skip_checksums = true, .trust_programs = true};
     rlx_context *ctx = NULL;
     rlx_device *dev = NULL;
     rlx_model *m = NULL;
@@ -44,7 +45,7 @@ void fuzz_artefact(const uint8_t *data, size_t size)
 
     if (fuzz_file_make(&f, NULL, NULL, 0, data, size) &&
         rlx_context_create(RLX_VERSION, &desc, &ctx, &err) == RLX_OK &&
-        rlx_device_open(ctx, rlx_cstr("null"), &dev, &err) == RLX_OK) {
+        rlx_device_open(ctx, "null", &dev, &err) == RLX_OK) {
         if (rlx_session_load(dev, f.path, &load, NULL, &m, &s, &err) == RLX_OK)
             look_at(m, s);
         else

@@ -36,7 +36,7 @@ static void mend(uint8_t *bytes, size_t size)
 
 void fuzz_image(const uint8_t *data, size_t size)
 {
-    const rlx_context_desc desc = {.threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .threads = 1};
     rlx_context *ctx = NULL;
     rlx_tensor t = {.rank = 0};
     rlx_error err = {.status = RLX_OK};

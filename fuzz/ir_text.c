@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rlx/custom.h"
 #include "run_model.h"
 #include "targets.h"
 
@@ -98,8 +99,10 @@ static void run_text(const rlx_context_desc *other, rlx_str text)
 
 void fuzz_ir_text(const uint8_t *data, size_t size)
 {
-    const rlx_custom_op op = {.name = "blur", .inputs = 1, .infer = infer_blur, .cpu = blur};
-    const rlx_context_desc desc = {.custom_ops = &op, .custom_op_count = 1, .threads = 1};
+    const rlx_custom_op op = {RLX_SIZED(rlx_custom_op), .name = "blur", .inputs = 1,
+                              .infer = infer_blur, .cpu = blur};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .custom_ops = &op,
+                                   .custom_op_count = 1, .threads = 1};
     const rlx_str text = {size ? (const char *)data : "", size};
     rlx_context *ctx = NULL;
     rlx_model *m = NULL;

@@ -45,7 +45,7 @@ static rlx_status load_with_sequences(rlx_context *ctx, const char *path, rlx_mo
 {
     static const rlx_load_input inputs[] = {
         {.item_count = 2}, {.item_count = 0}, {.absent = true}, {.item_count = 3}};
-    const rlx_load_desc desc = {.inputs = inputs, .input_count = 4};
+    const rlx_load_desc desc = {RLX_SIZED(rlx_load_desc), .inputs = inputs, .input_count = 4};
 
     return rlx_model_load(ctx, path, &desc, m, err);
 }
@@ -55,7 +55,7 @@ void fuzz_onnx(const uint8_t *data, size_t size)
     static const uint8_t ir_version[] = {0x08, 0x08}; /* by these it is told from other files */
     size_t used = 0;
     const rlx_allocator mem = {fuzz_resize, &used};
-    const rlx_context_desc desc = {.allocator = &mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &mem, .threads = 1};
     rlx_context *ctx = NULL;
     rlx_model *m = NULL;
     rlx_error err = {0};

@@ -7,7 +7,7 @@ static void list(const uint8_t *data, size_t size)
 {
     size_t used = 0;
     const rlx_allocator mem = {fuzz_resize, &used};
-    const rlx_context_desc desc = {.allocator = &mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &mem, .threads = 1};
     rlx_context *ctx = NULL;
     rlx_tensor_list l = {.at = NULL};
     rlx_error err = {0};

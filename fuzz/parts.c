@@ -35,7 +35,8 @@ static void write_part(rlx_context *ctx, rlx_file_kind kind, const char *file, c
                              {rlx_cstr("split.count"), RLX_META_u16, false, 1, &count}};
     const rlx_weight one = {
         .name = rlx_cstr(tensor), .type = RLX_WEIGHT_F32, .rank = 1, .dim = {4}, .bytes = 16};
-    const rlx_weights_content content = {kind, &one, 1, meta, kind == RLX_FILE_gguf ? 2 : 0, 0};
+    const rlx_weights_content content = {RLX_SIZED(rlx_weights_content), kind, &one, 1, meta,
+                                         kind == RLX_FILE_gguf ? 2 : 0,  0};
     rlx_weights_writer *out = NULL;
     char path[96];
     uint64_t left;
@@ -58,8 +59,8 @@ static void make_folder(rlx_context *ctx)
 
 void fuzz_parts(const uint8_t *data, size_t size)
 {
-    const rlx_context_desc desc = {.threads = 1};
-    const rlx_load_desc load = {.read_files = true};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .threads = 1};
+    const rlx_load_desc load = {RLX_SIZED(rlx_load_desc), .read_files = true};
     rlx_context *ctx = NULL;
     rlx_weights *w = NULL;
     rlx_error err = {.status = RLX_OK};

@@ -8,6 +8,7 @@
 
 #include "limits.h"
 #include "rlx/debug.h"
+#include "rlx/load.h"
 #include "rlx/tools.h"
 
 enum {
@@ -76,7 +77,7 @@ static inline void fuzz_fill(const rlx_tensor *t)
 static inline bool fuzz_inputs(rlx_context *ctx, const rlx_model *m, struct fuzz_values *v)
 {
     for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_INPUT); i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         if (rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL) != RLX_OK)
             abort();
         rlx_tensor t = {.dtype = info.dtype, .rank = info.rank};
@@ -93,7 +94,7 @@ static inline bool fuzz_outputs(rlx_context *ctx, const rlx_model *m, rlx_sessio
                                 struct fuzz_values *v)
 {
     for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_OUTPUT); i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_tensor t = {0};
         rlx_error err = {0};
         if (rlx_model_io(m, RLX_IO_OUTPUT, i, &info, NULL) != RLX_OK)
@@ -114,7 +115,7 @@ static inline void fuzz_run_session(rlx_context *ctx, const rlx_model *m, rlx_se
     rlx_error err = {0};
 
     if (fuzz_inputs(ctx, m, &in)) {
-        rlx_run_desc run = {.inputs = in.at, .input_count = in.count};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = in.at, .input_count = in.count};
         if (rlx_session_prepare(s, &run, &err) != RLX_OK)
             fuzz_need_reason(&err);
         else if (fuzz_outputs(ctx, m, s, &out)) {
@@ -131,15 +132,14 @@ static inline void fuzz_run_session(rlx_context *ctx, const rlx_model *m, rlx_se
 static inline void fuzz_run_model(rlx_context *ctx, rlx_model *m)
 {
     const rlx_debug_desc checked = {.check_plan = true};
-    const rlx_session_desc desc = {.params_default_zero = true,
-                                   .debug = &checked,
-                                   .loop_limit = FUZZ_LOOP_LIMIT,
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .params_default_zero = true,
+                                   .debug = &checked, .loop_limit = FUZZ_LOOP_LIMIT,
                                    .memory_limit = FUZZ_MOST_RUN_BYTES};
     rlx_device *dev = NULL;
     rlx_session *s = NULL;
     rlx_error err = {0};
 
-    if (rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err) != RLX_OK)
+    if (rlx_device_open(ctx, "cpu", &dev, &err) != RLX_OK)
         return;
     if (rlx_session_create(m, dev, &desc, &s, &err) == RLX_OK)
         fuzz_run_session(ctx, m, s);

@@ -5,6 +5,7 @@
 
 #include "files.h"
 #include "limits.h"
+#include "rlx/load.h"
 #include "rlx/tools.h"
 
 static inline void fuzz_check_tensor(const rlx_tensor *t)
@@ -33,7 +34,7 @@ static inline void fuzz_tensor(const char *ending, const uint8_t *data, size_t s
 {
     size_t used = 0;
     const rlx_allocator mem = {fuzz_resize, &used};
-    const rlx_context_desc desc = {.allocator = &mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &mem, .threads = 1};
     rlx_context *ctx = NULL;
     rlx_tensor t = {0};
     rlx_error err = {0};

@@ -87,7 +87,8 @@ struct all {
 
 static inline void take_all(const rlx_weights *w, struct all *a)
 {
-    rlx_weights_describe(w, &a->info);
+    a->info = (rlx_weights_info){RLX_SIZED(rlx_weights_info)};
+    rlx_weights_describe(w, &a->info, NULL);
     a->tensor = calloc(a->info.tensor_count + 1, sizeof *a->tensor);
     a->meta = calloc(a->info.meta_count + 1, sizeof *a->meta);
     need(a->tensor && a->meta);
@@ -101,9 +102,10 @@ static inline void take_all(const rlx_weights *w, struct all *a)
 static inline bool write_again(rlx_context *ctx, rlx_weights *w, const struct all *a,
                                const char *path)
 {
-    const rlx_weights_content content = {a->info.kind,         a->tensor,
-                                         a->info.tensor_count, a->meta,
-                                         a->info.meta_count,   (uint32_t)a->info.alignment};
+    const rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), a->info.kind, a->tensor,
+        a->info.tensor_count,           a->meta,      a->info.meta_count,
+        (uint32_t)a->info.alignment};
     rlx_weights_writer *out = NULL;
     const void *data;
     rlx_error err;
@@ -156,7 +158,7 @@ static inline void there_and_back(rlx_context *ctx, rlx_weights *w)
 {
     struct all all;
     rlx_weights *back = NULL;
-    rlx_weights_info info;
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
     rlx_meta m;
     char path[64];
 
@@ -166,7 +168,7 @@ static inline void there_and_back(rlx_context *ctx, rlx_weights *w)
     take_all(w, &all);
     if (all.info.kind != RLX_FILE_npy && !is_split(&all) && write_again(ctx, w, &all, path)) {
         need(rlx_weights_open(ctx, path, NULL, &back, NULL) == RLX_OK);
-        rlx_weights_describe(back, &info);
+        rlx_weights_describe(back, &info, NULL);
         need(info.tensor_count == all.info.tensor_count && info.kind == all.info.kind);
         same_tensors(w, back, &all);
         for (size_t i = 0; i < all.info.meta_count; i++)
@@ -183,10 +185,10 @@ static inline void there_and_back(rlx_context *ctx, rlx_weights *w)
 /* All that can be asked of a file. */
 static inline void look_at_all(rlx_weights *w)
 {
-    rlx_weights_info info;
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
     uint32_t sum = 0;
 
-    rlx_weights_describe(w, &info);
+    rlx_weights_describe(w, &info, NULL);
     for (size_t i = 0; i < info.tensor_count; i++)
         sum += look_at_tensor(w, i);
     for (size_t i = 0; i < info.meta_count; i++)
@@ -197,7 +199,7 @@ static inline void look_at_all(rlx_weights *w)
 
 static inline void fuzz_weights(const uint8_t *data, size_t size)
 {
-    const rlx_context_desc desc = {.threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .threads = 1};
     rlx_context *ctx = NULL;
     rlx_weights *w = NULL;
     rlx_error err = {.status = RLX_OK};

@@ -19,9 +19,11 @@
 #include <stdint.h>
 
 #include "rlx/debug.h"
+#include "rlx/load.h"
+#include "rlx/session.h"
 
-/* What rlx_session_desc.debug points to: {.debug = DEBUG(.no_cse = true)}. Within a function it is
- * gone with the block it is in. */
+/* What rlx_session_desc.debug points to, as in .debug = DEBUG(.no_cse = true). Within a function it
+ * is gone with the block it is in. */
 #define DEBUG(...) (&(const rlx_debug_desc){__VA_ARGS__})
 
 /* ---- a test -------------------------------------------------------------------------------- */

@@ -72,11 +72,11 @@ bool test_no_device(struct test *t, const char *device, rlx_status s, const char
 bool test_has_f64(const struct test *t, rlx_context *ctx)
 {
     const char *device = test_device(t);
-    rlx_device_info info;
+    rlx_device_info info = {RLX_SIZED(rlx_device_info)};
 
     if (strcmp(device, "cpu") == 0)
         return true;
-    for (size_t i = 0; rlx_device_list(ctx, i, &info); i++)
+    for (size_t i = 0; rlx_device_at(ctx, i, &info, NULL) == RLX_OK; i++)
         if (strncmp(info.name, device, strlen(device)) == 0)
             return strstr(info.features, " f64 ") != NULL;
     return false;

@@ -34,9 +34,10 @@ rlx_graph *job_begin_on(struct job *j, int threads, const char *device)
 
     *j = (struct job){.allocator = {.resize = counted}};
     j->allocator.user = &j->allocations;
-    rlx_context_desc desc = {.allocator = &j->allocator, .threads = threads};
+    rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &j->allocator,
+                             .threads = threads};
     check(rlx_context_create(RLX_VERSION, &desc, &j->ctx, &err), &err);
-    check(rlx_device_open(j->ctx, rlx_cstr(device), &j->dev, &err), &err);
+    check(rlx_device_open(j->ctx, device, &j->dev, &err), &err);
     check(rlx_graph_create(j->ctx, &g, &err), &err);
     return g;
 }
@@ -47,7 +48,7 @@ rlx_graph *job_begin_on(struct job *j, int threads, const char *device)
 static rlx_tensor filled(const struct job *j, rlx_io_kind kind, size_t i, char name[64])
 {
     rlx_error err;
-    rlx_io_info io;
+    rlx_io_info io = {RLX_SIZED(rlx_io_info)};
     rlx_tensor t = {.dtype = RLX_DTYPE_f32};
 
     check(rlx_model_io(j->model, kind, i, &io, &err), &err);
@@ -123,7 +124,12 @@ void job_call(void *job)
 {
     struct job *j = job;
     rlx_error err;
-    rlx_run_desc run = {&j->input, j->input.name ? 1 : 0, &j->output, j->output.name ? 1 : 0, NULL,
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc),
+                        &j->input,
+                        j->input.name ? 1 : 0,
+                        &j->output,
+                        j->output.name ? 1 : 0,
+                        NULL,
                         0};
 
     check(rlx_session_run(j->session, &run, &err), &err);

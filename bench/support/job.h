@@ -8,6 +8,7 @@
 
 #include "measure.h"
 #include "rlx/graph.h"
+#include "rlx/session.h"
 
 struct job {
     rlx_context *ctx;

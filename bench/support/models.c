@@ -45,9 +45,11 @@ static rlx_value encoder_layer(rlx_graph *g, const struct encoder_shape *s, int 
     rlx_value q = dense(g, name[QUERY], x, h, h);
     rlx_value k = dense(g, name[KEY], x, h, h);
     rlx_value v = dense(g, name[VALUE], x, h, h);
-    rlx_value a = rlx_attention(g, q, k, v, RLX_NO_VALUE, s->heads, RLX_ABSENT, h / s->heads,
-                                RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F,
-                                RLX_ATTENTION_LAYOUT_packed);
+    rlx_attention_desc d = RLX_ATTENTION_DESC_INIT;
+    d.num_heads = s->heads;
+    d.head_dim = h / s->heads;
+    d.layout = RLX_ATTENTION_LAYOUT_packed;
+    rlx_value a = rlx_attention(g, q, k, v, RLX_NO_VALUE, &d);
     a = rlx_add(g, dense(g, name[ATTENDED], a, h, h), x);
     a = layer_norm(g, name[ATTENTION_NORM], a, h);
     rlx_value f = rlx_gelu(g, dense(g, name[WIDE], a, h, s->ffn));
@@ -76,8 +78,10 @@ static rlx_value conv(rlx_graph *g, const struct resnet_shape *s, const char *la
 {
     rlx_value w = part(g, layer, "weight", RLX_LIST(c.to, c.from, c.kernel, c.kernel));
     int64_t pad = c.kernel / 2;
-    rlx_value y = rlx_conv(g, x, w, RLX_LIST(c.kernel, c.kernel), RLX_LIST(c.stride, c.stride),
-                           RLX_LIST(pad, pad), RLX_LIST(1, 1), 1);
+    rlx_conv_desc conv = RLX_CONV_DESC_INIT;
+    conv.stride = RLX_LIST(c.stride, c.stride);
+    conv.padding = RLX_LIST(pad, pad);
+    rlx_value y = rlx_conv(g, x, w, &conv);
 
     if (s->folded)
         return rlx_add(g, y, part(g, layer, "bias", RLX_LIST(c.to, 1, 1)));
@@ -111,7 +115,13 @@ void resnet_build(rlx_graph *g, const struct resnet_shape *s)
     int64_t from = s->width;
 
     x = rlx_relu(g, conv(g, s, "stem", x, (struct conv){3, s->width, 7, 2}));
-    x = rlx_pool(g, x, RLX_POOL_KIND_max, RLX_LIST(3, 3), RLX_LIST(2, 2), RLX_LIST(1, 1), false);
+    rlx_pool_desc pool = RLX_POOL_DESC_INIT;
+    pool.kind = RLX_POOL_KIND_max;
+    pool.kernel_size = RLX_LIST(3, 3);
+    pool.stride = RLX_LIST(2, 2);
+    pool.padding = RLX_LIST(1, 1);
+    pool.count_include_pad = false;
+    x = rlx_pool(g, x, &pool);
     for (int stage = 0; stage < s->stage_count; stage++) {
         int64_t width = s->width << stage;
         for (int block = 0; block < s->blocks[stage]; block++) {

@@ -11,7 +11,12 @@
 #ifndef RLX_ARTEFACT_H
 #define RLX_ARTEFACT_H
 
-#include "rlx/rlx.h"
+#ifndef RLX_UNSTABLE
+#error "rlx/artefact.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
+#include "rlx/load.h"
+#include "rlx/session.h"
 
 #ifdef __cplusplus
 extern "C" {

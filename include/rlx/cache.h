@@ -9,7 +9,11 @@
 #ifndef RLX_CACHE_H
 #define RLX_CACHE_H
 
-#include "rlx/rlx.h"
+#ifndef RLX_UNSTABLE
+#error "rlx/cache.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
+#include "rlx/session.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,6 +7,10 @@
 #ifndef RLX_DEBUG_H
 #define RLX_DEBUG_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/debug.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/rlx.h"
 
 #ifdef __cplusplus

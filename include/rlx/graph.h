@@ -56,8 +56,9 @@ typedef struct rlx_chain_step {
 
 RLX_API rlx_status rlx_graph_create(rlx_context *ctx, rlx_graph **out, rlx_error *err);
 RLX_API void rlx_graph_destroy(rlx_graph *g); /* and its sub-graphs; values end with it */
-/* A sub-graph for control flow. It belongs to g, sees only its own inputs and constants. */
-RLX_API rlx_status rlx_graph_sub(rlx_graph *g, rlx_str name, rlx_graph **out, rlx_error *err);
+/* A sub-graph for control flow. It belongs to g, sees only its own inputs and constants. name NULL:
+ * none. */
+RLX_API rlx_status rlx_graph_sub(rlx_graph *g, const char *name, rlx_graph **out, rlx_error *err);
 /* The first failure so far, RLX_OK if none. */
 RLX_API rlx_status rlx_graph_check(const rlx_graph *g, rlx_error *err);
 

@@ -3,6 +3,10 @@
 #ifndef RLX_KERNEL_H
 #define RLX_KERNEL_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/kernel.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/rlx.h"
 
 #ifdef __cplusplus
@@ -10,10 +14,10 @@ extern "C" {
 #endif
 
 typedef enum rlx_kernel_form {
-    RLX_KERNEL_TREE,  /* the instructions that are left when all names and types are settled */
-    RLX_KERNEL_WGSL,  /* text */
-    RLX_KERNEL_SPIRV, /* words in this machine's order */
-    RLX_KERNEL_NAMES  /* the kernels of the file, one a line; no constants are needed */
+    RLX_KERNEL_TREE = 0,  /* the instructions that are left when all names and types are settled */
+    RLX_KERNEL_WGSL = 1,  /* text */
+    RLX_KERNEL_SPIRV = 2, /* words in this machine's order */
+    RLX_KERNEL_NAMES = 3  /* the kernels of the file, one a line; no constants are needed */
 } rlx_kernel_form;
 
 typedef struct rlx_kernel_desc {

@@ -9,6 +9,10 @@
 #ifndef RLX_MOE_H
 #define RLX_MOE_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/moe.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/graph.h"
 
 #ifdef __cplusplus

@@ -4,6 +4,10 @@
 #ifndef RLX_ONNX_H
 #define RLX_ONNX_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/onnx.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/rlx.h"
 
 #ifdef __cplusplus

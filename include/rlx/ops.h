@@ -1,5 +1,15 @@
-/* ops.h: a function for every op. Inputs come first, then attributes in the order of
- * docs/ops.md. Optional inputs may be RLX_NO_VALUE. */
+/* ops.h: a function for every op. Inputs come first, then attributes in the order of docs/ops.md.
+ * Optional inputs may be RLX_NO_VALUE.
+ *
+ * An op with more than four attributes takes them in a struct, which begins as its initialiser says,
+ * with every attribute at its default. NULL is the same as a struct that nothing was set in.
+ *
+ *     rlx_conv_desc d = RLX_CONV_DESC_INIT;
+ *     d.padding = RLX_LIST(1, 1);
+ *     rlx_value y = rlx_conv(g, x, w, &d);
+ *
+ * Attributes that later versions add come at the end of a struct, or, where there is none, are set
+ * through rlx_graph_node. */
 /* Made by tools/gen-ops from src/ir/ops.def and src/ir/enums.def: edit those. */
 #ifndef RLX_OPS_H
 #define RLX_OPS_H
@@ -11,346 +21,645 @@ extern "C" {
 #endif
 
 typedef enum rlx_op {
-    RLX_OP_none,
-    RLX_OP_input,
-    RLX_OP_param,
-    RLX_OP_state,
-    RLX_OP_const,
-    RLX_OP_add,
-    RLX_OP_sub,
-    RLX_OP_mul,
-    RLX_OP_div,
-    RLX_OP_max,
-    RLX_OP_min,
-    RLX_OP_pow,
-    RLX_OP_mod,
-    RLX_OP_atan2,
-    RLX_OP_bit_and,
-    RLX_OP_bit_or,
-    RLX_OP_bit_xor,
-    RLX_OP_shl,
-    RLX_OP_shr,
-    RLX_OP_eq,
-    RLX_OP_ne,
-    RLX_OP_lt,
-    RLX_OP_le,
-    RLX_OP_gt,
-    RLX_OP_ge,
-    RLX_OP_relu,
-    RLX_OP_sigmoid,
-    RLX_OP_tanh,
-    RLX_OP_exp,
-    RLX_OP_log,
-    RLX_OP_sqrt,
-    RLX_OP_rsqrt,
-    RLX_OP_neg,
-    RLX_OP_abs,
-    RLX_OP_gelu,
-    RLX_OP_gelu_approx,
-    RLX_OP_silu,
-    RLX_OP_round,
-    RLX_OP_sin,
-    RLX_OP_cos,
-    RLX_OP_tan,
-    RLX_OP_atan,
-    RLX_OP_recip,
-    RLX_OP_floor,
-    RLX_OP_ceil,
-    RLX_OP_sign,
-    RLX_OP_softplus,
-    RLX_OP_elu,
-    RLX_OP_erf,
-    RLX_OP_hard_swish,
-    RLX_OP_hard_sigmoid,
-    RLX_OP_mish,
-    RLX_OP_softsign,
-    RLX_OP_log_sigmoid,
-    RLX_OP_not,
-    RLX_OP_cast,
-    RLX_OP_bitcast,
-    RLX_OP_where,
-    RLX_OP_clamp,
-    RLX_OP_fma,
-    RLX_OP_stop_gradient,
-    RLX_OP_complex_norm_sq,
-    RLX_OP_conjugate,
-    RLX_OP_reshape,
-    RLX_OP_transpose,
-    RLX_OP_narrow,
-    RLX_OP_concat,
-    RLX_OP_expand,
-    RLX_OP_slice,
-    RLX_OP_reverse,
-    RLX_OP_pad,
-    RLX_OP_tile,
-    RLX_OP_trilu,
-    RLX_OP_resize_nearest_2x,
-    RLX_OP_interpolate_3d,
-    RLX_OP_gather,
-    RLX_OP_scatter_add,
-    RLX_OP_gather_elements,
-    RLX_OP_gather_nd,
-    RLX_OP_scatter_elements,
-    RLX_OP_scatter_nd,
-    RLX_OP_cache_append,
-    RLX_OP_reduce_sum,
-    RLX_OP_reduce_mean,
-    RLX_OP_reduce_max,
-    RLX_OP_reduce_min,
-    RLX_OP_reduce_prod,
-    RLX_OP_argmax,
-    RLX_OP_argmin,
-    RLX_OP_topk,
-    RLX_OP_sort,
-    RLX_OP_argsort,
-    RLX_OP_softmax,
-    RLX_OP_cumsum,
-    RLX_OP_cumprod,
-    RLX_OP_cummax,
-    RLX_OP_sample,
-    RLX_OP_rng_normal,
-    RLX_OP_rng_uniform,
-    RLX_OP_matmul,
-    RLX_OP_dot_general,
-    RLX_OP_grouped_matmul,
-    RLX_OP_lora_matmul,
-    RLX_OP_dense_solve,
-    RLX_OP_batched_dense_solve,
-    RLX_OP_cholesky,
-    RLX_OP_triangular_solve,
-    RLX_OP_det,
-    RLX_OP_logdet,
-    RLX_OP_svd,
-    RLX_OP_qr,
-    RLX_OP_eigh,
-    RLX_OP_eigh_batch,
-    RLX_OP_layer_norm,
-    RLX_OP_rms_norm,
-    RLX_OP_group_norm,
-    RLX_OP_layer_norm_2d,
-    RLX_OP_batch_norm_inference,
-    RLX_OP_ada_layer_norm,
-    RLX_OP_gated_residual,
-    RLX_OP_conv,
-    RLX_OP_conv_transpose,
-    RLX_OP_pool,
-    RLX_OP_im2col,
-    RLX_OP_attention,
-    RLX_OP_rope,
-    RLX_OP_axial_rope_2d,
-    RLX_OP_selective_scan,
-    RLX_OP_gated_delta_net,
-    RLX_OP_mamba2,
-    RLX_OP_lstm,
-    RLX_OP_gru,
-    RLX_OP_rnn,
-    RLX_OP_fft,
-    RLX_OP_log_mel,
-    RLX_OP_welch_peaks,
-    RLX_OP_fused_matmul_bias_act,
-    RLX_OP_fused_conv_bias_act,
-    RLX_OP_fused_residual_ln,
-    RLX_OP_fused_residual_rms_norm,
-    RLX_OP_fused_swiglu,
-    RLX_OP_fused_attention_block,
-    RLX_OP_fused_transformer_layer,
-    RLX_OP_elementwise_region,
-    RLX_OP_batch_elementwise_region,
-    RLX_OP_transform_region,
-    RLX_OP_if,
-    RLX_OP_while,
-    RLX_OP_scan,
-    RLX_OP_custom,
-    RLX_OP_custom_fn,
-    RLX_OP_softmax_cross_entropy_with_logits,
-    RLX_OP_softmax_cross_entropy,
-    RLX_OP_quantize,
-    RLX_OP_dequantize,
-    RLX_OP_fake_quantize,
-    RLX_OP_fake_quantize_lsq,
-    RLX_OP_qmatmul,
-    RLX_OP_qconv_2d,
-    RLX_OP_dequant_matmul,
-    RLX_OP_dequant_grouped_matmul,
-    RLX_OP_dequant_moe_weights,
-    RLX_OP_dequant_gather,
-    RLX_OP_group_limited_gate,
-    RLX_OP_knn,
-    RLX_OP_gaussian_splat_render,
-    RLX_OP_gaussian_splat_prepare,
-    RLX_OP_gaussian_splat_rasterize,
-    RLX_OP_relu_backward,
-    RLX_OP_activation_backward,
-    RLX_OP_complex_real,
-    RLX_OP_gather_backward,
-    RLX_OP_cumsum_backward,
-    RLX_OP_grouped_matmul_backward_weight,
-    RLX_OP_layer_norm_backward_input,
-    RLX_OP_layer_norm_backward_gamma,
-    RLX_OP_rms_norm_backward_input,
-    RLX_OP_rms_norm_backward_gamma,
-    RLX_OP_rms_norm_backward_beta,
-    RLX_OP_group_norm_backward_input,
-    RLX_OP_group_norm_backward_gamma,
-    RLX_OP_group_norm_backward_beta,
-    RLX_OP_batch_norm_inference_backward_input,
-    RLX_OP_batch_norm_inference_backward_gamma,
-    RLX_OP_batch_norm_inference_backward_beta,
-    RLX_OP_ada_layer_norm_backward,
-    RLX_OP_gated_residual_backward,
-    RLX_OP_conv_backward_input,
-    RLX_OP_conv_backward_weight,
-    RLX_OP_max_pool_backward,
-    RLX_OP_attention_backward,
-    RLX_OP_rope_backward,
-    RLX_OP_softmax_cross_entropy_backward,
-    RLX_OP_fake_quantize_backward,
-    RLX_OP_fake_quantize_lsq_backward_x,
-    RLX_OP_fake_quantize_lsq_backward_scale,
-    RLX_OP_scan_backward,
-    RLX_OP_scan_backward_xs,
-    RLX_OP_selective_scan_backward,
-    RLX_OP_gated_delta_net_backward,
-    RLX_OP_log_mel_backward,
-    RLX_OP_knn_backward,
-    RLX_OP_gaussian_splat_render_backward,
-    RLX_OP_count
+    RLX_OP_none = 0,
+    RLX_OP_input = 1,
+    RLX_OP_param = 2,
+    RLX_OP_state = 3,
+    RLX_OP_const = 4,
+    RLX_OP_add = 5,
+    RLX_OP_sub = 6,
+    RLX_OP_mul = 7,
+    RLX_OP_div = 8,
+    RLX_OP_max = 9,
+    RLX_OP_min = 10,
+    RLX_OP_pow = 11,
+    RLX_OP_mod = 12,
+    RLX_OP_atan2 = 13,
+    RLX_OP_bit_and = 14,
+    RLX_OP_bit_or = 15,
+    RLX_OP_bit_xor = 16,
+    RLX_OP_shl = 17,
+    RLX_OP_shr = 18,
+    RLX_OP_eq = 19,
+    RLX_OP_ne = 20,
+    RLX_OP_lt = 21,
+    RLX_OP_le = 22,
+    RLX_OP_gt = 23,
+    RLX_OP_ge = 24,
+    RLX_OP_relu = 25,
+    RLX_OP_sigmoid = 26,
+    RLX_OP_tanh = 27,
+    RLX_OP_exp = 28,
+    RLX_OP_log = 29,
+    RLX_OP_sqrt = 30,
+    RLX_OP_rsqrt = 31,
+    RLX_OP_neg = 32,
+    RLX_OP_abs = 33,
+    RLX_OP_gelu = 34,
+    RLX_OP_gelu_approx = 35,
+    RLX_OP_silu = 36,
+    RLX_OP_round = 37,
+    RLX_OP_sin = 38,
+    RLX_OP_cos = 39,
+    RLX_OP_tan = 40,
+    RLX_OP_atan = 41,
+    RLX_OP_recip = 42,
+    RLX_OP_floor = 43,
+    RLX_OP_ceil = 44,
+    RLX_OP_sign = 45,
+    RLX_OP_softplus = 46,
+    RLX_OP_elu = 47,
+    RLX_OP_erf = 48,
+    RLX_OP_hard_swish = 49,
+    RLX_OP_hard_sigmoid = 50,
+    RLX_OP_mish = 51,
+    RLX_OP_softsign = 52,
+    RLX_OP_log_sigmoid = 53,
+    RLX_OP_not = 54,
+    RLX_OP_cast = 55,
+    RLX_OP_bitcast = 56,
+    RLX_OP_where = 57,
+    RLX_OP_clamp = 58,
+    RLX_OP_fma = 59,
+    RLX_OP_stop_gradient = 60,
+    RLX_OP_complex_norm_sq = 61,
+    RLX_OP_conjugate = 62,
+    RLX_OP_reshape = 63,
+    RLX_OP_transpose = 64,
+    RLX_OP_narrow = 65,
+    RLX_OP_concat = 66,
+    RLX_OP_expand = 67,
+    RLX_OP_slice = 68,
+    RLX_OP_reverse = 69,
+    RLX_OP_pad = 70,
+    RLX_OP_tile = 71,
+    RLX_OP_trilu = 72,
+    RLX_OP_resize_nearest_2x = 73,
+    RLX_OP_interpolate_3d = 74,
+    RLX_OP_gather = 75,
+    RLX_OP_scatter_add = 76,
+    RLX_OP_gather_elements = 77,
+    RLX_OP_gather_nd = 78,
+    RLX_OP_scatter_elements = 79,
+    RLX_OP_scatter_nd = 80,
+    RLX_OP_cache_append = 81,
+    RLX_OP_reduce_sum = 82,
+    RLX_OP_reduce_mean = 83,
+    RLX_OP_reduce_max = 84,
+    RLX_OP_reduce_min = 85,
+    RLX_OP_reduce_prod = 86,
+    RLX_OP_argmax = 87,
+    RLX_OP_argmin = 88,
+    RLX_OP_topk = 89,
+    RLX_OP_sort = 90,
+    RLX_OP_argsort = 91,
+    RLX_OP_softmax = 92,
+    RLX_OP_cumsum = 93,
+    RLX_OP_cumprod = 94,
+    RLX_OP_cummax = 95,
+    RLX_OP_sample = 96,
+    RLX_OP_rng_normal = 97,
+    RLX_OP_rng_uniform = 98,
+    RLX_OP_matmul = 99,
+    RLX_OP_dot_general = 100,
+    RLX_OP_grouped_matmul = 101,
+    RLX_OP_lora_matmul = 102,
+    RLX_OP_dense_solve = 103,
+    RLX_OP_batched_dense_solve = 104,
+    RLX_OP_cholesky = 105,
+    RLX_OP_triangular_solve = 106,
+    RLX_OP_det = 107,
+    RLX_OP_logdet = 108,
+    RLX_OP_svd = 109,
+    RLX_OP_qr = 110,
+    RLX_OP_eigh = 111,
+    RLX_OP_eigh_batch = 112,
+    RLX_OP_layer_norm = 113,
+    RLX_OP_rms_norm = 114,
+    RLX_OP_group_norm = 115,
+    RLX_OP_layer_norm_2d = 116,
+    RLX_OP_batch_norm_inference = 117,
+    RLX_OP_ada_layer_norm = 118,
+    RLX_OP_gated_residual = 119,
+    RLX_OP_conv = 120,
+    RLX_OP_conv_transpose = 121,
+    RLX_OP_pool = 122,
+    RLX_OP_im2col = 123,
+    RLX_OP_attention = 124,
+    RLX_OP_rope = 125,
+    RLX_OP_axial_rope_2d = 126,
+    RLX_OP_selective_scan = 127,
+    RLX_OP_gated_delta_net = 128,
+    RLX_OP_mamba2 = 129,
+    RLX_OP_lstm = 130,
+    RLX_OP_gru = 131,
+    RLX_OP_rnn = 132,
+    RLX_OP_fft = 133,
+    RLX_OP_log_mel = 134,
+    RLX_OP_welch_peaks = 135,
+    RLX_OP_fused_matmul_bias_act = 136,
+    RLX_OP_fused_conv_bias_act = 137,
+    RLX_OP_fused_residual_ln = 138,
+    RLX_OP_fused_residual_rms_norm = 139,
+    RLX_OP_fused_swiglu = 140,
+    RLX_OP_fused_attention_block = 141,
+    RLX_OP_fused_transformer_layer = 142,
+    RLX_OP_elementwise_region = 143,
+    RLX_OP_batch_elementwise_region = 144,
+    RLX_OP_transform_region = 145,
+    RLX_OP_if = 146,
+    RLX_OP_while = 147,
+    RLX_OP_scan = 148,
+    RLX_OP_custom = 149,
+    RLX_OP_custom_fn = 150,
+    RLX_OP_softmax_cross_entropy_with_logits = 151,
+    RLX_OP_softmax_cross_entropy = 152,
+    RLX_OP_quantize = 153,
+    RLX_OP_dequantize = 154,
+    RLX_OP_fake_quantize = 155,
+    RLX_OP_fake_quantize_lsq = 156,
+    RLX_OP_qmatmul = 157,
+    RLX_OP_qconv_2d = 158,
+    RLX_OP_dequant_matmul = 159,
+    RLX_OP_dequant_grouped_matmul = 160,
+    RLX_OP_dequant_moe_weights = 161,
+    RLX_OP_dequant_gather = 162,
+    RLX_OP_group_limited_gate = 163,
+    RLX_OP_knn = 164,
+    RLX_OP_gaussian_splat_render = 165,
+    RLX_OP_gaussian_splat_prepare = 166,
+    RLX_OP_gaussian_splat_rasterize = 167,
+    RLX_OP_relu_backward = 168,
+    RLX_OP_activation_backward = 169,
+    RLX_OP_complex_real = 170,
+    RLX_OP_gather_backward = 171,
+    RLX_OP_cumsum_backward = 172,
+    RLX_OP_grouped_matmul_backward_weight = 173,
+    RLX_OP_layer_norm_backward_input = 174,
+    RLX_OP_layer_norm_backward_gamma = 175,
+    RLX_OP_rms_norm_backward_input = 176,
+    RLX_OP_rms_norm_backward_gamma = 177,
+    RLX_OP_rms_norm_backward_beta = 178,
+    RLX_OP_group_norm_backward_input = 179,
+    RLX_OP_group_norm_backward_gamma = 180,
+    RLX_OP_group_norm_backward_beta = 181,
+    RLX_OP_batch_norm_inference_backward_input = 182,
+    RLX_OP_batch_norm_inference_backward_gamma = 183,
+    RLX_OP_batch_norm_inference_backward_beta = 184,
+    RLX_OP_ada_layer_norm_backward = 185,
+    RLX_OP_gated_residual_backward = 186,
+    RLX_OP_conv_backward_input = 187,
+    RLX_OP_conv_backward_weight = 188,
+    RLX_OP_max_pool_backward = 189,
+    RLX_OP_attention_backward = 190,
+    RLX_OP_rope_backward = 191,
+    RLX_OP_softmax_cross_entropy_backward = 192,
+    RLX_OP_fake_quantize_backward = 193,
+    RLX_OP_fake_quantize_lsq_backward_x = 194,
+    RLX_OP_fake_quantize_lsq_backward_scale = 195,
+    RLX_OP_scan_backward = 196,
+    RLX_OP_scan_backward_xs = 197,
+    RLX_OP_selective_scan_backward = 198,
+    RLX_OP_gated_delta_net_backward = 199,
+    RLX_OP_log_mel_backward = 200,
+    RLX_OP_knn_backward = 201,
+    RLX_OP_gaussian_splat_render_backward = 202,
+    RLX_OP_count = 203 /* grows with every op */
 } rlx_op;
 
 typedef enum rlx_pad_mode {
-    RLX_PAD_MODE_constant,
-    RLX_PAD_MODE_reflect,
-    RLX_PAD_MODE_replicate,
-    RLX_PAD_MODE_circular
+    RLX_PAD_MODE_constant = 0,
+    RLX_PAD_MODE_reflect = 1,
+    RLX_PAD_MODE_replicate = 2,
+    RLX_PAD_MODE_circular = 3
 } rlx_pad_mode;
 
 typedef enum rlx_scatter_reduction {
-    RLX_SCATTER_REDUCTION_none,
-    RLX_SCATTER_REDUCTION_add,
-    RLX_SCATTER_REDUCTION_mul,
-    RLX_SCATTER_REDUCTION_max,
-    RLX_SCATTER_REDUCTION_min
+    RLX_SCATTER_REDUCTION_none = 0,
+    RLX_SCATTER_REDUCTION_add = 1,
+    RLX_SCATTER_REDUCTION_mul = 2,
+    RLX_SCATTER_REDUCTION_max = 3,
+    RLX_SCATTER_REDUCTION_min = 4
 } rlx_scatter_reduction;
 
 typedef enum rlx_topk_result {
-    RLX_TOPK_RESULT_indices,
-    RLX_TOPK_RESULT_values
+    RLX_TOPK_RESULT_indices = 0,
+    RLX_TOPK_RESULT_values = 1
 } rlx_topk_result;
 
 typedef enum rlx_svd_part {
-    RLX_SVD_PART_u,
-    RLX_SVD_PART_s,
-    RLX_SVD_PART_vt
+    RLX_SVD_PART_u = 0,
+    RLX_SVD_PART_s = 1,
+    RLX_SVD_PART_vt = 2
 } rlx_svd_part;
 
 typedef enum rlx_qr_part {
-    RLX_QR_PART_q,
-    RLX_QR_PART_r
+    RLX_QR_PART_q = 0,
+    RLX_QR_PART_r = 1
 } rlx_qr_part;
 
 typedef enum rlx_norm_kind {
-    RLX_NORM_KIND_layer,
-    RLX_NORM_KIND_rms
+    RLX_NORM_KIND_layer = 0,
+    RLX_NORM_KIND_rms = 1
 } rlx_norm_kind;
 
 typedef enum rlx_pool_kind {
-    RLX_POOL_KIND_sum,
-    RLX_POOL_KIND_mean,
-    RLX_POOL_KIND_max,
-    RLX_POOL_KIND_min,
-    RLX_POOL_KIND_prod
+    RLX_POOL_KIND_sum = 0,
+    RLX_POOL_KIND_mean = 1,
+    RLX_POOL_KIND_max = 2,
+    RLX_POOL_KIND_min = 3,
+    RLX_POOL_KIND_prod = 4
 } rlx_pool_kind;
 
 typedef enum rlx_mask_kind {
-    RLX_MASK_KIND_none,
-    RLX_MASK_KIND_causal,
-    RLX_MASK_KIND_sliding_window,
-    RLX_MASK_KIND_custom,
-    RLX_MASK_KIND_bias
+    RLX_MASK_KIND_none = 0,
+    RLX_MASK_KIND_causal = 1,
+    RLX_MASK_KIND_sliding_window = 2,
+    RLX_MASK_KIND_custom = 3,
+    RLX_MASK_KIND_bias = 4
 } rlx_mask_kind;
 
 typedef enum rlx_attention_layout {
-    RLX_ATTENTION_LAYOUT_auto,
-    RLX_ATTENTION_LAYOUT_bhsd,
-    RLX_ATTENTION_LAYOUT_bshd,
-    RLX_ATTENTION_LAYOUT_packed,
-    RLX_ATTENTION_LAYOUT_folded
+    RLX_ATTENTION_LAYOUT_auto = 0,
+    RLX_ATTENTION_LAYOUT_bhsd = 1,
+    RLX_ATTENTION_LAYOUT_bshd = 2,
+    RLX_ATTENTION_LAYOUT_packed = 3,
+    RLX_ATTENTION_LAYOUT_folded = 4
 } rlx_attention_layout;
 
 typedef enum rlx_attention_wrt {
-    RLX_ATTENTION_WRT_query,
-    RLX_ATTENTION_WRT_key,
-    RLX_ATTENTION_WRT_value,
-    RLX_ATTENTION_WRT_bias
+    RLX_ATTENTION_WRT_query = 0,
+    RLX_ATTENTION_WRT_key = 1,
+    RLX_ATTENTION_WRT_value = 2,
+    RLX_ATTENTION_WRT_bias = 3
 } rlx_attention_wrt;
 
 typedef enum rlx_rope_style {
-    RLX_ROPE_STYLE_half,
-    RLX_ROPE_STYLE_interleaved
+    RLX_ROPE_STYLE_half = 0,
+    RLX_ROPE_STYLE_interleaved = 1
 } rlx_rope_style;
 
 typedef enum rlx_rnn_activation {
-    RLX_RNN_ACTIVATION_tanh,
-    RLX_RNN_ACTIVATION_relu
+    RLX_RNN_ACTIVATION_tanh = 0,
+    RLX_RNN_ACTIVATION_relu = 1
 } rlx_rnn_activation;
 
 typedef enum rlx_rnn_result {
-    RLX_RNN_RESULT_seq,
-    RLX_RNN_RESULT_h,
-    RLX_RNN_RESULT_c
+    RLX_RNN_RESULT_seq = 0,
+    RLX_RNN_RESULT_h = 1,
+    RLX_RNN_RESULT_c = 2
 } rlx_rnn_result;
 
 typedef enum rlx_fft_norm {
-    RLX_FFT_NORM_backward,
-    RLX_FFT_NORM_forward,
-    RLX_FFT_NORM_ortho
+    RLX_FFT_NORM_backward = 0,
+    RLX_FFT_NORM_forward = 1,
+    RLX_FFT_NORM_ortho = 2
 } rlx_fft_norm;
 
 typedef enum rlx_region_prologue {
-    RLX_REGION_PROLOGUE_none,
-    RLX_REGION_PROLOGUE_resize_nearest_2x
+    RLX_REGION_PROLOGUE_none = 0,
+    RLX_REGION_PROLOGUE_resize_nearest_2x = 1
 } rlx_region_prologue;
 
 typedef enum rlx_ste_kind {
-    RLX_STE_KIND_identity,
-    RLX_STE_KIND_clipped,
-    RLX_STE_KIND_tanh,
-    RLX_STE_KIND_hard_tanh
+    RLX_STE_KIND_identity = 0,
+    RLX_STE_KIND_clipped = 1,
+    RLX_STE_KIND_tanh = 2,
+    RLX_STE_KIND_hard_tanh = 3
 } rlx_ste_kind;
 
 typedef enum rlx_scale_mode {
-    RLX_SCALE_MODE_per_batch,
-    RLX_SCALE_MODE_ema,
-    RLX_SCALE_MODE_fixed
+    RLX_SCALE_MODE_per_batch = 0,
+    RLX_SCALE_MODE_ema = 1,
+    RLX_SCALE_MODE_fixed = 2
 } rlx_scale_mode;
 
 typedef enum rlx_act_precision {
-    RLX_ACT_PRECISION_exact,
-    RLX_ACT_PRECISION_q8
+    RLX_ACT_PRECISION_exact = 0,
+    RLX_ACT_PRECISION_q8 = 1
 } rlx_act_precision;
 
 typedef enum rlx_quant_scheme {
-    RLX_QUANT_SCHEME_int8_block,
-    RLX_QUANT_SCHEME_int8_block_asym,
-    RLX_QUANT_SCHEME_int4_block,
-    RLX_QUANT_SCHEME_fp8_e4m3,
-    RLX_QUANT_SCHEME_fp8_e5m2,
-    RLX_QUANT_SCHEME_nvfp4_block,
-    RLX_QUANT_SCHEME_q4_0,
-    RLX_QUANT_SCHEME_q4_1,
-    RLX_QUANT_SCHEME_q5_0,
-    RLX_QUANT_SCHEME_q5_1,
-    RLX_QUANT_SCHEME_q8_0,
-    RLX_QUANT_SCHEME_q8_1,
-    RLX_QUANT_SCHEME_q2_k,
-    RLX_QUANT_SCHEME_q3_k,
-    RLX_QUANT_SCHEME_q4_k,
-    RLX_QUANT_SCHEME_q5_k,
-    RLX_QUANT_SCHEME_q6_k,
-    RLX_QUANT_SCHEME_q8_k,
-    RLX_QUANT_SCHEME_iq4_nl,
-    RLX_QUANT_SCHEME_iq4_xs
+    RLX_QUANT_SCHEME_int8_block = 0,
+    RLX_QUANT_SCHEME_int8_block_asym = 1,
+    RLX_QUANT_SCHEME_int4_block = 2,
+    RLX_QUANT_SCHEME_fp8_e4m3 = 3,
+    RLX_QUANT_SCHEME_fp8_e5m2 = 4,
+    RLX_QUANT_SCHEME_nvfp4_block = 5,
+    RLX_QUANT_SCHEME_q4_0 = 6,
+    RLX_QUANT_SCHEME_q4_1 = 7,
+    RLX_QUANT_SCHEME_q5_0 = 8,
+    RLX_QUANT_SCHEME_q5_1 = 9,
+    RLX_QUANT_SCHEME_q8_0 = 10,
+    RLX_QUANT_SCHEME_q8_1 = 11,
+    RLX_QUANT_SCHEME_q2_k = 12,
+    RLX_QUANT_SCHEME_q3_k = 13,
+    RLX_QUANT_SCHEME_q4_k = 14,
+    RLX_QUANT_SCHEME_q5_k = 15,
+    RLX_QUANT_SCHEME_q6_k = 16,
+    RLX_QUANT_SCHEME_q8_k = 17,
+    RLX_QUANT_SCHEME_iq4_nl = 18,
+    RLX_QUANT_SCHEME_iq4_xs = 19
 } rlx_quant_scheme;
+
+/* Of rlx_sample. */
+typedef struct rlx_sample_desc {
+    uint32_t size;
+    int64_t top_k;
+    float top_p;
+    float min_p;
+    float temperature;
+    uint64_t seed;
+    rlx_dtype index_dtype;
+} rlx_sample_desc;
+#define RLX_SAMPLE_DESC_INIT                                \
+    {sizeof(rlx_sample_desc), 0, 1, 0, 1, 0, RLX_DTYPE_i32}
+
+/* Of rlx_conv. */
+typedef struct rlx_conv_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+} rlx_conv_desc;
+#define RLX_CONV_DESC_INIT                                             \
+    {sizeof(rlx_conv_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+
+/* Of rlx_conv_transpose. */
+typedef struct rlx_conv_transpose_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    rlx_list output_padding;
+    int64_t groups;
+} rlx_conv_transpose_desc;
+#define RLX_CONV_TRANSPOSE_DESC_INIT                                                       \
+    {sizeof(rlx_conv_transpose_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+
+/* Of rlx_pool. */
+typedef struct rlx_pool_desc {
+    uint32_t size;
+    rlx_pool_kind kind; /* must be set */
+    rlx_list kernel_size; /* must be set */
+    rlx_list stride;
+    rlx_list padding;
+    bool count_include_pad;
+} rlx_pool_desc;
+#define RLX_POOL_DESC_INIT                                                         \
+    {sizeof(rlx_pool_desc), (rlx_pool_kind)-1, {0, {0}}, {0, {0}}, {0, {0}}, true}
+
+/* Of rlx_attention. */
+typedef struct rlx_attention_desc {
+    uint32_t size;
+    int64_t num_heads; /* must be set */
+    int64_t num_kv_heads;
+    int64_t head_dim; /* must be set */
+    rlx_mask_kind mask_kind;
+    int64_t window;
+    float score_scale;
+    float logit_softcap;
+    rlx_attention_layout layout;
+} rlx_attention_desc;
+#define RLX_ATTENTION_DESC_INIT                                                          \
+    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none, \
+     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto}
+
+/* Of rlx_axial_rope_2d. */
+typedef struct rlx_axial_rope_2d_desc {
+    uint32_t size;
+    int64_t end_x; /* must be set */
+    int64_t end_y; /* must be set */
+    int64_t head_dim; /* must be set */
+    int64_t num_heads; /* must be set */
+    float theta;
+    int64_t repeat_factor;
+} rlx_axial_rope_2d_desc;
+#define RLX_AXIAL_ROPE_2D_DESC_INIT                                                            \
+    {sizeof(rlx_axial_rope_2d_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, 10000, 1}
+
+/* Of rlx_lstm and rlx_gru and rlx_rnn. */
+typedef struct rlx_recurrent_desc {
+    uint32_t size;
+    int64_t hidden_size; /* must be set */
+    bool bidirectional;
+    rlx_rnn_activation activation;
+    bool has_state;
+    bool has_lengths;
+    rlx_rnn_result result;
+} rlx_recurrent_desc;
+#define RLX_RECURRENT_DESC_INIT                                                            \
+    {sizeof(rlx_recurrent_desc), RLX_ABSENT, false, RLX_RNN_ACTIVATION_tanh, false, false, \
+     RLX_RNN_RESULT_seq}
+
+/* Of rlx_fused_conv_bias_act. */
+typedef struct rlx_fused_conv_bias_act_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+    rlx_op activation;
+    bool has_residual;
+} rlx_fused_conv_bias_act_desc;
+#define RLX_FUSED_CONV_BIAS_ACT_DESC_INIT                                             \
+    {sizeof(rlx_fused_conv_bias_act_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, \
+     RLX_OP_none, false}
+
+/* Of rlx_fused_attention_block. */
+typedef struct rlx_fused_attention_block_desc {
+    uint32_t size;
+    int64_t num_heads; /* must be set */
+    int64_t num_kv_heads;
+    int64_t head_dim; /* must be set */
+    float score_scale;
+    float logit_softcap;
+    bool has_bias;
+    bool has_rope;
+} rlx_fused_attention_block_desc;
+#define RLX_FUSED_ATTENTION_BLOCK_DESC_INIT                                                    \
+    {sizeof(rlx_fused_attention_block_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_ABSENT_F, \
+     RLX_ABSENT_F, false, false}
+
+/* Of rlx_fused_transformer_layer. */
+typedef struct rlx_fused_transformer_layer_desc {
+    uint32_t size;
+    int64_t num_heads; /* must be set */
+    int64_t head_dim; /* must be set */
+    int64_t intermediate_size; /* must be set */
+    float eps1;
+    float eps2;
+    rlx_op activation;
+    bool has_bias;
+} rlx_fused_transformer_layer_desc;
+#define RLX_FUSED_TRANSFORMER_LAYER_DESC_INIT                                                    \
+    {sizeof(rlx_fused_transformer_layer_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, 1e-5f, 1e-5f, \
+     RLX_OP_gelu, false}
+
+/* Of rlx_scan. */
+typedef struct rlx_scan_desc {
+    uint32_t size;
+    const rlx_graph *body; /* must be set */
+    rlx_dim length; /* must be set */
+    int64_t num_bcast;
+    int64_t num_xs;
+    bool save_trajectory;
+    int64_t num_checkpoints;
+} rlx_scan_desc;
+#define RLX_SCAN_DESC_INIT                                        \
+    {sizeof(rlx_scan_desc), NULL, RLX_DIM_FAILED, 0, 0, false, 0}
+
+/* Of rlx_fake_quantize. */
+typedef struct rlx_fake_quantize_desc {
+    uint32_t size;
+    int64_t bits;
+    int64_t axis;
+    rlx_ste_kind ste;
+    rlx_scale_mode scale_mode;
+    float decay;
+} rlx_fake_quantize_desc;
+#define RLX_FAKE_QUANTIZE_DESC_INIT                                        \
+    {sizeof(rlx_fake_quantize_desc), 8, RLX_ABSENT, RLX_STE_KIND_identity, \
+     RLX_SCALE_MODE_per_batch, 0.99f}
+
+/* Of rlx_qconv_2d. */
+typedef struct rlx_qconv_2d_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+    int64_t x_zp;
+    int64_t w_zp;
+    int64_t out_zp;
+    float mult; /* must be set */
+} rlx_qconv_2d_desc;
+#define RLX_QCONV_2D_DESC_INIT                                                      \
+    {sizeof(rlx_qconv_2d_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, 0, 0, 0, \
+     RLX_ABSENT_F}
+
+/* Of rlx_dequant_matmul. */
+typedef struct rlx_dequant_matmul_desc {
+    uint32_t size;
+    rlx_quant_scheme scheme; /* must be set */
+    int64_t block_size;
+    int64_t k; /* must be set */
+    int64_t n;
+    rlx_act_precision act;
+} rlx_dequant_matmul_desc;
+#define RLX_DEQUANT_MATMUL_DESC_INIT                                                    \
+    {sizeof(rlx_dequant_matmul_desc), (rlx_quant_scheme)-1, 32, RLX_ABSENT, RLX_ABSENT, \
+     RLX_ACT_PRECISION_exact}
+
+/* Of rlx_gaussian_splat_render and rlx_gaussian_splat_prepare. */
+typedef struct rlx_gaussian_splat_desc {
+    uint32_t size;
+    int64_t width;
+    int64_t height;
+    int64_t tile_size;
+    int64_t max_splat_steps;
+    int64_t max_list_entries;
+    float radius_scale;
+    float alpha_cutoff;
+    float transmittance_threshold;
+} rlx_gaussian_splat_desc;
+#define RLX_GAUSSIAN_SPLAT_DESC_INIT                                                  \
+    {sizeof(rlx_gaussian_splat_desc), 64, 64, 16, 32, 576, 1.6f, 0.003921569f, 0.01f}
+
+/* Of rlx_gaussian_splat_rasterize. */
+typedef struct rlx_gaussian_splat_rasterize_desc {
+    uint32_t size;
+    int64_t width;
+    int64_t height;
+    int64_t tile_size;
+    int64_t max_splat_steps;
+    int64_t max_list_entries;
+    float alpha_cutoff;
+    float transmittance_threshold;
+} rlx_gaussian_splat_rasterize_desc;
+#define RLX_GAUSSIAN_SPLAT_RASTERIZE_DESC_INIT                                            \
+    {sizeof(rlx_gaussian_splat_rasterize_desc), 64, 64, 16, 32, 576, 0.003921569f, 0.01f}
+
+/* Of rlx_conv_backward_input. */
+typedef struct rlx_conv_backward_input_desc {
+    uint32_t size;
+    rlx_list kernel_size;
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+    rlx_list x_shape; /* must be set */
+} rlx_conv_backward_input_desc;
+#define RLX_CONV_BACKWARD_INPUT_DESC_INIT                                                       \
+    {sizeof(rlx_conv_backward_input_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1, {0, {0}}}
+
+/* Of rlx_conv_backward_weight. */
+typedef struct rlx_conv_backward_weight_desc {
+    uint32_t size;
+    rlx_list kernel_size; /* must be set */
+    rlx_list stride;
+    rlx_list padding;
+    rlx_list dilation;
+    int64_t groups;
+} rlx_conv_backward_weight_desc;
+#define RLX_CONV_BACKWARD_WEIGHT_DESC_INIT                                             \
+    {sizeof(rlx_conv_backward_weight_desc), {0, {0}}, {0, {0}}, {0, {0}}, {0, {0}}, 1}
+
+/* Of rlx_attention_backward. */
+typedef struct rlx_attention_backward_desc {
+    uint32_t size;
+    int64_t num_heads; /* must be set */
+    int64_t num_kv_heads;
+    int64_t head_dim; /* must be set */
+    rlx_mask_kind mask_kind;
+    int64_t window;
+    float score_scale;
+    float logit_softcap;
+    rlx_attention_layout layout;
+    rlx_attention_wrt wrt; /* must be set */
+} rlx_attention_backward_desc;
+#define RLX_ATTENTION_BACKWARD_DESC_INIT                                                    \
+    {sizeof(rlx_attention_backward_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT,               \
+     RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, \
+     (rlx_attention_wrt)-1}
+
+/* Of rlx_scan_backward and rlx_scan_backward_xs. */
+typedef struct rlx_scan_backward_desc {
+    uint32_t size;
+    const rlx_graph *body; /* must be set */
+    const rlx_graph *body_vjp; /* must be set */
+    rlx_dim length; /* must be set */
+    int64_t num_xs;
+    bool save_trajectory;
+    int64_t num_checkpoints;
+    int64_t xs_idx;
+} rlx_scan_backward_desc;
+#define RLX_SCAN_BACKWARD_DESC_INIT                                              \
+    {sizeof(rlx_scan_backward_desc), NULL, NULL, RLX_DIM_FAILED, 0, false, 0, 0}
+
+/* Of rlx_gaussian_splat_render_backward. */
+typedef struct rlx_gaussian_splat_render_backward_desc {
+    uint32_t size;
+    int64_t width;
+    int64_t height;
+    int64_t tile_size;
+    int64_t max_splat_steps;
+    int64_t max_list_entries;
+    float radius_scale;
+    float alpha_cutoff;
+    float transmittance_threshold;
+    float loss_grad_clip;
+    int64_t sh_band;
+    float max_anisotropy;
+} rlx_gaussian_splat_render_backward_desc;
+#define RLX_GAUSSIAN_SPLAT_RENDER_BACKWARD_DESC_INIT                                           \
+    {sizeof(rlx_gaussian_splat_render_backward_desc), 64, 64, 16, 32, 576, 1.6f, 0.003921569f, \
+     0.01f, 1, 0, 10}
 
 /* a + b */
 RLX_API rlx_value rlx_add(rlx_graph *g, rlx_value a, rlx_value b);
@@ -548,9 +857,8 @@ RLX_API rlx_value rlx_cumprod(rlx_graph *g, rlx_value x, int64_t axis, bool excl
 /* running maximum; NaN sticks */
 RLX_API rlx_value rlx_cummax(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive);
 /* draw one index per row of logits */
-RLX_API rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset, int64_t top_k,
-                            float top_p, float min_p, float temperature, uint64_t seed,
-                            rlx_dtype index_dtype);
+RLX_API rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset,
+                            const rlx_sample_desc *desc);
 /* normal random numbers, f32 */
 RLX_API rlx_value rlx_rng_normal(rlx_graph *g, rlx_value offset, rlx_list shape, float mean,
                             float scale, uint64_t seed);
@@ -610,30 +918,23 @@ RLX_API rlx_value rlx_ada_layer_norm(rlx_graph *g, rlx_value x, rlx_value scale,
 /* x + gate y */
 RLX_API rlx_value rlx_gated_residual(rlx_graph *g, rlx_value x, rlx_value y, rlx_value gate);
 /* convolution, channels first */
-RLX_API rlx_value rlx_conv(rlx_graph *g, rlx_value x, rlx_value w, rlx_list kernel_size,
-                           rlx_list stride, rlx_list padding, rlx_list dilation, int64_t groups);
+RLX_API rlx_value rlx_conv(rlx_graph *g, rlx_value x, rlx_value w, const rlx_conv_desc *desc);
 /* transposed convolution */
-RLX_API rlx_value rlx_conv_transpose(rlx_graph *g, rlx_value x, rlx_value w, rlx_list kernel_size,
-                            rlx_list stride, rlx_list padding, rlx_list dilation,
-                            rlx_list output_padding, int64_t groups);
+RLX_API rlx_value rlx_conv_transpose(rlx_graph *g, rlx_value x, rlx_value w,
+                            const rlx_conv_transpose_desc *desc);
 /* sum, mean, max, min or product of each window */
-RLX_API rlx_value rlx_pool(rlx_graph *g, rlx_value x, rlx_pool_kind kind, rlx_list kernel_size,
-                           rlx_list stride, rlx_list padding, bool count_include_pad);
+RLX_API rlx_value rlx_pool(rlx_graph *g, rlx_value x, const rlx_pool_desc *desc);
 /* each window of an image as a row */
 RLX_API rlx_value rlx_im2col(rlx_graph *g, rlx_value x, rlx_list kernel_size, rlx_list stride,
                             rlx_list padding, rlx_list dilation);
 /* softmax(scale q k^T + mask) v */
 RLX_API rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value mask,
-                            int64_t num_heads, int64_t num_kv_heads, int64_t head_dim,
-                            rlx_mask_kind mask_kind, int64_t window, float score_scale,
-                            float logit_softcap, rlx_attention_layout layout);
+                            const rlx_attention_desc *desc);
 /* turn pairs of channels by the tables' angles */
 RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value sin,
                            int64_t head_dim, int64_t n_rot, rlx_rope_style style, int64_t seq_axis);
 /* rotary embedding on a grid */
-RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, int64_t end_x, int64_t end_y,
-                            int64_t head_dim, int64_t num_heads, float theta,
-                            int64_t repeat_factor);
+RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_desc *desc);
 /* selective state-space scan */
 RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a,
                             rlx_value b, rlx_value c, int64_t state_size);
@@ -647,19 +948,15 @@ RLX_API rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value 
 /* long short-term memory layer */
 RLX_API rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh,
                            rlx_value b_ih, rlx_value b_hh, rlx_value h0, rlx_value c0,
-                           rlx_value lengths, int64_t hidden_size, bool bidirectional,
-                           rlx_rnn_activation activation, bool has_state, bool has_lengths,
-                           rlx_rnn_result result);
+                           rlx_value lengths, const rlx_recurrent_desc *desc);
 /* gated recurrent unit layer */
 RLX_API rlx_value rlx_gru(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
-                          rlx_value b_hh, rlx_value h0, rlx_value lengths, int64_t hidden_size,
-                          bool bidirectional, rlx_rnn_activation activation, bool has_state,
-                          bool has_lengths, rlx_rnn_result result);
+                          rlx_value b_hh, rlx_value h0, rlx_value lengths,
+                          const rlx_recurrent_desc *desc);
 /* plain recurrent layer */
 RLX_API rlx_value rlx_rnn(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
-                          rlx_value b_hh, rlx_value h0, rlx_value lengths, int64_t hidden_size,
-                          bool bidirectional, rlx_rnn_activation activation, bool has_state,
-                          bool has_lengths, rlx_rnn_result result);
+                          rlx_value b_hh, rlx_value h0, rlx_value lengths,
+                          const rlx_recurrent_desc *desc);
 /* Fourier transform along the last axis */
 RLX_API rlx_value rlx_fft(rlx_graph *g, rlx_value x, bool inverse, rlx_fft_norm norm);
 /* log mel features of spectra */
@@ -671,9 +968,7 @@ RLX_API rlx_value rlx_fused_matmul_bias_act(rlx_graph *g, rlx_value a, rlx_value
                             rlx_op activation, bool transpose_a, bool transpose_b);
 /* act(conv(x, w) + bias + residual) */
 RLX_API rlx_value rlx_fused_conv_bias_act(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
-                            rlx_value residual, rlx_list kernel_size, rlx_list stride,
-                            rlx_list padding, rlx_list dilation, int64_t groups, rlx_op activation,
-                            bool has_residual);
+                            rlx_value residual, const rlx_fused_conv_bias_act_desc *desc);
 /* layer norm of x + residual + bias */
 RLX_API rlx_value rlx_fused_residual_ln(rlx_graph *g, rlx_value x, rlx_value residual,
                             rlx_value bias, rlx_value gamma, rlx_value beta, bool has_bias,
@@ -688,16 +983,14 @@ RLX_API rlx_value rlx_fused_swiglu(rlx_graph *g, rlx_value packed, bool gate_fir
 /* project, rotate, attend, project */
 RLX_API rlx_value rlx_fused_attention_block(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
                             rlx_value out_w, rlx_value mask, rlx_value qkv_b, rlx_value out_b,
-                            rlx_value cos, rlx_value sin, int64_t num_heads, int64_t num_kv_heads,
-                            int64_t head_dim, float score_scale, float logit_softcap, bool has_bias,
-                            bool has_rope);
+                            rlx_value cos, rlx_value sin,
+                            const rlx_fused_attention_block_desc *desc);
 /* a post-norm transformer layer */
 RLX_API rlx_value rlx_fused_transformer_layer(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
                             rlx_value qkv_b, rlx_value out_w, rlx_value out_b, rlx_value ln1_g,
                             rlx_value ln1_b, rlx_value fc1_w, rlx_value fc1_b, rlx_value fc2_w,
                             rlx_value fc2_b, rlx_value ln2_g, rlx_value ln2_b, rlx_value mask,
-                            int64_t num_heads, int64_t head_dim, int64_t intermediate_size,
-                            float eps1, float eps2, rlx_op activation, bool has_bias);
+                            const rlx_fused_transformer_layer_desc *desc);
 /* a chain of elementwise ops in one pass */
 RLX_API rlx_value rlx_elementwise_region(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
                             const rlx_chain_step *chain, size_t chain_count,
@@ -719,9 +1012,7 @@ RLX_API rlx_value rlx_while(rlx_graph *g, const rlx_value *values, size_t values
                             int64_t max_iterations, int64_t result);
 /* carry a value through a sequence */
 RLX_API rlx_value rlx_scan(rlx_graph *g, rlx_value init, const rlx_value *bcasts_and_xs,
-                           size_t bcasts_and_xs_count, const rlx_graph *body, rlx_dim length,
-                           int64_t num_bcast, int64_t num_xs, bool save_trajectory,
-                           int64_t num_checkpoints);
+                           size_t bcasts_and_xs_count, const rlx_scan_desc *desc);
 /* an op the program registered */
 RLX_API rlx_value rlx_custom(rlx_graph *g, const rlx_value *inputs, size_t inputs_count,
                             const char *name, const void *attrs, size_t attrs_count);
@@ -743,8 +1034,8 @@ RLX_API rlx_value rlx_dequantize(rlx_graph *g, rlx_value q, int64_t axis, const 
                             size_t scales_count, const float *zero_points,
                             size_t zero_points_count);
 /* quantise and dequantise; ema writes its state */
-RLX_API rlx_value rlx_fake_quantize(rlx_graph *g, rlx_value x, rlx_value scales, int64_t bits,
-                            int64_t axis, rlx_ste_kind ste, rlx_scale_mode scale_mode, float decay);
+RLX_API rlx_value rlx_fake_quantize(rlx_graph *g, rlx_value x, rlx_value scales,
+                            const rlx_fake_quantize_desc *desc);
 /* fake quantisation with a learned scale */
 RLX_API rlx_value rlx_fake_quantize_lsq(rlx_graph *g, rlx_value x, rlx_value scale, int64_t bits,
                             int64_t axis);
@@ -753,13 +1044,10 @@ RLX_API rlx_value rlx_qmatmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value 
                             int64_t w_zp, int64_t out_zp, float mult);
 /* i8 convolution with rescaling */
 RLX_API rlx_value rlx_qconv_2d(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
-                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
-                            rlx_list dilation, int64_t groups, int64_t x_zp, int64_t w_zp,
-                            int64_t out_zp, float mult);
+                            const rlx_qconv_2d_desc *desc);
 /* product with a packed weight */
 RLX_API rlx_value rlx_dequant_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value scale,
-                            rlx_value zp, rlx_quant_scheme scheme, int64_t block_size, int64_t k,
-                            int64_t n, rlx_act_precision act);
+                            rlx_value zp, const rlx_dequant_matmul_desc *desc);
 /* each row times its expert's packed weight */
 RLX_API rlx_value rlx_dequant_grouped_matmul(rlx_graph *g, rlx_value x, rlx_value w,
                             rlx_value expert, rlx_quant_scheme scheme, int64_t k,
@@ -778,20 +1066,16 @@ RLX_API rlx_value rlx_knn(rlx_graph *g, rlx_value d, int64_t k);
 /* render splats to RGBA */
 RLX_API rlx_value rlx_gaussian_splat_render(rlx_graph *g, rlx_value positions, rlx_value scales,
                             rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta, int64_t width, int64_t height,
-                            int64_t tile_size, int64_t max_splat_steps, int64_t max_list_entries,
-                            float radius_scale, float alpha_cutoff, float transmittance_threshold);
+                            rlx_value sh_coeffs, rlx_value meta,
+                            const rlx_gaussian_splat_desc *desc);
 /* project, sort and bin splats */
 RLX_API rlx_value rlx_gaussian_splat_prepare(rlx_graph *g, rlx_value positions, rlx_value scales,
                             rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta, int64_t width, int64_t height,
-                            int64_t tile_size, int64_t max_splat_steps, int64_t max_list_entries,
-                            float radius_scale, float alpha_cutoff, float transmittance_threshold);
+                            rlx_value sh_coeffs, rlx_value meta,
+                            const rlx_gaussian_splat_desc *desc);
 /* composite prepared splats */
 RLX_API rlx_value rlx_gaussian_splat_rasterize(rlx_graph *g, rlx_value prep, rlx_value meta,
-                            int64_t width, int64_t height, int64_t tile_size,
-                            int64_t max_splat_steps, int64_t max_list_entries, float alpha_cutoff,
-                            float transmittance_threshold);
+                            const rlx_gaussian_splat_rasterize_desc *desc);
 /* gradient of relu */
 RLX_API rlx_value rlx_relu_backward(rlx_graph *g, rlx_value x, rlx_value dy);
 /* gradient of a unary op */
@@ -848,21 +1132,16 @@ RLX_API rlx_value rlx_gated_residual_backward(rlx_graph *g, rlx_value x, rlx_val
                             rlx_value gate, rlx_value dy);
 /* gradient of conv for x */
 RLX_API rlx_value rlx_conv_backward_input(rlx_graph *g, rlx_value dy, rlx_value w,
-                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
-                            rlx_list dilation, int64_t groups, rlx_list x_shape);
+                            const rlx_conv_backward_input_desc *desc);
 /* gradient of conv for w */
 RLX_API rlx_value rlx_conv_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy,
-                            rlx_list kernel_size, rlx_list stride, rlx_list padding,
-                            rlx_list dilation, int64_t groups);
+                            const rlx_conv_backward_weight_desc *desc);
 /* gradient of max pooling */
 RLX_API rlx_value rlx_max_pool_backward(rlx_graph *g, rlx_value x, rlx_value dy,
                             rlx_list kernel_size, rlx_list stride, rlx_list padding);
 /* gradient of attention for one operand */
 RLX_API rlx_value rlx_attention_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
-                            rlx_value dy, rlx_value mask, int64_t num_heads, int64_t num_kv_heads,
-                            int64_t head_dim, rlx_mask_kind mask_kind, int64_t window,
-                            float score_scale, float logit_softcap, rlx_attention_layout layout,
-                            rlx_attention_wrt wrt);
+                            rlx_value dy, rlx_value mask, const rlx_attention_backward_desc *desc);
 /* turn back */
 RLX_API rlx_value rlx_rope_backward(rlx_graph *g, rlx_value dy, rlx_value cos, rlx_value sin,
                             int64_t head_dim, int64_t n_rot, rlx_rope_style style,
@@ -883,15 +1162,11 @@ RLX_API rlx_value rlx_fake_quantize_lsq_backward_scale(rlx_graph *g, rlx_value x
 /* gradient of scan for its start */
 RLX_API rlx_value rlx_scan_backward(rlx_graph *g, rlx_value init, rlx_value trajectory,
                             rlx_value upstream, const rlx_value *xs, size_t xs_count,
-                            const rlx_graph *body, const rlx_graph *body_vjp, rlx_dim length,
-                            int64_t num_xs, bool save_trajectory, int64_t num_checkpoints,
-                            int64_t xs_idx);
+                            const rlx_scan_backward_desc *desc);
 /* gradient of scan for one sequence */
 RLX_API rlx_value rlx_scan_backward_xs(rlx_graph *g, rlx_value init, rlx_value trajectory,
                             rlx_value upstream, const rlx_value *xs, size_t xs_count,
-                            const rlx_graph *body, const rlx_graph *body_vjp, rlx_dim length,
-                            int64_t num_xs, bool save_trajectory, int64_t num_checkpoints,
-                            int64_t xs_idx);
+                            const rlx_scan_backward_desc *desc);
 /* gradients of selective_scan, packed flat */
 RLX_API rlx_value rlx_selective_scan_backward(rlx_graph *g, rlx_value x, rlx_value delta,
                             rlx_value a, rlx_value b, rlx_value c, rlx_value dy,
@@ -907,10 +1182,7 @@ RLX_API rlx_value rlx_knn_backward(rlx_graph *g, rlx_value d, rlx_value dd, int6
 RLX_API rlx_value rlx_gaussian_splat_render_backward(rlx_graph *g, rlx_value positions,
                             rlx_value scales, rlx_value rotations, rlx_value opacities,
                             rlx_value colors, rlx_value sh_coeffs, rlx_value meta, rlx_value dl,
-                            int64_t width, int64_t height, int64_t tile_size,
-                            int64_t max_splat_steps, int64_t max_list_entries, float radius_scale,
-                            float alpha_cutoff, float transmittance_threshold, float loss_grad_clip,
-                            int64_t sh_band, float max_anisotropy);
+                            const rlx_gaussian_splat_render_backward_desc *desc);
 
 #ifdef __cplusplus
 }

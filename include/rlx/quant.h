@@ -9,6 +9,10 @@
 #ifndef RLX_QUANT_H
 #define RLX_QUANT_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/quant.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/ops.h"
 
 #ifdef __cplusplus

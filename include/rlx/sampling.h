@@ -2,12 +2,16 @@
  *
  *     rlx_value seen = rlx_count_tokens(g, tokens, vocab);
  *     rlx_value fair = rlx_penalize(g, logits, seen, 1.1f, 0.2f, 0.0f);
- *     rlx_value next = rlx_sample(g, fair, step, 40, 0.95f, 0.05f, 0.8f, seed, RLX_DTYPE_i32);
+ *     rlx_value next = rlx_sample(g, fair, step, &drawn);
  *
  * The order of all steps is in docs/sampling.md. These functions add ordinary nodes; failures are
  * kept by the graph, as those of any op. */
 #ifndef RLX_SAMPLING_H
 #define RLX_SAMPLING_H
+
+#ifndef RLX_UNSTABLE
+#error "rlx/sampling.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
 
 #include "rlx/graph.h"
 

@@ -3,6 +3,10 @@
 #ifndef RLX_SERVING_H
 #define RLX_SERVING_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/serving.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/rlx.h"
 
 #ifdef __cplusplus

@@ -10,6 +10,10 @@
 #ifndef RLX_SPECTRAL_H
 #define RLX_SPECTRAL_H
 
+#ifndef RLX_UNSTABLE
+#error "rlx/spectral.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
 #include "rlx/graph.h"
 
 #ifdef __cplusplus

@@ -3,7 +3,11 @@
 #ifndef RLX_TOOLS_H
 #define RLX_TOOLS_H
 
-#include "rlx/rlx.h"
+#ifndef RLX_UNSTABLE
+#error "rlx/tools.h may change with any version: define RLX_UNSTABLE before including it"
+#endif
+
+#include "rlx/session.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,7 +62,7 @@ RLX_API rlx_status rlx_model_print(const rlx_model *m, bool elide, bool types, r
 /* Inputs, params, states, outputs, counts of ops and sizes: a table, or JSON. */
 RLX_API rlx_status rlx_model_describe(const rlx_model *m, bool json, rlx_write_fn write, void *user,
                                       rlx_error *err);
-typedef enum rlx_picture { RLX_PICTURE_SVG, RLX_PICTURE_DOT } rlx_picture;
+typedef enum rlx_picture { RLX_PICTURE_SVG = 0, RLX_PICTURE_DOT = 1 } rlx_picture;
 RLX_API rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_write_fn write,
                                   void *user, rlx_error *err);
 
@@ -143,7 +147,11 @@ RLX_API rlx_status rlx_model_fusion(const rlx_model *m, rlx_device *dev, bool js
 
 /* ---- memory plans ---- */
 
-typedef enum rlx_plan_format { RLX_PLAN_TEXT, RLX_PLAN_JSON, RLX_PLAN_SVG } rlx_plan_format;
+typedef enum rlx_plan_format {
+    RLX_PLAN_TEXT = 0,
+    RLX_PLAN_JSON = 1,
+    RLX_PLAN_SVG = 2
+} rlx_plan_format;
 typedef struct rlx_plan_summary {
     uint64_t arena, lower_bound, unshared;
     size_t values;
@@ -296,7 +304,7 @@ RLX_API rlx_status rlx_ceilings_measure(rlx_device *dev, bool fresh, rlx_ceiling
 
 /* No element is off by more than abs + rel times the largest |want|, and the cosine is at least:
  * strict 1e-4, 1e-3, 0.9999; half 5e-2, 5e-2, 0.999. */
-typedef enum rlx_tolerance { RLX_TOLERANCE_STRICT, RLX_TOLERANCE_HALF } rlx_tolerance;
+typedef enum rlx_tolerance { RLX_TOLERANCE_STRICT = 0, RLX_TOLERANCE_HALF = 1 } rlx_tolerance;
 typedef struct rlx_comparison {
     uint64_t count, nan_count; /* NaN on either side fails */
     double max_abs, max_rel;   /* the latter of each element by itself */
@@ -310,7 +318,7 @@ RLX_API rlx_status rlx_compare(const rlx_tensor *got, const rlx_tensor *want, rl
 
 /* ---- self-test ---- */
 
-typedef enum rlx_verdict { RLX_PASSED, RLX_FAILED, RLX_SKIPPED } rlx_verdict;
+typedef enum rlx_verdict { RLX_PASSED = 0, RLX_FAILED = 1, RLX_SKIPPED = 2 } rlx_verdict;
 typedef struct rlx_selftest_result {
     const char *op;
     const char *what; /* "f16 [2,1,3] [4,1] nasty" */

@@ -6,6 +6,7 @@
 #ifndef RLX_WEIGHTS_H
 #define RLX_WEIGHTS_H
 
+#include "rlx/load.h"
 #include "rlx/ops.h"
 
 #ifdef __cplusplus
@@ -14,19 +15,20 @@ extern "C" {
 
 /* ---- what a file is ---------------------------------------------------------------------- */
 
-/* X(name, extension, what it is). Content decides; an extension is only what files are called. */
-#define RLX_FILE_KIND_MAP(X)                                                \
-    X(unknown, "", "nothing that rlx knows")                                \
-    X(text, ".rlx", "a graph in the text form")                             \
-    X(artefact, ".rlxa", "a model with its compiled programs")              \
-    X(onnx, ".onnx", "an ONNX model")                                       \
-    X(gguf, ".gguf", "tensors and metadata, packed weights among them")     \
-    X(safetensors, ".safetensors", "tensors behind a JSON header")          \
-    X(safetensors_index, ".json", "the index of several safetensors files") \
-    X(npy, ".npy", "one NumPy array")                                       \
-    X(npz, ".npz", "NumPy arrays in a zip archive")
+/* X(name, number, extension, what it is). Content decides; an extension is only what files are
+ * called. */
+#define RLX_FILE_KIND_MAP(X)                                                   \
+    X(unknown, 0, "", "nothing that rlx knows")                                \
+    X(text, 1, ".rlx", "a graph in the text form")                             \
+    X(artefact, 2, ".rlxa", "a model with its compiled programs")              \
+    X(onnx, 3, ".onnx", "an ONNX model")                                       \
+    X(gguf, 4, ".gguf", "tensors and metadata, packed weights among them")     \
+    X(safetensors, 5, ".safetensors", "tensors behind a JSON header")          \
+    X(safetensors_index, 6, ".json", "the index of several safetensors files") \
+    X(npy, 7, ".npy", "one NumPy array")                                       \
+    X(npz, 8, ".npz", "NumPy arrays in a zip archive")
 
-#define X(name, extension, text) RLX_FILE_##name,
+#define X(name, number, extension, text) RLX_FILE_##name = number,
 typedef enum rlx_file_kind { RLX_FILE_KIND_MAP(X) RLX_FILE_count } rlx_file_kind;
 #undef X
 RLX_API const char *rlx_file_kind_name(rlx_file_kind k); /* "gguf"; "?" if there is no such kind */
@@ -37,67 +39,67 @@ RLX_API rlx_status rlx_file_detect(rlx_context *ctx, const char *path, rlx_file_
 
 /* ---- element types of files -------------------------------------------------------------- */
 
-/* X(name, elements of a block, its bytes, id in GGUF or -1, name in safetensors or "", code in npy
- *   or "", what it is here, as what). PLAIN: elements of that dtype. BYTES: numbers in a byte each,
- * which that dtype holds. PACKED: blocks of that quant_scheme, which rlx/quant.h and dequant_matmul
- * read. OPAQUE: its bytes can be copied, but nothing here knows their meaning. */
-#define RLX_WEIGHT_TYPE_MAP(X)                                       \
-    X(F32, 1, 4, 0, "F32", "f4", PLAIN, RLX_DTYPE_f32)               \
-    X(F16, 1, 2, 1, "F16", "f2", PLAIN, RLX_DTYPE_f16)               \
-    X(BF16, 1, 2, 30, "BF16", "", PLAIN, RLX_DTYPE_bf16)             \
-    X(F64, 1, 8, 28, "F64", "f8", PLAIN, RLX_DTYPE_f64)              \
-    X(I8, 1, 1, 24, "I8", "i1", PLAIN, RLX_DTYPE_i8)                 \
-    X(I16, 1, 2, 25, "I16", "i2", PLAIN, RLX_DTYPE_i16)              \
-    X(I32, 1, 4, 26, "I32", "i4", PLAIN, RLX_DTYPE_i32)              \
-    X(I64, 1, 8, 27, "I64", "i8", PLAIN, RLX_DTYPE_i64)              \
-    X(U8, 1, 1, -1, "U8", "u1", PLAIN, RLX_DTYPE_u8)                 \
-    X(U16, 1, 2, -1, "U16", "u2", PLAIN, RLX_DTYPE_u16)              \
-    X(U32, 1, 4, -1, "U32", "u4", PLAIN, RLX_DTYPE_u32)              \
-    X(U64, 1, 8, -1, "U64", "u8", PLAIN, RLX_DTYPE_u64)              \
-    X(BOOL, 1, 1, -1, "BOOL", "b1", PLAIN, RLX_DTYPE_bool)           \
-    X(C64, 1, 8, -1, "C64", "c8", PLAIN, RLX_DTYPE_c64)              \
-    X(F8_E4M3, 1, 1, -1, "F8_E4M3", "", BYTES, RLX_DTYPE_u8)         \
-    X(F8_E5M2, 1, 1, -1, "F8_E5M2", "", BYTES, RLX_DTYPE_u8)         \
-    X(F8_E8M0, 1, 1, -1, "F8_E8M0", "", OPAQUE, RLX_DTYPE_u8)        \
-    X(F4, 2, 1, -1, "F4", "", OPAQUE, RLX_DTYPE_u8)                  \
-    X(F6_E2M3, 4, 3, -1, "F6_E2M3", "", OPAQUE, RLX_DTYPE_u8)        \
-    X(F6_E3M2, 4, 3, -1, "F6_E3M2", "", OPAQUE, RLX_DTYPE_u8)        \
-    X(Q4_0, 32, 18, 2, "", "", PACKED, RLX_QUANT_SCHEME_q4_0)        \
-    X(Q4_1, 32, 20, 3, "", "", PACKED, RLX_QUANT_SCHEME_q4_1)        \
-    X(Q5_0, 32, 22, 6, "", "", PACKED, RLX_QUANT_SCHEME_q5_0)        \
-    X(Q5_1, 32, 24, 7, "", "", PACKED, RLX_QUANT_SCHEME_q5_1)        \
-    X(Q8_0, 32, 34, 8, "", "", PACKED, RLX_QUANT_SCHEME_q8_0)        \
-    X(Q8_1, 32, 36, 9, "", "", PACKED, RLX_QUANT_SCHEME_q8_1)        \
-    X(Q2_K, 256, 84, 10, "", "", PACKED, RLX_QUANT_SCHEME_q2_k)      \
-    X(Q3_K, 256, 110, 11, "", "", PACKED, RLX_QUANT_SCHEME_q3_k)     \
-    X(Q4_K, 256, 144, 12, "", "", PACKED, RLX_QUANT_SCHEME_q4_k)     \
-    X(Q5_K, 256, 176, 13, "", "", PACKED, RLX_QUANT_SCHEME_q5_k)     \
-    X(Q6_K, 256, 210, 14, "", "", PACKED, RLX_QUANT_SCHEME_q6_k)     \
-    X(Q8_K, 256, 292, 15, "", "", PACKED, RLX_QUANT_SCHEME_q8_k)     \
-    X(IQ4_NL, 32, 18, 20, "", "", PACKED, RLX_QUANT_SCHEME_iq4_nl)   \
-    X(IQ4_XS, 256, 136, 23, "", "", PACKED, RLX_QUANT_SCHEME_iq4_xs) \
-    X(IQ2_XXS, 256, 66, 16, "", "", OPAQUE, RLX_DTYPE_u8)            \
-    X(IQ2_XS, 256, 74, 17, "", "", OPAQUE, RLX_DTYPE_u8)             \
-    X(IQ3_XXS, 256, 98, 18, "", "", OPAQUE, RLX_DTYPE_u8)            \
-    X(IQ1_S, 256, 50, 19, "", "", OPAQUE, RLX_DTYPE_u8)              \
-    X(IQ3_S, 256, 110, 21, "", "", OPAQUE, RLX_DTYPE_u8)             \
-    X(IQ2_S, 256, 82, 22, "", "", OPAQUE, RLX_DTYPE_u8)              \
-    X(IQ1_M, 256, 56, 29, "", "", OPAQUE, RLX_DTYPE_u8)              \
-    X(TQ1_0, 256, 54, 34, "", "", OPAQUE, RLX_DTYPE_u8)              \
-    X(TQ2_0, 256, 66, 35, "", "", OPAQUE, RLX_DTYPE_u8)              \
-    X(MXFP4, 32, 17, 39, "", "", OPAQUE, RLX_DTYPE_u8)               \
-    X(NVFP4, 64, 36, 40, "", "", OPAQUE, RLX_DTYPE_u8)               \
-    X(Q1_0, 128, 18, 41, "", "", OPAQUE, RLX_DTYPE_u8)               \
-    X(Q2_0, 64, 18, 42, "", "", OPAQUE, RLX_DTYPE_u8)
+/* X(name, number, elements of a block, its bytes, id in GGUF or -1, name in safetensors or "", code
+ * in npy or "", what it is here, as what). PLAIN: elements of that dtype. BYTES: numbers in a byte
+ * each, which that dtype holds. PACKED: blocks of that quant_scheme, which rlx/quant.h and
+ * dequant_matmul read. OPAQUE: its bytes can be copied, but nothing here knows their meaning. */
+#define RLX_WEIGHT_TYPE_MAP(X)                                           \
+    X(F32, 0, 1, 4, 0, "F32", "f4", PLAIN, RLX_DTYPE_f32)                \
+    X(F16, 1, 1, 2, 1, "F16", "f2", PLAIN, RLX_DTYPE_f16)                \
+    X(BF16, 2, 1, 2, 30, "BF16", "", PLAIN, RLX_DTYPE_bf16)              \
+    X(F64, 3, 1, 8, 28, "F64", "f8", PLAIN, RLX_DTYPE_f64)               \
+    X(I8, 4, 1, 1, 24, "I8", "i1", PLAIN, RLX_DTYPE_i8)                  \
+    X(I16, 5, 1, 2, 25, "I16", "i2", PLAIN, RLX_DTYPE_i16)               \
+    X(I32, 6, 1, 4, 26, "I32", "i4", PLAIN, RLX_DTYPE_i32)               \
+    X(I64, 7, 1, 8, 27, "I64", "i8", PLAIN, RLX_DTYPE_i64)               \
+    X(U8, 8, 1, 1, -1, "U8", "u1", PLAIN, RLX_DTYPE_u8)                  \
+    X(U16, 9, 1, 2, -1, "U16", "u2", PLAIN, RLX_DTYPE_u16)               \
+    X(U32, 10, 1, 4, -1, "U32", "u4", PLAIN, RLX_DTYPE_u32)              \
+    X(U64, 11, 1, 8, -1, "U64", "u8", PLAIN, RLX_DTYPE_u64)              \
+    X(BOOL, 12, 1, 1, -1, "BOOL", "b1", PLAIN, RLX_DTYPE_bool)           \
+    X(C64, 13, 1, 8, -1, "C64", "c8", PLAIN, RLX_DTYPE_c64)              \
+    X(F8_E4M3, 14, 1, 1, -1, "F8_E4M3", "", BYTES, RLX_DTYPE_u8)         \
+    X(F8_E5M2, 15, 1, 1, -1, "F8_E5M2", "", BYTES, RLX_DTYPE_u8)         \
+    X(F8_E8M0, 16, 1, 1, -1, "F8_E8M0", "", OPAQUE, RLX_DTYPE_u8)        \
+    X(F4, 17, 2, 1, -1, "F4", "", OPAQUE, RLX_DTYPE_u8)                  \
+    X(F6_E2M3, 18, 4, 3, -1, "F6_E2M3", "", OPAQUE, RLX_DTYPE_u8)        \
+    X(F6_E3M2, 19, 4, 3, -1, "F6_E3M2", "", OPAQUE, RLX_DTYPE_u8)        \
+    X(Q4_0, 20, 32, 18, 2, "", "", PACKED, RLX_QUANT_SCHEME_q4_0)        \
+    X(Q4_1, 21, 32, 20, 3, "", "", PACKED, RLX_QUANT_SCHEME_q4_1)        \
+    X(Q5_0, 22, 32, 22, 6, "", "", PACKED, RLX_QUANT_SCHEME_q5_0)        \
+    X(Q5_1, 23, 32, 24, 7, "", "", PACKED, RLX_QUANT_SCHEME_q5_1)        \
+    X(Q8_0, 24, 32, 34, 8, "", "", PACKED, RLX_QUANT_SCHEME_q8_0)        \
+    X(Q8_1, 25, 32, 36, 9, "", "", PACKED, RLX_QUANT_SCHEME_q8_1)        \
+    X(Q2_K, 26, 256, 84, 10, "", "", PACKED, RLX_QUANT_SCHEME_q2_k)      \
+    X(Q3_K, 27, 256, 110, 11, "", "", PACKED, RLX_QUANT_SCHEME_q3_k)     \
+    X(Q4_K, 28, 256, 144, 12, "", "", PACKED, RLX_QUANT_SCHEME_q4_k)     \
+    X(Q5_K, 29, 256, 176, 13, "", "", PACKED, RLX_QUANT_SCHEME_q5_k)     \
+    X(Q6_K, 30, 256, 210, 14, "", "", PACKED, RLX_QUANT_SCHEME_q6_k)     \
+    X(Q8_K, 31, 256, 292, 15, "", "", PACKED, RLX_QUANT_SCHEME_q8_k)     \
+    X(IQ4_NL, 32, 32, 18, 20, "", "", PACKED, RLX_QUANT_SCHEME_iq4_nl)   \
+    X(IQ4_XS, 33, 256, 136, 23, "", "", PACKED, RLX_QUANT_SCHEME_iq4_xs) \
+    X(IQ2_XXS, 34, 256, 66, 16, "", "", OPAQUE, RLX_DTYPE_u8)            \
+    X(IQ2_XS, 35, 256, 74, 17, "", "", OPAQUE, RLX_DTYPE_u8)             \
+    X(IQ3_XXS, 36, 256, 98, 18, "", "", OPAQUE, RLX_DTYPE_u8)            \
+    X(IQ1_S, 37, 256, 50, 19, "", "", OPAQUE, RLX_DTYPE_u8)              \
+    X(IQ3_S, 38, 256, 110, 21, "", "", OPAQUE, RLX_DTYPE_u8)             \
+    X(IQ2_S, 39, 256, 82, 22, "", "", OPAQUE, RLX_DTYPE_u8)              \
+    X(IQ1_M, 40, 256, 56, 29, "", "", OPAQUE, RLX_DTYPE_u8)              \
+    X(TQ1_0, 41, 256, 54, 34, "", "", OPAQUE, RLX_DTYPE_u8)              \
+    X(TQ2_0, 42, 256, 66, 35, "", "", OPAQUE, RLX_DTYPE_u8)              \
+    X(MXFP4, 43, 32, 17, 39, "", "", OPAQUE, RLX_DTYPE_u8)               \
+    X(NVFP4, 44, 64, 36, 40, "", "", OPAQUE, RLX_DTYPE_u8)               \
+    X(Q1_0, 45, 128, 18, 41, "", "", OPAQUE, RLX_DTYPE_u8)               \
+    X(Q2_0, 46, 64, 18, 42, "", "", OPAQUE, RLX_DTYPE_u8)
 
-#define X(name, elems, bytes, gguf, safetensors, npy, use, as) RLX_WEIGHT_##name,
+#define X(name, number, elems, bytes, gguf, safetensors, npy, use, as) RLX_WEIGHT_##name = number,
 typedef enum rlx_weight_type { RLX_WEIGHT_TYPE_MAP(X) RLX_WEIGHT_TYPE_count } rlx_weight_type;
 #undef X
 typedef enum rlx_weight_use {
-    RLX_WEIGHT_PLAIN,
-    RLX_WEIGHT_BYTES,
-    RLX_WEIGHT_PACKED,
-    RLX_WEIGHT_OPAQUE
+    RLX_WEIGHT_PLAIN = 0,
+    RLX_WEIGHT_BYTES = 1,
+    RLX_WEIGHT_PACKED = 2,
+    RLX_WEIGHT_OPAQUE = 3
 } rlx_weight_use;
 typedef struct rlx_weight_type_info {
     const char *name;
@@ -108,7 +110,7 @@ typedef struct rlx_weight_type_info {
 } rlx_weight_type_info;
 RLX_API bool rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out);
 /* By its name, in either case: "Q4_K", "bf16". */
-RLX_API bool rlx_weight_type_find(rlx_str name, rlx_weight_type *out);
+RLX_API bool rlx_weight_type_find(const char *name, rlx_weight_type *out);
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
@@ -125,6 +127,7 @@ RLX_API rlx_status rlx_weights_parse(rlx_context *ctx, const void *bytes, size_t
 RLX_API void rlx_weights_close(rlx_weights *w); /* models that use it keep what they need */
 
 typedef struct rlx_weights_info {
+    uint32_t size;
     rlx_file_kind kind;
     uint32_t version;   /* of GGUF; 0 elsewhere */
     uint32_t files;     /* that it is made of */
@@ -132,7 +135,8 @@ typedef struct rlx_weights_info {
     uint64_t alignment; /* of tensors in the file; 0: none is promised */
     size_t tensor_count, meta_count;
 } rlx_weights_info;
-RLX_API void rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out);
+RLX_API rlx_status rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out,
+                                        rlx_error *err);
 
 #define RLX_WEIGHT_MAX_RANK 16 /* of files; a model's values have RLX_MAX_RANK at most */
 typedef struct rlx_weight {
@@ -200,6 +204,7 @@ RLX_API rlx_status rlx_weights_get_str(const rlx_weights *w, rlx_str key, rlx_st
 /* ---- a model's params -------------------------------------------------------------------- */
 
 typedef struct rlx_weights_use {
+    uint32_t size;
     size_t set;       /* params that have a value now */
     size_t in_file;   /* of them: whose bytes stay where they are in the file */
     size_t missing;   /* params that the file has no tensor for; they stay as they were */
@@ -217,6 +222,7 @@ RLX_API rlx_status rlx_model_load_weights(rlx_model *m, rlx_weights *w, rlx_weig
 
 /* What a file will hold; all is copied. */
 typedef struct rlx_weights_content {
+    uint32_t size;
     rlx_file_kind kind;       /* gguf (version 3), safetensors, npz, or npy, which has one tensor */
     const rlx_weight *tensor; /* bytes is not looked at: type and dims tell it */
     size_t tensor_count;

@@ -1,4 +1,5 @@
 /* api_context.c: contexts and the devices they have open; flags. */
+#include "base/desc.h"
 #include "context/ceiling.h"
 #include "context/context.h"
 #include "graph/builder.h"
@@ -24,7 +25,7 @@ void rlx_context_destroy(rlx_context *ctx)
 
 /* ---- devices ---- */
 
-rlx_status rlx_device_open(rlx_context *ctx, rlx_str name, rlx_device **out, rlx_error *err)
+rlx_status rlx_device_open(rlx_context *ctx, const char *name, rlx_device **out, rlx_error *err)
 {
     struct diag d;
 
@@ -32,7 +33,7 @@ rlx_status rlx_device_open(rlx_context *ctx, rlx_str name, rlx_device **out, rlx
     if (!ctx || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "out" : "ctx");
     else
-        device_open(ctx, name, out, &d);
+        device_open(ctx, rlx_cstr(name), out, &d);
     return diag_report(&d, err);
 }
 
@@ -41,9 +42,17 @@ void rlx_device_close(rlx_device *dev)
     device_release(dev);
 }
 
-bool rlx_device_list(rlx_context *ctx, size_t i, rlx_device_info *out)
+rlx_status rlx_device_at(rlx_context *ctx, size_t i, rlx_device_info *out, rlx_error *err)
 {
-    return ctx && out && device_at(ctx, i, out);
+    rlx_device_info own = {RLX_SIZED(rlx_device_info)};
+    struct diag d;
+
+    diag_init(&d, "device");
+    if (!ctx)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "ctx is NULL");
+    else if (device_at(ctx, i, &own, &d) == RLX_OK)
+        INFO_WRITE(rlx_device_info, &own, out, &d);
+    return diag_report(&d, err);
 }
 
 rlx_status rlx_ceilings_measure(rlx_device *dev, bool fresh, rlx_ceilings *out, rlx_error *err)

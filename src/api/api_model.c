@@ -1,4 +1,5 @@
 /* api_model.c: models: made, loaded, asked what is in them, given params, turned into others. */
+#include "base/desc.h"
 #include "base/str.h"
 #include "compile/load_model.h"
 #include "graph/builder.h"
@@ -39,13 +40,14 @@ rlx_status rlx_model_parse(rlx_context *ctx, rlx_str text, rlx_model **out, rlx_
 rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
                           rlx_model **out, rlx_error *err)
 {
+    rlx_load_desc own = {RLX_SIZED(rlx_load_desc)};
     struct diag d;
 
     diag_init(&d, "load");
     if (!ctx || !out || !path)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "path");
-    else
-        load_model(ctx, path, desc, out, &d);
+    else if (DESC_READ(rlx_load_desc, &own, desc, &d) == RLX_OK)
+        load_model(ctx, path, &own, out, &d);
     return diag_report(&d, err);
 }
 
@@ -64,13 +66,14 @@ size_t rlx_model_io_count(const rlx_model *m, rlx_io_kind kind)
 rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_info *out,
                         rlx_error *err)
 {
+    rlx_io_info own = {RLX_SIZED(rlx_io_info)};
     struct diag d;
 
     diag_init(&d, "model");
-    if (!m || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
-    else
-        model_io(m, kind, i, out, &d);
+    if (!m)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "m is NULL");
+    else if (model_io(m, kind, i, &own, &d) == RLX_OK)
+        INFO_WRITE(rlx_io_info, &own, out, &d);
     return diag_report(&d, err);
 }
 
@@ -106,14 +109,14 @@ size_t rlx_model_dim_count(const rlx_model *m)
 rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
                           rlx_error *err)
 {
-    static const rlx_run_desc nothing;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
 
     diag_init(&d, "model");
     if (!m || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
-    else
-        binding_of_model(m, run ? run : &nothing, out, &d);
+    else if (DESC_READ(rlx_run_desc, &own, run, &d) == RLX_OK)
+        binding_of_model(m, &own, out, &d);
     return diag_report(&d, err);
 }
 
@@ -135,14 +138,15 @@ rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx_tensor 
 rlx_status rlx_model_load_weights(rlx_model *m, rlx_weights *w, rlx_weights_use *out,
                                   rlx_error *err)
 {
-    rlx_weights_use use = {.set = 0};
+    rlx_weights_use use = {RLX_SIZED(rlx_weights_use)};
     struct diag d;
 
     diag_init(&d, "params");
     if (!m || !w)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "w" : "m");
-    else if (model_load_weights(m, w, &use, &d) == RLX_OK && out)
-        *out = use;
+    else if ((!out || INFO_CHECK(rlx_weights_use, out, &d) == RLX_OK) &&
+             model_load_weights(m, w, &use, &d) == RLX_OK && out)
+        INFO_WRITE(rlx_weights_use, &use, out, &d);
     return diag_report(&d, err);
 }
 
@@ -189,13 +193,14 @@ rlx_status rlx_model_transform(const rlx_model *m, const char *passes, rlx_devic
 rlx_status rlx_model_transform_for(const rlx_model *m, const char *passes, rlx_device *dev,
                                    const rlx_session_desc *desc, rlx_model **out, rlx_error *err)
 {
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
     struct diag d;
 
     diag_init(&d, "pass");
     if (!m || !passes || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !passes ? "passes" : "out");
-    else
-        model_transform(m, passes, dev, desc, out, &d);
+    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK)
+        model_transform(m, passes, dev, &own, out, &d);
     return diag_report(&d, err);
 }
 

@@ -1,24 +1,39 @@
 /* api_run.c: runs, and inputs that stay on the device between them. */
+#include "base/desc.h"
 #include "session/session.h"
 
-rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_error *err)
+/* The caller's run, as this library knows it; NULL stays NULL. */
+static rlx_status read_run(const rlx_run_desc *theirs, rlx_run_desc *own, const rlx_run_desc **out,
+                           struct diag *d)
 {
+    *own = (rlx_run_desc){RLX_SIZED(rlx_run_desc)};
+    *out = theirs ? own : NULL;
+    return DESC_READ(rlx_run_desc, own, theirs, d);
+}
+
+rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *theirs, rlx_error *err)
+{
+    const rlx_run_desc *run;
+    rlx_run_desc own;
     struct diag d;
 
     diag_init(&d, "run");
-    session_run(s, run, &d);
+    if (read_run(theirs, &own, &run, &d) == RLX_OK)
+        session_run(s, run, &d);
     return diag_report(&d, err);
 }
 
-rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *theirs, uint64_t *ticket,
                               rlx_error *err)
 {
+    const rlx_run_desc *run;
+    rlx_run_desc own;
     struct diag d;
 
     diag_init(&d, "run");
     if (!ticket)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "ticket is NULL");
-    else
+    else if (read_run(theirs, &own, &run, &d) == RLX_OK)
         session_submit(s, run, ticket, &d);
     return diag_report(&d, err);
 }
@@ -35,24 +50,29 @@ rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_err
     return diag_report(&d, err);
 }
 
-rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *run, rlx_error *err)
+rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *theirs, rlx_error *err)
 {
+    const rlx_run_desc *run;
+    rlx_run_desc own;
     struct diag d;
 
     diag_init(&d, "run");
     if (!s)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
-    else
+    else if (read_run(theirs, &own, &run, &d) == RLX_OK)
         s->kind->wait(s, ticket, run, &d);
     return diag_report(&d, err);
 }
 
-rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *run, rlx_error *err)
+rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *theirs, rlx_error *err)
 {
+    const rlx_run_desc *run;
+    rlx_run_desc own;
     struct diag d;
 
     diag_init(&d, "compile");
-    session_prepare(s, run, &d);
+    if (read_run(theirs, &own, &run, &d) == RLX_OK)
+        session_prepare(s, run, &d);
     return diag_report(&d, err);
 }
 
@@ -117,10 +137,12 @@ rlx_status rlx_session_copy_handle(rlx_session *to, rlx_session *from, const cha
 rlx_status rlx_session_set_feed(rlx_session *s, const char *name, const rlx_feed *feed,
                                 rlx_error *err)
 {
+    rlx_feed own = {RLX_SIZED(rlx_feed)};
     struct diag d;
 
     diag_init(&d, "handle");
-    feed_set(s, name, feed, &d);
+    if (DESC_READ(rlx_feed, &own, feed, &d) == RLX_OK)
+        feed_set(s, name, feed ? &own : NULL, &d);
     return diag_report(&d, err);
 }
 

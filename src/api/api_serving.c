@@ -1,4 +1,5 @@
 /* api_serving.c: rlx/serving.h and rlx/cache.h: pages, batches, padded runs, caches of sessions. */
+#include "base/desc.h"
 #include "serve/serve.h"
 
 /* ---- pages of a key-value cache ---- */
@@ -160,13 +161,14 @@ rlx_status rlx_cache_get(rlx_cache *c, uint64_t key, rlx_cache_make_fn make, voi
 rlx_status rlx_model_key(const rlx_model *m, const rlx_session_desc *desc, uint64_t *out,
                          rlx_error *err)
 {
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
     struct diag d;
 
     diag_init(&d, "cache");
     if (!m || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
-    else
-        session_cache_key(m, desc, out, &d);
+    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK)
+        session_cache_key(m, &own, out, &d);
     return diag_report(&d, err);
 }
 

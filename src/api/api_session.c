@@ -1,4 +1,5 @@
 /* api_session.c: sessions: made, given params and states, asked what they take and did. */
+#include "base/desc.h"
 #include "model/precision_text.h"
 #include "session/observe.h"
 #include "session/session.h"
@@ -6,13 +7,14 @@
 rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                               rlx_session **out, rlx_error *err)
 {
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
     struct diag d;
 
     diag_init(&d, "compile");
     if (!m || !dev || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !dev ? "dev" : "out");
-    else
-        session_create(m, dev, desc, out, &d);
+    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK)
+        session_create(m, dev, &own, out, &d);
     return diag_report(&d, err);
 }
 
@@ -32,13 +34,15 @@ rlx_status rlx_session_clone(rlx_session *s, unsigned flags, rlx_session **out, 
 
 rlx_status rlx_precision_parse(const char *text, rlx_session_desc *desc, rlx_error *err)
 {
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
     struct diag d;
 
     diag_init(&d, "precision");
     if (!text || !desc)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", text ? "desc" : "text");
-    else
-        precision_parse(text, desc, &d);
+    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK &&
+             precision_parse(text, &own, &d) == RLX_OK)
+        INFO_WRITE(rlx_session_desc, &own, desc, &d);
     return diag_report(&d, err);
 }
 
@@ -55,10 +59,12 @@ rlx_status rlx_session_set_bound(rlx_session *s, const char *dim, int64_t upper,
 
 rlx_status rlx_session_bound(rlx_session *s, const char *dim, rlx_bound_info *out, rlx_error *err)
 {
+    rlx_bound_info own = {RLX_SIZED(rlx_bound_info)};
     struct diag d;
 
     diag_init(&d, "session");
-    session_bound(s, dim, out, &d);
+    if (session_bound(s, dim, out ? &own : NULL, &d) == RLX_OK)
+        INFO_WRITE(rlx_bound_info, &own, out, &d);
     return diag_report(&d, err);
 }
 
@@ -118,13 +124,14 @@ rlx_status rlx_session_get_state(rlx_session *s, const char *name, rlx_tensor *v
 
 rlx_status rlx_session_memory(rlx_session *s, rlx_memory_info *out, rlx_error *err)
 {
+    rlx_memory_info own = {RLX_SIZED(rlx_memory_info)};
     struct diag d;
 
     diag_init(&d, "session");
-    if (!s || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
-    else
-        s->kind->memory(s, out, &d);
+    if (!s)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
+    else if (s->kind->memory(s, &own, &d) == RLX_OK)
+        INFO_WRITE(rlx_memory_info, &own, out, &d);
     return diag_report(&d, err);
 }
 

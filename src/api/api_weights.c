@@ -1,6 +1,7 @@
 /* api_weights.c: rlx/weights.h: files of tensors, read and written. */
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/file.h"
 #include "import/detect.h"
 #include "model/weights.h"
@@ -24,13 +25,14 @@ rlx_status rlx_file_detect(rlx_context *ctx, const char *path, rlx_file_kind *ou
 rlx_status rlx_weights_open(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
                             rlx_weights **out, rlx_error *err)
 {
+    rlx_load_desc own = {RLX_SIZED(rlx_load_desc)};
     struct diag d;
 
     diag_init(&d, "load");
     if (!ctx || !path || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !path ? "path" : "out");
-    else
-        shared_weights_open(ctx, path, desc, out, &d);
+    else if (DESC_READ(rlx_load_desc, &own, desc, &d) == RLX_OK)
+        shared_weights_open(ctx, path, &own, out, &d);
     return diag_report(&d, err);
 }
 
@@ -54,19 +56,30 @@ void rlx_weights_close(rlx_weights *w)
 
 /* ---- what is in it ---- */
 
-void rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out)
+static rlx_weights_info describe(const struct rlx_weights *w)
 {
-    if (!w || !out)
-        return;
-    *out = (rlx_weights_info){.kind = w->set.kind,
-                              .version = w->set.version,
-                              .files = (uint32_t)w->set.file.len,
-                              .bytes = w->memory_bytes,
-                              .alignment = w->set.alignment,
-                              .tensor_count = w->set.tensor.len,
-                              .meta_count = w->set.meta.len};
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info),       .kind = w->set.kind,
+                             .version = w->set.version,         .files = (uint32_t)w->set.file.len,
+                             .bytes = w->memory_bytes,          .alignment = w->set.alignment,
+                             .tensor_count = w->set.tensor.len, .meta_count = w->set.meta.len};
+
     for (size_t i = 0; i < w->set.file.len; i++)
-        out->bytes += w->set.file.at[i].size;
+        info.bytes += w->set.file.at[i].size;
+    return info;
+}
+
+rlx_status rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "load");
+    if (!w) {
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "w is NULL");
+    } else {
+        const rlx_weights_info own = describe(w);
+        INFO_WRITE(rlx_weights_info, &own, out, &d);
+    }
+    return diag_report(&d, err);
 }
 
 bool rlx_weights_at(const rlx_weights *w, size_t i, rlx_weight *out)
@@ -193,6 +206,7 @@ rlx_status rlx_weights_get_str(const rlx_weights *w, rlx_str key, rlx_str *out, 
 rlx_status rlx_weights_begin(rlx_context *ctx, const char *path, const rlx_weights_content *content,
                              rlx_weights_writer **out, rlx_error *err)
 {
+    rlx_weights_content own = {RLX_SIZED(rlx_weights_content)};
     struct diag d;
 
     diag_init(&d, "save");
@@ -202,8 +216,8 @@ rlx_status rlx_weights_begin(rlx_context *ctx, const char *path, const rlx_weigh
                   : !path    ? "path"
                   : !content ? "content"
                              : "out");
-    else
-        weights_writer_begin(ctx, path, content, out, &d);
+    else if (DESC_READ(rlx_weights_content, &own, content, &d) == RLX_OK)
+        weights_writer_begin(ctx, path, &own, out, &d);
     return diag_report(&d, err);
 }
 

@@ -17,7 +17,7 @@ static const struct {
     const char *name;
     size_t bytes;
 } dtypes[] = {
-#define X(name, bytes, cls, text) {#name, bytes},
+#define X(name, number, bytes, cls, text) [number] = {#name, bytes},
     RLX_DTYPE_MAP(X)
 #undef X
 };

@@ -2,17 +2,38 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
+#include "base/version.h"
 #include "context/context.h"
 #include "context/trace.h"
+#include "rlx/custom.h"
 #include "rlx/tools.h"
 
 extern char **environ;
 
-static rlx_status check_customs(const rlx_context_desc *desc, struct diag *d)
+/* The caller's ops, which lie as far apart as the first says, as an array of our own. */
+static rlx_status take_customs(const rlx_context_desc *desc, rlx_custom_op *own, struct diag *d)
 {
+    const char *at = (const char *)desc->custom_ops;
+    uint32_t first, size;
+
     for (size_t i = 0; i < desc->custom_op_count; i++) {
-        const rlx_custom_op *op = &desc->custom_ops[i];
+        own[i] = (rlx_custom_op){RLX_SIZED(rlx_custom_op)};
+        memcpy(&first, desc->custom_ops, sizeof first);
+        memcpy(&size, at + i * first, sizeof size);
+        TRY(DESC_READ(rlx_custom_op, &own[i], at + i * first, d));
+        if (size != first)
+            return diag_fail(d, RLX_ERROR_ARGUMENT, "custom op %zu has size %u, the first has %u",
+                             i, size, first);
+    }
+    return RLX_OK;
+}
+
+static rlx_status check_customs(const rlx_custom_op *ops, size_t count, struct diag *d)
+{
+    for (size_t i = 0; i < count; i++) {
+        const rlx_custom_op *op = &ops[i];
         if (!op->name || !*op->name || !op->infer || op->inputs < 0)
             return diag_fail(d, RLX_ERROR_ARGUMENT,
                              "custom op %zu needs a name, an infer function and an input count", i);
@@ -20,11 +41,37 @@ static rlx_status check_customs(const rlx_context_desc *desc, struct diag *d)
             return diag_fail(d, RLX_ERROR_ARGUMENT, "custom op \"%s\" has %d results; 1 to %d fit",
                              op->name, op->outputs, CUSTOM_RESULTS);
         for (size_t k = 0; k < i; k++)
-            if (strcmp(desc->custom_ops[k].name, op->name) == 0)
+            if (strcmp(ops[k].name, op->name) == 0)
                 return diag_fail(d, RLX_ERROR_ARGUMENT, "custom op \"%s\" is registered twice",
                                  op->name);
     }
     return RLX_OK;
+}
+
+static rlx_status read_customs(rlx_context *ctx, const rlx_context_desc *desc, struct diag *d)
+{
+    size_t count = desc->custom_op_count, bytes = 0;
+
+    if (count == 0)
+        return RLX_OK;
+    rlx_custom_op *own = size_mul(count, sizeof *own, &bytes) ? mem_alloc(&ctx->mem, bytes) : NULL;
+    if (!own)
+        return diag_no_memory(d, bytes);
+    rlx_status s = take_customs(desc, own, d);
+    if (s == RLX_OK)
+        s = check_customs(own, count, d);
+    if (s != RLX_OK) {
+        mem_free(&ctx->mem, own, bytes);
+        return s;
+    }
+    ctx->custom = own;
+    ctx->customs = (struct ir_customs){.op = own, .count = count, .owner = ctx};
+    return RLX_OK;
+}
+
+static void free_customs(rlx_context *ctx)
+{
+    mem_free(&ctx->mem, ctx->custom, ctx->customs.count * sizeof *ctx->custom);
 }
 
 static void warn(void *user, const char *line)
@@ -62,17 +109,20 @@ static rlx_status take_cache(rlx_context *ctx, const rlx_context_desc *desc, str
     return RLX_OK;
 }
 
-rlx_status context_create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
+rlx_status context_create(uint32_t version, const rlx_context_desc *theirs, rlx_context **out,
                           struct diag *d)
 {
-    static const rlx_context_desc zero;
+    rlx_context_desc own = {RLX_SIZED(rlx_context_desc)}, *desc = &own;
     const rlx_allocator *mem;
     rlx_context *ctx;
 
-    if (version / 10000 != RLX_VERSION / 10000 || version > RLX_VERSION)
-        return diag_fail(d, RLX_ERROR_VERSION, "the caller was built for version %u, this is %d",
-                         version, RLX_VERSION);
-    desc = desc ? desc : &zero;
+    if (!version_serves(RLX_VERSION, version))
+        return diag_fail(d, RLX_ERROR_VERSION,
+                         "the program was compiled with headers of rlx %u.%u.%u, the library is "
+                         "%d.%d.%d: compile it again",
+                         version / 10000, version / 100 % 100, version % 100, RLX_VERSION / 10000,
+                         RLX_VERSION / 100 % 100, RLX_VERSION % 100);
+    TRY(DESC_READ(rlx_context_desc, &own, theirs, d));
     mem = desc->allocator ? desc->allocator : mem_default();
     if (!mem->resize)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the allocator has no resize function");
@@ -82,7 +132,6 @@ rlx_status context_create(uint32_t version, const rlx_context_desc *desc, rlx_co
         return diag_fail(d, RLX_ERROR_ARGUMENT, "threads is %d", desc->threads);
     if (desc->flag_count && !desc->flags)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "flags is NULL");
-    TRY(check_customs(desc, d));
     ctx = mem_alloc(mem, sizeof *ctx);
     if (!ctx)
         return diag_no_memory(d, sizeof *ctx);
@@ -91,16 +140,16 @@ rlx_status context_create(uint32_t version, const rlx_context_desc *desc, rlx_co
     ctx->log = desc->log;
     ctx->log_user = desc->log_user;
     ctx->threads = desc->threads;
-    ctx->customs =
-        (struct ir_customs){.op = desc->custom_ops, .count = desc->custom_op_count, .owner = ctx};
-    rlx_status s = read_flags(ctx, desc, d);
-    if (s == RLX_OK && (s = take_cache(ctx, desc, d)) != RLX_OK) {
+    rlx_status s = read_customs(ctx, desc, d);
+    if (s == RLX_OK && (s = read_flags(ctx, desc, d)) == RLX_OK &&
+        (s = take_cache(ctx, desc, d)) != RLX_OK) {
         trace_close(ctx->trace);
         flags_free(&ctx->flags);
     }
     if (s != RLX_OK) {
-        rlx_allocator own = ctx->mem;
-        mem_free(&own, ctx, sizeof *ctx);
+        rlx_allocator last = ctx->mem;
+        free_customs(ctx);
+        mem_free(&last, ctx, sizeof *ctx);
         return s;
     }
     pthread_mutex_init(&ctx->lock, NULL);
@@ -123,6 +172,7 @@ void context_release(struct rlx_context *ctx)
     vec_free(&mem, &ctx->known);
     trace_close(ctx->trace);
     flags_free(&ctx->flags);
+    free_customs(ctx);
     if (ctx->cache_dir)
         mem_free(&mem, ctx->cache_dir, strlen(ctx->cache_dir) + 1);
     pthread_mutex_destroy(&ctx->lock);
@@ -316,14 +366,18 @@ static void list_devices(rlx_context *ctx)
     ctx->listed = l.complete;
 }
 
-bool device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out)
+rlx_status device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out, struct diag *d)
 {
+    rlx_status s = RLX_OK;
+
     pthread_mutex_lock(&ctx->lock);
     if (!ctx->listed)
         list_devices(ctx);
-    bool there = i < ctx->known.len;
-    if (there)
+    if (i < ctx->known.len)
         *out = ctx->known.at[i];
+    else
+        s = diag_fail(d, RLX_ERROR_ARGUMENT, "there are %zu devices, no number %zu", ctx->known.len,
+                      i);
     pthread_mutex_unlock(&ctx->lock);
-    return there;
+    return s;
 }

@@ -25,12 +25,13 @@ struct rlx_context {
     void (*log)(void *user, int level, const char *line);
     void *log_user;
     struct ir_customs customs;
+    rlx_custom_op *custom; /* those of customs */
     int32_t threads;
     char *cache_dir; /* of compiled programs; NULL: none */
     uint64_t cache_bytes;
     pthread_mutex_t lock; /* of devices */
     VEC(struct rlx_device *) device;
-    VEC(rlx_device_info) known; /* as rlx_device_list tells of them, once it was asked */
+    VEC(rlx_device_info) known; /* as rlx_device_at tells of them, once it was asked */
     bool listed;
     struct flags flags;
     struct trace *trace; /* NULL: none is wanted */
@@ -52,7 +53,8 @@ rlx_status device_open(struct rlx_context *ctx, rlx_str name, struct rlx_device 
                        struct diag *d);
 void device_retain(struct rlx_device *dev);
 void device_release(struct rlx_device *dev); /* one reference; NULL is fine */
-bool device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out); /* false: there is none */
+rlx_status device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out,
+                     struct diag *d); /* false: there is none */
 
 /* context_flags.c: what the context's flags say where the caller said nothing. */
 void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc, rlx_debug_desc *debug);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "graph/builder.h"
 #include "graph/find_dim.h"
@@ -88,12 +89,12 @@ static rlx_status create_sub(rlx_graph *g, rlx_str name, rlx_graph **out, struct
     return RLX_OK;
 }
 
-rlx_status rlx_graph_sub(rlx_graph *g, rlx_str name, rlx_graph **out, rlx_error *err)
+rlx_status rlx_graph_sub(rlx_graph *g, const char *name, rlx_graph **out, rlx_error *err)
 {
     struct diag d;
 
     diag_init(&d, "build");
-    create_sub(g, name, out, &d);
+    create_sub(g, rlx_cstr(name), out, &d);
     return diag_report(&d, err);
 }
 
@@ -130,6 +131,19 @@ static rlx_value add(rlx_graph *g, const struct ir_new_node *n)
         return v;
     keep_first(g, &d);
     return RLX_NO_VALUE;
+}
+
+bool build_desc(rlx_graph *g, void *own, size_t own_size, const void *theirs, const char *name)
+{
+    struct diag d;
+
+    if (!g)
+        return false;
+    diag_init(&d, "build");
+    if (desc_read(own, own_size, theirs, name, &d) == RLX_OK)
+        return true;
+    keep_first(g, &d);
+    return false;
 }
 
 __attribute__((format(printf, 4, 0))) static void

@@ -26,6 +26,9 @@ rlx_value build_node(rlx_graph *g, rlx_op op, const rlx_value *in, size_t count,
 /* Keep this failure, if it is the graph's first. */
 void build_fail(rlx_graph *g, rlx_status s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The attributes that the caller set, over the defaults in *own (base/desc.h). False: the failure
+ * is kept, or there is no graph. */
+bool build_desc(rlx_graph *g, void *own, size_t own_size, const void *theirs, const char *name);
 struct ir_blob build_string(const char *s);
 int32_t build_graph_id(const rlx_graph *g,
                        const rlx_graph *sub); /* -1: NULL or not of this module */

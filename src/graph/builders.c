@@ -688,17 +688,20 @@ rlx_value rlx_cummax(rlx_graph *g, rlx_value x, int64_t axis, bool exclusive)
     return build_node(g, RLX_OP_cummax, in, 1, 0u, NULL, 0, &attr);
 }
 
-rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset, int64_t top_k, float top_p,
-                     float min_p, float temperature, uint64_t seed, rlx_dtype index_dtype)
+rlx_value rlx_sample(rlx_graph *g, rlx_value logits, rlx_value offset, const rlx_sample_desc *desc)
 {
+    rlx_sample_desc d = RLX_SAMPLE_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_sample_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_sample, &attr);
-    attr.sample.top_k = top_k;
-    attr.sample.top_p = top_p;
-    attr.sample.min_p = min_p;
-    attr.sample.temperature = temperature;
-    attr.sample.seed = seed;
-    attr.sample.index_dtype = index_dtype;
+    attr.sample.top_k = d.top_k;
+    attr.sample.top_p = d.top_p;
+    attr.sample.min_p = d.min_p;
+    attr.sample.temperature = d.temperature;
+    attr.sample.seed = d.seed;
+    attr.sample.index_dtype = d.index_dtype;
     const rlx_value in[] = {logits, offset};
     return build_node(g, RLX_OP_sample, in, 2, 2u, NULL, 0, &attr);
 }
@@ -908,46 +911,55 @@ rlx_value rlx_gated_residual(rlx_graph *g, rlx_value x, rlx_value y, rlx_value g
     return build_node(g, RLX_OP_gated_residual, in, 3, 0u, NULL, 0, NULL);
 }
 
-rlx_value rlx_conv(rlx_graph *g, rlx_value x, rlx_value w, rlx_list kernel_size, rlx_list stride,
-                   rlx_list padding, rlx_list dilation, int64_t groups)
+rlx_value rlx_conv(rlx_graph *g, rlx_value x, rlx_value w, const rlx_conv_desc *desc)
 {
+    rlx_conv_desc d = RLX_CONV_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_conv_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_conv, &attr);
-    attr.conv.kernel_size = kernel_size;
-    attr.conv.stride = stride;
-    attr.conv.padding = padding;
-    attr.conv.dilation = dilation;
-    attr.conv.groups = groups;
+    attr.conv.kernel_size = d.kernel_size;
+    attr.conv.stride = d.stride;
+    attr.conv.padding = d.padding;
+    attr.conv.dilation = d.dilation;
+    attr.conv.groups = d.groups;
     const rlx_value in[] = {x, w};
     return build_node(g, RLX_OP_conv, in, 2, 0u, NULL, 0, &attr);
 }
 
-rlx_value rlx_conv_transpose(rlx_graph *g, rlx_value x, rlx_value w, rlx_list kernel_size,
-                            rlx_list stride, rlx_list padding, rlx_list dilation,
-                            rlx_list output_padding, int64_t groups)
+rlx_value rlx_conv_transpose(rlx_graph *g, rlx_value x, rlx_value w,
+                            const rlx_conv_transpose_desc *desc)
 {
+    rlx_conv_transpose_desc d = RLX_CONV_TRANSPOSE_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_conv_transpose_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_conv_transpose, &attr);
-    attr.conv_transpose.kernel_size = kernel_size;
-    attr.conv_transpose.stride = stride;
-    attr.conv_transpose.padding = padding;
-    attr.conv_transpose.dilation = dilation;
-    attr.conv_transpose.output_padding = output_padding;
-    attr.conv_transpose.groups = groups;
+    attr.conv_transpose.kernel_size = d.kernel_size;
+    attr.conv_transpose.stride = d.stride;
+    attr.conv_transpose.padding = d.padding;
+    attr.conv_transpose.dilation = d.dilation;
+    attr.conv_transpose.output_padding = d.output_padding;
+    attr.conv_transpose.groups = d.groups;
     const rlx_value in[] = {x, w};
     return build_node(g, RLX_OP_conv_transpose, in, 2, 0u, NULL, 0, &attr);
 }
 
-rlx_value rlx_pool(rlx_graph *g, rlx_value x, rlx_pool_kind kind, rlx_list kernel_size,
-                   rlx_list stride, rlx_list padding, bool count_include_pad)
+rlx_value rlx_pool(rlx_graph *g, rlx_value x, const rlx_pool_desc *desc)
 {
+    rlx_pool_desc d = RLX_POOL_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_pool_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_pool, &attr);
-    attr.pool.kind = (int32_t)kind;
-    attr.pool.kernel_size = kernel_size;
-    attr.pool.stride = stride;
-    attr.pool.padding = padding;
-    attr.pool.count_include_pad = count_include_pad;
+    attr.pool.kind = (int32_t)d.kind;
+    attr.pool.kernel_size = d.kernel_size;
+    attr.pool.stride = d.stride;
+    attr.pool.padding = d.padding;
+    attr.pool.count_include_pad = d.count_include_pad;
     const rlx_value in[] = {x};
     return build_node(g, RLX_OP_pool, in, 1, 0u, NULL, 0, &attr);
 }
@@ -966,20 +978,22 @@ rlx_value rlx_im2col(rlx_graph *g, rlx_value x, rlx_list kernel_size, rlx_list s
 }
 
 rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value mask,
-                        int64_t num_heads, int64_t num_kv_heads, int64_t head_dim,
-                        rlx_mask_kind mask_kind, int64_t window, float score_scale,
-                        float logit_softcap, rlx_attention_layout layout)
+                        const rlx_attention_desc *desc)
 {
+    rlx_attention_desc d = RLX_ATTENTION_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_attention_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_attention, &attr);
-    attr.attention.num_heads = num_heads;
-    attr.attention.num_kv_heads = num_kv_heads;
-    attr.attention.head_dim = head_dim;
-    attr.attention.mask_kind = (int32_t)mask_kind;
-    attr.attention.window = window;
-    attr.attention.score_scale = score_scale;
-    attr.attention.logit_softcap = logit_softcap;
-    attr.attention.layout = (int32_t)layout;
+    attr.attention.num_heads = d.num_heads;
+    attr.attention.num_kv_heads = d.num_kv_heads;
+    attr.attention.head_dim = d.head_dim;
+    attr.attention.mask_kind = (int32_t)d.mask_kind;
+    attr.attention.window = d.window;
+    attr.attention.score_scale = d.score_scale;
+    attr.attention.logit_softcap = d.logit_softcap;
+    attr.attention.layout = (int32_t)d.layout;
     const rlx_value in[] = {q, k, v, mask};
     return build_node(g, RLX_OP_attention, in, 4, 8u, NULL, 0, &attr);
 }
@@ -997,17 +1011,20 @@ rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value sin, int6
     return build_node(g, RLX_OP_rope, in, 3, 0u, NULL, 0, &attr);
 }
 
-rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, int64_t end_x, int64_t end_y,
-                            int64_t head_dim, int64_t num_heads, float theta, int64_t repeat_factor)
+rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_desc *desc)
 {
+    rlx_axial_rope_2d_desc d = RLX_AXIAL_ROPE_2D_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_axial_rope_2d_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_axial_rope_2d, &attr);
-    attr.axial_rope_2d.end_x = end_x;
-    attr.axial_rope_2d.end_y = end_y;
-    attr.axial_rope_2d.head_dim = head_dim;
-    attr.axial_rope_2d.num_heads = num_heads;
-    attr.axial_rope_2d.theta = theta;
-    attr.axial_rope_2d.repeat_factor = repeat_factor;
+    attr.axial_rope_2d.end_x = d.end_x;
+    attr.axial_rope_2d.end_y = d.end_y;
+    attr.axial_rope_2d.head_dim = d.head_dim;
+    attr.axial_rope_2d.num_heads = d.num_heads;
+    attr.axial_rope_2d.theta = d.theta;
+    attr.axial_rope_2d.repeat_factor = d.repeat_factor;
     const rlx_value in[] = {x};
     return build_node(g, RLX_OP_axial_rope_2d, in, 1, 0u, NULL, 0, &attr);
 }
@@ -1046,51 +1063,58 @@ rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_v
 
 rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
                    rlx_value b_hh, rlx_value h0, rlx_value c0, rlx_value lengths,
-                   int64_t hidden_size, bool bidirectional, rlx_rnn_activation activation,
-                   bool has_state, bool has_lengths, rlx_rnn_result result)
+                   const rlx_recurrent_desc *desc)
 {
+    rlx_recurrent_desc d = RLX_RECURRENT_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_recurrent_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_lstm, &attr);
-    attr.recurrent.hidden_size = hidden_size;
-    attr.recurrent.bidirectional = bidirectional;
-    attr.recurrent.activation = (int32_t)activation;
-    attr.recurrent.has_state = has_state;
-    attr.recurrent.has_lengths = has_lengths;
-    attr.recurrent.result = (int32_t)result;
+    attr.recurrent.hidden_size = d.hidden_size;
+    attr.recurrent.bidirectional = d.bidirectional;
+    attr.recurrent.activation = (int32_t)d.activation;
+    attr.recurrent.has_state = d.has_state;
+    attr.recurrent.has_lengths = d.has_lengths;
+    attr.recurrent.result = (int32_t)d.result;
     const rlx_value in[] = {x, w_ih, w_hh, b_ih, b_hh, h0, c0, lengths};
     return build_node(g, RLX_OP_lstm, in, 8, 224u, NULL, 0, &attr);
 }
 
 rlx_value rlx_gru(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
-                  rlx_value b_hh, rlx_value h0, rlx_value lengths, int64_t hidden_size,
-                  bool bidirectional, rlx_rnn_activation activation, bool has_state,
-                  bool has_lengths, rlx_rnn_result result)
+                  rlx_value b_hh, rlx_value h0, rlx_value lengths, const rlx_recurrent_desc *desc)
 {
+    rlx_recurrent_desc d = RLX_RECURRENT_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_recurrent_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_gru, &attr);
-    attr.recurrent.hidden_size = hidden_size;
-    attr.recurrent.bidirectional = bidirectional;
-    attr.recurrent.activation = (int32_t)activation;
-    attr.recurrent.has_state = has_state;
-    attr.recurrent.has_lengths = has_lengths;
-    attr.recurrent.result = (int32_t)result;
+    attr.recurrent.hidden_size = d.hidden_size;
+    attr.recurrent.bidirectional = d.bidirectional;
+    attr.recurrent.activation = (int32_t)d.activation;
+    attr.recurrent.has_state = d.has_state;
+    attr.recurrent.has_lengths = d.has_lengths;
+    attr.recurrent.result = (int32_t)d.result;
     const rlx_value in[] = {x, w_ih, w_hh, b_ih, b_hh, h0, lengths};
     return build_node(g, RLX_OP_gru, in, 7, 96u, NULL, 0, &attr);
 }
 
 rlx_value rlx_rnn(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
-                  rlx_value b_hh, rlx_value h0, rlx_value lengths, int64_t hidden_size,
-                  bool bidirectional, rlx_rnn_activation activation, bool has_state,
-                  bool has_lengths, rlx_rnn_result result)
+                  rlx_value b_hh, rlx_value h0, rlx_value lengths, const rlx_recurrent_desc *desc)
 {
+    rlx_recurrent_desc d = RLX_RECURRENT_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_recurrent_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_rnn, &attr);
-    attr.recurrent.hidden_size = hidden_size;
-    attr.recurrent.bidirectional = bidirectional;
-    attr.recurrent.activation = (int32_t)activation;
-    attr.recurrent.has_state = has_state;
-    attr.recurrent.has_lengths = has_lengths;
-    attr.recurrent.result = (int32_t)result;
+    attr.recurrent.hidden_size = d.hidden_size;
+    attr.recurrent.bidirectional = d.bidirectional;
+    attr.recurrent.activation = (int32_t)d.activation;
+    attr.recurrent.has_state = d.has_state;
+    attr.recurrent.has_lengths = d.has_lengths;
+    attr.recurrent.result = (int32_t)d.result;
     const rlx_value in[] = {x, w_ih, w_hh, b_ih, b_hh, h0, lengths};
     return build_node(g, RLX_OP_rnn, in, 7, 96u, NULL, 0, &attr);
 }
@@ -1134,19 +1158,21 @@ rlx_value rlx_fused_matmul_bias_act(rlx_graph *g, rlx_value a, rlx_value b, rlx_
 }
 
 rlx_value rlx_fused_conv_bias_act(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
-                            rlx_value residual, rlx_list kernel_size, rlx_list stride,
-                            rlx_list padding, rlx_list dilation, int64_t groups, rlx_op activation,
-                            bool has_residual)
+                            rlx_value residual, const rlx_fused_conv_bias_act_desc *desc)
 {
+    rlx_fused_conv_bias_act_desc d = RLX_FUSED_CONV_BIAS_ACT_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_fused_conv_bias_act_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_fused_conv_bias_act, &attr);
-    attr.fused_conv_bias_act.kernel_size = kernel_size;
-    attr.fused_conv_bias_act.stride = stride;
-    attr.fused_conv_bias_act.padding = padding;
-    attr.fused_conv_bias_act.dilation = dilation;
-    attr.fused_conv_bias_act.groups = groups;
-    attr.fused_conv_bias_act.activation = activation;
-    attr.fused_conv_bias_act.has_residual = has_residual;
+    attr.fused_conv_bias_act.kernel_size = d.kernel_size;
+    attr.fused_conv_bias_act.stride = d.stride;
+    attr.fused_conv_bias_act.padding = d.padding;
+    attr.fused_conv_bias_act.dilation = d.dilation;
+    attr.fused_conv_bias_act.groups = d.groups;
+    attr.fused_conv_bias_act.activation = d.activation;
+    attr.fused_conv_bias_act.has_residual = d.has_residual;
     const rlx_value in[] = {x, w, bias, residual};
     return build_node(g, RLX_OP_fused_conv_bias_act, in, 4, 8u, NULL, 0, &attr);
 }
@@ -1185,19 +1211,22 @@ rlx_value rlx_fused_swiglu(rlx_graph *g, rlx_value packed, bool gate_first, rlx_
 
 rlx_value rlx_fused_attention_block(rlx_graph *g, rlx_value hidden, rlx_value qkv_w,
                             rlx_value out_w, rlx_value mask, rlx_value qkv_b, rlx_value out_b,
-                            rlx_value cos, rlx_value sin, int64_t num_heads, int64_t num_kv_heads,
-                            int64_t head_dim, float score_scale, float logit_softcap, bool has_bias,
-                            bool has_rope)
+                            rlx_value cos, rlx_value sin,
+                            const rlx_fused_attention_block_desc *desc)
 {
+    rlx_fused_attention_block_desc d = RLX_FUSED_ATTENTION_BLOCK_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_fused_attention_block_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_fused_attention_block, &attr);
-    attr.fused_attention_block.num_heads = num_heads;
-    attr.fused_attention_block.num_kv_heads = num_kv_heads;
-    attr.fused_attention_block.head_dim = head_dim;
-    attr.fused_attention_block.score_scale = score_scale;
-    attr.fused_attention_block.logit_softcap = logit_softcap;
-    attr.fused_attention_block.has_bias = has_bias;
-    attr.fused_attention_block.has_rope = has_rope;
+    attr.fused_attention_block.num_heads = d.num_heads;
+    attr.fused_attention_block.num_kv_heads = d.num_kv_heads;
+    attr.fused_attention_block.head_dim = d.head_dim;
+    attr.fused_attention_block.score_scale = d.score_scale;
+    attr.fused_attention_block.logit_softcap = d.logit_softcap;
+    attr.fused_attention_block.has_bias = d.has_bias;
+    attr.fused_attention_block.has_rope = d.has_rope;
     const rlx_value in[] = {hidden, qkv_w, out_w, mask, qkv_b, out_b, cos, sin};
     return build_node(g, RLX_OP_fused_attention_block, in, 8, 240u, NULL, 0, &attr);
 }
@@ -1206,18 +1235,21 @@ rlx_value rlx_fused_transformer_layer(rlx_graph *g, rlx_value hidden, rlx_value 
                             rlx_value qkv_b, rlx_value out_w, rlx_value out_b, rlx_value ln1_g,
                             rlx_value ln1_b, rlx_value fc1_w, rlx_value fc1_b, rlx_value fc2_w,
                             rlx_value fc2_b, rlx_value ln2_g, rlx_value ln2_b, rlx_value mask,
-                            int64_t num_heads, int64_t head_dim, int64_t intermediate_size,
-                            float eps1, float eps2, rlx_op activation, bool has_bias)
+                            const rlx_fused_transformer_layer_desc *desc)
 {
+    rlx_fused_transformer_layer_desc d = RLX_FUSED_TRANSFORMER_LAYER_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_fused_transformer_layer_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_fused_transformer_layer, &attr);
-    attr.fused_transformer_layer.num_heads = num_heads;
-    attr.fused_transformer_layer.head_dim = head_dim;
-    attr.fused_transformer_layer.intermediate_size = intermediate_size;
-    attr.fused_transformer_layer.eps1 = eps1;
-    attr.fused_transformer_layer.eps2 = eps2;
-    attr.fused_transformer_layer.activation = activation;
-    attr.fused_transformer_layer.has_bias = has_bias;
+    attr.fused_transformer_layer.num_heads = d.num_heads;
+    attr.fused_transformer_layer.head_dim = d.head_dim;
+    attr.fused_transformer_layer.intermediate_size = d.intermediate_size;
+    attr.fused_transformer_layer.eps1 = d.eps1;
+    attr.fused_transformer_layer.eps2 = d.eps2;
+    attr.fused_transformer_layer.activation = d.activation;
+    attr.fused_transformer_layer.has_bias = d.has_bias;
     const rlx_value in[] = {hidden, qkv_w, qkv_b, out_w, out_b, ln1_g, ln1_b, fc1_w, fc1_b, fc2_w, fc2_b, ln2_g, ln2_b, mask};
     return build_node(g, RLX_OP_fused_transformer_layer, in, 14, 5460u, NULL, 0, &attr);
 }
@@ -1282,17 +1314,20 @@ rlx_value rlx_while(rlx_graph *g, const rlx_value *values, size_t values_count,
 }
 
 rlx_value rlx_scan(rlx_graph *g, rlx_value init, const rlx_value *bcasts_and_xs,
-                   size_t bcasts_and_xs_count, const rlx_graph *body, rlx_dim length,
-                   int64_t num_bcast, int64_t num_xs, bool save_trajectory, int64_t num_checkpoints)
+                   size_t bcasts_and_xs_count, const rlx_scan_desc *desc)
 {
+    rlx_scan_desc d = RLX_SCAN_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_scan_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_scan, &attr);
-    attr.scan.body = build_graph_id(g, body);
-    attr.scan.length = length;
-    attr.scan.num_bcast = num_bcast;
-    attr.scan.num_xs = num_xs;
-    attr.scan.save_trajectory = save_trajectory;
-    attr.scan.num_checkpoints = num_checkpoints;
+    attr.scan.body = build_graph_id(g, d.body);
+    attr.scan.length = d.length;
+    attr.scan.num_bcast = d.num_bcast;
+    attr.scan.num_xs = d.num_xs;
+    attr.scan.save_trajectory = d.save_trajectory;
+    attr.scan.num_checkpoints = d.num_checkpoints;
     const rlx_value in[] = {init};
     return build_node(g, RLX_OP_scan, in, 1, 0u, bcasts_and_xs, bcasts_and_xs_count, &attr);
 }
@@ -1355,16 +1390,20 @@ rlx_value rlx_dequantize(rlx_graph *g, rlx_value q, int64_t axis, const float *s
     return build_node(g, RLX_OP_dequantize, in, 1, 0u, NULL, 0, &attr);
 }
 
-rlx_value rlx_fake_quantize(rlx_graph *g, rlx_value x, rlx_value scales, int64_t bits, int64_t axis,
-                            rlx_ste_kind ste, rlx_scale_mode scale_mode, float decay)
+rlx_value rlx_fake_quantize(rlx_graph *g, rlx_value x, rlx_value scales,
+                            const rlx_fake_quantize_desc *desc)
 {
+    rlx_fake_quantize_desc d = RLX_FAKE_QUANTIZE_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_fake_quantize_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_fake_quantize, &attr);
-    attr.fake_quantize.bits = bits;
-    attr.fake_quantize.axis = axis;
-    attr.fake_quantize.ste = (int32_t)ste;
-    attr.fake_quantize.scale_mode = (int32_t)scale_mode;
-    attr.fake_quantize.decay = decay;
+    attr.fake_quantize.bits = d.bits;
+    attr.fake_quantize.axis = d.axis;
+    attr.fake_quantize.ste = (int32_t)d.ste;
+    attr.fake_quantize.scale_mode = (int32_t)d.scale_mode;
+    attr.fake_quantize.decay = d.decay;
     const rlx_value in[] = {x, scales};
     return build_node(g, RLX_OP_fake_quantize, in, 2, 2u, NULL, 0, &attr);
 }
@@ -1393,36 +1432,42 @@ rlx_value rlx_qmatmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias, in
     return build_node(g, RLX_OP_qmatmul, in, 3, 0u, NULL, 0, &attr);
 }
 
-rlx_value rlx_qconv_2d(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias, rlx_list kernel_size,
-                       rlx_list stride, rlx_list padding, rlx_list dilation, int64_t groups,
-                       int64_t x_zp, int64_t w_zp, int64_t out_zp, float mult)
+rlx_value rlx_qconv_2d(rlx_graph *g, rlx_value x, rlx_value w, rlx_value bias,
+                       const rlx_qconv_2d_desc *desc)
 {
+    rlx_qconv_2d_desc d = RLX_QCONV_2D_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_qconv_2d_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_qconv_2d, &attr);
-    attr.qconv_2d.kernel_size = kernel_size;
-    attr.qconv_2d.stride = stride;
-    attr.qconv_2d.padding = padding;
-    attr.qconv_2d.dilation = dilation;
-    attr.qconv_2d.groups = groups;
-    attr.qconv_2d.x_zp = x_zp;
-    attr.qconv_2d.w_zp = w_zp;
-    attr.qconv_2d.out_zp = out_zp;
-    attr.qconv_2d.mult = mult;
+    attr.qconv_2d.kernel_size = d.kernel_size;
+    attr.qconv_2d.stride = d.stride;
+    attr.qconv_2d.padding = d.padding;
+    attr.qconv_2d.dilation = d.dilation;
+    attr.qconv_2d.groups = d.groups;
+    attr.qconv_2d.x_zp = d.x_zp;
+    attr.qconv_2d.w_zp = d.w_zp;
+    attr.qconv_2d.out_zp = d.out_zp;
+    attr.qconv_2d.mult = d.mult;
     const rlx_value in[] = {x, w, bias};
     return build_node(g, RLX_OP_qconv_2d, in, 3, 0u, NULL, 0, &attr);
 }
 
 rlx_value rlx_dequant_matmul(rlx_graph *g, rlx_value x, rlx_value w, rlx_value scale, rlx_value zp,
-                            rlx_quant_scheme scheme, int64_t block_size, int64_t k, int64_t n,
-                            rlx_act_precision act)
+                            const rlx_dequant_matmul_desc *desc)
 {
+    rlx_dequant_matmul_desc d = RLX_DEQUANT_MATMUL_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_dequant_matmul_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_dequant_matmul, &attr);
-    attr.dequant_matmul.scheme = (int32_t)scheme;
-    attr.dequant_matmul.block_size = block_size;
-    attr.dequant_matmul.k = k;
-    attr.dequant_matmul.n = n;
-    attr.dequant_matmul.act = (int32_t)act;
+    attr.dequant_matmul.scheme = (int32_t)d.scheme;
+    attr.dequant_matmul.block_size = d.block_size;
+    attr.dequant_matmul.k = d.k;
+    attr.dequant_matmul.n = d.n;
+    attr.dequant_matmul.act = (int32_t)d.act;
     const rlx_value in[] = {x, w, scale, zp};
     return build_node(g, RLX_OP_dequant_matmul, in, 4, 12u, NULL, 0, &attr);
 }
@@ -1484,58 +1529,66 @@ rlx_value rlx_knn(rlx_graph *g, rlx_value d, int64_t k)
 
 rlx_value rlx_gaussian_splat_render(rlx_graph *g, rlx_value positions, rlx_value scales,
                             rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta, int64_t width, int64_t height,
-                            int64_t tile_size, int64_t max_splat_steps, int64_t max_list_entries,
-                            float radius_scale, float alpha_cutoff, float transmittance_threshold)
+                            rlx_value sh_coeffs, rlx_value meta,
+                            const rlx_gaussian_splat_desc *desc)
 {
+    rlx_gaussian_splat_desc d = RLX_GAUSSIAN_SPLAT_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_gaussian_splat_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_gaussian_splat_render, &attr);
-    attr.gaussian_splat.width = width;
-    attr.gaussian_splat.height = height;
-    attr.gaussian_splat.tile_size = tile_size;
-    attr.gaussian_splat.max_splat_steps = max_splat_steps;
-    attr.gaussian_splat.max_list_entries = max_list_entries;
-    attr.gaussian_splat.radius_scale = radius_scale;
-    attr.gaussian_splat.alpha_cutoff = alpha_cutoff;
-    attr.gaussian_splat.transmittance_threshold = transmittance_threshold;
+    attr.gaussian_splat.width = d.width;
+    attr.gaussian_splat.height = d.height;
+    attr.gaussian_splat.tile_size = d.tile_size;
+    attr.gaussian_splat.max_splat_steps = d.max_splat_steps;
+    attr.gaussian_splat.max_list_entries = d.max_list_entries;
+    attr.gaussian_splat.radius_scale = d.radius_scale;
+    attr.gaussian_splat.alpha_cutoff = d.alpha_cutoff;
+    attr.gaussian_splat.transmittance_threshold = d.transmittance_threshold;
     const rlx_value in[] = {positions, scales, rotations, opacities, colors, sh_coeffs, meta};
     return build_node(g, RLX_OP_gaussian_splat_render, in, 7, 0u, NULL, 0, &attr);
 }
 
 rlx_value rlx_gaussian_splat_prepare(rlx_graph *g, rlx_value positions, rlx_value scales,
                             rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta, int64_t width, int64_t height,
-                            int64_t tile_size, int64_t max_splat_steps, int64_t max_list_entries,
-                            float radius_scale, float alpha_cutoff, float transmittance_threshold)
+                            rlx_value sh_coeffs, rlx_value meta,
+                            const rlx_gaussian_splat_desc *desc)
 {
+    rlx_gaussian_splat_desc d = RLX_GAUSSIAN_SPLAT_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_gaussian_splat_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_gaussian_splat_prepare, &attr);
-    attr.gaussian_splat.width = width;
-    attr.gaussian_splat.height = height;
-    attr.gaussian_splat.tile_size = tile_size;
-    attr.gaussian_splat.max_splat_steps = max_splat_steps;
-    attr.gaussian_splat.max_list_entries = max_list_entries;
-    attr.gaussian_splat.radius_scale = radius_scale;
-    attr.gaussian_splat.alpha_cutoff = alpha_cutoff;
-    attr.gaussian_splat.transmittance_threshold = transmittance_threshold;
+    attr.gaussian_splat.width = d.width;
+    attr.gaussian_splat.height = d.height;
+    attr.gaussian_splat.tile_size = d.tile_size;
+    attr.gaussian_splat.max_splat_steps = d.max_splat_steps;
+    attr.gaussian_splat.max_list_entries = d.max_list_entries;
+    attr.gaussian_splat.radius_scale = d.radius_scale;
+    attr.gaussian_splat.alpha_cutoff = d.alpha_cutoff;
+    attr.gaussian_splat.transmittance_threshold = d.transmittance_threshold;
     const rlx_value in[] = {positions, scales, rotations, opacities, colors, sh_coeffs, meta};
     return build_node(g, RLX_OP_gaussian_splat_prepare, in, 7, 0u, NULL, 0, &attr);
 }
 
-rlx_value rlx_gaussian_splat_rasterize(rlx_graph *g, rlx_value prep, rlx_value meta, int64_t width,
-                            int64_t height, int64_t tile_size, int64_t max_splat_steps,
-                            int64_t max_list_entries, float alpha_cutoff,
-                            float transmittance_threshold)
+rlx_value rlx_gaussian_splat_rasterize(rlx_graph *g, rlx_value prep, rlx_value meta,
+                            const rlx_gaussian_splat_rasterize_desc *desc)
 {
+    rlx_gaussian_splat_rasterize_desc d = RLX_GAUSSIAN_SPLAT_RASTERIZE_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_gaussian_splat_rasterize_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_gaussian_splat_rasterize, &attr);
-    attr.gaussian_splat_rasterize.width = width;
-    attr.gaussian_splat_rasterize.height = height;
-    attr.gaussian_splat_rasterize.tile_size = tile_size;
-    attr.gaussian_splat_rasterize.max_splat_steps = max_splat_steps;
-    attr.gaussian_splat_rasterize.max_list_entries = max_list_entries;
-    attr.gaussian_splat_rasterize.alpha_cutoff = alpha_cutoff;
-    attr.gaussian_splat_rasterize.transmittance_threshold = transmittance_threshold;
+    attr.gaussian_splat_rasterize.width = d.width;
+    attr.gaussian_splat_rasterize.height = d.height;
+    attr.gaussian_splat_rasterize.tile_size = d.tile_size;
+    attr.gaussian_splat_rasterize.max_splat_steps = d.max_splat_steps;
+    attr.gaussian_splat_rasterize.max_list_entries = d.max_list_entries;
+    attr.gaussian_splat_rasterize.alpha_cutoff = d.alpha_cutoff;
+    attr.gaussian_splat_rasterize.transmittance_threshold = d.transmittance_threshold;
     const rlx_value in[] = {prep, meta};
     return build_node(g, RLX_OP_gaussian_splat_rasterize, in, 2, 0u, NULL, 0, &attr);
 }
@@ -1731,32 +1784,39 @@ rlx_value rlx_gated_residual_backward(rlx_graph *g, rlx_value x, rlx_value y, rl
     return build_node(g, RLX_OP_gated_residual_backward, in, 4, 0u, NULL, 0, NULL);
 }
 
-rlx_value rlx_conv_backward_input(rlx_graph *g, rlx_value dy, rlx_value w, rlx_list kernel_size,
-                            rlx_list stride, rlx_list padding, rlx_list dilation, int64_t groups,
-                            rlx_list x_shape)
+rlx_value rlx_conv_backward_input(rlx_graph *g, rlx_value dy, rlx_value w,
+                            const rlx_conv_backward_input_desc *desc)
 {
+    rlx_conv_backward_input_desc d = RLX_CONV_BACKWARD_INPUT_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_conv_backward_input_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_conv_backward_input, &attr);
-    attr.conv_backward_input.kernel_size = kernel_size;
-    attr.conv_backward_input.stride = stride;
-    attr.conv_backward_input.padding = padding;
-    attr.conv_backward_input.dilation = dilation;
-    attr.conv_backward_input.groups = groups;
-    attr.conv_backward_input.x_shape = x_shape;
+    attr.conv_backward_input.kernel_size = d.kernel_size;
+    attr.conv_backward_input.stride = d.stride;
+    attr.conv_backward_input.padding = d.padding;
+    attr.conv_backward_input.dilation = d.dilation;
+    attr.conv_backward_input.groups = d.groups;
+    attr.conv_backward_input.x_shape = d.x_shape;
     const rlx_value in[] = {dy, w};
     return build_node(g, RLX_OP_conv_backward_input, in, 2, 0u, NULL, 0, &attr);
 }
 
-rlx_value rlx_conv_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy, rlx_list kernel_size,
-                            rlx_list stride, rlx_list padding, rlx_list dilation, int64_t groups)
+rlx_value rlx_conv_backward_weight(rlx_graph *g, rlx_value x, rlx_value dy,
+                            const rlx_conv_backward_weight_desc *desc)
 {
+    rlx_conv_backward_weight_desc d = RLX_CONV_BACKWARD_WEIGHT_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_conv_backward_weight_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_conv_backward_weight, &attr);
-    attr.conv_backward_weight.kernel_size = kernel_size;
-    attr.conv_backward_weight.stride = stride;
-    attr.conv_backward_weight.padding = padding;
-    attr.conv_backward_weight.dilation = dilation;
-    attr.conv_backward_weight.groups = groups;
+    attr.conv_backward_weight.kernel_size = d.kernel_size;
+    attr.conv_backward_weight.stride = d.stride;
+    attr.conv_backward_weight.padding = d.padding;
+    attr.conv_backward_weight.dilation = d.dilation;
+    attr.conv_backward_weight.groups = d.groups;
     const rlx_value in[] = {x, dy};
     return build_node(g, RLX_OP_conv_backward_weight, in, 2, 0u, NULL, 0, &attr);
 }
@@ -1774,22 +1834,23 @@ rlx_value rlx_max_pool_backward(rlx_graph *g, rlx_value x, rlx_value dy, rlx_lis
 }
 
 rlx_value rlx_attention_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value dy,
-                            rlx_value mask, int64_t num_heads, int64_t num_kv_heads,
-                            int64_t head_dim, rlx_mask_kind mask_kind, int64_t window,
-                            float score_scale, float logit_softcap, rlx_attention_layout layout,
-                            rlx_attention_wrt wrt)
+                            rlx_value mask, const rlx_attention_backward_desc *desc)
 {
+    rlx_attention_backward_desc d = RLX_ATTENTION_BACKWARD_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_attention_backward_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_attention_backward, &attr);
-    attr.attention_backward.num_heads = num_heads;
-    attr.attention_backward.num_kv_heads = num_kv_heads;
-    attr.attention_backward.head_dim = head_dim;
-    attr.attention_backward.mask_kind = (int32_t)mask_kind;
-    attr.attention_backward.window = window;
-    attr.attention_backward.score_scale = score_scale;
-    attr.attention_backward.logit_softcap = logit_softcap;
-    attr.attention_backward.layout = (int32_t)layout;
-    attr.attention_backward.wrt = (int32_t)wrt;
+    attr.attention_backward.num_heads = d.num_heads;
+    attr.attention_backward.num_kv_heads = d.num_kv_heads;
+    attr.attention_backward.head_dim = d.head_dim;
+    attr.attention_backward.mask_kind = (int32_t)d.mask_kind;
+    attr.attention_backward.window = d.window;
+    attr.attention_backward.score_scale = d.score_scale;
+    attr.attention_backward.logit_softcap = d.logit_softcap;
+    attr.attention_backward.layout = (int32_t)d.layout;
+    attr.attention_backward.wrt = (int32_t)d.wrt;
     const rlx_value in[] = {q, k, v, dy, mask};
     return build_node(g, RLX_OP_attention_backward, in, 5, 16u, NULL, 0, &attr);
 }
@@ -1850,38 +1911,43 @@ rlx_value rlx_fake_quantize_lsq_backward_scale(rlx_graph *g, rlx_value x, rlx_va
 }
 
 rlx_value rlx_scan_backward(rlx_graph *g, rlx_value init, rlx_value trajectory, rlx_value upstream,
-                            const rlx_value *xs, size_t xs_count, const rlx_graph *body,
-                            const rlx_graph *body_vjp, rlx_dim length, int64_t num_xs,
-                            bool save_trajectory, int64_t num_checkpoints, int64_t xs_idx)
+                            const rlx_value *xs, size_t xs_count,
+                            const rlx_scan_backward_desc *desc)
 {
+    rlx_scan_backward_desc d = RLX_SCAN_BACKWARD_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_scan_backward_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_scan_backward, &attr);
-    attr.scan_backward.body = build_graph_id(g, body);
-    attr.scan_backward.body_vjp = build_graph_id(g, body_vjp);
-    attr.scan_backward.length = length;
-    attr.scan_backward.num_xs = num_xs;
-    attr.scan_backward.save_trajectory = save_trajectory;
-    attr.scan_backward.num_checkpoints = num_checkpoints;
-    attr.scan_backward.xs_idx = xs_idx;
+    attr.scan_backward.body = build_graph_id(g, d.body);
+    attr.scan_backward.body_vjp = build_graph_id(g, d.body_vjp);
+    attr.scan_backward.length = d.length;
+    attr.scan_backward.num_xs = d.num_xs;
+    attr.scan_backward.save_trajectory = d.save_trajectory;
+    attr.scan_backward.num_checkpoints = d.num_checkpoints;
+    attr.scan_backward.xs_idx = d.xs_idx;
     const rlx_value in[] = {init, trajectory, upstream};
     return build_node(g, RLX_OP_scan_backward, in, 3, 0u, xs, xs_count, &attr);
 }
 
 rlx_value rlx_scan_backward_xs(rlx_graph *g, rlx_value init, rlx_value trajectory,
                             rlx_value upstream, const rlx_value *xs, size_t xs_count,
-                            const rlx_graph *body, const rlx_graph *body_vjp, rlx_dim length,
-                            int64_t num_xs, bool save_trajectory, int64_t num_checkpoints,
-                            int64_t xs_idx)
+                            const rlx_scan_backward_desc *desc)
 {
+    rlx_scan_backward_desc d = RLX_SCAN_BACKWARD_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_scan_backward_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_scan_backward_xs, &attr);
-    attr.scan_backward.body = build_graph_id(g, body);
-    attr.scan_backward.body_vjp = build_graph_id(g, body_vjp);
-    attr.scan_backward.length = length;
-    attr.scan_backward.num_xs = num_xs;
-    attr.scan_backward.save_trajectory = save_trajectory;
-    attr.scan_backward.num_checkpoints = num_checkpoints;
-    attr.scan_backward.xs_idx = xs_idx;
+    attr.scan_backward.body = build_graph_id(g, d.body);
+    attr.scan_backward.body_vjp = build_graph_id(g, d.body_vjp);
+    attr.scan_backward.length = d.length;
+    attr.scan_backward.num_xs = d.num_xs;
+    attr.scan_backward.save_trajectory = d.save_trajectory;
+    attr.scan_backward.num_checkpoints = d.num_checkpoints;
+    attr.scan_backward.xs_idx = d.xs_idx;
     const rlx_value in[] = {init, trajectory, upstream};
     return build_node(g, RLX_OP_scan_backward_xs, in, 3, 0u, xs, xs_count, &attr);
 }
@@ -1923,25 +1989,26 @@ rlx_value rlx_knn_backward(rlx_graph *g, rlx_value d, rlx_value dd, int64_t k)
 
 rlx_value rlx_gaussian_splat_render_backward(rlx_graph *g, rlx_value positions, rlx_value scales,
                             rlx_value rotations, rlx_value opacities, rlx_value colors,
-                            rlx_value sh_coeffs, rlx_value meta, rlx_value dl, int64_t width,
-                            int64_t height, int64_t tile_size, int64_t max_splat_steps,
-                            int64_t max_list_entries, float radius_scale, float alpha_cutoff,
-                            float transmittance_threshold, float loss_grad_clip, int64_t sh_band,
-                            float max_anisotropy)
+                            rlx_value sh_coeffs, rlx_value meta, rlx_value dl,
+                            const rlx_gaussian_splat_render_backward_desc *desc)
 {
+    rlx_gaussian_splat_render_backward_desc d = RLX_GAUSSIAN_SPLAT_RENDER_BACKWARD_DESC_INIT;
     union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_gaussian_splat_render_backward_desc"))
+        return RLX_NO_VALUE;
     attr_defaults(RLX_OP_gaussian_splat_render_backward, &attr);
-    attr.gaussian_splat_render_backward.width = width;
-    attr.gaussian_splat_render_backward.height = height;
-    attr.gaussian_splat_render_backward.tile_size = tile_size;
-    attr.gaussian_splat_render_backward.max_splat_steps = max_splat_steps;
-    attr.gaussian_splat_render_backward.max_list_entries = max_list_entries;
-    attr.gaussian_splat_render_backward.radius_scale = radius_scale;
-    attr.gaussian_splat_render_backward.alpha_cutoff = alpha_cutoff;
-    attr.gaussian_splat_render_backward.transmittance_threshold = transmittance_threshold;
-    attr.gaussian_splat_render_backward.loss_grad_clip = loss_grad_clip;
-    attr.gaussian_splat_render_backward.sh_band = sh_band;
-    attr.gaussian_splat_render_backward.max_anisotropy = max_anisotropy;
+    attr.gaussian_splat_render_backward.width = d.width;
+    attr.gaussian_splat_render_backward.height = d.height;
+    attr.gaussian_splat_render_backward.tile_size = d.tile_size;
+    attr.gaussian_splat_render_backward.max_splat_steps = d.max_splat_steps;
+    attr.gaussian_splat_render_backward.max_list_entries = d.max_list_entries;
+    attr.gaussian_splat_render_backward.radius_scale = d.radius_scale;
+    attr.gaussian_splat_render_backward.alpha_cutoff = d.alpha_cutoff;
+    attr.gaussian_splat_render_backward.transmittance_threshold = d.transmittance_threshold;
+    attr.gaussian_splat_render_backward.loss_grad_clip = d.loss_grad_clip;
+    attr.gaussian_splat_render_backward.sh_band = d.sh_band;
+    attr.gaussian_splat_render_backward.max_anisotropy = d.max_anisotropy;
     const rlx_value in[] = {positions, scales, rotations, opacities, colors, sh_coeffs, meta, dl};
     return build_node(g, RLX_OP_gaussian_splat_render_backward, in, 8, 0u, NULL, 0, &attr);
 }

@@ -21,7 +21,7 @@
 static const struct {
     const char *name, *extension, *text;
 } kinds[] = {
-#define X(name, extension, text) {#name, extension, text},
+#define X(name, number, extension, text) [number] = {#name, extension, text},
     RLX_FILE_KIND_MAP(X)
 #undef X
 };

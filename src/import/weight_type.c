@@ -7,7 +7,7 @@
 #include "base/str.h"
 
 static const struct weight_type types[] = {
-#define X(name_, elems_, bytes_, gguf_, safetensors_, npy_, use_, as)                          \
+#define X(name_, number, elems_, bytes_, gguf_, safetensors_, npy_, use_, as)                  \
     [RLX_WEIGHT_##name_] = {.name = #name_,                                                    \
                             .elems = elems_,                                                   \
                             .bytes = bytes_,                                                   \
@@ -91,8 +91,10 @@ bool rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out)
     return true;
 }
 
-bool rlx_weight_type_find(rlx_str name, rlx_weight_type *out)
+bool rlx_weight_type_find(const char *text, rlx_weight_type *out)
 {
+    rlx_str name = rlx_cstr(text);
+
     for (int i = 0; i < RLX_WEIGHT_TYPE_count && out && name.ptr; i++) {
         const char *known = types[i].name;
         size_t k = 0;

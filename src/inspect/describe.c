@@ -146,7 +146,7 @@ static void describe_text(const rlx_model *m, struct text *t)
         if (count)
             text_addf(t, "\n%s\n", io_kinds[k].title);
         for (size_t i = 0; i < count; i++) {
-            rlx_io_info info;
+            rlx_io_info info = {RLX_SIZED(rlx_io_info)};
             model_io(m, io_kinds[k].kind, i, &info, NULL);
             text_addf(t, "  %-24.*s ", STR_ARG(info.name));
             ir_print_type(m->mod, ir_type_of(g, io_node(m, io_kinds[k].kind, i, &info)), t);
@@ -168,7 +168,7 @@ static void describe_text(const rlx_model *m, struct text *t)
 
 static void describe_io(const rlx_model *m, rlx_io_kind kind, size_t i, struct json *j)
 {
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
 
     model_io(m, kind, i, &info, NULL);
     const struct ir_type *type = ir_type_of(ir_entry(m->mod), io_node(m, kind, i, &info));

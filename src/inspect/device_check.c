@@ -6,6 +6,7 @@
  * doing and nobody else's. At last the whole graph runs everywhere as it is compiled for its user,
  * and the outputs are compared. */
 #include "inspect/device_check.h"
+#include "base/desc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -311,13 +312,20 @@ static rlx_status check_arguments(const rlx_model *m, const rlx_check_desc *desc
     return RLX_OK;
 }
 
-rlx_status rlx_check(rlx_model *m, const rlx_check_desc *desc, rlx_check_summary *out,
+rlx_status rlx_check(rlx_model *m, const rlx_check_desc *theirs, rlx_check_summary *out,
                      rlx_error *err)
 {
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc)};
+    rlx_check_desc own, *desc = &own;
     struct diag d;
 
     diag_init(&d, "check");
-    bool fine = check_arguments(m, desc, out, &d) == RLX_OK;
+    bool fine = check_arguments(m, theirs, out, &d) == RLX_OK &&
+                DESC_READ(rlx_run_desc, &run, theirs->run, &d) == RLX_OK;
+    if (fine) {
+        own = *theirs;
+        own.run = &run;
+    }
     if (fine && m->parts)
         check_parts(m, desc, out, &d);
     else if (fine) {

@@ -137,7 +137,8 @@ static rlx_status give_values(struct alone *a, bool absolute)
     return RLX_OK;
 }
 
-const rlx_session_desc as_written = {.debug = &(const rlx_debug_desc){.no_optimize = true}};
+const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc),
+                                     .debug = &(const rlx_debug_desc){.no_optimize = true}};
 
 static rlx_status run_on(struct alone *a, rlx_device *dev, struct eval_tensor *got, rlx_error *err)
 {
@@ -163,7 +164,8 @@ static rlx_status run_on(struct alone *a, rlx_device *dev, struct eval_tensor *g
             in[count++] = a->leaf[i];
     }
     if (status == RLX_OK)
-        status = rlx_session_run(s, &(rlx_run_desc){in, count, &out, 1, NULL, 0}, err);
+        status = rlx_session_run(
+            s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, &out, 1, NULL, 0}, err);
     rlx_session_destroy(s);
     if (status == RLX_OK)
         eval_load(got, out.tensor.data);

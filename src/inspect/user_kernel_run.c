@@ -1,5 +1,5 @@
-/* user_kernel_run.c: a kernel of the user's, run once on a GPU: its buffers are filled, one launch is
- * submitted as a program of one step, and what it wrote is read. */
+/* user_kernel_run.c: a kernel of the user's, run once on a GPU: its buffers are filled, one launch
+ * is submitted as a program of one step, and what it wrote is read. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define IR_CUSTOM_H
 
 #include "ir/graph.h"
+#include "rlx/custom.h"
 
 #define CUSTOM_RESULTS 8   /* of one op, at most */
 #define CUSTOM_MESSAGE 256 /* bytes for what infer has to say */

@@ -67,8 +67,9 @@ static const int family_row[FAMILY_count + 1] = {
 
 static const struct {
     const char *words, *word;
+    int32_t number;
 } word_table[] = {
-#define WORD(name, word) {#name, #word},
+#define WORD(name, word, number) {#name, #word, number},
 #include "ir/enums.def"
 };
 #define WORD_COUNT (sizeof word_table / sizeof word_table[0])
@@ -188,26 +189,19 @@ bool op_from_name(rlx_str name, rlx_op *out)
 
 bool enum_from_word(const char *words, rlx_str word, int32_t *out)
 {
-    int32_t index = 0;
-
     for (size_t i = 0; i < WORD_COUNT; i++) {
-        if (strcmp(word_table[i].words, words) != 0)
-            continue;
-        if (str_eq(word, rlx_cstr(word_table[i].word))) {
-            *out = index;
+        if (strcmp(word_table[i].words, words) == 0 && str_eq(word, rlx_cstr(word_table[i].word))) {
+            *out = word_table[i].number;
             return true;
         }
-        index++;
     }
     return false;
 }
 
 const char *enum_word(const char *words, int32_t value)
 {
-    int32_t index = 0;
-
     for (size_t i = 0; i < WORD_COUNT; i++)
-        if (strcmp(word_table[i].words, words) == 0 && index++ == value)
+        if (word_table[i].number == value && strcmp(word_table[i].words, words) == 0)
             return word_table[i].word;
     return NULL;
 }

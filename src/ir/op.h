@@ -195,7 +195,7 @@ rlx_str op_input_name(rlx_op op, int32_t i, int32_t in_count);
 enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count);
 enum tolerance_class op_tolerance(rlx_op op);
 
-/* Words of an enum: its index from a word, a word from its index (NULL: there is none). */
+/* Words of an enum: the number of a word, the word of a number (NULL: there is none). */
 bool enum_from_word(const char *words, rlx_str word, int32_t *out);
 const char *enum_word(const char *words, int32_t value);
 

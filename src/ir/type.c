@@ -8,7 +8,7 @@ static const struct {
     enum dtype_class cls;
     uint8_t bytes;
 } dtype_table[RLX_DTYPE_count] = {
-#define X(n, size, c, text) [RLX_DTYPE_##n] = {#n, CLASS_##c, size},
+#define X(n, number, size, c, text) [RLX_DTYPE_##n] = {#n, CLASS_##c, size},
     RLX_DTYPE_MAP(X)
 #undef X
 };

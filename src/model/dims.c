@@ -61,7 +61,7 @@ rlx_status refuse_shape(const struct rlx_model *m, const char *what, rlx_str nam
 static ir_value find_io(const rlx_model *m, rlx_io_kind kind, size_t i)
 {
     const struct ir_graph *g = ir_entry(m->mod);
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     struct diag quiet;
     ir_value v;
 

@@ -282,7 +282,8 @@ static void describe(const struct rlx_model *m, ir_value v, rlx_io_kind kind, rl
 {
     const struct ir_type *t = ir_type_of(ir_entry(m->mod), v);
 
-    *out = (rlx_io_info){.kind = kind,
+    *out = (rlx_io_info){RLX_SIZED(rlx_io_info),
+                         .kind = kind,
                          .name = name,
                          .dtype = t->dtype,
                          .rank = t->rank,
@@ -316,7 +317,7 @@ static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *
                               int64_t *size, rlx_tensor *out, struct diag *d)
 {
     size_t symbols = dim_symbol_count(m->mod->dims), symbol;
-    rlx_io_info info = {0};
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     ir_value v = 0;
 
     for (size_t k = 0; k < symbols; k++)

@@ -4,6 +4,7 @@
 
 #include "context/context.h"
 #include "ir/cut.h"
+#include "rlx/load.h"
 #include "run/memory.h"
 
 struct store;

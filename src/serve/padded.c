@@ -197,7 +197,8 @@ static rlx_status run_all(rlx_session *s, struct padding *p)
     for (size_t i = 0; i < run->output_count; i++)
         TRY(place_output(p, i));
     rlx_run_desc desc = {
-        p->in, in_count, p->out, run->output_count, run->dim ? &dim : NULL, run->dim != NULL};
+        RLX_SIZED(rlx_run_desc), p->in,           in_count, p->out, run->output_count,
+        run->dim ? &dim : NULL,  run->dim != NULL};
     TRY(session_run(s, &desc, p->diag));
     for (size_t i = 0; i < run->output_count; i++)
         TRY(take_output(p, i));

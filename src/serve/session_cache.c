@@ -54,7 +54,7 @@ size_t session_cache_count(const rlx_cache *c)
 /* What it takes now: a session with symbolic dims grows with its runs. */
 static uint64_t bytes_of(rlx_session *s)
 {
-    rlx_memory_info info;
+    rlx_memory_info info = {RLX_SIZED(rlx_memory_info)};
     struct diag quiet;
 
     diag_init(&quiet, "cache");
@@ -135,10 +135,9 @@ rlx_status session_cache_get(rlx_cache *c, uint64_t key, rlx_cache_make_fn make,
 rlx_status session_cache_key(const struct rlx_model *m, const rlx_session_desc *desc, uint64_t *out,
                              struct diag *d)
 {
-    static const rlx_session_desc zero;
     uint64_t h;
 
     TRY(ir_fingerprint(m->mod, true, &h, d));
-    *out = fingerprint_u64(h, all_options_key(desc ? desc : &zero));
+    *out = fingerprint_u64(h, all_options_key(desc));
     return RLX_OK;
 }

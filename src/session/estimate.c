@@ -16,8 +16,8 @@ static uint64_t input_bytes(const struct program *p)
 static rlx_status estimate(rlx_session *s, const rlx_dim_size *dims, size_t count, uint64_t budget,
                            rlx_memory_estimate *out, struct diag *d)
 {
-    const rlx_run_desc run = {.dims = dims, .dim_count = count};
-    rlx_memory_info m;
+    const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .dims = dims, .dim_count = count};
+    rlx_memory_info m = {RLX_SIZED(rlx_memory_info)};
 
     TRY(session_choose_program(s, &run, d));
     TRY(s->kind->memory(s, &m, d));

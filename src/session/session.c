@@ -2,6 +2,7 @@
  * that run as one (whole.c) and in parts (staged.c). */
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "compile/stage_options.h"
 #include "model/dims.h"
@@ -92,11 +93,11 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
 static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                          bool plan_only, rlx_session **out, struct diag *d)
 {
-    static const rlx_session_desc zero;
+    rlx_session_desc resolved = {RLX_SIZED(rlx_session_desc)};
 
     if (m->ctx != dev->ctx)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "model and device are of different contexts");
-    rlx_session_desc resolved = desc ? *desc : zero;
+    TRY(DESC_READ(rlx_session_desc, &resolved, desc, d));
     rlx_debug_desc debug = *debug_options(&resolved);
     flags_apply(m->ctx, &resolved, &debug);
     resolved.debug = &debug;
@@ -209,7 +210,7 @@ rlx_status session_bound(struct rlx_session *s, const char *dim, rlx_bound_info 
     size_t symbol;
 
     TRY(find_symbol(s, dim, out, &symbol, d));
-    *out = (rlx_bound_info){s->bound[symbol], is_by_value(s, symbol)};
+    *out = (rlx_bound_info){RLX_SIZED(rlx_bound_info), s->bound[symbol], is_by_value(s, symbol)};
     return RLX_OK;
 }
 

@@ -29,7 +29,7 @@ static rlx_status prepare(rlx_session *s, struct diag *d)
             continue; /* compiled already; or, for lack of room here, when a run asks for it */
         for (size_t k = 0; k < p->dim_count; k++)
             dims[k] = (rlx_dim_size){p->dim[k].ptr, take_size(s, p->dim[k], p->size[k])};
-        rlx_run_desc run = {.dims = dims, .dim_count = p->dim_count};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .dims = dims, .dim_count = p->dim_count};
         TRY(session_prepare(s, &run, d));
     }
     return RLX_OK;

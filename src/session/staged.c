@@ -194,7 +194,7 @@ rlx_run_desc staged_part_run(struct rlx_session *s, size_t i, const rlx_run_desc
 {
     const struct model_part *part = &s->model->parts->part[i];
     struct session_parts *p = s->parts;
-    rlx_run_desc own = {.inputs = p->in, .dims = p->dims};
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc), .inputs = p->in, .dims = p->dims};
 
     for (size_t k = 0; k < part->input_count; k++) {
         int32_t slot = part->input_slot[k];
@@ -444,7 +444,7 @@ static void set_profile(struct rlx_session *s)
 
 static rlx_status memory_of(struct rlx_session *s, rlx_memory_info *out, struct diag *d)
 {
-    rlx_memory_info sum = {0}, one;
+    rlx_memory_info sum = {RLX_SIZED(rlx_memory_info)}, one = {RLX_SIZED(rlx_memory_info)};
 
     for (size_t i = 0; i < s->parts->count; i++) {
         struct rlx_session *part = s->parts->session[i];

@@ -191,6 +191,7 @@ static rlx_status memory_of(struct rlx_session *s, rlx_memory_info *out, struct 
     TRY(session_need_program(s, d));
     const struct plan *p = s->current->plan;
     *out = (rlx_memory_info){
+        RLX_SIZED(rlx_memory_info),
         .weights = p->held[REGION_WEIGHTS],
         .weight_copies = store_copy_bytes(s->store),
         .constants = p->held[REGION_CONSTS],

@@ -2,6 +2,7 @@
  * program for a binding exists. */
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "model/dims.h"
 #include "session/observe.h"

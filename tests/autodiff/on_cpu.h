@@ -99,10 +99,11 @@ static inline bool on_cpu_bind(struct on_cpu *c, struct arena *a, struct ir_grap
 
 static inline bool on_cpu_run(struct on_cpu *c, const struct text *s)
 {
-    const rlx_run_desc run = {c->in, c->in_count, c->out, c->out_count, NULL, 0};
+    const rlx_run_desc run = {
+        RLX_SIZED(rlx_run_desc), c->in, c->in_count, c->out, c->out_count, NULL, 0};
 
     return !rlx_context_create(RLX_VERSION, NULL, &c->ctx, &c->err) &&
-           !rlx_device_open(c->ctx, rlx_cstr("cpu"), &c->dev, &c->err) &&
+           !rlx_device_open(c->ctx, "cpu", &c->dev, &c->err) &&
            !rlx_model_parse(c->ctx, (rlx_str){s->at, s->len}, &c->model, &c->err) &&
            !rlx_session_create(c->model, c->dev, NULL, &c->session, &c->err) &&
            !rlx_session_run(c->session, &run, &c->err);

@@ -300,9 +300,11 @@ static void walk_custom(struct test *t, const struct ir_customs *customs, const 
 TEST(grad, custom_as_registered)
 {
     const rlx_custom_op op[] = {
-        {.name = "silent", .inputs = 1, .infer = like_first},
-        {.name = "flat", .inputs = 1, .infer = like_first, .non_differentiable = true},
-        {.name = "steep", .inputs = 1, .infer = like_first, .vjp = some_vjp},
+        {RLX_SIZED(rlx_custom_op), .name = "silent", .inputs = 1, .infer = like_first},
+        {RLX_SIZED(rlx_custom_op), .name = "flat", .inputs = 1, .infer = like_first,
+         .non_differentiable = true},
+        {RLX_SIZED(rlx_custom_op), .name = "steep", .inputs = 1, .infer = like_first,
+         .vjp = some_vjp},
     };
     ir_value answer = 0;
     const struct ir_customs customs = {.op = op, .count = 3, .vjp = triple, .owner = &answer};

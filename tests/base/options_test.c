@@ -8,6 +8,7 @@
 #define SETTING(desc, name, kind, type, ...) desc##_FIELD(type, name)
 #define OPTION SETTING
 struct user_fields {
+    uint32_t size;
 #define USER_FIELD(type, name) type name;
 #define DEBUG_FIELD(type, name)
 #include "base/options.def"
@@ -30,7 +31,7 @@ struct debug_fields {
 
 TEST(options, table_has_every_field_of_the_descs_in_order)
 {
-    const rlx_session_desc user = {0};
+    const rlx_session_desc user = {RLX_SIZED(rlx_session_desc)};
     const rlx_debug_desc debug = {0};
 
 #define CHECK_FIELD(type, name, fields, desc)                                  \

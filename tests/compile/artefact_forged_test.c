@@ -31,7 +31,7 @@ static bool start_with(struct test *t, struct forge *f, const char *model)
     *f = (struct forge){.good = test_temp(t, "good.rlxa"), .bad = test_temp(t, "bad.rlxa")};
     arena_init(&f->arena, mem_default());
     bool ok = expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &f->ctx, &f->err)) &&
-              expect_ok(t, rlx_device_open(f->ctx, rlx_cstr("cpu"), &f->dev, &f->err)) &&
+              expect_ok(t, rlx_device_open(f->ctx, "cpu", &f->dev, &f->err)) &&
               expect_ok(t, rlx_model_parse(f->ctx, rlx_cstr(model), &m, &f->err)) &&
               expect_ok(t, rlx_session_create(m, f->dev, NULL, &s, &f->err)) &&
               expect_ok(t, rlx_session_save(s, f->good, 0, &f->err)) &&

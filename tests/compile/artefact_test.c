@@ -46,7 +46,7 @@ static bool open_on(struct test *t, struct world *w, const char *device,
 {
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, desc, &w->ctx, &w->err)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr(device), &w->dev, &w->err));
+           expect_ok(t, rlx_device_open(w->ctx, device, &w->dev, &w->err));
 }
 
 static void close_world(struct world *w)
@@ -89,7 +89,7 @@ static rlx_status run_rows(rlx_session *s, int64_t rows, float *out, rlx_error *
     fill(x, (size_t)rows * 8, 0.125f);
     rlx_binding in = {"x", matrix(x, rows, 8)};
     rlx_binding to[2] = {{"s", matrix(out, rows, 6)}, {"o", matrix(out + half, rows, 6)}};
-    rlx_run_desc run = {&in, 1, to, 2, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, to, 2, NULL, 0};
 
     return rlx_session_run(s, &run, err);
 }
@@ -124,7 +124,7 @@ static bool save_one(struct test *t, const char *device, const char *text, unsig
 static bool load_on(struct test *t, struct world *w, const char *device, const char *path,
                     const rlx_session_desc *desc)
 {
-    const rlx_load_desc trust = {.trust_programs = true};
+    const rlx_load_desc trust = {RLX_SIZED(rlx_load_desc), .trust_programs = true};
 
     if (!open_on(t, w, device, NULL))
         return false;
@@ -173,7 +173,7 @@ TEST(artefact, sessions_of_a_loaded_model_take_its_programs)
 {
     const char *path = test_temp(t, "a.rlxa");
     float want[2 * OUT], got[2 * OUT] = {0};
-    rlx_load_desc read = {.read_files = true};
+    rlx_load_desc read = {RLX_SIZED(rlx_load_desc), .read_files = true};
     struct world w = {0};
 
     if (save_one(t, "cpu", MODEL, RLX_SAVE_WEIGHTS, path, want) && open_on(t, &w, "cpu", NULL)) {
@@ -233,7 +233,7 @@ static void prepare_fours(struct world *w)
 {
     const struct dim_table *dims = w->model->mod->dims;
     rlx_dim_size size[32];
-    rlx_run_desc run = {.dims = size};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .dims = size};
 
     for (size_t i = 0; i < dim_symbol_count(dims) && run.dim_count < 32; i++)
         if (dim_symbol_name(dims, i).len)
@@ -305,7 +305,7 @@ TEST(artefact, keeps_the_names_of_outputs)
     const char *path = test_temp(t, "a.rlxa");
     struct world w = {0};
     rlx_graph *g = NULL;
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
 
     if (!open_on(t, &w, "cpu", NULL))
         return close_world(&w);
@@ -426,8 +426,10 @@ static void expect_elsewhere(struct test *t, const char *made_on, const char *de
 
 TEST(artefact, is_planned_again_for_other_limits)
 {
-    expect_elsewhere(t, "cpu", "cpu", &(rlx_session_desc){.debug = DEBUG(.alignment = 512)}, true,
-                     "aligned");
+    expect_elsewhere(
+        t, "cpu", "cpu",
+        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.alignment = 512)}, true,
+        "aligned");
     expect_elsewhere(t, "null", "null:small", NULL, true, "aligned");
 }
 
@@ -437,8 +439,10 @@ TEST(artefact, is_compiled_again_for_other_kernels_or_options)
     expect_elsewhere(t, "cpu", "null", NULL, false, "another device");
     if (!cpu_is_baseline())
         expect_elsewhere(t, "cpu:baseline", "cpu", NULL, false, "another device");
-    expect_elsewhere(t, "cpu", "cpu", &(rlx_session_desc){.debug = DEBUG(.no_in_place = true)},
-                     false, "other options");
+    expect_elsewhere(
+        t, "cpu", "cpu",
+        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_in_place = true)},
+        false, "other options");
 }
 
 TEST(artefact, a_device_may_be_too_small_for_it)
@@ -548,9 +552,10 @@ static void damage_each_byte(struct test *t, bool skip_checksums, const uint8_t 
                              size_t flip_count)
 {
     const char *path = test_temp(t, "a.rlxa"), *bad = test_temp(t, "bad.rlxa");
-    rlx_load_desc desc = {.skip_checksums = skip_checksums, .read_files = true};
+    rlx_load_desc desc = {RLX_SIZED(rlx_load_desc), .skip_checksums = skip_checksums,
+                          .read_files = true};
     float want[2 * OUT], got[2 * OUT];
-    rlx_context_desc quick = {.threads = 1};
+    rlx_context_desc quick = {RLX_SIZED(rlx_context_desc), .threads = 1};
     struct world w = {0};
     size_t n, refused = 0, same = 0;
 
@@ -658,7 +663,7 @@ TEST(artefact, bad_calls_are_refused)
 static rlx_status there_and_back(struct test *t, const rlx_allocator *mem, void *ctx)
 {
     const char *path = ctx;
-    rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
     struct world w = {0};
     rlx_model *m = NULL;
     rlx_session *s = NULL;
@@ -667,7 +672,7 @@ static rlx_status there_and_back(struct test *t, const rlx_allocator *mem, void 
     (void)t;
     rlx_status status = rlx_context_create(RLX_VERSION, &desc, &w.ctx, &w.err);
     if (status == RLX_OK)
-        status = rlx_device_open(w.ctx, rlx_cstr("cpu"), &w.dev, &w.err);
+        status = rlx_device_open(w.ctx, "cpu", &w.dev, &w.err);
     if (status == RLX_OK)
         status = rlx_model_parse(w.ctx, rlx_cstr(SMALL), &w.model, &w.err);
     if (status == RLX_OK)

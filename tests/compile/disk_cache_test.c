@@ -66,7 +66,7 @@ static rlx_status run_session(struct job *j, rlx_session *s)
     rlx_tensor weight = {RLX_DTYPE_f32, 2, {4, 4}, w, sizeof w};
     rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {j->rows, 4}, x, bytes}};
     rlx_binding out = {"o", {RLX_DTYPE_f32, 2, {0}, j->out, bytes}};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     rlx_status status = rlx_session_set_param(s, "w", &weight, &j->err);
 
     if (status == RLX_OK)
@@ -78,12 +78,10 @@ static rlx_status run_session(struct job *j, rlx_session *s)
 /* One process's worth: everything made anew, but for the folder. */
 static rlx_status run_job(struct job *j)
 {
-    rlx_context_desc desc = {.allocator = j->mem,
-                             .log = take_line,
-                             .log_user = &j->log,
-                             .threads = 1,
-                             .cache_dir = j->folder,
-                             .cache_bytes = j->bytes};
+    rlx_context_desc desc = {
+        RLX_SIZED(rlx_context_desc), .allocator = j->mem, .log = take_line,
+        .log_user = &j->log,         .threads = 1,        .cache_dir = j->folder,
+        .cache_bytes = j->bytes};
     rlx_context *ctx = NULL;
     rlx_device *dev = NULL;
     rlx_model *m = NULL;
@@ -92,7 +90,7 @@ static rlx_status run_job(struct job *j)
     j->rows = j->rows ? j->rows : 4;
     rlx_status status = rlx_context_create(RLX_VERSION, &desc, &ctx, &j->err);
     if (status == RLX_OK)
-        status = rlx_device_open(ctx, rlx_cstr(j->device ? j->device : "cpu"), &dev, &j->err);
+        status = rlx_device_open(ctx, j->device ? j->device : "cpu", &dev, &j->err);
     if (status == RLX_OK)
         status = rlx_model_parse(ctx, rlx_cstr(j->text ? j->text : MODEL), &m, &j->err);
     if (status == RLX_OK)
@@ -167,8 +165,10 @@ TEST(disk_cache, the_second_compile_is_none)
 TEST(disk_cache, tells_programs_apart)
 {
     const char *folder = test_temp(t, "cache");
-    const rlx_session_desc no_reuse = {.debug = DEBUG(.no_reuse = true)},
-                           aligned = {.debug = DEBUG(.alignment = 256)};
+    const rlx_session_desc no_reuse = {RLX_SIZED(rlx_session_desc),
+                                       .debug = DEBUG(.no_reuse = true)},
+                           aligned = {RLX_SIZED(rlx_session_desc),
+                                      .debug = DEBUG(.alignment = 256)};
     struct job job[] = {
         {.folder = folder},
         {.folder = folder, .text = OTHER},     /* a constant's bytes */

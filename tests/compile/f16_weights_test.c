@@ -23,10 +23,11 @@ static bool place_open(struct test *t, struct place *p, const char *binding)
 
     *p = (struct place){0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION,
-                                         &(rlx_context_desc){.flags = &flag, .flag_count = 1},
+                                         &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                             .flags = &flag, .flag_count = 1},
                                          &p->ctx, &p->err)))
         return false;
-    rlx_status s = rlx_device_open(p->ctx, rlx_cstr(test_device(t)), &p->dev, &p->err);
+    rlx_status s = rlx_device_open(p->ctx, test_device(t), &p->dev, &p->err);
     return !test_no_device(t, test_device(t), s, p->err.message);
 }
 
@@ -115,7 +116,9 @@ static void run(struct test *t, struct place *p, rlx_session *s, const struct sh
 {
     rlx_binding in = {"x", tensor_of(of->x, x)}, out = {"y", tensor_of(of->y, y)};
 
-    expect_ok(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p->err));
+    expect_ok(t,
+              rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                              &p->err));
 }
 
 /* The param twice, so that the copy is made anew; then the same without the policy. */
@@ -133,8 +136,10 @@ static void compare(struct test *t, struct place *p, const struct shape *of)
     fill(x, xs, 1);
     fill(w, ws, 2);
     if (expect_ok(t, rlx_model_set_param(m, "w", &param, &p->err)) &&
-        expect_ok(t, rlx_session_create(m, p->dev, &(rlx_session_desc){.f16_weights = true}, &half,
-                                        &p->err)) &&
+        expect_ok(t, rlx_session_create(
+                         m, p->dev,
+                         &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .f16_weights = true},
+                         &half, &p->err)) &&
         expect_ok(t, rlx_session_create(m, p->dev, NULL, &plain, &p->err)))
         for (uint32_t round = 0; round < 2; round++) {
             fill(w, ws, 3 + round);
@@ -172,13 +177,15 @@ TEST_DEVICES(f16_weights, copies_are_whole_words)
             const struct shape s = {"matmul %x, %w", {1, sizes[i][0]}, {sizes[i][0], 1}, {1, 1}};
             rlx_model *m = model_of(t, &p, &s);
             rlx_session *session = NULL;
-            rlx_memory_info info;
+            rlx_memory_info info = {RLX_SIZED(rlx_memory_info)};
             float w[100] = {0};
             rlx_tensor param = tensor_of(s.w, w);
             if (!m)
                 break;
             expect_ok(t, rlx_model_set_param(m, "w", &param, &p.err));
-            if (expect_ok(t, rlx_session_create(m, p.dev, &(rlx_session_desc){.f16_weights = true},
+            if (expect_ok(t, rlx_session_create(m, p.dev,
+                                                &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                                    .f16_weights = true},
                                                 &session, &p.err)) &&
                 on_gpu(t)) {
                 expect_ok(t, rlx_session_memory(session, &info, &p.err));
@@ -205,8 +212,10 @@ TEST_DEVICES(f16_weights, twice_what_a_binding_holds)
         fill(x, K, 1);
         fill(w, K * N, 2);
         if (expect_ok(t, rlx_model_set_param(m, "w", &param, &p.err)) &&
-            expect_ok(t, rlx_session_create(m, p.dev, &(rlx_session_desc){.f16_weights = true}, &s,
-                                            &p.err)))
+            expect_ok(t, rlx_session_create(
+                             m, p.dev,
+                             &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .f16_weights = true},
+                             &s, &p.err)))
             run(t, &p, s, &of, x, got);
         if (on_gpu(t))
             round_all(w, K * N);

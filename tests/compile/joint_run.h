@@ -12,10 +12,12 @@ static inline bool open_device(struct test *t, const char *device, rlx_context *
 
     *ctx = NULL;
     *dev = NULL;
-    if (!expect_ok(t,
-                   rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 2}, ctx, NULL)))
+    if (!expect_ok(
+            t, rlx_context_create(RLX_VERSION,
+                                  &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 2},
+                                  ctx, NULL)))
         return false;
-    rlx_status s = rlx_device_open(*ctx, rlx_cstr(device), dev, &err);
+    rlx_status s = rlx_device_open(*ctx, device, dev, &err);
     if (!test_no_device(t, device, s, err.message))
         return true;
     rlx_context_destroy(*ctx);
@@ -51,7 +53,7 @@ static inline bool schedule_of(struct test *t, rlx_context *ctx, rlx_device *dev
 {
     rlx_model *m = NULL;
     rlx_session *s = NULL;
-    rlx_memory_info info = {0};
+    rlx_memory_info info = {RLX_SIZED(rlx_memory_info)};
     rlx_error err = {0};
 
     *out = (struct schedule){0};
@@ -68,6 +70,7 @@ static inline bool schedule_of(struct test *t, rlx_context *ctx, rlx_device *dev
 }
 
 static const rlx_session_desc apart = {
+    RLX_SIZED(rlx_session_desc),
     .debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)};
 
 /* The step is there, and the results are those of separate steps and of the CPU. */
@@ -79,17 +82,19 @@ static inline void compare_with(struct test *t, rlx_context *ctx, rlx_device *de
     rlx_device *host = NULL;
 
     test_note(t, "%s", step);
-    if (!schedule_of(t, ctx, dev, text, &(rlx_session_desc){0}, &joint) ||
+    if (!schedule_of(t, ctx, dev, text, &(rlx_session_desc){RLX_SIZED(rlx_session_desc)}, &joint) ||
         !schedule_of(t, ctx, dev, text, without, &separate))
         return;
     if (!strstr(joint.text, step) || strstr(separate.text, step) || joint.steps >= separate.steps)
         fail(t, "%u and %u steps:\n%s%s in\n%s", joint.steps, separate.steps, joint.text,
              separate.text, text);
-    bool runs = run_source(t, ctx, dev, text,
-                           &(rlx_session_desc){.debug = DEBUG(.check_plan = true)}, 2, &got);
+    bool runs = run_source(
+        t, ctx, dev, text,
+        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)}, 2,
+        &got);
     if (runs && run_source(t, ctx, dev, text, without, 2, &want))
         same_outcome(t, &got, &want, tolerance, "apart", text);
-    if (runs && expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &host, NULL)) &&
+    if (runs && expect_ok(t, rlx_device_open(ctx, "cpu", &host, NULL)) &&
         run_source(t, ctx, host, text, without, 2, &cpu))
         same_outcome(t, &got, &cpu, strstr(text, "16[") ? 2e-2 : fmax(2e-5, tolerance), "the CPU",
                      text);
@@ -110,7 +115,7 @@ static inline void refuse(struct test *t, rlx_context *ctx, rlx_device *dev, con
 {
     struct schedule joint, separate;
 
-    if (schedule_of(t, ctx, dev, text, &(rlx_session_desc){0}, &joint) &&
+    if (schedule_of(t, ctx, dev, text, &(rlx_session_desc){RLX_SIZED(rlx_session_desc)}, &joint) &&
         schedule_of(t, ctx, dev, text, &apart, &separate) && joint.steps != separate.steps)
         fail(t, "%u steps, not %u:\n%s in\n%s", joint.steps, separate.steps, joint.text, text);
 }

@@ -131,7 +131,8 @@ static void layer_with_cell(struct source *s, const char *dtype, const char *att
 
 static void check_cell(struct test *t, const char *device)
 {
-    const rlx_session_desc without = {.debug = DEBUG(.no_fusion = true)};
+    const rlx_session_desc without = {RLX_SIZED(rlx_session_desc),
+                                      .debug = DEBUG(.no_fusion = true)};
     struct source *s = malloc(sizeof *s);
     rlx_context *ctx;
     rlx_device *dev;
@@ -261,7 +262,7 @@ TEST(joint, a_sum_has_one_tee)
 
     if (!open_device(t, "vulkan", &ctx, &dev))
         return;
-    if (schedule_of(t, ctx, dev, text, &(rlx_session_desc){0}, &s)) {
+    if (schedule_of(t, ctx, dev, text, &(rlx_session_desc){RLX_SIZED(rlx_session_desc)}, &s)) {
         expect_eq(t, s.steps, 2);
         expect_contains(t, s.text, "1 x  residual_norm_tee");
         expect_contains(t, s.text, "1 x  rms_norm");
@@ -290,16 +291,30 @@ TEST(joint, a_transformer_block_has_fewer_steps)
         rlx_session_desc desc;
         uint32_t steps;
         const char *has, *has_not;
-    } row[] = {{{0}, 9, "qkv_split", "narrow"},
-               {{.debug = DEBUG(.no_qkv_split = true)}, 9, "packed_qkv_attention", "narrow"},
-               {{.debug = DEBUG(.no_norm_tee = true)}, 10, "qkv_split", "tee"},
-               {{.debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true)}, 12, "narrow", "qkv"},
-               {{.debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)},
-                13,
-                "narrow",
-                "tee"},
-               {{.debug = DEBUG(.no_residual_fusion = true)}, 10, "qkv_split", "tee"},
-               {{.debug = DEBUG(.no_fusion = true)}, 14, "narrow", "tee"}};
+    } row[] = {
+        {{RLX_SIZED(rlx_session_desc)}, 9, "qkv_split", "narrow"},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_qkv_split = true)},
+         9,
+         "packed_qkv_attention",
+         "narrow"},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_norm_tee = true)},
+         10,
+         "qkv_split",
+         "tee"},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true)},
+         12,
+         "narrow",
+         "qkv"},
+        {{RLX_SIZED(rlx_session_desc),
+          .debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)},
+         13,
+         "narrow",
+         "tee"},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_residual_fusion = true)},
+         10,
+         "qkv_split",
+         "tee"},
+        {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)}, 14, "narrow", "tee"}};
     struct schedule s;
     rlx_context *ctx;
     rlx_device *dev;
@@ -385,7 +400,7 @@ TEST(joint, bodies_of_scans_have_them)
 
     if (!open_device(t, "vulkan", &ctx, &dev))
         return;
-    if (run_source(t, ctx, dev, text, &(rlx_session_desc){0}, 1, &got) &&
+    if (run_source(t, ctx, dev, text, &(rlx_session_desc){RLX_SIZED(rlx_session_desc)}, 1, &got) &&
         run_source(t, ctx, dev, text, &apart, 1, &want))
         same_outcome(t, &got, &want, 0, "apart", text);
     outcome_free(&got);

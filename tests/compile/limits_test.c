@@ -10,7 +10,7 @@
 
 TEST_DEVICES(limits, memory_limit_is_exact)
 {
-    rlx_session_desc desc = {.params_default_zero = true};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .params_default_zero = true};
     struct world w;
 
     if (!open_text(t, &w, test_device(t), SPREAD) || !open_session(t, &w, &desc))
@@ -61,12 +61,13 @@ TEST(limits, memory_is_not_asked_for_in_vain)
         "rlx 1\ngraph (input %x: f32[4000000]) {\n    %y = exp %x\n    return %y\n}\n";
     struct counter c = {0};
     const rlx_allocator allocator = {note_largest, &c};
-    const rlx_context_desc context = {.allocator = &allocator, .threads = 1};
-    const rlx_session_desc desc = {.memory_limit = 1 << 20};
+    const rlx_context_desc context = {RLX_SIZED(rlx_context_desc), .allocator = &allocator,
+                                      .threads = 1};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .memory_limit = 1 << 20};
     struct world w = {0};
 
     require_ok(t, rlx_context_create(RLX_VERSION, &context, &w.ctx, &w.err));
-    require_ok(t, rlx_device_open(w.ctx, rlx_cstr("cpu"), &w.dev, &w.err));
+    require_ok(t, rlx_device_open(w.ctx, "cpu", &w.dev, &w.err));
     require_ok(t, rlx_model_parse(w.ctx, rlx_cstr(text), &w.model, &w.err));
     expect_status(t, rlx_session_create(w.model, w.dev, &desc, &w.session, &w.err),
                   RLX_ERROR_MEMORY);
@@ -79,7 +80,7 @@ TEST_DEVICES(limits, programs_make_room_for_each_other)
 {
     const char *text = "rlx 1\ndim rows\ngraph (input %x: f32[rows,8]) {\n    %y = exp %x\n"
                        "    return %y\n}\n";
-    rlx_session_desc desc = {.memory_limit = 3 * 100 * 8 * 4};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .memory_limit = 3 * 100 * 8 * 4};
     float x[800], y[800];
     struct world w;
 
@@ -91,7 +92,7 @@ TEST_DEVICES(limits, programs_make_room_for_each_other)
         int64_t rows = 100 - round % 4;
         rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {rows, 8}, x, (size_t)rows * 32}};
         rlx_binding out = {"y", {RLX_DTYPE_f32, 2, {rows, 8}, y, (size_t)rows * 32}};
-        rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
         y[rows * 8 - 1] = 0;
         if (!expect_ok(t, rlx_session_run(w.session, &run, &w.err)))
             fail(t, "%s", w.err.message);
@@ -100,7 +101,7 @@ TEST_DEVICES(limits, programs_make_room_for_each_other)
     float more[8 * 400];
     memset(more, 0, sizeof more);
     rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {400, 8}, more, sizeof more}};
-    rlx_run_desc run = {&in, 1, NULL, 0, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0};
     expect_status(t, rlx_session_run(w.session, &run, &w.err), RLX_ERROR_MEMORY);
     in.tensor.dim[0] = 50; /* and goes on */
     in.tensor.bytes = 50 * 32;
@@ -112,7 +113,7 @@ TEST_DEVICES(limits, handles_and_copies_count)
 {
     const char *text = "rlx 1\ngraph (input %x: f32[100], input %h: f32[100]) {\n"
                        "    %y = mul %x, %h\n    return %y\n}\n";
-    rlx_session_desc desc = {0};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc)};
     float data[100] = {0};
     rlx_tensor value = row100(data);
     struct world w;
@@ -127,7 +128,7 @@ TEST_DEVICES(limits, handles_and_copies_count)
     desc.memory_limit++;
     if (open_session(t, &w, &desc))
         expect_ok(t, rlx_session_bind_handle(w.session, "h", &value, &w.err));
-    desc = (rlx_session_desc){.max_buffer = 512};
+    desc = (rlx_session_desc){RLX_SIZED(rlx_session_desc), .max_buffer = 512};
     if (open_session(t, &w, &desc))
         expect_ok(t, rlx_session_bind_handle(w.session, "h", &value, &w.err));
     close_world(&w);
@@ -176,11 +177,11 @@ static bool has_memory(uint64_t bytes)
 static bool device_has(struct test *t, struct world *w, uint64_t bytes)
 {
     const char *name = test_device(t);
-    rlx_device_info info;
+    rlx_device_info info = {RLX_SIZED(rlx_device_info)};
 
     if (strcmp(name, "cpu") == 0)
         return true;
-    for (size_t i = 0; rlx_device_list(w->ctx, i, &info); i++)
+    for (size_t i = 0; rlx_device_at(w->ctx, i, &info, NULL) == RLX_OK; i++)
         if (info.present && strncmp(info.name, name, strlen(name)) == 0 && info.memory >= bytes)
             return true;
     test_skip(t, "%s has less than %llu bytes of memory", name, (unsigned long long)bytes);
@@ -190,9 +191,9 @@ static bool device_has(struct test *t, struct world *w, uint64_t bytes)
 static uint64_t largest_buffer(struct test *t, struct world *w)
 {
     const char *name = test_device(t);
-    rlx_device_info info;
+    rlx_device_info info = {RLX_SIZED(rlx_device_info)};
 
-    for (size_t i = 0; rlx_device_list(w->ctx, i, &info); i++)
+    for (size_t i = 0; rlx_device_at(w->ctx, i, &info, NULL) == RLX_OK; i++)
         if (info.present && strncmp(info.name, name, strlen(name)) == 0 && info.max_buffer)
             return info.max_buffer;
     return UINT64_MAX;
@@ -223,13 +224,14 @@ TEST_DEVICES_SLOW(limits, states_above_four_gigabytes)
     if (!has_memory(UINT64_C(2) << 30))
         skip(t, "less than 2 GiB of memory are free");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const rlx_session_desc desc = {.max_buffer = row[i].max_buffer};
+        const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                       .max_buffer = row[i].max_buffer};
         uint8_t x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[16];
         int64_t at = row[i].at;
         rlx_binding in[2] = {{"x", {RLX_DTYPE_u8, 1, {8}, x, 8}},
                              {"at", {RLX_DTYPE_i64, 0, {0}, &at, 8}}};
         rlx_binding out = {"y", {RLX_DTYPE_u8, 1, {16}, y, 16}};
-        rlx_run_desc run = {in, 2, &out, 1, NULL, 0};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0};
         struct world w;
         test_note(t, "row %zu", i);
         if (open_text(t, &w, test_device(t), row[row[i].text ? i : i - 1].text) &&
@@ -261,11 +263,12 @@ static void fill_four_gigabytes(struct test *t)
                        "    %b = add %a, %a\n    %p = narrow %a axis=0 start=2199999992 len=8\n"
                        "    %q = narrow %b axis=0 start=2199999992 len=8\n    %y = add %p, %q\n"
                        "    return %y\n}\n";
-    const rlx_session_desc desc = {.debug = DEBUG(.no_optimize = true, .no_fusion = true)};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug = DEBUG(.no_optimize = true, .no_fusion = true)};
     uint8_t x[1] = {7}, y[8] = {0};
     rlx_binding in = {"x", {RLX_DTYPE_u8, 1, {1}, x, 1}};
     rlx_binding out = {"y", {RLX_DTYPE_u8, 1, {8}, y, 8}};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     struct world w;
 
     if (!has_memory(UINT64_C(8) << 30))

@@ -26,12 +26,12 @@ static inline void close_world(struct world *w)
 
 static inline bool open_device(struct test *t, struct world *w, const char *device)
 {
-    const rlx_context_desc desc = {.threads = 2};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .threads = 2};
 
     *w = (struct world){0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, &desc, &w->ctx, &w->err)))
         return false;
-    rlx_status s = rlx_device_open(w->ctx, rlx_cstr(device), &w->dev, &w->err);
+    rlx_status s = rlx_device_open(w->ctx, device, &w->dev, &w->err);
     if (!test_no_device(t, device, s, w->err.message))
         return true;
     close_world(w);
@@ -60,7 +60,7 @@ static inline bool open_session(struct test *t, struct world *w, const rlx_sessi
 
 static inline rlx_memory_info memory(struct test *t, struct world *w)
 {
-    rlx_memory_info m = {0};
+    rlx_memory_info m = {RLX_SIZED(rlx_memory_info)};
 
     expect_ok(t, rlx_session_memory(w->session, &m, &w->err));
     return m;

@@ -55,7 +55,7 @@ static void free_results(struct results *r)
 
 static bool fill_input(rlx_model *m, size_t i, rlx_binding *b, char *name)
 {
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     size_t count = 1;
 
     rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL);
@@ -87,9 +87,10 @@ static bool run(struct test *t, const char *device, int threads, const rlx_sessi
 
     *out = (struct results){0};
     snprintf(text, sizeof text, "rlx 1\n%s", graph);
-    bool ok = rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = threads}, &ctx,
-                                 &err) == RLX_OK &&
-              rlx_device_open(ctx, rlx_cstr(device), &dev, &err) == RLX_OK &&
+    bool ok = rlx_context_create(
+                  RLX_VERSION, &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = threads},
+                  &ctx, &err) == RLX_OK &&
+              rlx_device_open(ctx, device, &dev, &err) == RLX_OK &&
               rlx_model_parse(ctx, rlx_cstr(text), &m, &err) == RLX_OK &&
               rlx_session_create(m, dev, desc, &s, &err) == RLX_OK;
     size_t inputs = rlx_model_io_count(m, RLX_IO_INPUT);
@@ -104,8 +105,9 @@ static bool run(struct test *t, const char *device, int threads, const rlx_sessi
         out->dtype[i] = o[i].tensor.dtype;
         out->data[i] = o[i].tensor.data = calloc(1, out->bytes[i] + 1);
     }
-    ok = ok &&
-         rlx_session_run(s, &(rlx_run_desc){in, inputs, o, out->count, NULL, 0}, &err) == RLX_OK;
+    ok = ok && rlx_session_run(
+                   s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs, o, out->count, NULL, 0},
+                   &err) == RLX_OK;
     if (!ok)
         fail(t, "%s in %s", err.message, graph);
     for (size_t i = 0; i < inputs; i++)
@@ -150,8 +152,7 @@ static bool has_device(struct test *t, const char *device)
 
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err)))
         return false;
-    bool there =
-        !test_no_device(t, device, rlx_device_open(ctx, rlx_cstr(device), &dev, &err), err.message);
+    bool there = !test_no_device(t, device, rlx_device_open(ctx, device, &dev, &err), err.message);
     rlx_device_close(dev);
     rlx_context_destroy(ctx);
     return there;
@@ -160,12 +161,12 @@ static bool has_device(struct test *t, const char *device)
 TEST_DEVICES_SLOW(modes, reuse_and_in_place_do_not_show)
 {
     const rlx_session_desc modes[] = {
-        {.debug = DEBUG(.no_reuse = true, .check_plan = true)},
-        {.debug = DEBUG(.no_in_place = true, .check_plan = true)},
-        {.debug = DEBUG(.alignment = 16, .check_plan = true)},
-        {.debug = DEBUG(.alignment = 32, .check_plan = true)},
-        {.debug = DEBUG(.alignment = 256, .check_plan = true)},
-        {.debug = DEBUG(.no_optimize = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = true, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_in_place = true, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.alignment = 16, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.alignment = 32, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.alignment = 256, .check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_optimize = true)},
     };
 
     if (!has_device(t, test_device(t)))

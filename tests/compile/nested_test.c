@@ -29,7 +29,9 @@ static bool open_metered(struct test *t, struct place *p, struct meter *m, rlx_a
 {
     *m = (struct meter){0};
     *mem = (rlx_allocator){metered, m};
-    return place_open(t, p, test_device(t), &(rlx_context_desc){.allocator = mem, .threads = 1});
+    return place_open(
+        t, p, test_device(t),
+        &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1});
 }
 
 /* ---- graphs that double ---- */
@@ -93,7 +95,7 @@ static void expect_sums(struct test *t, struct place *p, const struct nest *n)
         {"x", {.dtype = RLX_DTYPE_f32, .rank = 1, .dim = {4}, .data = x, .bytes = sizeof x}},
         {"p", {.dtype = RLX_DTYPE_bool, .data = &yes, .bytes = 1}}};
     rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-    const rlx_run_desc run = {in, n->kind == IF ? 2 : 1, &out, 1, NULL, 0};
+    const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, n->kind == IF ? 2 : 1, &out, 1, NULL, 0};
 
     for (int i = 0; i < n->depth; i++)
         uses *= (float)n->fan;
@@ -252,14 +254,17 @@ TEST_DEVICES(nested, a_large_constant_is_kept_once)
     for (int i = DOUBLINGS; i >= 0; i--) {
         level[i] = g;
         if (i)
-            expect_ok(t, rlx_graph_sub(g, rlx_cstr(""), &level[i], &p.err));
+            expect_ok(t, rlx_graph_sub(g, "", &level[i], &p.err));
         rlx_value v = rlx_input(level[i], "x", RLX_DTYPE_f32, rlx_list_of(1, &shape));
         if (i == DOUBLINGS)
             v = rlx_add(
                 level[i], v,
                 rlx_const(level[i], RLX_DTYPE_f32, rlx_list_of(1, &shape), ones, sizeof ones));
+        rlx_scan_desc d = RLX_SCAN_DESC_INIT;
+        d.body = i < DOUBLINGS ? level[i + 1] : NULL;
+        d.length = 1;
         for (int k = 0; k < 2 && i < DOUBLINGS; k++)
-            v = rlx_scan(level[i], v, NULL, 0, level[i + 1], 1, 0, 0, false, 0);
+            v = rlx_scan(level[i], v, NULL, 0, &d);
         rlx_output(level[i], v);
     }
     expect_ok(t, rlx_model_create(g, &p.model, &p.err));
@@ -268,10 +273,13 @@ TEST_DEVICES(nested, a_large_constant_is_kept_once)
         "x", {.dtype = RLX_DTYPE_f32, .rank = 1, .dim = {WIDE}, .data = x, .bytes = sizeof x}};
     rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
     if (p.session)
-        expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err));
+        expect_ok(
+            t, rlx_session_run(p.session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                               &p.err));
     expect_near(t, y[0], 1 << DOUBLINGS, 0);
     expect_near(t, y[WIDE - 1], 1 << DOUBLINGS, 0);
-    rlx_memory_info info = {0};
+    rlx_memory_info info = {RLX_SIZED(rlx_memory_info)};
     if (p.session)
         expect_ok(t, rlx_session_memory(p.session, &info, &p.err));
     expect(t, info.constants <= 2 * sizeof ones);
@@ -285,7 +293,7 @@ TEST_DEVICES(nested, a_large_constant_is_kept_once)
 TEST(nested, memory_limit_bounds_the_compiler)
 {
     enum { CALLS = 8000, ROOM = CALLS * 120 };
-    const rlx_session_desc desc = {.memory_limit = 1 << 20};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .memory_limit = 1 << 20};
     char *text = malloc(ROOM), *at = text;
     struct meter m;
     rlx_allocator mem;

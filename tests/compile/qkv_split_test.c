@@ -83,7 +83,8 @@ TEST_DEVICES(qkv_split, a_single_row_is_not_split)
     if (s && open_device(t, test_device(t), &ctx, &dev)) {
         write_case(s, &row);
         refuse(t, ctx, dev, source_text(s));
-        if (schedule_of(t, ctx, dev, source_text(s), &(rlx_session_desc){0}, &schedule))
+        if (schedule_of(t, ctx, dev, source_text(s),
+                        &(rlx_session_desc){RLX_SIZED(rlx_session_desc)}, &schedule))
             expect(t, !strstr(schedule.text, "narrow"));
         close_device(ctx, dev);
     }
@@ -142,7 +143,8 @@ static bool run_rows(struct test *t, rlx_session *s, int64_t n, float *q, float 
     rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {n, DEPTH}, x, (size_t)n * DEPTH * sizeof *x}};
     rlx_binding out[] = {{"out0", {.dtype = RLX_DTYPE_f32, .data = q, .bytes = bytes}},
                          {"out1", {.dtype = RLX_DTYPE_f32, .data = v, .bytes = bytes}}};
-    if (rlx_session_run(s, &(rlx_run_desc){&in, 1, out, 2, NULL, 0}, &err) == RLX_OK)
+    if (rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, out, 2, NULL, 0},
+                        &err) == RLX_OK)
         return true;
     fail(t, "%lld rows: %s", (long long)n, err.message);
     return false;
@@ -181,7 +183,7 @@ TEST_DEVICES(qkv_split, bounded_rows_are_split_at_every_size)
             if (run_rows(t, joint, sizes[i], got[0], got[1]) &&
                 run_rows(t, whole, sizes[i], want[0], want[1]))
                 same_rows(t, (size_t)sizes[i], got, want);
-        rlx_memory_info less = {0}, more = {0};
+        rlx_memory_info less = {RLX_SIZED(rlx_memory_info)}, more = {RLX_SIZED(rlx_memory_info)};
         expect_ok(t, rlx_session_memory(joint, &less, NULL));
         expect_ok(t, rlx_session_memory(whole, &more, NULL));
         expect(t, less.steps < more.steps);

@@ -280,19 +280,19 @@ TEST(required, missing_devices_are_errors)
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         rlx_device *dev = NULL;
         test_note(t, "row 1: \"%s\"", names[i]);
-        expect_status(t, rlx_device_open(ctx, rlx_cstr(names[i]), &dev, &err), RLX_ERROR_NO_DEVICE);
+        expect_status(t, rlx_device_open(ctx, names[i], &dev, &err), RLX_ERROR_NO_DEVICE);
         expect_contains(t, err.message, names[i]);
         expect_contains(t, err.message, "cpu"); /* what there is */
         expect(t, dev == NULL);
-        expect_ok(t, rlx_device_open(ctx, rlx_cstr("auto"), &dev, &err));
+        expect_ok(t, rlx_device_open(ctx, "auto", &dev, &err));
         rlx_device_close(dev);
     }
     rlx_device *dev = NULL;
-    expect_status(t, rlx_device_open(ctx, rlx_cstr("cpu:turbo"), &dev, &err), RLX_ERROR_NO_DEVICE);
+    expect_status(t, rlx_device_open(ctx, "cpu:turbo", &dev, &err), RLX_ERROR_NO_DEVICE);
     expect_contains(t, err.message, "baseline"); /* the levels there are */
-    expect_status(t, rlx_device_open(ctx, rlx_cstr("null:1"), &dev, &err), RLX_ERROR_NO_DEVICE);
+    expect_status(t, rlx_device_open(ctx, "null:1", &dev, &err), RLX_ERROR_NO_DEVICE);
     expect_contains(t, err.message, "null:1");
-    expect_status(t, rlx_device_open(ctx, rlx_cstr(""), &dev, &err), RLX_ERROR_ARGUMENT);
+    expect_status(t, rlx_device_open(ctx, "", &dev, &err), RLX_ERROR_ARGUMENT);
     expect(t, dev == NULL);
     rlx_context_destroy(ctx);
 }
@@ -311,7 +311,9 @@ TEST(required, too_large_for_memory_is_an_error)
     rlx_allocator inner = test_allocator(&counts), small = {small_memory, &inner};
     struct place p;
 
-    if (!place_open(t, &p, "cpu", &(rlx_context_desc){.allocator = &small, .threads = 1}))
+    if (!place_open(
+            t, &p, "cpu",
+            &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = &small, .threads = 1}))
         return place_close(&p);
     test_note(t, "row 2");
     expect_refused(t, &p,
@@ -327,7 +329,7 @@ TEST(required, too_large_for_memory_is_an_error)
                              NULL));
     expect_status(t, rlx_session_set_param(p.session, "w", &value, &p.err), RLX_ERROR_MEMORY);
     expect_error(t, RLX_ERROR_MEMORY, "2000", &p.err);
-    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){0}, &p.err),
+    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc)}, &p.err),
                   RLX_ERROR_MISSING_INPUT);
     place_build(&p, "graph (state %s: f32[500,1000]) { %y = reduce_sum %s axes=[0] return %y }",
                 NULL);
@@ -363,8 +365,10 @@ TEST_DEVICES(required, constants_have_exactly_their_bytes)
     expect_ok(t, rlx_model_create(g, &p.model, &p.err));
     expect_ok(t, rlx_session_create(p.model, p.dev, NULL, &p.session, &p.err));
     rlx_binding out = {"out0", {RLX_DTYPE_f32, 0, {0}, y, sizeof y}};
-    expect_ok(
-        t, rlx_session_run(p.session, &(rlx_run_desc){.outputs = &out, .output_count = 1}, &p.err));
+    expect_ok(t, rlx_session_run(
+                     p.session,
+                     &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = 1},
+                     &p.err));
     expect_near(t, y[1], -2, 0);
     place_close(&p);
 }
@@ -373,7 +377,7 @@ TEST_DEVICES(required, constants_have_exactly_their_bytes)
 TEST(required, sizes_are_of_64_bits)
 {
     struct place p;
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
 
     if (!place_open(t, &p, "null", NULL))
         return place_close(&p);
@@ -399,19 +403,22 @@ TEST_DEVICES(required, loops_without_bound_have_a_ceiling)
     float x = INFINITY, y = 0;
     rlx_binding in = {"x", {RLX_DTYPE_f32, 0, {0}, &x, 4}},
                 out = {"y", {RLX_DTYPE_f32, 0, {0}, &y, 4}};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
 
     if (!place_open(t, &p, test_device(t), NULL))
         return;
     test_note(t, "row 33");
-    expect_ok(t, place_build(&p, loop, &(rlx_session_desc){.loop_limit = 50}));
+    expect_ok(t, place_build(&p, loop,
+                             &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .loop_limit = 50}));
     rlx_session_run(p.session, &run, &p.err);
     expect_error(t, RLX_ERROR_LIMIT, "50", &p.err);
     x = 49.5f;
     expect_ok(t, rlx_session_run(p.session, &run, &p.err)); /* exactly fifty */
     expect_near(t, y, -0.5, 0);
-    expect_error(t, RLX_ERROR_ARGUMENT, "loop_limit",
-                 (place_build(&p, loop, &(rlx_session_desc){.loop_limit = -1}), &p.err));
+    expect_error(
+        t, RLX_ERROR_ARGUMENT, "loop_limit",
+        (place_build(&p, loop, &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .loop_limit = -1}),
+         &p.err));
     place_close(&p);
 }
 
@@ -446,7 +453,9 @@ TEST_DEVICES(required, the_fusion_contract_fails_with_its_list)
     if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     test_note(t, "row 5");
-    place_build(&p, graph, &(rlx_session_desc){.debug = DEBUG(.assert_fusion_clean = true)});
+    place_build(&p, graph,
+                &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                    .debug = DEBUG(.assert_fusion_clean = true)});
     expect_error(t, RLX_ERROR_GRAPH, "%m (matmul): multi-consumer", &p.err);
     expect(t, p.session == NULL);
     expect_numbers(t, &p, graph, "1 2 | 1 0 0 1 | 10 20", "11 22");

@@ -120,11 +120,12 @@ struct place {
 static bool open_place(struct test *t, struct place *p, const rlx_flag *flag,
                        const rlx_session_desc *desc)
 {
-    const rlx_context_desc context = {.threads = 1, .flags = flag, .flag_count = flag != NULL};
+    const rlx_context_desc context = {RLX_SIZED(rlx_context_desc), .threads = 1, .flags = flag,
+                                      .flag_count = flag != NULL};
 
     *p = (struct place){0};
     if (rlx_context_create(RLX_VERSION, &context, &p->ctx, &p->err) == RLX_OK &&
-        rlx_device_open(p->ctx, rlx_cstr("cpu"), &p->dev, &p->err) == RLX_OK &&
+        rlx_device_open(p->ctx, "cpu", &p->dev, &p->err) == RLX_OK &&
         rlx_model_parse(p->ctx, rlx_cstr(graph), &p->model, &p->err) == RLX_OK &&
         rlx_session_create(p->model, p->dev, desc, &p->session, &p->err) == RLX_OK)
         return expect(t, true);
@@ -145,7 +146,7 @@ static void expect_three_ways(struct test *t, const struct place *plain, size_t 
 {
     const rlx_flag flag = {rows[i].name, value};
     rlx_debug_desc debug = {0};
-    rlx_session_desc desc = {.debug = &debug};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
     struct place way[3];
     const char *name = "nothing";
 
@@ -184,7 +185,7 @@ TEST(stage_options, an_option_is_the_same_however_it_is_set)
 TEST(stage_options, a_clone_has_options_of_its_own)
 {
     rlx_debug_desc debug = {.no_cse = true, .alignment = 256};
-    const rlx_session_desc desc = {.loop_limit = 7, .debug = &debug};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .loop_limit = 7, .debug = &debug};
     rlx_session *clone = NULL;
     const char *name = "nothing";
     struct place p;
@@ -243,7 +244,7 @@ TEST(stage_options, what_changes_a_program_changes_its_key)
         for (size_t i = 0; i < OPTION_count; i++)
             for (int second = 0; second < 2; second++) {
                 rlx_debug_desc debug = {0};
-                rlx_session_desc desc = {.debug = &debug};
+                rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
                 const char *value = value_of(&rows[i], second, word);
                 if (!value)
                     continue;
@@ -264,12 +265,16 @@ TEST(stage_options, what_changes_a_program_changes_its_key)
 TEST(stage_options, no_desc_is_a_desc_of_zeros)
 {
     const rlx_debug_desc debug = {0};
-    const rlx_session_desc none = {0}, zeros = {.debug = &debug};
+    const rlx_session_desc none = {RLX_SIZED(rlx_session_desc)},
+                           zeros = {RLX_SIZED(rlx_session_desc), .debug = &debug};
 
     expect_eq_u64(t, all_options_key(&none), all_options_key(&zeros));
     expect(t, debug_options(&none) && debug_options(&zeros) == &debug);
-    expect_eq_u64(t, program_options_key(&(rlx_session_desc){.debug = DEBUG(.alignment = 64)}),
+    expect_eq_u64(t,
+                  program_options_key(&(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                          .debug = DEBUG(.alignment = 64)}),
                   program_options_key(&none));
-    expect(t, all_options_key(&(rlx_session_desc){.debug = DEBUG(.alignment = 64)}) !=
+    expect(t, all_options_key(&(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                  .debug = DEBUG(.alignment = 64)}) !=
                   all_options_key(&none));
 }

@@ -17,7 +17,7 @@ static bool open_model(struct test *t, struct opened *o, const char *text)
 
     *o = (struct opened){0};
     if (rlx_context_create(RLX_VERSION, NULL, &o->ctx, &err) == RLX_OK &&
-        rlx_device_open(o->ctx, rlx_cstr("cpu"), &o->dev, &err) == RLX_OK &&
+        rlx_device_open(o->ctx, "cpu", &o->dev, &err) == RLX_OK &&
         rlx_model_parse(o->ctx, rlx_cstr(text), &o->model, &err) == RLX_OK)
         return expect(t, true);
     return fail(t, "%s", err.message), false;
@@ -35,7 +35,7 @@ TEST(stages, promoted_params_are_inputs)
     static struct outputs out;
     struct opened o;
     rlx_model *made = NULL;
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     rlx_error err;
     float b[2] = {10, 20}, got[2];
 
@@ -116,7 +116,8 @@ TEST(stages, common_bodies_agree_with_kernels)
                           " { %n = group_norm %x, %g, %b num_groups=3 %y = resize_nearest_2x %n"
                           " return %n, %y }"));
     expect_ok(t, run_outputs(o.model, o.dev, NULL, &native, &err));
-    const rlx_session_desc desc = {.debug = DEBUG(.dispatch = RLX_DISPATCH_COMMON)};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug = DEBUG(.dispatch = RLX_DISPATCH_COMMON)};
     expect_ok(t, run_outputs(o.model, o.dev, &desc, &common, &err));
     for (size_t i = 0; i < 2; i++)
         expect_close(t, (const float *)(const void *)common.data[i],
@@ -130,7 +131,7 @@ TEST(stages, dropped_inputs_are_still_known)
 {
     struct opened o;
     rlx_session *s = NULL;
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     rlx_error err;
     float x[2] = {1, 2}, y[2];
 
@@ -143,7 +144,7 @@ TEST(stages, dropped_inputs_are_still_known)
     rlx_binding out = {"y", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
     rlx_binding in[] = {{"x", {RLX_DTYPE_f32, 1, {2}, x, sizeof x}},
                         {"idle", {RLX_DTYPE_f32, 1, {2}, x, sizeof x}}};
-    rlx_run_desc run = {in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 1, &out, 1, NULL, 0};
     expect_ok(t, rlx_session_run(s, &run, &err));
     run.input_count = 2;
     expect_ok(t, rlx_session_run(s, &run, &err));
@@ -168,16 +169,17 @@ TEST(stages, outputs_may_become_leaves)
                           " %y = mul %x, %c %z = reshape %s shape=[2] %k = exp %c"
                           " return %y, %z, %k, %y }"));
     expect_ok(t, run_outputs(o.model, o.dev, NULL, &got, &err));
-    expect_ok(t,
-              run_outputs(o.model, o.dev, &(rlx_session_desc){.debug = DEBUG(.no_optimize = true)},
-                          &want, &err));
+    expect_ok(t, run_outputs(o.model, o.dev,
+                             &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                 .debug = DEBUG(.no_optimize = true)},
+                             &want, &err));
     expect_outputs(t, &got, &want);
     close_model(&o);
 }
 
 static rlx_io_info param_of(struct test *t, const rlx_model *m, size_t i)
 {
-    rlx_io_info info = {0};
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     rlx_error err;
 
     expect_ok(t, rlx_model_io(m, RLX_IO_PARAM, i, &info, &err));
@@ -188,7 +190,7 @@ static rlx_io_info param_of(struct test *t, const rlx_model *m, size_t i)
 TEST(stages, a_variance_is_known_by_who_reads_it)
 {
     struct opened o;
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     rlx_error err;
 
     require(t, open_model(t, &o,

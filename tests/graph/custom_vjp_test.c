@@ -59,9 +59,10 @@ static void check(struct test *t, rlx_context *ctx, const char *attrs, rlx_statu
 
 TEST(custom_vjp, adds_nodes_with_builders)
 {
-    const rlx_custom_op op = {
-        .name = "product", .inputs = 2, .infer = like_first, .vjp = product_vjp, .user = t};
-    const rlx_context_desc desc = {.custom_ops = &op, .custom_op_count = 1};
+    const rlx_custom_op op = {RLX_SIZED(rlx_custom_op), .name = "product",  .inputs = 2,
+                              .infer = like_first,      .vjp = product_vjp, .user = t};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .custom_ops = &op,
+                                   .custom_op_count = 1};
     rlx_context *ctx;
 
     require(t, rlx_context_create(RLX_VERSION, &desc, &ctx, NULL) == RLX_OK);

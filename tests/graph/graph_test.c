@@ -139,8 +139,8 @@ TEST(graph, control_flow_by_hand)
     float x[2] = {1, 4}, y[2];
 
     require_ok(t, rlx_graph_create(ctx, &g, &err));
-    require_ok(t, rlx_graph_sub(g, rlx_cstr("yes"), &yes, &err));
-    require_ok(t, rlx_graph_sub(g, rlx_cstr("no"), &no, &err));
+    require_ok(t, rlx_graph_sub(g, "yes", &yes, &err));
+    require_ok(t, rlx_graph_sub(g, "no", &no, &err));
     rlx_output(yes, rlx_sqrt(yes, rlx_input(yes, "a", RLX_DTYPE_f32, RLX_LIST(2))));
     rlx_output(no, rlx_neg(no, rlx_input(no, "a", RLX_DTYPE_f32, RLX_LIST(2))));
     rlx_value p = rlx_input(g, "p", RLX_DTYPE_f32, RLX_EMPTY);
@@ -148,13 +148,15 @@ TEST(graph, control_flow_by_hand)
     const rlx_value captures[] = {v};
     rlx_output(g, rlx_if(g, p, captures, 1, yes, no, 0));
     require_ok(t, rlx_model_create(g, &m, &err));
-    require_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
+    require_ok(t, rlx_device_open(ctx, "cpu", &dev, &err));
     require_ok(t, rlx_session_create(m, dev, NULL, &s, &err));
     for (float pred = 0; pred < 2; pred++) {
         rlx_binding in[2] = {{"p", {RLX_DTYPE_f32, 0, {0}, &pred, sizeof pred}},
                              {"x", {RLX_DTYPE_f32, 1, {2}, x, sizeof x}}};
         rlx_binding out = {"out0", {RLX_DTYPE_f32, 1, {0}, y, sizeof y}};
-        require_ok(t, rlx_session_run(s, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &err));
+        require_ok(
+            t, rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
+                               &err));
         expect_near(t, y[1], pred != 0 ? 2 : -4, 0);
     }
     rlx_session_destroy(s);
@@ -178,10 +180,14 @@ TEST(graph, an_unbounded_loop_can_be_limited)
     float x = 1;
 
     require_ok(t, rlx_model_parse(ctx, rlx_cstr(text), &m, &err));
-    require_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
-    require_ok(t, rlx_session_create(m, dev, &(rlx_session_desc){.loop_limit = 100}, &s, &err));
+    require_ok(t, rlx_device_open(ctx, "cpu", &dev, &err));
+    require_ok(t, rlx_session_create(
+                      m, dev, &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .loop_limit = 100},
+                      &s, &err));
     rlx_binding in = {"x", {RLX_DTYPE_f32, 0, {0}, &x, sizeof x}};
-    expect_status(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, &err),
+    expect_status(t,
+                  rlx_session_run(
+                      s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0}, &err),
                   RLX_ERROR_LIMIT);
     expect_contains(t, err.message, "100");
     rlx_session_destroy(s);
@@ -202,14 +208,16 @@ TEST(graph, out_of_range_indices_are_reported_when_asked)
     float y[3];
     rlx_binding in = {"i", {RLX_DTYPE_i32, 1, {3}, i, sizeof i}};
     rlx_binding out = {"y", {RLX_DTYPE_f32, 1, {0}, y, sizeof y}};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
 
     require_ok(t, rlx_model_parse(ctx, rlx_cstr(text), &m, &err));
-    require_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
+    require_ok(t, rlx_device_open(ctx, "cpu", &dev, &err));
     for (int checked = 0; checked < 2; checked++) {
         rlx_session *s;
-        require_ok(
-            t, rlx_session_create(m, dev, &(rlx_session_desc){.check_indices = checked}, &s, &err));
+        require_ok(t, rlx_session_create(m, dev,
+                                         &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                             .check_indices = checked},
+                                         &s, &err));
         expect_status(t, rlx_session_run(s, &run, &err), checked ? RLX_ERROR_INDEX : RLX_OK);
         if (checked)
             expect_contains(t, err.message, "9");

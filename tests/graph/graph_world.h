@@ -16,7 +16,7 @@ static inline bool open_world(struct test *t, struct world *w)
 {
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &w->ctx, NULL)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, NULL)) &&
+           expect_ok(t, rlx_device_open(w->ctx, "cpu", &w->dev, NULL)) &&
            expect_ok(t, rlx_graph_create(w->ctx, &w->g, NULL));
 }
 

@@ -20,7 +20,7 @@ struct built {
 static bool build(struct test *t, struct built *b, const rlx_allocator *mem)
 {
     rlx_error err = {0};
-    const rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
 
     *b = (struct built){.x = RLX_NO_VALUE};
     if (rlx_context_create(RLX_VERSION, &desc, &b->ctx, &err) != RLX_OK ||
@@ -65,16 +65,18 @@ TEST(inline, twice_in_a_graph)
     const rlx_tensor ot = {RLX_DTYPE_f32, 1, {3}, ov, sizeof ov};
     expect_ok(t, rlx_model_set_param(made, "w", &wt, &err));
     expect_ok(t, rlx_model_set_param(made, "other", &ot, &err));
-    expect_ok(t, rlx_device_open(b.ctx, rlx_cstr("cpu"), &b.dev, &err));
+    expect_ok(t, rlx_device_open(b.ctx, "cpu", &b.dev, &err));
     const rlx_binding in[] = {{"x", {RLX_DTYPE_f32, 2, {1, 3}, x, sizeof x}},
                               {"p", {RLX_DTYPE_bool, 0, {0}, &p, sizeof p}}};
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     rlx_model_io(made, RLX_IO_OUTPUT, 0, &info, NULL);
     char name[32] = "";
     memcpy(name, info.name.ptr, info.name.len);
     rlx_binding out = {name, {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
     if (expect_ok(t, rlx_session_create(made, b.dev, NULL, &s, &err)) &&
-        expect_ok(t, rlx_session_run(s, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &err)))
+        expect_ok(
+            t, rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
+                               &err)))
         for (size_t k = 0; k < 3; k++)
             expect_near(t, y[k], -((x[k] * wv[k] + 0.5f) * ov[k] + 0.5f), 1e-4);
     rlx_session_destroy(s);

@@ -19,7 +19,8 @@ static rlx_status run(struct world *w, const rlx_binding *in, size_t count, rlx_
     if (status == RLX_OK)
         status = rlx_session_create(m, w->dev, NULL, &s, err);
     if (status == RLX_OK)
-        status = rlx_session_run(s, &(rlx_run_desc){in, count, out, outs, NULL, 0}, err);
+        status = rlx_session_run(
+            s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, out, outs, NULL, 0}, err);
     rlx_session_destroy(s);
     rlx_model_destroy(m);
     return status;

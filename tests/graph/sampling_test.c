@@ -23,8 +23,11 @@ static void run(struct test *t, struct world *w, rlx_value y, const rlx_binding 
             o.tensor.dtype = RLX_DTYPE_f32;
             o.tensor.bytes = n * sizeof *out;
             o.tensor.data = out;
-            expect_status(t, rlx_session_run(s, &(rlx_run_desc){in, count, &o, 1, NULL, 0}, &err),
-                          RLX_OK);
+            expect_status(
+                t,
+                rlx_session_run(
+                    s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, &o, 1, NULL, 0}, &err),
+                RLX_OK);
         }
     }
     rlx_session_destroy(s);
@@ -123,7 +126,10 @@ TEST(sampling, a_whole_step_with_an_open_length)
     rlx_value x = rlx_input(w.g, "z", RLX_DTYPE_f32, RLX_LIST(1, V));
     rlx_value past = rlx_input(w.g, "past", RLX_DTYPE_i64, RLX_LIST(1, length));
     rlx_value fair = rlx_penalize(w.g, x, rlx_count_tokens(w.g, past, V), 1, 0, 50);
-    rlx_value y = rlx_sample(w.g, fair, RLX_NO_VALUE, 0, 1, 0.5f, 1, 1, RLX_DTYPE_i32);
+    rlx_sample_desc drawn = RLX_SAMPLE_DESC_INIT;
+    drawn.min_p = 0.5f;
+    drawn.seed = 1;
+    rlx_value y = rlx_sample(w.g, fair, RLX_NO_VALUE, &drawn);
     rlx_output(w.g, y);
     rlx_model *m = NULL;
     rlx_session *s = NULL;
@@ -136,7 +142,8 @@ TEST(sampling, a_whole_step_with_an_open_length)
     rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .rank = 1, .dim = {1}}};
     out.tensor.data = got;
     out.tensor.bytes = sizeof got;
-    expect_ok(t, rlx_session_run(s, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &err));
+    expect_ok(t, rlx_session_run(
+                     s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0}, &err));
     expect_near(t, got[0], 7, 0);
     rlx_session_destroy(s);
     rlx_model_destroy(m);

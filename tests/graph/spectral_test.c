@@ -25,7 +25,7 @@ static bool open(struct test *t, struct bench *b)
 {
     *b = (struct bench){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &b->ctx, &b->err)) &&
-           expect_ok(t, rlx_device_open(b->ctx, rlx_cstr("cpu"), &b->dev, &b->err)) &&
+           expect_ok(t, rlx_device_open(b->ctx, "cpu", &b->dev, &b->err)) &&
            expect_ok(t, rlx_graph_create(b->ctx, &b->g, &b->err));
 }
 
@@ -74,7 +74,7 @@ static void bind_inputs(const rlx_model *m, struct result *r, rlx_binding *in, s
     static const char *const name[INPUTS] = {"a", "b"};
 
     for (size_t i = 0; i < count; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL);
         in[i] =
             (rlx_binding){name[i], {.dtype = RLX_DTYPE_f32, .rank = info.rank, .data = r->in[i]}};
@@ -98,16 +98,19 @@ static struct result *run(struct test *t, struct bench *b)
         b->g = NULL; /* it is the model's now */
     if (expect(t, m != NULL) &&
         expect_ok(t, rlx_session_create(m, b->dev,
-                                        &(rlx_session_desc){.debug = DEBUG(.check_plan = true)}, &s,
-                                        &b->err))) {
+                                        &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                            .debug = DEBUG(.check_plan = true)},
+                                        &s, &b->err))) {
         size_t inputs = rlx_model_io_count(m, RLX_IO_INPUT);
         size_t outputs = rlx_model_io_count(m, RLX_IO_OUTPUT);
         bind_inputs(m, &r, in, inputs);
         for (size_t i = 0; i < outputs; i++)
             out[i] = (rlx_binding){
                 name[i], {.dtype = RLX_DTYPE_f32, .data = r.out[i], .bytes = sizeof r.out[i]}};
-        r.ok = expect_ok(
-            t, rlx_session_run(s, &(rlx_run_desc){in, inputs, out, outputs, NULL, 0}, &b->err));
+        r.ok = expect_ok(t, rlx_session_run(s,
+                                            &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs,
+                                                            out, outputs, NULL, 0},
+                                            &b->err));
         for (size_t i = 0; i < outputs; i++)
             r.shape[i] = out[i].tensor;
     }

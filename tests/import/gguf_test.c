@@ -507,7 +507,7 @@ TEST(gguf, block_sizes_are_those_of_the_schemes)
         const struct weight_type *type = weight_type((rlx_weight_type)i);
         rlx_weight_type found;
         test_note(t, "%s", type->name);
-        expect(t, rlx_weight_type_find(rlx_cstr(type->name), &found) && (int)found == i);
+        expect(t, rlx_weight_type_find(type->name, &found) && (int)found == i);
         if (type->gguf >= 0)
             expect(t, weight_type_of_gguf((uint32_t)type->gguf, &found) && (int)found == i);
         if (*type->safetensors)
@@ -523,6 +523,6 @@ TEST(gguf, block_sizes_are_those_of_the_schemes)
     }
     expect_eq(t, packed, 14);
     rlx_weight_type unused;
-    expect(t, !rlx_weight_type_find(STR("Q4"), &unused) && !rlx_weight_type_find(STR(""), &unused));
-    expect(t, rlx_weight_type_find(STR("q4_k"), &unused) && unused == RLX_WEIGHT_Q4_K);
+    expect(t, !rlx_weight_type_find("Q4", &unused) && !rlx_weight_type_find("", &unused));
+    expect(t, rlx_weight_type_find("q4_k", &unused) && unused == RLX_WEIGHT_Q4_K);
 }

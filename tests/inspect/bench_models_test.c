@@ -74,13 +74,13 @@ static void *count_calls(void *user, void *ptr, size_t old_size, size_t new_size
 
 static bool open_device(struct test *t, struct world *w, const struct network *n)
 {
-    rlx_context_desc desc = {.allocator = &w->allocator, .threads = 2};
+    rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &w->allocator, .threads = 2};
     rlx_graph *g;
 
     *w = (struct world){.allocator = {count_calls, NULL}};
     w->allocator.user = &w->calls;
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, &desc, &w->ctx, &w->err)) ||
-        !expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, &w->err)) ||
+        !expect_ok(t, rlx_device_open(w->ctx, "cpu", &w->dev, &w->err)) ||
         !expect_ok(t, rlx_graph_create(w->ctx, &g, &w->err)))
         return false;
     n->build(g, n->shape);
@@ -95,7 +95,7 @@ static bool open_device(struct test *t, struct world *w, const struct network *n
 static bool make_tensor(struct test *t, struct world *w, rlx_io_kind kind, size_t i, char *name,
                         size_t name_size, rlx_tensor *out)
 {
-    rlx_io_info io;
+    rlx_io_info io = {RLX_SIZED(rlx_io_info)};
 
     if (!expect_ok(t, rlx_model_io(w->model, kind, i, &io, &w->err)) ||
         !expect(t, io.name.len < name_size))
@@ -141,7 +141,7 @@ static bool open_network(struct test *t, struct world *w, const struct network *
 
 static bool run(struct test *t, struct world *w)
 {
-    rlx_run_desc desc = {&w->input, 1, &w->output, 1, NULL, 0};
+    rlx_run_desc desc = {RLX_SIZED(rlx_run_desc), &w->input, 1, &w->output, 1, NULL, 0};
 
     return expect_ok(t, rlx_session_run(w->session, &desc, &w->err));
 }
@@ -178,7 +178,8 @@ TEST(bench_models, small_networks_give_the_values_of_onnx_runtime)
 
 TEST(bench_models, small_networks_agree_with_the_plain_graph)
 {
-    const rlx_session_desc plain = {.debug = DEBUG(.no_optimize = true, .no_fusion = true,
+    const rlx_session_desc plain = {RLX_SIZED(rlx_session_desc),
+                                    .debug = DEBUG(.no_optimize = true, .no_fusion = true,
                                                    .no_fold = true, .no_static_pack = true,
                                                    .dispatch = RLX_DISPATCH_COMMON)};
 
@@ -206,7 +207,7 @@ TEST(bench_models, shapes_are_those_of_the_networks_named)
 
     for (size_t i = 0; i < sizeof full / sizeof *full; i++) {
         struct world w;
-        rlx_io_info io;
+        rlx_io_info io = {RLX_SIZED(rlx_io_info)};
         int64_t total = 0;
         test_note(t, "%s", full[i].name);
         if (!open_device(t, &w, &full[i]))
@@ -230,8 +231,9 @@ TEST(bench_models, shapes_are_those_of_the_networks_named)
 static void expect_small_and_quiet(struct test *t, const struct network *n)
 {
     struct world w;
-    rlx_memory_info memory;
-    const rlx_session_desc desc = {.params_default_zero = true, .debug = DEBUG(.check_plan = true)};
+    rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .params_default_zero = true,
+                                   .debug = DEBUG(.check_plan = true)};
 
     test_note(t, "%s", n->name);
     if (open_network(t, &w, n, false, &desc) && run(t, &w)) {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "rlx/custom.h"
 #include "rlx/graph.h"
 #include "rlx/tools.h"
 #include "test.h"
@@ -130,16 +131,16 @@ static bool open_world(struct test *t, struct world *w, const char *text, struct
 {
     static const char *const names[] = {"cpu", "cpu:baseline", "null"};
 
-    *w = (struct world){
-        .op = {
-            .name = "moody", .inputs = 1, .infer = moody_infer, .cpu = moody_cpu, .user = moody}};
+    *w = (struct world){.op = {RLX_SIZED(rlx_custom_op), .name = "moody", .inputs = 1,
+                               .infer = moody_infer, .cpu = moody_cpu, .user = moody}};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION,
-                                         &(rlx_context_desc){.custom_ops = &w->op,
+                                         &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                             .custom_ops = &w->op,
                                                              .custom_op_count = moody != NULL},
                                          &w->ctx, &w->err)))
         return false;
     for (int i = 0; i < 3; i++)
-        if (!expect_ok(t, rlx_device_open(w->ctx, rlx_cstr(names[i]), &w->dev[i], &w->err)))
+        if (!expect_ok(t, rlx_device_open(w->ctx, names[i], &w->dev[i], &w->err)))
             return false;
     return expect_ok(t, rlx_model_parse(w->ctx, rlx_cstr(text), &w->model, &w->err));
 }
@@ -159,15 +160,16 @@ static rlx_status check(struct world *w, size_t devices, bool exact, float *x,
 
     w->seen[0] = 0;
     w->outputs = 0;
-    return rlx_check(w->model,
-                     &(rlx_check_desc){.devices = w->dev,
-                                       .device_count = devices,
-                                       .run = &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0},
-                                       .exact = exact,
-                                       .each_node = see_node,
-                                       .each_output = see_output,
-                                       .user = w},
-                     out, &w->err);
+    return rlx_check(
+        w->model,
+        &(rlx_check_desc){.devices = w->dev,
+                          .device_count = devices,
+                          .run = &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0},
+                          .exact = exact,
+                          .each_node = see_node,
+                          .each_output = see_output,
+                          .user = w},
+        out, &w->err);
 }
 
 /* A state, a product with a param, a constant, a view, a sub-graph, symbolic rows. */
@@ -320,12 +322,14 @@ static rlx_status check_small(struct test *t, const rlx_allocator *mem, void *ct
 
     (void)t, (void)ctx;
     fill(x, 16, 1);
-    s = rlx_context_create(RLX_VERSION, &(rlx_context_desc){.allocator = mem, .threads = 1}, &w.ctx,
-                           NULL);
+    s = rlx_context_create(
+        RLX_VERSION,
+        &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1}, &w.ctx,
+        NULL);
     if (s == RLX_OK)
-        s = rlx_device_open(w.ctx, rlx_cstr("cpu"), &w.dev[0], NULL);
+        s = rlx_device_open(w.ctx, "cpu", &w.dev[0], NULL);
     if (s == RLX_OK)
-        s = rlx_device_open(w.ctx, rlx_cstr("cpu:baseline"), &w.dev[1], NULL);
+        s = rlx_device_open(w.ctx, "cpu:baseline", &w.dev[1], NULL);
     if (s == RLX_OK)
         s = rlx_model_parse(w.ctx,
                             rlx_cstr("rlx 1\ngraph (input %x: f32[2,8]) {\n"

@@ -13,7 +13,9 @@ TEST_DEVICES(numerics, a_bad_value_in_a_region_is_found_by_its_label)
     float good[6] = {1, 2, 3, 4, 5, 6}, bad[6] = {1, 2, 3, -4, 0, 6};
     rlx_numerics n;
 
-    if (!open_world(t, &w, LOGS, NULL, &(rlx_session_desc){.check_numerics = RLX_NUMERICS_REPORT}))
+    if (!open_world(t, &w, LOGS, NULL,
+                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                        .check_numerics = RLX_NUMERICS_REPORT}))
         return close_world(&w);
     expect_ok(t, run_logs(&w, good));
     expect_ok(t, rlx_session_numerics(w.session, &n, &w.err));
@@ -41,7 +43,9 @@ TEST_DEVICES(numerics, a_region_fails_by_its_label)
     struct world w;
     float bad[6] = {1, 2, 3, -4, 0, 6};
 
-    if (!open_world(t, &w, LOGS, NULL, &(rlx_session_desc){.check_numerics = RLX_NUMERICS_FAIL}))
+    if (!open_world(
+            t, &w, LOGS, NULL,
+            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_numerics = RLX_NUMERICS_FAIL}))
         return close_world(&w);
     expect_status(t, run_logs(&w, bad), RLX_ERROR_NUMERIC);
     expect_contains(t, w.err.message, "step 0 (elementwise_region)");
@@ -59,12 +63,16 @@ TEST_DEVICES(numerics, a_region_is_known_as_an_operand)
     float x[6] = {1, 2, 3, 4, 5, 6}, z[6];
     rlx_numerics n;
 
-    if (!open_world(t, &w, text, NULL, &(rlx_session_desc){.check_numerics = RLX_NUMERICS_REPORT}))
+    if (!open_world(t, &w, text, NULL,
+                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                        .check_numerics = RLX_NUMERICS_REPORT}))
         return close_world(&w);
     rlx_tensor in_x = {RLX_DTYPE_f32, 2, {2, 3}, x, sizeof x}, out_z = in_x;
     out_z.data = z;
     rlx_binding in = {"x", in_x}, out = {"z", out_z};
-    expect_ok(t, rlx_session_run(w.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &w.err));
+    expect_ok(t, rlx_session_run(w.session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                                 &w.err));
     expect_ok(t, rlx_session_numerics(w.session, &n, &w.err));
     expect_eq(t, n.step, 0);
     expect_str(t, n.bad[0].name, "r");
@@ -81,8 +89,9 @@ static uint64_t submit_logs(struct test *t, struct world *w, float *x)
     rlx_binding in = {"x", vector(x, 6)};
     uint64_t ticket = 0;
 
-    expect_ok(t, rlx_session_submit(w->session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, &ticket,
-                                    &w->err));
+    expect_ok(t, rlx_session_submit(
+                     w->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0},
+                     &ticket, &w->err));
     return ticket;
 }
 
@@ -93,7 +102,9 @@ TEST_DEVICES(numerics, each_run_in_flight_has_its_own)
     float good[6] = {1, 2, 3, 4, 5, 6}, bad[6] = {1, 2, 3, -4, 0, 6};
     rlx_numerics n;
 
-    if (!open_world(t, &w, LOGS, NULL, &(rlx_session_desc){.check_numerics = RLX_NUMERICS_FAIL}))
+    if (!open_world(
+            t, &w, LOGS, NULL,
+            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_numerics = RLX_NUMERICS_FAIL}))
         return close_world(&w);
     uint64_t first = submit_logs(t, &w, bad), second = submit_logs(t, &w, good);
     expect_ok(t, rlx_session_wait(w.session, second, NULL, &w.err));
@@ -121,7 +132,8 @@ static rlx_status run_bounded(struct world *w, float *x, int64_t n)
     float b[8];
     rlx_binding in = {"x", vector(x, n)}, out = {"b", vector(b, n)};
 
-    return rlx_session_run(w->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &w->err);
+    return rlx_session_run(
+        w->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &w->err);
 }
 
 static void expect_only_present_sizes_count(struct test *t, rlx_session_desc desc, uint64_t steps)
@@ -154,9 +166,13 @@ static void expect_only_present_sizes_count(struct test *t, rlx_session_desc des
 
 TEST_DEVICES(numerics, counts_what_a_run_below_the_bound_wrote)
 {
-    expect_only_present_sizes_count(t, (rlx_session_desc){.strict_extent = true}, 1);
     expect_only_present_sizes_count(
-        t, (rlx_session_desc){.strict_extent = true, .debug = DEBUG(.no_fusion = true)}, 2);
+        t, (rlx_session_desc){RLX_SIZED(rlx_session_desc), .strict_extent = true}, 1);
+    expect_only_present_sizes_count(t,
+                                    (rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                       .strict_extent = true,
+                                                       .debug = DEBUG(.no_fusion = true)},
+                                    2);
 }
 
 /* ---- watchers ---- */
@@ -200,7 +216,8 @@ TEST_DEVICES(trace, a_region_is_one_span)
     struct world w;
     float x[6] = {1, 1, 1, 1, 1, 1};
 
-    if (!open_world(t, &w, LOGS, &(rlx_context_desc){.trace = path}, NULL))
+    if (!open_world(t, &w, LOGS, &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .trace = path},
+                    NULL))
         return close_world(&w);
     expect_ok(t, run_logs(&w, x));
     const char *text = test_read(t, path, NULL);
@@ -218,7 +235,7 @@ TEST_DEVICES(trace, a_region_is_one_span)
 TEST(context_flags, reach_sessions_that_fuse)
 {
     const rlx_flag flags[] = {{"RLX_ARENA_NO_REUSE", "1"}, {"RLX_ARENA_ALIGN", "256"}};
-    rlx_memory_info plain, roomy;
+    rlx_memory_info plain = {RLX_SIZED(rlx_memory_info)}, roomy = {RLX_SIZED(rlx_memory_info)};
     struct world w;
 
     if (!open_world(t, &w, LOGS, NULL, NULL))
@@ -226,7 +243,10 @@ TEST(context_flags, reach_sessions_that_fuse)
     expect_ok(t, rlx_session_memory(w.session, &plain, &w.err));
     expect_eq(t, plain.steps, 1);
     close_world(&w);
-    if (!open_world(t, &w, LOGS, &(rlx_context_desc){.flags = flags, .flag_count = 2}, NULL))
+    if (!open_world(
+            t, &w, LOGS,
+            &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = flags, .flag_count = 2},
+            NULL))
         return close_world(&w);
     expect_ok(t, rlx_session_memory(w.session, &roomy, &w.err));
     expect_eq(t, roomy.steps, 1);
@@ -256,10 +276,10 @@ static const char *log_with(struct test *t, struct log *log, const char *flag, c
     const rlx_flag set = {flag, value};
 
     log->text[0] = 0;
-    open_world(
-        t, &w, LOGS,
-        &(rlx_context_desc){.log = keep_lines, .log_user = log, .flags = &set, .flag_count = 1},
-        session);
+    open_world(t, &w, LOGS,
+               &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .log = keep_lines, .log_user = log,
+                                   .flags = &set, .flag_count = 1},
+               session);
     close_world(&w);
     return log->text;
 }
@@ -276,8 +296,9 @@ TEST(context_flags, reports_are_logged_when_asked_for)
     expect_contains(t, text, fused);
     expect_contains(t, text, "2 0 missed\n");
     expect_eq(t, count_of(text, dispatched) + count_of(text, schedule), 0);
-    text = log_with(t, &log, "FUSION_REPORT", "1",
-                    &(rlx_session_desc){.debug = DEBUG(.no_fusion = true)});
+    text = log_with(
+        t, &log, "FUSION_REPORT", "1",
+        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)});
     expect_contains(t, text, apart); /* of this compile, not of the usual one */
     text = log_with(t, &log, "DISPATCH_REPORT", "1", NULL);
     expect_contains(t, text, "everything runs");
@@ -309,15 +330,12 @@ TEST(context_flags, reports_survive_every_allocation_failure)
         rlx_allocator mem = test_allocator(&a);
         size_t lines = 0;
         struct world w = {0};
-        rlx_context_desc desc = {.allocator = &mem,
-                                 .threads = 1,
-                                 .log = count_line,
-                                 .log_user = &lines,
-                                 .flags = flags,
-                                 .flag_count = 2};
+        rlx_context_desc desc = {
+            RLX_SIZED(rlx_context_desc), .allocator = &mem, .threads = 1,   .log = count_line,
+            .log_user = &lines,          .flags = flags,    .flag_count = 2};
         rlx_status s = rlx_context_create(RLX_VERSION, &desc, &w.ctx, &w.err);
         if (s == RLX_OK)
-            s = rlx_device_open(w.ctx, rlx_cstr("cpu"), &w.dev, &w.err);
+            s = rlx_device_open(w.ctx, "cpu", &w.dev, &w.err);
         if (s == RLX_OK)
             s = rlx_model_parse(w.ctx, rlx_cstr(LOGS), &w.model, &w.err);
         if (s == RLX_OK)
@@ -337,7 +355,8 @@ TEST(context_flags, ir_dump_tells_what_fusion_made)
     struct world w;
 
     if (open_world(t, &w, LOGS,
-                   &(rlx_context_desc){.flags = &(rlx_flag){"IR_DUMP", path}, .flag_count = 1},
+                   &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                       .flags = &(rlx_flag){"IR_DUMP", path}, .flag_count = 1},
                    NULL)) {
         const char *text = test_read(t, path, NULL);
         require(t, text);

@@ -11,8 +11,10 @@
 #include "rlx/graph.h"
 
 /* A step per node. */
-static const rlx_session_desc per_node = {.debug = DEBUG(.no_fusion = true)},
-                              per_node_report = {.check_numerics = RLX_NUMERICS_REPORT,
+static const rlx_session_desc per_node = {RLX_SIZED(rlx_session_desc),
+                                          .debug = DEBUG(.no_fusion = true)},
+                              per_node_report = {RLX_SIZED(rlx_session_desc),
+                                                 .check_numerics = RLX_NUMERICS_REPORT,
                                                  .debug = DEBUG(.no_fusion = true)};
 
 TEST_DEVICES(numerics, the_first_bad_step_is_found_with_its_operands)
@@ -74,7 +76,9 @@ TEST_DEVICES(numerics, operands_are_known_although_their_bytes_are_reused)
     if (!open_world(t, &w, text, NULL, &per_node_report))
         return close_world(&w);
     rlx_binding in = {"x", vector(x, 6)}, out = {"r", vector(r, 6)};
-    expect_ok(t, rlx_session_run(w.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &w.err));
+    expect_ok(t, rlx_session_run(w.session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                                 &w.err));
     expect_ok(t, rlx_session_numerics(w.session, &n, &w.err));
     expect_eq(t, n.step, 1);
     expect_eq(t, n.bad[0].inf_count, 6);
@@ -91,7 +95,8 @@ TEST_DEVICES(numerics, failing_is_asked_for)
     rlx_numerics n;
 
     if (!open_world(t, &w, LOGS, NULL,
-                    &(rlx_session_desc){.check_numerics = RLX_NUMERICS_FAIL,
+                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                        .check_numerics = RLX_NUMERICS_FAIL,
                                         .debug = DEBUG(.no_fusion = true)}))
         return close_world(&w);
     expect_status(t, run_logs(&w, bad), RLX_ERROR_NUMERIC);
@@ -105,9 +110,11 @@ TEST_DEVICES(numerics, failing_is_asked_for)
     expect_status(t, rlx_session_numerics(w.session, &n, &w.err), RLX_ERROR_STATE);
     close_world(&w);
     struct world none = {0};
-    if (!open_world(
-            t, &none, LOGS,
-            &(rlx_context_desc){.flags = &(rlx_flag){"DEBUG_NANS", "fail"}, .flag_count = 1}, NULL))
+    if (!open_world(t, &none, LOGS,
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                        .flags = &(rlx_flag){"DEBUG_NANS", "fail"},
+                                        .flag_count = 1},
+                    NULL))
         return close_world(&none);
     expect_status(t, run_logs(&none, bad), RLX_ERROR_NUMERIC);
     close_world(&none);
@@ -120,8 +127,10 @@ TEST_DEVICES(numerics, nothing_is_allocated_once_it_runs)
     struct world w;
     float bad[6] = {1, 2, 3, -4, 0, 6};
 
-    if (!open_world(t, &w, LOGS, &(rlx_context_desc){.allocator = &mem},
-                    &(rlx_session_desc){.check_numerics = RLX_NUMERICS_REPORT}))
+    if (!open_world(t, &w, LOGS,
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = &mem},
+                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                        .check_numerics = RLX_NUMERICS_REPORT}))
         return close_world(&w);
     expect_ok(t, run_logs(&w, bad));
     uint64_t before = count.calls;
@@ -179,10 +188,11 @@ static bool build_labelled(struct test *t, struct world *w, const char *trace)
     rlx_graph *g;
 
     *w = (struct world){0};
-    if (!expect_ok(t, rlx_context_create(RLX_VERSION, &(rlx_context_desc){.trace = trace}, &w->ctx,
-                                         &w->err)) ||
-        test_no_device(t, test_device(t),
-                       rlx_device_open(w->ctx, rlx_cstr(test_device(t)), &w->dev, &w->err),
+    if (!expect_ok(
+            t, rlx_context_create(RLX_VERSION,
+                                  &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .trace = trace},
+                                  &w->ctx, &w->err)) ||
+        test_no_device(t, test_device(t), rlx_device_open(w->ctx, test_device(t), &w->dev, &w->err),
                        w->err.message) ||
         !expect_ok(t, rlx_graph_create(w->ctx, &g, &w->err)))
         return false;
@@ -263,7 +273,8 @@ TEST(trace, a_file_that_cannot_be_written_is_said)
 
     expect_status(t,
                   rlx_context_create(RLX_VERSION,
-                                     &(rlx_context_desc){.trace = "/no/such/folder/trace.json"},
+                                     &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                         .trace = "/no/such/folder/trace.json"},
                                      &ctx, &err),
                   RLX_ERROR_IO);
     expect_contains(t, err.message, "/no/such/folder");
@@ -277,26 +288,29 @@ TEST(context_flags, decide_what_auto_means_and_what_may_be_opened)
                    narrow[] = {{"DEVICES", "cpu:baseline"}};
     rlx_context *ctx;
     rlx_device *dev;
-    rlx_device_info info;
+    rlx_device_info info = {RLX_SIZED(rlx_device_info)};
     rlx_error err;
 
-    require_ok(t,
-               rlx_context_create(RLX_VERSION, &(rlx_context_desc){.flags = flags, .flag_count = 2},
-                                  &ctx, &err));
-    expect_ok(t, rlx_device_open(ctx, rlx_cstr("auto"), &dev, &err));
+    require_ok(t, rlx_context_create(RLX_VERSION,
+                                     &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                         .flags = flags, .flag_count = 2},
+                                     &ctx, &err));
+    expect_ok(t, rlx_device_open(ctx, "auto", &dev, &err));
     rlx_device_close(dev);
-    expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu:baseline"), &dev, &err));
+    expect_ok(t, rlx_device_open(ctx, "cpu:baseline", &dev, &err));
     rlx_device_close(dev);
     rlx_context_destroy(ctx);
     require_ok(t, rlx_context_create(RLX_VERSION,
-                                     &(rlx_context_desc){.flags = narrow, .flag_count = 1}, &ctx,
-                                     &err));
-    expect_status(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err), RLX_ERROR_NO_DEVICE);
+                                     &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                         .flags = narrow, .flag_count = 1},
+                                     &ctx, &err));
+    expect_status(t, rlx_device_open(ctx, "cpu", &dev, &err), RLX_ERROR_NO_DEVICE);
     expect_contains(t, err.message, "RLX_DEVICES");
-    expect_ok(t, rlx_device_open(ctx, rlx_cstr("auto"), &dev, &err));
+    expect_ok(t, rlx_device_open(ctx, "auto", &dev, &err));
     rlx_device_close(dev);
-    expect(t, rlx_device_list(ctx, 0, &info) && info.present); /* a kind of cpu may be opened */
-    expect(t, rlx_device_list(ctx, 1, &info) && !info.present);
+    expect(t, rlx_device_at(ctx, 0, &info, NULL) == RLX_OK &&
+                  info.present); /* a kind of cpu may be opened */
+    expect(t, rlx_device_at(ctx, 1, &info, NULL) == RLX_OK && !info.present);
     rlx_context_destroy(ctx);
 }
 
@@ -304,14 +318,17 @@ TEST(context_flags, reach_sessions)
 {
     const rlx_flag flags[] = {{"RLX_ARENA_NO_REUSE", "1"}, {"RLX_ARENA_ALIGN", "256"}};
     const rlx_flag wrong = {"RLX_ARENA_ALIGN", "3"};
-    rlx_memory_info plain, apart;
+    rlx_memory_info plain = {RLX_SIZED(rlx_memory_info)}, apart = {RLX_SIZED(rlx_memory_info)};
     struct world w;
 
     if (!open_world(t, &w, LOGS, NULL, &per_node))
         return close_world(&w);
     expect_ok(t, rlx_session_memory(w.session, &plain, &w.err));
     close_world(&w);
-    if (!open_world(t, &w, LOGS, &(rlx_context_desc){.flags = flags, .flag_count = 2}, &per_node))
+    if (!open_world(
+            t, &w, LOGS,
+            &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = flags, .flag_count = 2},
+            &per_node))
         return close_world(&w);
     expect_ok(t, rlx_session_memory(w.session, &apart, &w.err));
     expect_eq(t, apart.in_place, 0);
@@ -320,9 +337,10 @@ TEST(context_flags, reach_sessions)
     close_world(&w);
     w = (struct world){0};
     require_ok(t, rlx_context_create(RLX_VERSION,
-                                     &(rlx_context_desc){.flags = &wrong, .flag_count = 1}, &w.ctx,
-                                     &w.err));
-    expect_ok(t, rlx_device_open(w.ctx, rlx_cstr("cpu"), &w.dev, &w.err));
+                                     &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                         .flags = &wrong, .flag_count = 1},
+                                     &w.ctx, &w.err));
+    expect_ok(t, rlx_device_open(w.ctx, "cpu", &w.dev, &w.err));
     expect_ok(t, rlx_model_parse(w.ctx, rlx_cstr(LOGS), &w.model, &w.err));
     expect_status(t, rlx_session_create(w.model, w.dev, NULL, &w.session, &w.err),
                   RLX_ERROR_ARGUMENT);
@@ -336,10 +354,11 @@ TEST(context_flags, are_listed_with_their_values)
     rlx_error err;
     bool found = false;
 
-    require_ok(t, rlx_context_create(
-                      RLX_VERSION,
-                      &(rlx_context_desc){.flags = &(rlx_flag){"VERBOSE", "2"}, .flag_count = 1},
-                      &ctx, &err));
+    require_ok(t, rlx_context_create(RLX_VERSION,
+                                     &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                         .flags = &(rlx_flag){"VERBOSE", "2"},
+                                                         .flag_count = 1},
+                                     &ctx, &err));
     for (size_t i = 0; rlx_flag_list(ctx, i, &row); i++) {
         expect(t, row.summary[0] && row.layer[0] && row.stability[0] && row.values[0]);
         if (strcmp(row.name, "RLX_VERBOSE") != 0)
@@ -365,10 +384,8 @@ TEST(context_flags, verbose_logs_passes_and_graphs)
 {
     int lines[4] = {0};
     struct world w;
-    rlx_context_desc desc = {.log = count_lines,
-                             .log_user = lines,
-                             .flags = &(rlx_flag){"VERBOSE", "2"},
-                             .flag_count = 1};
+    rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .log = count_lines, .log_user = lines,
+                             .flags = &(rlx_flag){"VERBOSE", "2"}, .flag_count = 1};
 
     if (open_world(t, &w, LOGS, &desc, &per_node)) {
         expect(t, lines[2] >= 4); /* each pass, and the sum */
@@ -383,7 +400,8 @@ TEST(context_flags, ir_dump_writes_every_stage)
     struct world w;
 
     if (open_world(t, &w, LOGS,
-                   &(rlx_context_desc){.flags = &(rlx_flag){"IR_DUMP", path}, .flag_count = 1},
+                   &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                       .flags = &(rlx_flag){"IR_DUMP", path}, .flag_count = 1},
                    &per_node)) {
         const char *text = test_read(t, path, NULL);
         require(t, text);
@@ -417,7 +435,9 @@ TEST_DEVICES(schedule, counts_steps_bytes_and_arithmetic)
     expect_status(t, rlx_session_schedule(w.session, false, collect, text, &w.err),
                   RLX_ERROR_STATE);
     rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {4, 8}, x, sizeof x}};
-    expect_ok(t, rlx_session_prepare(w.session, &(rlx_run_desc){&in, 1, NULL, 0, &n, 1}, &w.err));
+    expect_ok(t, rlx_session_prepare(
+                     w.session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, &n, 1},
+                     &w.err));
     expect_ok(t, rlx_session_schedule(w.session, true, collect, text, &w.err));
     expect_contains(t, text,
                     "\"step\":\"matmul\",\"count\":1,\"bytes_read\":640,"
@@ -512,7 +532,9 @@ TEST_GPUS(ceilings, of_a_gpu_are_its_own)
 
     old = old ? strdup(old) : NULL;
     setenv("XDG_CACHE_HOME", folder, 1);
-    if (open_world(t, &w, LOGS, &(rlx_context_desc){.flags = &no_pipelines, .flag_count = 1},
+    if (open_world(t, &w, LOGS,
+                   &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &no_pipelines,
+                                       .flag_count = 1},
                    NULL)) {
         expect_ok(t, rlx_ceilings_measure(w.dev, true, &c, &w.err));
         expect(t, !c.cached && c.threads == 0 && c.flops > 1e7 && c.copy_bytes > 1e7);
@@ -545,8 +567,10 @@ TEST(ceilings, are_measured_once_and_believed_only_if_they_make_sense)
     old = old ? strdup(old) : NULL;
     setenv("XDG_CACHE_HOME", folder, 1);
     if (expect_ok(t,
-                  rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &ctx, &err)) &&
-        expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err))) {
+                  rlx_context_create(RLX_VERSION,
+                                     &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 1},
+                                     &ctx, &err)) &&
+        expect_ok(t, rlx_device_open(ctx, "cpu", &dev, &err))) {
         expect_ok(t, rlx_ceilings_measure(dev, false, &c, &err));
         expect(t,
                !c.cached && c.threads == 1 && c.flops > 1e8 && c.copy_bytes > 1e7 && c.device[0]);

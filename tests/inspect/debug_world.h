@@ -22,7 +22,7 @@ static inline bool open_world(struct test *t, struct world *w, const char *text,
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, ctx, &w->ctx, &w->err)) &&
            !test_no_device(t, test_device(t),
-                           rlx_device_open(w->ctx, rlx_cstr(test_device(t)), &w->dev, &w->err),
+                           rlx_device_open(w->ctx, test_device(t), &w->dev, &w->err),
                            w->err.message) &&
            expect_ok(t, rlx_model_parse(w->ctx, rlx_cstr(text), &w->model, &w->err)) &&
            expect_ok(t, rlx_session_create(w->model, w->dev, session, &w->session, &w->err));
@@ -55,7 +55,8 @@ static inline rlx_status run_logs(struct world *w, float *x)
     float d[6];
     rlx_binding in = {"x", vector(x, 6)}, out = {"d", vector(d, 6)};
 
-    return rlx_session_run(w->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &w->err);
+    return rlx_session_run(
+        w->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &w->err);
 }
 
 static inline void collect(void *user, const char *text, size_t len)

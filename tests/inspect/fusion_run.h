@@ -106,7 +106,7 @@ static inline bool set_params(rlx_model *m, rlx_error *err)
     bool ok = true;
 
     for (size_t i = 0; ok && i < rlx_model_io_count(m, RLX_IO_PARAM); i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_tensor value;
         char name[64];
         rlx_model_io(m, RLX_IO_PARAM, i, &info, NULL);
@@ -122,7 +122,7 @@ static inline bool take_outputs(rlx_model *m, rlx_session *s, struct outcome *ou
 {
     out->count = rlx_model_io_count(m, RLX_IO_OUTPUT);
     for (size_t i = 0; i < out->count; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_model_io(m, RLX_IO_OUTPUT, i, &info, NULL);
         snprintf(name[i], 64, "%.*s", (int)info.name.len, info.name.ptr);
         want[i].name = name[i];
@@ -151,14 +151,15 @@ static inline bool run_source(struct test *t, rlx_context *ctx, rlx_device *dev,
               rlx_session_create(m, dev, desc, &s, &err) == RLX_OK &&
               take_outputs(m, s, out, want, out_name, &err);
     for (; ok && inputs < rlx_model_io_count(m, RLX_IO_INPUT); inputs++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_model_io(m, RLX_IO_INPUT, inputs, &info, NULL);
         ok = fill(&info, in_name[inputs], 64, &in[inputs].tensor);
         in[inputs].name = in_name[inputs];
     }
     for (int i = 0; ok && i < times; i++)
-        ok = rlx_session_run(s, &(rlx_run_desc){in, inputs, want, out->count, NULL, 0}, &err) ==
-             RLX_OK;
+        ok = rlx_session_run(
+                 s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs, want, out->count, NULL, 0},
+                 &err) == RLX_OK;
     if (!ok)
         fail(t, "%s in\n%s", err.message, text);
     for (size_t i = 0; i < inputs; i++)

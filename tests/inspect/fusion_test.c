@@ -9,23 +9,34 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-    {"reuse off", {.debug = DEBUG(.no_reuse = true, .check_plan = true)}, true},
-    {"in-place off", {.debug = DEBUG(.no_in_place = true, .check_plan = true)}, true},
-    {"fusion off", {.debug = DEBUG(.no_fusion = true)}, false},
-    {"matmul fusion off", {.debug = DEBUG(.no_matmul_fusion = true)}, false},
-    {"residual fusion off", {.debug = DEBUG(.no_residual_fusion = true)}, false},
-    {"weight concatenation off", {.debug = DEBUG(.no_weight_concat = true)}, false},
-    {"steps apart",
-     {.debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)},
+    {"reuse off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = true, .check_plan = true)},
+     true},
+    {"in-place off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_in_place = true, .check_plan = true)},
+     true},
+    {"fusion off", {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)}, false},
+    {"matmul fusion off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_matmul_fusion = true)},
      false},
-    {"no passes", {.debug = DEBUG(.no_optimize = true)}, false},
+    {"residual fusion off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_residual_fusion = true)},
+     false},
+    {"weight concatenation off",
+     {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_weight_concat = true)},
+     false},
+    {"steps apart",
+     {RLX_SIZED(rlx_session_desc),
+      .debug = DEBUG(.no_qkv_split = true, .no_packed_qkv = true, .no_norm_tee = true)},
+     false},
+    {"no passes", {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_optimize = true)}, false},
 };
 #define MODE_COUNT (sizeof modes / sizeof modes[0])
 
 static bool expect_device(struct test *t, const char *device, rlx_context *ctx, rlx_device **dev)
 {
     rlx_error err = {0};
-    rlx_status s = rlx_device_open(ctx, rlx_cstr(device), dev, &err);
+    rlx_status s = rlx_device_open(ctx, device, dev, &err);
 
     return !test_no_device(t, device, s, err.message);
 }
@@ -35,8 +46,10 @@ static bool open_level(struct test *t, const char *device, rlx_context **ctx, rl
 {
     *ctx = NULL;
     *dev = NULL;
-    if (!expect_ok(t,
-                   rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 2}, ctx, NULL)))
+    if (!expect_ok(
+            t, rlx_context_create(RLX_VERSION,
+                                  &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 2},
+                                  ctx, NULL)))
         return false;
     if (expect_device(t, device, *ctx, dev))
         return true;
@@ -68,8 +81,10 @@ static void compare_modes(struct test *t, rlx_context *ctx, rlx_device *dev, con
 {
     struct outcome want, got;
 
-    if (run_source(t, ctx, dev, text, &(rlx_session_desc){.debug = DEBUG(.check_plan = true)},
-                   times, &want))
+    if (run_source(
+            t, ctx, dev, text,
+            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)},
+            times, &want))
         for (size_t i = 0; i < MODE_COUNT; i++) {
             if (run_source(t, ctx, dev, text, &modes[i].desc, times, &got))
                 same_outcome(t, &got, &want, modes[i].same_bits ? 0 : tolerance, modes[i].name,
@@ -195,9 +210,13 @@ static void compare_regions(struct test *t, const char *device)
             draw_elementwise(&s, types[i].dtype, types[i].type, types[i].tolerance > 0);
             const char *text = source_text(&s);
             bool ok = run_source(t, ctx, dev, text,
-                                 &(rlx_session_desc){.debug = DEBUG(.check_plan = true)}, 1, &with);
+                                 &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                     .debug = DEBUG(.check_plan = true)},
+                                 1, &with);
             ok = run_source(t, ctx, dev, text,
-                            &(rlx_session_desc){.debug = DEBUG(.no_regions = true)}, 1, &without) &&
+                            &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                .debug = DEBUG(.no_regions = true)},
+                            1, &without) &&
                  ok;
             if (ok)
                 same_outcome(t, &with, &without, types[i].tolerance, types[i].dtype, text);
@@ -258,8 +277,10 @@ TEST_DEVICES_SLOW(fusion, regions_have_no_size_limit)
     const char *text = source_text(&s);
     expect_fused(t, ctx, dev, text, "\"nodes\":{\"before\":400,\"after\":1}");
     if (run_source(t, ctx, dev, text, NULL, 1, &with) &&
-        run_source(t, ctx, dev, text, &(rlx_session_desc){.debug = DEBUG(.no_fusion = true)}, 1,
-                   &without))
+        run_source(
+            t, ctx, dev, text,
+            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)}, 1,
+            &without))
         same_outcome(t, &with, &without, 0, "regions off", text);
     outcome_free(&with);
     outcome_free(&without);
@@ -427,11 +448,11 @@ TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
     const struct {
         rlx_session_desc desc;
         uint32_t steps;
-    } row[] = {{{0}, 2},
-               {{.debug = DEBUG(.no_fusion = true)}, 5},
-               {{.debug = DEBUG(.no_optimize = true)}, 5},
-               {{.debug = DEBUG(.no_matmul_fusion = true)}, 2},
-               {{.debug = DEBUG(.no_regions = true)}, 3}};
+    } row[] = {{{RLX_SIZED(rlx_session_desc)}, 2},
+               {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)}, 5},
+               {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_optimize = true)}, 5},
+               {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_matmul_fusion = true)}, 2},
+               {{RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_regions = true)}, 3}};
     rlx_context *ctx;
     rlx_device *dev;
     rlx_model *m = NULL;
@@ -441,7 +462,7 @@ TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
     expect_ok(t, rlx_model_parse(ctx, rlx_cstr(SMALL " return %n }"), &m, NULL));
     for (size_t i = 0; m && i < sizeof row / sizeof row[0]; i++) {
         rlx_session *s = NULL;
-        rlx_memory_info info = {0};
+        rlx_memory_info info = {RLX_SIZED(rlx_memory_info)};
         test_note(t, "row %zu", i);
         if (expect_ok(t, rlx_session_create(m, dev, &row[i].desc, &s, NULL)) &&
             expect_ok(t, rlx_session_memory(s, &info, NULL)))
@@ -454,7 +475,8 @@ TEST_DEVICES_SLOW(fusion, a_session_does_what_its_options_say)
 
 TEST(fusion, a_clean_contract_fails_with_the_list)
 {
-    const rlx_session_desc strict = {.debug = DEBUG(.assert_fusion_clean = true)};
+    const rlx_session_desc strict = {RLX_SIZED(rlx_session_desc),
+                                     .debug = DEBUG(.assert_fusion_clean = true)};
     rlx_context *ctx;
     rlx_device *dev;
     rlx_model *clean = NULL, *dirty = NULL;
@@ -565,9 +587,11 @@ TEST(fusion, survives_without_memory)
         rlx_device *dev = NULL;
         rlx_model *m = NULL;
         struct found f = {.len = 0};
-        if (rlx_context_create(RLX_VERSION, &(rlx_context_desc){.allocator = &mem, .threads = 1},
-                               &ctx, NULL) == RLX_OK &&
-            rlx_device_open(ctx, rlx_cstr("cpu"), &dev, NULL) == RLX_OK &&
+        if (rlx_context_create(
+                RLX_VERSION,
+                &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = &mem, .threads = 1},
+                &ctx, NULL) == RLX_OK &&
+            rlx_device_open(ctx, "cpu", &dev, NULL) == RLX_OK &&
             rlx_model_parse(ctx, rlx_cstr(text), &m, NULL) == RLX_OK) {
             rlx_status s = rlx_model_fusion(m, dev, false, collect, &f, NULL);
             if (s != RLX_OK)

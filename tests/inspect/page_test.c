@@ -88,7 +88,7 @@ TEST(page, refuses_what_it_cannot_show)
 
 static rlx_status write_page(struct test *t, const rlx_allocator *mem, void *user)
 {
-    const rlx_context_desc desc = {.allocator = mem};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem};
     struct world w = {0};
     struct file f = {0};
     rlx_error err;

@@ -141,7 +141,7 @@ static rlx_status run_sizes(struct place *p, const rlx_dim_size *dims, size_t di
     char name[MOST_OPERANDS][32];
     size_t count = rlx_model_io_count(p->model, RLX_IO_INPUT);
     rlx_status s = RLX_OK;
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
 
     memset(&p->err, 0, sizeof p->err);
     for (size_t i = 0; i < count && s == RLX_OK; i++) {
@@ -154,8 +154,9 @@ static rlx_status run_sizes(struct place *p, const rlx_dim_size *dims, size_t di
     rlx_model_io(p->model, RLX_IO_OUTPUT, 0, &info, NULL);
     y.tensor.dtype = info.dtype == RLX_DTYPE_c64 ? RLX_DTYPE_c64 : RLX_DTYPE_f32;
     if (s == RLX_OK)
-        s = rlx_session_run(p->session, &(rlx_run_desc){in, count, &y, 1, dims, dim_count},
-                            &p->err);
+        s = rlx_session_run(
+            p->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, &y, 1, dims, dim_count},
+            &p->err);
     *out = y.tensor;
     return s;
 }
@@ -203,7 +204,8 @@ static void compare_at(struct test *t, struct devices *d, int64_t size)
 
 static void try_graph(struct test *t, struct devices *d, const char *text, int64_t bound)
 {
-    const rlx_session_desc desc = {.debug = DEBUG(.no_optimize = true, .check_plan = true)};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug = DEBUG(.no_optimize = true, .check_plan = true)};
     int64_t size = 0;
 
     test_note(t, "%s", text);

@@ -383,11 +383,14 @@ TEST(select, views_of_states_keep_what_they_saw)
                               {"r", {.data = r, .bytes = sizeof r}},
                               {"w", {.data = w, .bytes = sizeof w}}};
         if (expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err)) &&
-            expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err)) &&
+            expect_ok(t, rlx_device_open(ctx, "cpu", &dev, &err)) &&
             expect_ok(t, rlx_model_parse(ctx, (rlx_str){text.at, text.len}, &model, &err)) &&
             expect_ok(t, rlx_session_create(model, dev, NULL, &session, &err)) &&
             expect_ok(t, rlx_session_set_state(session, "s", &state, &err)) &&
-            expect_ok(t, rlx_session_run(session, &(rlx_run_desc){in, 2, out, 3, NULL, 0}, &err))) {
+            expect_ok(
+                t, rlx_session_run(session,
+                                   &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, out, 3, NULL, 0},
+                                   &err))) {
             expect_close(t, y, minus, 4, 0, 0);
             expect_close(t, r, before, 4, 0, 0);
             expect_close(t, w, ((const float[]){8, 9, 3, 4}), 4, 0, 0);

@@ -28,7 +28,8 @@ static void fill(float *x, size_t n, size_t tensor)
 static bool open_world(struct test *t, struct world *o, rlx_file_kind kind,
                        const rlx_weight *tensor, size_t count)
 {
-    const rlx_weights_content content = {kind, tensor, count, NULL, 0, 0};
+    const rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), kind, tensor, count, NULL, 0, 0};
     const char *path = test_temp(t, "weights");
     rlx_weights_writer *w = NULL;
     uint64_t left;
@@ -73,10 +74,10 @@ static void expect_result(struct test *t, struct world *o)
     fill(x, 32, 1);
     fill(w, 64, 0);
     fill(b, 2, 2);
-    require_ok(t, rlx_device_open(o->ctx, rlx_cstr("cpu"), &dev, &o->err));
+    require_ok(t, rlx_device_open(o->ctx, "cpu", &dev, &o->err));
     if (expect_ok(t, rlx_session_create(o->model, dev, NULL, &s, &o->err))) {
-        const rlx_run_desc run = {
-            .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
+        const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = &in, .input_count = 1,
+                                  .outputs = &out, .output_count = 1};
         if (expect_ok(t, rlx_session_run(s, &run, &o->err)))
             for (size_t r = 0; r < 2; r++) {
                 float want = 32 + b[r];
@@ -98,7 +99,7 @@ TEST(model_weights, params_take_tensors_by_name)
     static const rlx_weight other[] = {T("w", Q8_0, 2, 2, 32), T("p", Q8_0, 2, 2, 32),
                                        T("b", BF16, 1, 2)};
     struct world o;
-    rlx_weights_use use;
+    rlx_weights_use use = {RLX_SIZED(rlx_weights_use)};
 
     require(t, open_world(t, &o, RLX_FILE_gguf, same, COUNT_OF(same)));
     require_ok(t, rlx_model_load_weights(o.model, o.weights, &use, &o.err));
@@ -121,7 +122,7 @@ TEST(model_weights, what_is_missing_stays)
     float b[2] = {0};
     const rlx_tensor value = {RLX_DTYPE_f32, 1, {2}, b, sizeof b};
     struct world o;
-    rlx_weights_use use;
+    rlx_weights_use use = {RLX_SIZED(rlx_weights_use)};
 
     require(t, open_world(t, &o, RLX_FILE_npz, some, 1));
     require_ok(t, rlx_model_set_param(o.model, "b", &value, &o.err));
@@ -133,7 +134,7 @@ TEST(model_weights, what_is_missing_stays)
 
 static rlx_status load_once(struct test *t, const rlx_allocator *mem, void *user)
 {
-    const rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
     rlx_context *ctx;
     rlx_model *m = NULL;
     rlx_weights *w = NULL;
@@ -183,7 +184,7 @@ TEST(model_weights, refusals_name_both_sides)
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct world o;
-        rlx_weights_use use = {.set = 99};
+        rlx_weights_use use = {RLX_SIZED(rlx_weights_use), .set = 99};
         test_note(t, "row %zu", i);
         require(t, open_world(t, &o, RLX_FILE_gguf, &rows[i].tensor, 1));
         expect_status(t, rlx_model_load_weights(o.model, o.weights, &use, &o.err), rows[i].status);

@@ -46,15 +46,20 @@ TEST(weights, gguf_there_and_back)
     const char *path = test_temp(t, "a.gguf");
 
     for (size_t i = 0; i < COUNT_OF(alignments); i++) {
-        rlx_weights_content content = {RLX_FILE_gguf,    many,         COUNT_OF(many), values,
-                                       COUNT_OF(values), alignments[i]};
+        rlx_weights_content content = {RLX_SIZED(rlx_weights_content),
+                                       RLX_FILE_gguf,
+                                       many,
+                                       COUNT_OF(many),
+                                       values,
+                                       COUNT_OF(values),
+                                       alignments[i]};
         rlx_weights *w = NULL;
-        rlx_weights_info info;
+        rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
         rlx_meta m;
         rlx_error err;
         require_ok(t, write_file(ctx, path, &content, &err));
         require_ok(t, rlx_weights_open(ctx, path, NULL, &w, &err));
-        rlx_weights_describe(w, &info);
+        rlx_weights_describe(w, &info, NULL);
         expect(t, info.kind == RLX_FILE_gguf && info.version == 3 && info.files == 1);
         expect_eq_u64(t, info.alignment, alignments[i] ? alignments[i] : 32);
         expect(t, rlx_weights_meta(w, STRING("general.alignment"), &m) == (alignments[i] != 0));
@@ -75,7 +80,8 @@ TEST(weights, values_as_they_are_wanted)
 {
     rlx_context *ctx = new_context(t);
     const char *path = test_temp(t, "a.gguf");
-    rlx_weights_content content = {RLX_FILE_gguf, NULL, 0, values, COUNT_OF(values), 0};
+    rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), RLX_FILE_gguf, NULL, 0, values, COUNT_OF(values), 0};
     rlx_weights *w = NULL;
     rlx_error err;
     uint32_t u = 7;
@@ -121,7 +127,13 @@ TEST(weights, safetensors_there_and_back)
                              {STRING("x\"y"), RLX_META_string, false, 1, &value}};
     rlx_context *ctx = new_context(t);
     const char *path = test_temp(t, "a.safetensors"), *order[COUNT_OF(tensors)];
-    rlx_weights_content content = {RLX_FILE_safetensors, tensors, COUNT_OF(tensors), meta, 2, 0};
+    rlx_weights_content content = {RLX_SIZED(rlx_weights_content),
+                                   RLX_FILE_safetensors,
+                                   tensors,
+                                   COUNT_OF(tensors),
+                                   meta,
+                                   2,
+                                   0};
     rlx_weights *w = NULL;
     rlx_weight got;
     rlx_error err;
@@ -155,7 +167,8 @@ TEST(weights, npz_and_npy_there_and_back)
     rlx_context *ctx = new_context(t);
     const char *folder = test_temp(t, "d"), *npz = test_temp(t, "a.npz");
     const char *npy = test_temp(t, "d/x.npy");
-    rlx_weights_content content = {RLX_FILE_npz, tensors, COUNT_OF(tensors), NULL, 0, 0};
+    rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), RLX_FILE_npz, tensors, COUNT_OF(tensors), NULL, 0, 0};
     rlx_weights *w = NULL;
     rlx_error err;
 
@@ -164,9 +177,12 @@ TEST(weights, npz_and_npy_there_and_back)
     require_ok(t, rlx_weights_open(ctx, npz, NULL, &w, &err));
     expect_content(t, w, &content);
     rlx_weights_close(w);
-    content = (rlx_weights_content){RLX_FILE_npy, tensors, 1, NULL, 0, 0};
+    content =
+        (rlx_weights_content){RLX_SIZED(rlx_weights_content), RLX_FILE_npy, tensors, 1, NULL, 0, 0};
     require_ok(t, write_file(ctx, npy, &content, &err));
-    require_ok(t, rlx_weights_open(ctx, npy, &(rlx_load_desc){.read_files = true}, &w, &err));
+    require_ok(t, rlx_weights_open(ctx, npy,
+                                   &(rlx_load_desc){RLX_SIZED(rlx_load_desc), .read_files = true},
+                                   &w, &err));
     expect_content(t, w, &content); /* it is called as the file is */
     rlx_weights_close(w);
     rlx_context_destroy(ctx);
@@ -179,7 +195,8 @@ static void refuse(struct test *t, int line, rlx_file_kind kind, const rlx_weigh
 {
     rlx_context *ctx = new_context(t);
     const char *path = test_temp(t, "refused");
-    rlx_weights_content content = {kind, tensor, tensor ? 1 : 0, meta, meta ? 1 : 0, 0};
+    rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), kind, tensor, tensor ? 1 : 0, meta, meta ? 1 : 0, 0};
     rlx_weights_writer *w = NULL;
     rlx_error err = {.status = RLX_OK};
 
@@ -237,7 +254,8 @@ TEST(weights, a_file_is_there_when_it_is_whole)
     static const rlx_weight twice[] = {T("a", F32, 1, 2), T("a", F32, 1, 2)};
     rlx_context *ctx = new_context(t);
     const char *path = test_temp(t, "a.gguf");
-    rlx_weights_content content = {RLX_FILE_gguf, tensors, 2, NULL, 0, 0};
+    rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), RLX_FILE_gguf, tensors, 2, NULL, 0, 0};
     const float x[64] = {1, 2, [40] = NAN};
     rlx_weights_writer *w = NULL;
     rlx_error err;
@@ -275,7 +293,7 @@ struct saving {
 
 static rlx_status save_and_open(struct test *t, const rlx_allocator *mem, void *user)
 {
-    const rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
     struct saving *s = user;
     rlx_context *ctx;
     rlx_weights *w = NULL;
@@ -298,11 +316,14 @@ TEST(weights, survive_no_memory)
     static const rlx_weight tensors[] = {T("a", F32, 1, 2), T("b", F32, 2, 3, 1)};
     struct saving s = {.path = test_temp(t, "file")};
 
-    s.content = (rlx_weights_content){RLX_FILE_gguf, tensors, 2, values, COUNT_OF(values), 0};
+    s.content = (rlx_weights_content){
+        RLX_SIZED(rlx_weights_content), RLX_FILE_gguf, tensors, 2, values, COUNT_OF(values), 0};
     expect_survives_no_memory(t, save_and_open, &s);
-    s.content = (rlx_weights_content){RLX_FILE_safetensors, tensors, 2, values, 1, 0};
+    s.content = (rlx_weights_content){
+        RLX_SIZED(rlx_weights_content), RLX_FILE_safetensors, tensors, 2, values, 1, 0};
     expect_survives_no_memory(t, save_and_open, &s);
-    s.content = (rlx_weights_content){RLX_FILE_npz, tensors, 2, NULL, 0, 0};
+    s.content =
+        (rlx_weights_content){RLX_SIZED(rlx_weights_content), RLX_FILE_npz, tensors, 2, NULL, 0, 0};
     expect_survives_no_memory(t, save_and_open, &s);
 }
 
@@ -316,7 +337,8 @@ TEST(weights, numbers_of_every_type)
     };
     rlx_context *ctx = new_context(t);
     const char *path = test_temp(t, "a.gguf");
-    rlx_weights_content content = {RLX_FILE_gguf, tensors, COUNT_OF(tensors), NULL, 0, 0};
+    rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), RLX_FILE_gguf, tensors, COUNT_OF(tensors), NULL, 0, 0};
     rlx_weights_writer *writer = NULL;
     rlx_weights *w = NULL;
     float x[256], y[256];
@@ -355,7 +377,8 @@ TEST(weights, numbers_that_cannot_be_packed_are_named)
     static const rlx_weight tensors[] = {T("t", Q4_0, 1, N)};
     static float x[N];
     rlx_context *ctx = new_context(t);
-    rlx_weights_content content = {RLX_FILE_gguf, tensors, 1, NULL, 0, 0};
+    rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), RLX_FILE_gguf, tensors, 1, NULL, 0, 0};
     rlx_weights_writer *w = NULL;
     rlx_error err;
 
@@ -485,8 +508,10 @@ TEST(weights, a_gigabyte_is_open_at_once)
             ftruncate(fileno(f), (off_t)ftell(f) + (off_t)(LARGE_COUNT * LARGE_BYTES)) == 0;
         fclose(f);
         require(t, sized);
-        require_ok(
-            t, rlx_context_create(RLX_VERSION, &(rlx_context_desc){.allocator = &mem}, &ctx, &err));
+        require_ok(t, rlx_context_create(
+                          RLX_VERSION,
+                          &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = &mem}, &ctx,
+                          &err));
         double begin = now();
         require_ok(t, rlx_weights_open(ctx, path, NULL, &w, &err));
         double seconds = now() - begin;
@@ -514,7 +539,8 @@ static bool write_part(struct test *t, rlx_context *ctx, unsigned no, unsigned s
     const rlx_meta meta[] = {{STRING("split.no"), RLX_META_u16, false, 1, &number},
                              {STRING("split.count"), RLX_META_u32, false, 1, &count},
                              {STRING("split.tensors.count"), RLX_META_u16, false, 1, &total}};
-    const rlx_weights_content content = {RLX_FILE_gguf, &one, 1, meta, 3, 0};
+    const rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), RLX_FILE_gguf, &one, 1, meta, 3, 0};
     rlx_error err;
 
     one.name = rlx_cstr(tensor);
@@ -536,14 +562,14 @@ TEST(weights, split_files_are_one)
 {
     rlx_context *ctx = new_context(t);
     rlx_weights *w = NULL;
-    rlx_weights_info info;
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
     rlx_error err;
     size_t i;
 
     for (unsigned no = 0; no < 3; no++)
         require(t, write_part(t, ctx, no, no, 3, (const char *[]){"a", "b", "c"}[no], 3));
     require_ok(t, rlx_weights_open(ctx, test_temp(t, "m-00001-of-00003.gguf"), NULL, &w, &err));
-    rlx_weights_describe(w, &info);
+    rlx_weights_describe(w, &info, NULL);
     expect(t, info.files == 3 && info.tensor_count == 3 && info.meta_count == 3);
     expect(t, rlx_weights_find(w, STRING("c"), &i));
     rlx_weights_close(w);
@@ -572,7 +598,7 @@ TEST(weights, split_files_are_one)
 
 static rlx_status open_only(struct test *t, const rlx_allocator *mem, void *user)
 {
-    const rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
     rlx_context *ctx;
     rlx_weights *w = NULL;
     rlx_error err;
@@ -602,7 +628,8 @@ TEST(weights, parts_survive_no_memory)
 static bool write_shard(struct test *t, rlx_context *ctx, const char *file, const char *tensor)
 {
     rlx_weight one = T("", F32, 1, 4);
-    const rlx_weights_content content = {RLX_FILE_safetensors, &one, 1, NULL, 0, 0};
+    const rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), RLX_FILE_safetensors, &one, 1, NULL, 0, 0};
     rlx_error err;
 
     one.name = rlx_cstr(tensor);
@@ -635,7 +662,7 @@ TEST(weights, an_index_names_its_files)
     rlx_context *ctx = new_context(t);
     const char *folder = test_temp(t, "d"), *path = test_temp(t, "d/index.json");
     rlx_weights *w = NULL;
-    rlx_weights_info info;
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
     rlx_error err;
 
     require(t, mkdir(folder, 0700) == 0);
@@ -643,7 +670,7 @@ TEST(weights, an_index_names_its_files)
     require(t, symlink("s1", test_temp(t, "d/link")) == 0);
     require(t, test_write(t, path, good, sizeof good - 1));
     require_ok(t, rlx_weights_open(ctx, path, NULL, &w, &err));
-    rlx_weights_describe(w, &info);
+    rlx_weights_describe(w, &info, NULL);
     expect(t, info.kind == RLX_FILE_safetensors_index && info.files == 3 && info.tensor_count == 2);
     rlx_weights_close(w);
     expect_survives_no_memory(t, open_only, (void *)path);
@@ -655,7 +682,7 @@ TEST(weights, an_index_names_its_files)
     }
     const char *through = "{\"weight_map\": {\"a\": \"link\"}}";
     require(t, test_write(t, path, through, strlen(through)));
-    const rlx_load_desc follow = {.follow_external = true};
+    const rlx_load_desc follow = {RLX_SIZED(rlx_load_desc), .follow_external = true};
     require_ok(t, rlx_weights_open(ctx, path, &follow, &w, &err));
     rlx_weights_close(w);
     rlx_context_destroy(ctx);

@@ -54,10 +54,10 @@ static inline rlx_status write_file(rlx_context *ctx, const char *path,
 static inline void expect_content(struct test *t, rlx_weights *w,
                                   const rlx_weights_content *content)
 {
-    rlx_weights_info info;
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
     rlx_error err;
 
-    rlx_weights_describe(w, &info);
+    rlx_weights_describe(w, &info, NULL);
     expect_eq(t, info.tensor_count, content->tensor_count);
     expect_eq(t, info.meta_count, content->meta_count);
     for (size_t i = 0; i < content->tensor_count; i++) {

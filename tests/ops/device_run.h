@@ -22,7 +22,7 @@ static inline bool device_open(struct test *t, struct device_run *r, const char 
     *r = (struct device_run){.as_written = strncmp(name, "cpu", 3) != 0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &r->ctx, &err)))
         return false;
-    rlx_status s = rlx_device_open(r->ctx, rlx_cstr(name), &r->dev, &err);
+    rlx_status s = rlx_device_open(r->ctx, name, &r->dev, &err);
     if (!test_no_device(t, name, s, err.message))
         return true;
     rlx_context_destroy(r->ctx);
@@ -41,7 +41,8 @@ static inline void device_close(struct device_run *r)
 static inline long device_numbers(struct test *t, struct device_run *r, const char *body, size_t i,
                                   double *out, size_t max)
 {
-    const rlx_session_desc desc = {.debug =
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug =
                                        DEBUG(.check_plan = true, .no_optimize = r->as_written)};
     rlx_model *m = NULL;
     rlx_session *s = NULL;
@@ -63,7 +64,9 @@ static inline long device_numbers(struct test *t, struct device_run *r, const ch
         o.tensor.dtype = wide ? RLX_DTYPE_f64 : RLX_DTYPE_f32;
         o.tensor.bytes = elements * (wide ? 8 : 4);
         o.tensor.data = calloc(elements + 1, 8);
-        if (rlx_session_run(s, &(rlx_run_desc){.outputs = &o, .output_count = 1}, &err) == RLX_OK) {
+        if (rlx_session_run(
+                s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .outputs = &o, .output_count = 1},
+                &err) == RLX_OK) {
             for (size_t k = 0; k < elements && k < max; k++)
                 out[k] = wide ? ((double *)o.tensor.data)[k] : (double)((float *)o.tensor.data)[k];
             count = (long)elements;

@@ -59,7 +59,8 @@ static bool get_answer(rlx_session *s, size_t i, struct answer *a, rlx_error *er
 static bool run_case(struct device_run *r, const char *text, size_t len, struct answer a[2],
                      rlx_error *err)
 {
-    rlx_session_desc desc = {.debug = DEBUG(.check_plan = true, .no_optimize = true)};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                             .debug = DEBUG(.check_plan = true, .no_optimize = true)};
     rlx_model *m = NULL;
     rlx_session *s = NULL;
     bool ran = false;
@@ -68,7 +69,7 @@ static bool run_case(struct device_run *r, const char *text, size_t len, struct 
         rlx_session_create(m, r->dev, &desc, &s, err) == RLX_OK && get_answer(s, 0, &a[0], err) &&
         get_answer(s, 1, &a[1], err)) {
         rlx_binding out[] = {{a[0].name, a[0].tensor}, {a[1].name, a[1].tensor}};
-        rlx_run_desc run = {.outputs = out, .output_count = 2};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .outputs = out, .output_count = 2};
         ran = rlx_session_run(s, &run, err) == RLX_OK;
     }
     rlx_session_destroy(s);
@@ -177,10 +178,10 @@ static void check_case(struct test *t, struct device_run *r, const char *text, s
 /* "cpu:avx512", "cpu:baseline": the i-th level that this CPU runs; false: there are no more. */
 static bool level_name(rlx_context *ctx, size_t i, char *out, size_t size)
 {
-    rlx_device_info info;
+    rlx_device_info info = {RLX_SIZED(rlx_device_info)};
     const char *word = info.features;
 
-    for (size_t k = 0; rlx_device_list(ctx, k, &info); k++) {
+    for (size_t k = 0; rlx_device_at(ctx, k, &info, NULL) == RLX_OK; k++) {
         if (strcmp(info.name, "cpu") != 0)
             continue;
         for (; i > 0 && *word; i--)

@@ -36,7 +36,7 @@ TEST_DEVICES(random, numbers_are_the_same_bits_everywhere)
         expect_eq(t, device_numbers(t, &r, texts[i], 0, want[i], N), N);
     rlx_device_close(r.dev);
     for (int l = 0; l < 4; l++)
-        if (rlx_device_open(r.ctx, rlx_cstr(levels[l]), &r.dev, &err) == RLX_OK) {
+        if (rlx_device_open(r.ctx, levels[l], &r.dev, &err) == RLX_OK) {
             expect_same(t, &r, want);
             rlx_device_close(r.dev);
         }

@@ -49,8 +49,9 @@ static bool run(struct place *p, float *x, float *filt, float *dy, float *out, s
     };
     rlx_binding o = {"out0", {.dtype = RLX_DTYPE_f32, .data = out, .bytes = count * sizeof *out}};
 
-    return rlx_session_run(p->session, &(rlx_run_desc){in, dy ? 3 : 2, &o, 1, NULL, 0}, &p->err) ==
-           RLX_OK;
+    return rlx_session_run(p->session,
+                           &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, dy ? 3 : 2, &o, 1, NULL, 0},
+                           &p->err) == RLX_OK;
 }
 
 /* The change of sum(dy log_mel(x)) with x[i], and what the gradient op says. No band is floored. */

@@ -51,7 +51,7 @@ static bool flag_value(const char *source, const char *flag, char *out, size_t s
 static void run_case(struct test *t, rlx_context *ctx, char *source)
 {
     char *after = strstr(source, "\n---\n"), passes[256], word[128];
-    rlx_session_desc desc = {0};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc)};
     rlx_model *before = NULL, *made = NULL, *want = NULL;
     rlx_device *dev = NULL;
     rlx_error err = {0};
@@ -60,7 +60,7 @@ static void run_case(struct test *t, rlx_context *ctx, char *source)
     require(t, after && flag_value(source, "--pass=", passes, sizeof passes));
     *after = 0;
     if (flag_value(source, "--device=", word, sizeof word))
-        expect_ok(t, rlx_device_open(ctx, rlx_cstr(word), &dev, &err));
+        expect_ok(t, rlx_device_open(ctx, word, &dev, &err));
     if (flag_value(source, "--precision=", word, sizeof word))
         expect_ok(t, rlx_precision_parse(word, &desc, &err));
     const char *graph = strchr(source, '\n') + 1;

@@ -73,7 +73,7 @@ TEST(pass, lowered_control_flow_is_the_same)
     rlx_error err = {0};
 
     require_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err));
-    require_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
+    require_ok(t, rlx_device_open(ctx, "cpu", &dev, &err));
     for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
         char text[2048] = "rlx 1\n";
         rlx_model *m = NULL, *made = NULL;

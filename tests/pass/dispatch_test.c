@@ -170,7 +170,8 @@ static rlx_status infer(void *user, const rlx_tensor *in, int32_t count, const v
 
 TEST(pass, dispatch_says_what_a_custom_op_needs)
 {
-    const rlx_custom_op op = {.name = "mine", .inputs = 1, .infer = infer};
+    const rlx_custom_op op = {RLX_SIZED(rlx_custom_op), .name = "mine", .inputs = 1,
+                              .infer = infer};
     const struct ir_customs customs = {.op = &op, .count = 1};
     struct target t1 = device();
     struct run m;

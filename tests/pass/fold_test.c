@@ -28,12 +28,12 @@ TEST(pass, folded_is_computed)
     rlx_error err = {0};
 
     require_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err));
-    require_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
+    require_ok(t, rlx_device_open(ctx, "cpu", &dev, &err));
     for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
         char text[1024] = "rlx 1\n";
         rlx_model *m = NULL;
         rlx_session *s = NULL;
-        rlx_memory_info memory = {0};
+        rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
         strcat(text, graphs[i]);
         test_note(t, "graph %zu", i);
         if (!expect_ok(t, rlx_model_parse(ctx, rlx_cstr(text), &m, &err))) {
@@ -41,7 +41,9 @@ TEST(pass, folded_is_computed)
             continue;
         }
         expect_ok(t, run_outputs(m, dev, NULL, &folded, &err));
-        expect_ok(t, run_outputs(m, dev, &(rlx_session_desc){.debug = DEBUG(.no_optimize = true)},
+        expect_ok(t, run_outputs(m, dev,
+                                 &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                     .debug = DEBUG(.no_optimize = true)},
                                  &computed, &err));
         expect_outputs(t, &folded, &computed);
         if (expect_ok(t, rlx_session_create(m, dev, NULL, &s, &err)))
@@ -49,7 +51,8 @@ TEST(pass, folded_is_computed)
         expect_eq(t, memory.steps, 0);
         rlx_session_destroy(s);
         if (expect_ok(t, rlx_session_create(m, dev,
-                                            &(rlx_session_desc){.debug = DEBUG(.no_fold = true)},
+                                            &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                                .debug = DEBUG(.no_fold = true)},
                                             &s, &err)))
             rlx_session_memory(s, &memory, NULL);
         expect(t, memory.steps > 0);
@@ -62,7 +65,7 @@ TEST(pass, folded_is_computed)
 
 static rlx_status fold_once(struct test *t, const rlx_allocator *mem, void *unused)
 {
-    const rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
     rlx_context *ctx = NULL;
     rlx_model *m = NULL, *made = NULL;
     rlx_error err;

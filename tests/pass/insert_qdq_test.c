@@ -115,11 +115,11 @@ TEST(insert_qdq, values_land_on_the_grid)
     struct setup s;
     struct ran plain = {0}, grid = {0};
     rlx_device *dev = NULL;
-    const rlx_session_desc desc = {0};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc)};
     const rlx_qdq_record only_m = {.name = "m", .scales = one, .count = 1};
 
     require(t, begin(t, &s));
-    if (expect_ok(t, rlx_device_open(s.ctx, rlx_cstr("cpu"), &dev, &s.err)) &&
+    if (expect_ok(t, rlx_device_open(s.ctx, "cpu", &dev, &s.err)) &&
         expect_ok(t, rlx_model_insert_qdq(s.m, &only_m, 1, &s.out, &s.err)) &&
         expect_ok(t, run_model(s.m, dev, &desc, NULL, 0, 5, &plain, &s.err)) &&
         expect_ok(t, run_model(s.out, dev, &desc, NULL, 0, 5, &grid, &s.err))) {
@@ -182,8 +182,9 @@ static rlx_status insert_with(struct test *t, const rlx_allocator *mem, void *ct
     struct setup s = {0};
 
     (void)t, (void)ctx;
-    rlx_status status =
-        rlx_context_create(RLX_VERSION, &(rlx_context_desc){.allocator = mem}, &s.ctx, &s.err);
+    rlx_status status = rlx_context_create(
+        RLX_VERSION, &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = mem}, &s.ctx,
+        &s.err);
     if (status == RLX_OK)
         status = rlx_model_parse(s.ctx, rlx_cstr(source), &s.m, &s.err);
     if (status == RLX_OK)

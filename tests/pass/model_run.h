@@ -33,7 +33,7 @@ static inline rlx_status run_outputs(rlx_model *m, rlx_device *dev, const rlx_se
     static char name[2 * MOST_VALUES][64];
     rlx_binding in[MOST_VALUES], to[MOST_VALUES];
     rlx_session *s;
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     size_t inputs = rlx_model_io_count(m, RLX_IO_INPUT);
 
     out->count = rlx_model_io_count(m, RLX_IO_OUTPUT);
@@ -64,7 +64,8 @@ static inline rlx_status run_outputs(rlx_model *m, rlx_device *dev, const rlx_se
     rlx_status status = rlx_session_create(m, dev, desc, &s, err);
     if (status != RLX_OK)
         return status;
-    status = rlx_session_run(s, &(rlx_run_desc){in, inputs, to, out->count, NULL, 0}, err);
+    status = rlx_session_run(
+        s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs, to, out->count, NULL, 0}, err);
     rlx_session_destroy(s);
     return status;
 }

@@ -110,10 +110,10 @@ static void try_policies(struct test *t, const char *source, const char *symbol,
     struct ran want = {0}, got = {0};
 
     require_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err));
-    bool ok = expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err)) &&
+    bool ok = expect_ok(t, rlx_device_open(ctx, "cpu", &dev, &err)) &&
               expect_ok(t, rlx_model_parse(ctx, rlx_cstr(source), &m, &err));
     for (size_t i = 0; ok && i < sizeof policies / sizeof policies[0]; i++) {
-        rlx_session_desc desc = {.params_default_zero = true};
+        rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .params_default_zero = true};
         struct ran *out = i ? &got : &want;
         test_note(t, "%s: %s", policies[i].policy, err.message);
         expect_ok(t, rlx_precision_parse(policies[i].policy, &desc, &err));
@@ -147,10 +147,10 @@ TEST(precision, halves_are_computed_with)
     rlx_model *m = NULL;
     rlx_error err = {0};
     struct ran r = {0};
-    const rlx_session_desc desc = {.precision = RLX_PRECISION_F16};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .precision = RLX_PRECISION_F16};
 
     require_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err));
-    expect_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
+    expect_ok(t, rlx_device_open(ctx, "cpu", &dev, &err));
     expect_ok(t, rlx_model_parse(ctx, rlx_cstr(images), &m, &err));
     if (expect_ok(t, run_model(m, dev, &desc, NULL, 0, 1, &r, &err))) {
         size_t count = r.out[1].bytes / sizeof(float);
@@ -169,7 +169,7 @@ TEST(precision, bad_policies_are_refused)
 {
     rlx_context *ctx = NULL;
     rlx_model *m = NULL, *out = NULL;
-    rlx_session_desc desc = {0};
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc)};
     rlx_error err = {0};
 
     expect_status(t, rlx_precision_parse("f8", &desc, &err), RLX_ERROR_ARGUMENT);
@@ -206,7 +206,7 @@ static void expect_outputs_keep_types(struct test *t, const rlx_model *a, const 
 
     expect_eq_u64(t, rlx_model_io_count(b, RLX_IO_OUTPUT), count);
     for (size_t i = 0; i < count; i++) {
-        rlx_io_info was, is;
+        rlx_io_info was = {RLX_SIZED(rlx_io_info)}, is = {RLX_SIZED(rlx_io_info)};
         expect_ok(t, rlx_model_io(a, RLX_IO_OUTPUT, i, &was, NULL));
         expect_ok(t, rlx_model_io(b, RLX_IO_OUTPUT, i, &is, NULL));
         expect_eq(t, is.dtype, was.dtype);
@@ -217,7 +217,7 @@ static void expect_outputs_keep_types(struct test *t, const rlx_model *a, const 
 static void transform_all(struct test *t, const rlx_model *m)
 {
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
-        rlx_session_desc desc = {0};
+        rlx_session_desc desc = {RLX_SIZED(rlx_session_desc)};
         rlx_model *out = NULL;
         rlx_error err = {0};
         expect_ok(t, rlx_precision_parse(policies[i].policy, &desc, &err));
@@ -262,14 +262,16 @@ TEST(precision, every_op_can_be_rewritten)
 
 static rlx_status transform(struct test *t, const rlx_allocator *mem, void *source)
 {
-    const rlx_session_desc desc = {.precision = RLX_PRECISION_MIXED_CONSERVATIVE};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .precision = RLX_PRECISION_MIXED_CONSERVATIVE};
     rlx_context *ctx = NULL;
     rlx_model *m = NULL, *out = NULL;
     rlx_error err;
 
     (void)t;
-    rlx_status s =
-        rlx_context_create(RLX_VERSION, &(rlx_context_desc){.allocator = mem}, &ctx, &err);
+    rlx_status s = rlx_context_create(
+        RLX_VERSION, &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = mem}, &ctx,
+        &err);
     if (s == RLX_OK)
         s = rlx_model_parse(ctx, rlx_cstr(source), &m, &err);
     if (s == RLX_OK)

@@ -24,14 +24,17 @@ struct bed {
     rlx_error err;
 };
 
-static const rlx_session_desc plain = {.debug = DEBUG(.no_optimize = true)};
+static const rlx_session_desc plain = {RLX_SIZED(rlx_session_desc),
+                                       .debug = DEBUG(.no_optimize = true)};
 
 static bool bed_open(struct test *t, struct bed *b)
 {
     *b = (struct bed){0};
-    return expect_ok(t, rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &b->ctx,
-                                           &b->err)) &&
-           expect_ok(t, rlx_device_open(b->ctx, rlx_cstr("cpu"), &b->dev, &b->err));
+    return expect_ok(
+               t, rlx_context_create(RLX_VERSION,
+                                     &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 1},
+                                     &b->ctx, &b->err)) &&
+           expect_ok(t, rlx_device_open(b->ctx, "cpu", &b->dev, &b->err));
 }
 
 static void bed_close(struct bed *b)
@@ -127,7 +130,7 @@ static bool check_claims(struct test *t, const struct bed *b)
 static rlx_status define_leaf(const struct ir_node *n, uint64_t seed, struct arena *arena,
                               struct eval_tensor **out, struct diag *d)
 {
-    rlx_io_info io = {.name = ir_leaf_name(n), .dtype = n->type.dtype};
+    rlx_io_info io = {RLX_SIZED(rlx_io_info), .name = ir_leaf_name(n), .dtype = n->type.dtype};
     struct run_leaf l = {.value.rank = n->type.rank};
 
     memcpy(l.value.dim, n->type.dim, sizeof n->type.dim);
@@ -288,7 +291,8 @@ static bool try_passes(struct test *t, struct bed *b, const char *passes, rlx_de
 
 static bool try_every_pass(struct test *t, struct bed *b)
 {
-    const rlx_session_desc optimised = {.debug = DEBUG(.check_plan = true)};
+    const rlx_session_desc optimised = {RLX_SIZED(rlx_session_desc),
+                                        .debug = DEBUG(.check_plan = true)};
     const char *name;
     char all[512] = "";
     struct ran got = {0};
@@ -323,7 +327,7 @@ static bool try_policies(struct test *t, struct bed *b)
     bool ok = true, halves = strstr(b->graph.text, "f16") != NULL;
 
     for (size_t i = 0; ok && i < sizeof policies / sizeof policies[0]; i++) {
-        rlx_session_desc desc = {.debug = DEBUG(.check_plan = true)};
+        rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)};
         struct ran got = {0};
         expect_ok(t, rlx_precision_parse(policies[i], &desc, &b->err));
         ok = run(b, b->model, &desc, &got) == RLX_OK || broken(t, b, policies[i], b->err.message);

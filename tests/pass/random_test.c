@@ -109,14 +109,15 @@ static bool run(struct test *t, rlx_model *m, rlx_device *dev, const rlx_session
                               {"at", {RLX_DTYPE_i32, 0, {0}, &at, sizeof at}}};
 
     for (size_t i = 0; i < 3; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_model_io(m, RLX_IO_OUTPUT, i, &info, NULL);
         snprintf(name[i], sizeof name[i], "%.*s", (int)info.name.len, info.name.ptr);
         to[i] = (rlx_binding){name[i], {.dtype = RLX_DTYPE_f32, .data = out[i], .bytes = sizeof x}};
     }
     if (rlx_session_create(m, dev, desc, &session, &err) == RLX_OK &&
         rlx_session_set_state(session, "s", &old, &err) == RLX_OK)
-        rlx_session_run(session, &(rlx_run_desc){in, 2, to, 3, NULL, 0}, &err);
+        rlx_session_run(session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, to, 3, NULL, 0},
+                        &err);
     rlx_session_destroy(session);
     if (err.status != RLX_OK)
         fail(t, "%s", err.message);
@@ -130,15 +131,19 @@ static bool same(float a, float b)
 
 TEST(pass, random_graphs_mean_the_same)
 {
-    const rlx_session_desc cleaned = {.debug = DEBUG(.no_fusion = true)},
-                           written = {.debug = DEBUG(.no_optimize = true)};
+    const rlx_session_desc cleaned = {RLX_SIZED(rlx_session_desc),
+                                      .debug = DEBUG(.no_fusion = true)},
+                           written = {RLX_SIZED(rlx_session_desc),
+                                      .debug = DEBUG(.no_optimize = true)};
     rlx_context *ctx = NULL;
     rlx_device *dev = NULL;
     rlx_error err;
     int graphs = test_full() ? 20000 : 600;
 
-    require_ok(t, rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = 1}, &ctx, &err));
-    require_ok(t, rlx_device_open(ctx, rlx_cstr("cpu"), &dev, &err));
+    require_ok(t, rlx_context_create(RLX_VERSION,
+                                     &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 1},
+                                     &ctx, &err));
+    require_ok(t, rlx_device_open(ctx, "cpu", &dev, &err));
     for (int g = 0; g < graphs; g++) {
         struct random r = {(uint64_t)g * 977 + 5};
         static char text[8192];

@@ -86,7 +86,7 @@ static inline rlx_status run_params(const rlx_model *m, rlx_session *s, uint64_t
                                     rlx_error *err)
 {
     for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_PARAM); i++) {
-        rlx_io_info io;
+        rlx_io_info io = {RLX_SIZED(rlx_io_info)};
         struct run_leaf l = {0};
         rlx_status status = rlx_model_io(m, RLX_IO_PARAM, i, &io, err);
         if (status != RLX_OK)
@@ -115,7 +115,7 @@ static inline rlx_status run_outputs(const rlx_model *m, rlx_session *s, rlx_bin
 
     out->count = rlx_model_io_count(m, RLX_IO_OUTPUT);
     for (size_t i = 0; i < out->count; i++) {
-        rlx_io_info io;
+        rlx_io_info io = {RLX_SIZED(rlx_io_info)};
         rlx_status status = rlx_model_io(m, RLX_IO_OUTPUT, i, &io, err);
         if (status == RLX_OK)
             status = rlx_session_output_shape(s, i, &out->out[i], err);
@@ -140,7 +140,7 @@ static inline rlx_status run_model_given(const rlx_model *m, rlx_device *dev,
     rlx_binding in[RUN_MOST_LEAVES] = {0}, to[RUN_MOST_OUTPUTS] = {0};
     size_t inputs = rlx_model_io_count(m, RLX_IO_INPUT);
     rlx_session *s = NULL;
-    rlx_io_info io;
+    rlx_io_info io = {RLX_SIZED(rlx_io_info)};
 
     *out = (struct ran){0};
     rlx_status status = rlx_session_create((rlx_model *)(uintptr_t)m, dev, desc, &s, err);
@@ -152,7 +152,7 @@ static inline rlx_status run_model_given(const rlx_model *m, rlx_device *dev,
             status = RLX_ERROR_MEMORY;
         in[i] = (rlx_binding){leaf[i].name, leaf[i].value};
     }
-    rlx_run_desc run = {in, inputs, to, 0, &dim, symbol ? 1 : 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, inputs, to, 0, &dim, symbol ? 1 : 0};
     if (status == RLX_OK)
         status = run_params(m, s, seed, given, given_count, err);
     if (status == RLX_OK)

@@ -39,13 +39,14 @@ static int run(struct test *t, struct place *p, const char *graph, bool as_writt
 {
     static float x[30], value[3][2 * 16 * 5];
     static const char *const name[] = {"w", "u", "b"};
-    const rlx_session_desc desc = {.debug = DEBUG(.no_optimize = as_written)};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                   .debug = DEBUG(.no_optimize = as_written)};
     int layers_run = 0;
 
     if (!expect_ok(t, place_build(p, graph, &desc)))
         return 0;
     for (unsigned i = 0; i < 3; i++) {
-        rlx_io_info io;
+        rlx_io_info io = {RLX_SIZED(rlx_io_info)};
         rlx_tensor v = {.dtype = RLX_DTYPE_f32, .data = value[i]};
         expect_ok(t, rlx_model_io(p->model, RLX_IO_PARAM, i, &io, NULL));
         size_t count = 1;
@@ -63,8 +64,10 @@ static int run(struct test *t, struct place *p, const char *graph, bool as_writt
                           {"c", {RLX_DTYPE_f32, 0, {0}, y[2], sizeof y[2]}}};
     size_t outputs = rlx_model_io_count(p->model, RLX_IO_OUTPUT);
     rlx_session_set_profile(p->session, count_layers, &layers_run);
-    expect_ok(t,
-              rlx_session_run(p->session, &(rlx_run_desc){&in, 1, out, outputs, NULL, 0}, &p->err));
+    expect_ok(
+        t, rlx_session_run(p->session,
+                           &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, out, outputs, NULL, 0},
+                           &p->err));
     return layers_run;
 }
 
@@ -97,7 +100,7 @@ TEST_DEVICES(share_recurrent, a_sequence_without_steps_has_a_cell)
         "   %d = lstm %x, %w, %u, %b, %b, %h, %c hidden_size=4 has_state=true result=c"
         "   return %s, %d }";
     static float x[2 * 4 * 5], state[8], s[2 * 4 * 4], d[8];
-    const rlx_session_desc zeros = {.params_default_zero = true};
+    const rlx_session_desc zeros = {RLX_SIZED(rlx_session_desc), .params_default_zero = true};
     struct place p;
 
     if (!place_open(t, &p, test_device(t), NULL))
@@ -116,8 +119,10 @@ TEST_DEVICES(share_recurrent, a_sequence_without_steps_has_a_cell)
                               {"d", {RLX_DTYPE_f32, 0, {0}, d, sizeof d}}};
         memset(d, 0xff, sizeof d);
         test_note(t, "%d steps", (int)steps);
-        if (!expect_ok(t,
-                       rlx_session_run(p.session, &(rlx_run_desc){in, 3, out, 2, NULL, 0}, &p.err)))
+        if (!expect_ok(
+                t, rlx_session_run(p.session,
+                                   &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 3, out, 2, NULL, 0},
+                                   &p.err)))
             fail(t, "%s", p.err.message);
         /* Without weights every gate is 1/2, and nothing comes in: the cell is halved each step. */
         for (size_t i = 0; i < COUNT_OF(d); i++)

@@ -108,7 +108,8 @@ static rlx_status run_session(struct asked *a, rlx_session *s, const ir_value *n
         bits[i] = out[i].tensor.data = arena_alloc(&a->arena, out[i].tensor.bytes, 64);
     }
     const rlx_dim_size n = {"n", a->size};
-    return rlx_session_run(s, &(rlx_run_desc){in, given, out, count, &n, a->size >= 0}, err);
+    return rlx_session_run(
+        s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, given, out, count, &n, a->size >= 0}, err);
 }
 
 static rlx_status run_model(struct asked *a, rlx_model *m, rlx_device *dev,
@@ -348,7 +349,7 @@ static void check_optimised(struct asked *a)
     rlx_session *s = NULL;
     void *bits[MOST_OUTPUTS];
     const rlx_debug_desc debug = {.check_plan = true};
-    const rlx_session_desc desc = {.debug = &debug};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
 
     a->out->tried[CHECK_optimised]++;
     if (rlx_session_create(a->model, a->w->cpu, &desc, &s, &err) != RLX_OK ||
@@ -430,7 +431,7 @@ static void random_options(struct dice *d, struct options *out)
         &o->no_qkv_split,     &o->no_packed_qkv, &o->no_norm_tee};
     static const uint64_t alignments[] = {0, 16, 32, 64, 128, 256};
 
-    *out = (struct options){.session = {.debug = o},
+    *out = (struct options){.session = {RLX_SIZED(rlx_session_desc), .debug = o},
                             .debug = {.check_plan = true, .verify_passes = true}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         *flags[i] = dice_percent(d, 20);

@@ -17,25 +17,26 @@ static void open_levels(struct world *w)
     rlx_error err;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (rlx_device_open(w->one, rlx_cstr(names[i]), &w->level[w->levels], &err) == RLX_OK)
+        if (rlx_device_open(w->one, names[i], &w->level[w->levels], &err) == RLX_OK)
             w->levels++;
 }
 
 bool world_open(struct world *w, const char *gpus, rlx_error *err)
 {
     static const char *const kinds[] = {"vulkan", "webgpu"};
-    const rlx_context_desc one = {.threads = 1}, several = {.threads = 3};
+    const rlx_context_desc one = {RLX_SIZED(rlx_context_desc), .threads = 1},
+                           several = {RLX_SIZED(rlx_context_desc), .threads = 3};
 
     *w = (struct world){0};
     if (rlx_context_create(RLX_VERSION, &one, &w->one, err) ||
         rlx_context_create(RLX_VERSION, &several, &w->several, err) ||
-        rlx_device_open(w->one, rlx_cstr("cpu"), &w->cpu, err) ||
-        rlx_device_open(w->several, rlx_cstr("cpu"), &w->cpu_several, err))
+        rlx_device_open(w->one, "cpu", &w->cpu, err) ||
+        rlx_device_open(w->several, "cpu", &w->cpu_several, err))
         return false;
     open_levels(w);
     for (int i = 0; i < 2; i++)
         if (is_in(gpus, kinds[i])) {
-            rlx_status s = rlx_device_open(w->one, rlx_cstr(kinds[i]), &w->gpu[w->gpus], err);
+            rlx_status s = rlx_device_open(w->one, kinds[i], &w->gpu[w->gpus], err);
             if (s == RLX_OK)
                 w->gpus++;
             else

@@ -418,7 +418,7 @@ static void check_absent(struct test *t, struct absent *w)
     rlx_binding in[2] = {{"x", {RLX_DTYPE_f32, 1, {3}, x, sizeof x}},
                          {"u", {RLX_DTYPE_f32, 1, {4}, u, sizeof u}}};
     rlx_binding out = {"y", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-    const rlx_run_desc run = {in, 2, &out, 1, NULL, 0};
+    const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0};
 
     expect_ok(t, rlx_session_run(w->session, &run, &w->err));
     expect_close(t, y, ((const float[]){-1, -2, -3}), 3, 0, 0);
@@ -446,8 +446,7 @@ TEST_DEVICES(arena_contract, absent_slots)
     struct absent w = {0};
 
     if (expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &w.ctx, &w.err)) &&
-        !test_no_device(t, test_device(t),
-                        rlx_device_open(w.ctx, rlx_cstr(test_device(t)), &w.dev, &w.err),
+        !test_no_device(t, test_device(t), rlx_device_open(w.ctx, test_device(t), &w.dev, &w.err),
                         w.err.message) &&
         expect_ok(t, rlx_model_parse(w.ctx, rlx_cstr(text), &w.model, &w.err)) &&
         expect_ok(t, rlx_session_create(w.model, w.dev, NULL, &w.session, &w.err)))

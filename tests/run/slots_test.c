@@ -34,7 +34,7 @@ static bool world_open(struct test *t, struct world *w, const char *device)
 {
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &w->ctx, &w->err)) &&
-           !test_no_device(t, device, rlx_device_open(w->ctx, rlx_cstr(device), &w->dev, &w->err),
+           !test_no_device(t, device, rlx_device_open(w->ctx, device, &w->dev, &w->err),
                            w->err.message);
 }
 
@@ -79,7 +79,9 @@ static void check_round_trip(struct test *t, struct world *w, struct rooms *r, r
     convert(out, r->want, slot, r->all, count);
     memset(r->got, 0xee, sizeof r->got);
     expect_ok(
-        t, rlx_session_run(w->session, &(rlx_run_desc){&given, 1, &wanted, 1, NULL, 0}, &w->err));
+        t, rlx_session_run(w->session,
+                           &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &given, 1, &wanted, 1, NULL, 0},
+                           &w->err));
     expect(t, memcmp(r->got, r->want, count * rlx_dtype_size(out)) == 0);
     expect_eq(t, r->got[count * rlx_dtype_size(out)], 0xee);
     expect(t, wanted.tensor.rank == 1 && wanted.tensor.dim[0] == (int64_t)count);
@@ -210,9 +212,10 @@ TEST_DEVICES_SLOW(slots, constants_states_and_views_are_read)
             rlx_binding out[3] = {{"c", vector(RLX_DTYPE_f64, c, 3)},
                                   {"v", vector(RLX_DTYPE_f64, v, 1)},
                                   {"s", vector(RLX_DTYPE_f32, s, 2)}};
-            expect_ok(t,
-                      rlx_session_run(w.session, &(rlx_run_desc){.outputs = out, .output_count = 3},
-                                      &w.err));
+            expect_ok(t, rlx_session_run(w.session,
+                                         &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .outputs = out,
+                                                         .output_count = 3},
+                                         &w.err));
             expect(t, c[0] == 0.1 && c[1] == -1e300 && c[2] == 3 && v[0] == -1e300);
             expect(t, s[0] == 0 && s[1] == 0);
         }

@@ -20,7 +20,7 @@ static bool open_world(struct test *t, struct world *w)
 {
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &w->ctx, &w->err)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, &w->err));
+           expect_ok(t, rlx_device_open(w->ctx, "cpu", &w->dev, &w->err));
 }
 
 static void close_world(struct world *w)
@@ -85,7 +85,7 @@ TEST(cache, keeps_to_its_bytes_but_never_below_one)
     struct world w;
     rlx_cache *c = NULL;
     rlx_session *s;
-    rlx_memory_info one;
+    rlx_memory_info one = {RLX_SIZED(rlx_memory_info)};
 
     if (!open_world(t, &w))
         return close_world(&w);
@@ -137,7 +137,8 @@ TEST(cache, a_model_has_a_key)
 {
     const char *text = "rlx 1\ngraph (input %x: f32[2]) {\n    %y = neg %x\n    return %y\n}\n";
     const char *other = "rlx 1\ngraph (input %x: f32[2]) {\n    %y = abs %x\n    return %y\n}\n";
-    const rlx_session_desc plain = {0}, option = {.debug = DEBUG(.no_reuse = true)};
+    const rlx_session_desc plain = {RLX_SIZED(rlx_session_desc)},
+                           option = {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = true)};
     struct world w;
     rlx_model *m[3] = {0};
     uint64_t key[5] = {0};

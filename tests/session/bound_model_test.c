@@ -91,11 +91,12 @@ static void expect_programs(struct test *t, struct place *p, uint32_t want)
 TEST_DEVICES_SLOW(bound_model, a_decoder_in_batch_and_sequence)
 {
     const rlx_session_desc modes[] = {
-        {.debug = DEBUG(.check_plan = true)},
-        {.debug = DEBUG(.no_fusion = true)},
-        {.debug = DEBUG(.no_reuse = true)},
-        {.debug = DEBUG(.no_optimize = true)},
-        {.debug = DEBUG(.no_packed_weights = true, .no_static_pack = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_optimize = true)},
+        {RLX_SIZED(rlx_session_desc),
+         .debug = DEBUG(.no_packed_weights = true, .no_static_pack = true)},
     };
     struct place bounded = {0}, plain = {0};
 
@@ -125,7 +126,7 @@ TEST_DEVICES_SLOW(bound_model, every_precision)
         place_open(t, &plain, test_device(t), NULL))
         for (size_t i = 0; i < COUNT_OF(policies); i++) {
             const rlx_session_desc desc = {
-                .precision = policies[i],
+                RLX_SIZED(rlx_session_desc), .precision = policies[i],
                 .precision_map = {.compute = RLX_DTYPE_bf16, .movement = RLX_DTYPE_f16}};
             test_note(t, "policy %d", (int)policies[i]);
             if (!build(t, &bounded, BOUNDS DECODER, &desc) ||
@@ -240,7 +241,7 @@ TEST_DEVICES_SLOW(bound_model, comes_back_from_an_artefact)
     struct place plain = {0}, bounded = {0};
     static struct sized a;
     rlx_compiled_info info = {0};
-    rlx_bound_info bound = {0};
+    rlx_bound_info bound = {RLX_SIZED(rlx_bound_info)};
     const rlx_dim_size some[] = {{"batch", 2}, {"seq", 5}};
 
     if (place_open(t, &plain, test_device(t), NULL) &&
@@ -277,7 +278,7 @@ TEST_DEVICES_SLOW(bound_model, an_artefact_has_the_bounds_of_its_session)
     struct place plain = {0}, bounded = {0};
     static struct sized a;
     const rlx_dim_size some[] = {{"batch", 2}, {"seq", 5}};
-    rlx_bound_info bound = {0};
+    rlx_bound_info bound = {RLX_SIZED(rlx_bound_info)};
 
     if (place_open(t, &plain, test_device(t), NULL) &&
         place_open(t, &bounded, test_device(t), NULL) && build(t, &plain, FREE DECODER, NULL)) {
@@ -317,7 +318,7 @@ static void remove_folder(const char *folder)
 TEST_DEVICES_SLOW(bound_model, comes_back_from_the_cache_folder)
 {
     const char *folder = test_temp(t, "cache");
-    const rlx_context_desc cached = {.cache_dir = folder};
+    const rlx_context_desc cached = {RLX_SIZED(rlx_context_desc), .cache_dir = folder};
     struct place plain = {0}, bounded = {0};
 
     if (!place_open(t, &plain, test_device(t), NULL) || !build(t, &plain, FREE DECODER, NULL))

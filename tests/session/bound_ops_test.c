@@ -206,7 +206,7 @@ static void compare(struct test *t, struct place *bounded, struct place *plain,
 {
     static const int64_t sizes[] = {BOUND, 0, 1, BOUND / 2, BOUND - 1, BOUND};
     static struct sized a, b;
-    rlx_bound_info info = {0};
+    rlx_bound_info info = {RLX_SIZED(rlx_bound_info)};
     size_t answers = 0;
 
     test_note(t, "%s", g->body);

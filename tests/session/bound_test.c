@@ -66,7 +66,8 @@ static void run(struct place *p, int32_t rank, const int64_t *dim, struct result
     in.tensor.bytes = count * sizeof *x;
     fill(x, count);
     memset(r->y, 0, sizeof r->y);
-    r->status = rlx_session_run(p->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p->err);
+    r->status = rlx_session_run(
+        p->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &p->err);
     r->shape = out.tensor;
 }
 
@@ -111,7 +112,7 @@ static void compare(struct test *t, struct place *bounded, struct place *plain, 
         if (!same_result(t, &a, &b))
             fail(t, "%s / %s", bounded->err.message, plain->err.message);
     }
-    rlx_bound_info info = {0};
+    rlx_bound_info info = {RLX_SIZED(rlx_bound_info)};
     expect_ok(t, rlx_session_bound(bounded->session, "n", &info, &bounded->err));
     expect_eq(t, info.bound, BOUND);
     expect(t, !info.by_value);
@@ -236,7 +237,7 @@ TEST_DEVICES(bound, what_cannot_shrink_is_compiled_per_value)
 {
     struct place p;
     struct result r;
-    rlx_bound_info info;
+    rlx_bound_info info = {RLX_SIZED(rlx_bound_info)};
 
     if (place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, GROWS, NULL))) {
         for (int64_t n = 0; n <= 12; n += 4) {
@@ -246,7 +247,7 @@ TEST_DEVICES(bound, what_cannot_shrink_is_compiled_per_value)
         }
         expect_ok(t, rlx_session_bound(p.session, "n", &info, &p.err));
         expect(t, info.by_value);
-        rlx_session_desc strict = {.strict_extent = true};
+        rlx_session_desc strict = {RLX_SIZED(rlx_session_desc), .strict_extent = true};
         expect_ok(t, place_build(&p, GROWS, &strict));
         run(&p, 2, (int64_t[]){4, 4}, &r);
         expect_status(t, r.status, RLX_ERROR_EXTENT);
@@ -292,17 +293,25 @@ TEST_DEVICES(bound, takes_inputs_in_the_shape_of_the_bound)
 
     if (place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, COPY, NULL))) {
         expect_ok(t, rlx_session_set_bound(p.session, "n", 4, &p.err));
-        expect_ok(t,
-                  rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, &size, 1}, &p.err));
+        expect_ok(
+            t, rlx_session_run(p.session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, &size, 1},
+                               &p.err));
         expect_eq(t, out.tensor.dim[1], 3);
         const float want[6] = {1, 4, 9, 25, 36, 49};
         expect_close(t, y, want, 6, 0, 0);
         size.size = 5;
         expect_status(
-            t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, &size, 1}, &p.err),
+            t,
+            rlx_session_run(p.session,
+                            &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, &size, 1},
+                            &p.err),
             RLX_ERROR_EXTENT);
         expect_status(
-            t, rlx_session_run(p.session, &(rlx_run_desc){NULL, 0, &out, 1, NULL, 0}, &p.err),
+            t,
+            rlx_session_run(p.session,
+                            &(rlx_run_desc){RLX_SIZED(rlx_run_desc), NULL, 0, &out, 1, NULL, 0},
+                            &p.err),
             RLX_ERROR_UNBOUND_DIM);
     }
     place_close(&p);
@@ -325,7 +334,8 @@ static rlx_status run_unread(struct place *p, int64_t n, int64_t m, float *y)
 
     for (int i = 0; i < 12; i++)
         x[i] = (float)i;
-    return rlx_session_run(p->session, &(rlx_run_desc){in, 3, &out, 1, NULL, 0}, &p->err);
+    return rlx_session_run(
+        p->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 3, &out, 1, NULL, 0}, &p->err);
 }
 
 TEST_DEVICES(bound, inputs_that_nothing_reads_are_taken_at_any_size)
@@ -349,7 +359,10 @@ TEST_DEVICES(bound, inputs_that_nothing_reads_are_taken_at_any_size)
     const rlx_binding in[] = {{"x", {RLX_DTYPE_f32, 1, {7}, x, 7 * sizeof *x}},
                               {"u", {RLX_DTYPE_f32, 2, {6, 2}, u, 12 * sizeof *u}}};
     rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &p.err),
+    expect_status(t,
+                  rlx_session_run(p.session,
+                                  &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
+                                  &p.err),
                   RLX_ERROR_BINDING);
     place_close(&p);
 }
@@ -369,8 +382,10 @@ TEST_DEVICES(bound, a_dim_that_nothing_has_needs_no_size)
         return;
     for (size_t i = 0; i < COUNT_OF(graphs); i++) {
         expect_ok(t, place_build(&p, graphs[i], NULL));
-        if (!expect_ok(
-                t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err)))
+        if (!expect_ok(t, rlx_session_run(
+                              p.session,
+                              &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                              &p.err)))
             fail(t, "%s", p.err.message);
         expect_near(t, y[3], -4, 0);
     }
@@ -380,7 +395,10 @@ TEST_DEVICES(bound, a_dim_that_nothing_has_needs_no_size)
                              " %r = reshape %x shape=[n,1] %y = expand %r shape=[n,other]"
                              " return %y }",
                              NULL));
-    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err),
-                  RLX_ERROR_UNBOUND_DIM);
+    expect_status(
+        t,
+        rlx_session_run(p.session,
+                        &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &p.err),
+        RLX_ERROR_UNBOUND_DIM);
     place_close(&p);
 }

@@ -45,7 +45,7 @@ struct tensors {
 static bool make_tensor(struct test *t, struct world *w, rlx_io_kind kind, size_t i,
                         rlx_binding *out, char name[64])
 {
-    rlx_io_info io;
+    rlx_io_info io = {RLX_SIZED(rlx_io_info)};
 
     if (!expect_ok(t, rlx_model_io(w->model, kind, i, &io, &w->err)) ||
         !expect(t, io.name.len < 64 && io.dtype == RLX_DTYPE_f32))
@@ -116,7 +116,7 @@ static bool open_network(struct test *t, struct world *w, const struct network *
 
 static bool run_all(struct test *t, struct world *w, struct tensors *in, struct tensors *out)
 {
-    rlx_run_desc run = {in->at, in->count, out->at, out->count, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in->at, in->count, out->at, out->count, NULL, 0};
 
     for (size_t i = 0; i < out->count; i++)
         memset(out->at[i].tensor.data, 0xee, out->at[i].tensor.bytes);
@@ -155,7 +155,8 @@ static uint64_t least_buffer(struct world *w, const rlx_session_desc *desc)
  * joined; so neither happens here, lest other kernels give other bits. */
 static void expect_same_bits(struct test *t, const struct network *n, bool no_reuse)
 {
-    rlx_session_desc desc = {.debug = DEBUG(.no_reuse = no_reuse, .check_plan = true,
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                             .debug = DEBUG(.no_reuse = no_reuse, .check_plan = true,
                                             .no_weight_concat = true, .no_packed_weights = true)};
     struct world w;
     struct tensors in = {.count = 0}, want = {.count = 0}, got = {.count = 0};
@@ -213,7 +214,8 @@ TEST_DEVICES_SLOW(buffers, networks_in_small_buffers_compute_the_same)
         if (open_network(t, &w, &networks[i]) && make_tensors(t, &w, RLX_IO_INPUT, &in) &&
             make_tensors(t, &w, RLX_IO_OUTPUT, &want) && make_tensors(t, &w, RLX_IO_OUTPUT, &got) &&
             open_session(t, &w, NULL) && run_all(t, &w, &in, &want)) {
-            rlx_session_desc desc = {.debug = DEBUG(.check_plan = true)};
+            rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                     .debug = DEBUG(.check_plan = true)};
             desc.max_buffer = least_buffer(&w, &desc);
             if (open_session(t, &w, &desc) && run_all(t, &w, &in, &got))
                 for (size_t k = 0; k < got.count; k++)
@@ -244,7 +246,7 @@ TEST_DEVICES_SLOW(buffers, one_value_too_large_is_named)
          "    %s = reduce_sum %deep axes=[0,1]\n    %y = mul %x, %s\n    return %y\n}\n",
          "state \"deep\" takes 10000 bytes"},
     };
-    const rlx_session_desc desc = {.max_buffer = 4100};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .max_buffer = 4100};
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct world w;
@@ -262,8 +264,9 @@ TEST_DEVICES_SLOW(buffers, one_value_too_large_is_named)
 TEST_DEVICES_SLOW(buffers, buffers_below_the_alignment_are_a_limit)
 {
     struct world w;
-    const rlx_session_desc tiny = {.max_buffer = 255},
-                           wide = {.max_buffer = 300, .debug = DEBUG(.alignment = 512)};
+    const rlx_session_desc tiny = {RLX_SIZED(rlx_session_desc), .max_buffer = 255},
+                           wide = {RLX_SIZED(rlx_session_desc), .max_buffer = 300,
+                                   .debug = DEBUG(.alignment = 512)};
 
     if (open_text(t, &w, test_device(t),
                   "rlx 1\ngraph (input %x: f32[2]) {\n    %y = exp %x\n"
@@ -283,7 +286,8 @@ TEST(buffers, of_the_device_and_of_the_session)
 {
     const char *text = "rlx 1\ngraph (input %x: f32[200000], input %y: f32[200000]) {\n"
                        "    %a = exp %x\n    %b = exp %y\n    return %a, %b\n}\n";
-    const rlx_session_desc large = {.max_buffer = UINT64_C(1) << 30}, small = {.max_buffer = 4096};
+    const rlx_session_desc large = {RLX_SIZED(rlx_session_desc), .max_buffer = UINT64_C(1) << 30},
+                           small = {RLX_SIZED(rlx_session_desc), .max_buffer = 4096};
     struct world w;
 
     if (open_text(t, &w, "null:small", text)) {
@@ -337,7 +341,7 @@ static bool run_spread(struct test *t, rlx_session *s, float seed, float *out)
     float x[100];
     rlx_binding in = {"x", row100(x)};
     rlx_binding to[2] = {{"y", row100(out)}, {"z", row100(out + 100)}};
-    rlx_run_desc run = {&in, 1, to, 2, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, to, 2, NULL, 0};
 
     fill(x, seed);
     return expect_ok(t, rlx_session_run(s, &run, NULL));
@@ -345,7 +349,8 @@ static bool run_spread(struct test *t, rlx_session *s, float seed, float *out)
 
 TEST_DEVICES_SLOW(buffers, weights_and_states_lie_in_several_buffers)
 {
-    const rlx_session_desc desc = {.max_buffer = 512, .debug = DEBUG(.no_regions = true)};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .max_buffer = 512,
+                                   .debug = DEBUG(.no_regions = true)};
     float want[200], got[200];
     rlx_session *clone = NULL;
     struct world w;
@@ -375,9 +380,10 @@ TEST_DEVICES_SLOW(buffers, weights_and_states_lie_in_several_buffers)
 /* The second of two sessions reads weights where the first had them put. */
 TEST_DEVICES_SLOW(buffers, sessions_of_one_model_may_differ)
 {
-    const rlx_session_desc desc[] = {{.max_buffer = 512, .debug = DEBUG(.no_regions = true)},
-                                     {.max_buffer = 1024, .debug = DEBUG(.no_regions = true)},
-                                     {.debug = DEBUG(.no_regions = true)}};
+    const rlx_session_desc desc[] = {
+        {RLX_SIZED(rlx_session_desc), .max_buffer = 512, .debug = DEBUG(.no_regions = true)},
+        {RLX_SIZED(rlx_session_desc), .max_buffer = 1024, .debug = DEBUG(.no_regions = true)},
+        {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_regions = true)}};
     float want[200], got[200];
     rlx_session *other;
     struct world w;
@@ -399,8 +405,8 @@ TEST_DEVICES_SLOW(buffers, sessions_of_one_model_may_differ)
 
 TEST_DEVICES_SLOW(buffers, outputs_of_unfinished_runs_are_spread_too)
 {
-    const rlx_session_desc desc = {
-        .max_buffer = 512, .in_flight = 3, .debug = DEBUG(.no_regions = true)};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .max_buffer = 512, .in_flight = 3,
+                                   .debug = DEBUG(.no_regions = true)};
     float x[3][100], want[3][200], got[200];
     uint64_t ticket[3];
     struct world w;
@@ -412,12 +418,12 @@ TEST_DEVICES_SLOW(buffers, outputs_of_unfinished_runs_are_spread_too)
     for (int i = 0; i < 3; i++) {
         rlx_binding in = {"x", row100(x[i])};
         fill(x[i], (float)i);
-        rlx_run_desc run = {&in, 1, NULL, 0, NULL, 0};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0};
         expect_ok(t, rlx_session_submit(w.session, &run, &ticket[i], &w.err));
     }
     for (int i = 0; i < 3; i++) {
         rlx_binding to[2] = {{"y", row100(got)}, {"z", row100(got + 100)}};
-        rlx_run_desc run = {NULL, 0, to, 2, NULL, 0};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), NULL, 0, to, 2, NULL, 0};
         expect_ok(t, rlx_session_wait(w.session, ticket[i], &run, &w.err));
         expect_bytes(t, got, want[i], sizeof want[i]);
     }
@@ -434,8 +440,10 @@ struct trip {
 static void make_trip(struct test *t, const struct trip *k)
 {
     const char *path = test_temp(t, "a.rlxa");
-    const rlx_session_desc save = {.max_buffer = k->saved_for, .debug = DEBUG(.no_regions = true)};
-    const rlx_session_desc load = {.max_buffer = k->loaded_for, .debug = DEBUG(.no_regions = true)};
+    const rlx_session_desc save = {RLX_SIZED(rlx_session_desc), .max_buffer = k->saved_for,
+                                   .debug = DEBUG(.no_regions = true)};
+    const rlx_session_desc load = {RLX_SIZED(rlx_session_desc), .max_buffer = k->loaded_for,
+                                   .debug = DEBUG(.no_regions = true)};
     float want[200], got[200], data[100];
     rlx_compiled_info c;
     struct world w;
@@ -484,7 +492,7 @@ TEST_DEVICES_SLOW(buffers, artefacts_are_compiled_again_where_joined_weights_are
                        "f32[64,64]) {\n    %p = matmul %x, %a\n    %q = matmul %x, %b\n"
                        "    %y = mul %p, %q\n    return %y\n}\n";
     const char *path = test_temp(t, "a.rlxa");
-    const rlx_session_desc open = {.params_default_zero = true,
+    const rlx_session_desc open = {RLX_SIZED(rlx_session_desc), .params_default_zero = true,
                                    .debug = DEBUG(.no_packed_weights = true)};
     rlx_session_desc load = open;
     rlx_compiled_info c;

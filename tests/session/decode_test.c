@@ -19,8 +19,9 @@ static rlx_status run_to(struct place *p, rlx_binding *in, size_t inputs, float 
     rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = room * sizeof *y}};
 
     memset(&p->err, 0, sizeof p->err);
-    return rlx_session_run(p->session, &(rlx_run_desc){in, inputs, &out, 1, dims, dim_count},
-                           &p->err);
+    return rlx_session_run(
+        p->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs, &out, 1, dims, dim_count},
+        &p->err);
 }
 
 static void token(float *x, int64_t batch, int64_t number)
@@ -111,8 +112,8 @@ static bool set_feeds(struct test *t, struct place *p, rlx_session *s, const str
     bool ok = true;
 
     for (size_t i = 0; i < 2; i++) {
-        const rlx_feed feed = {
-            .mode = l->mode, .output = 1 + i, .src_row = l->src_row, .dst_row = "past"};
+        const rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = l->mode, .output = 1 + i,
+                               .src_row = l->src_row, .dst_row = "past"};
         ok &= expect_ok(t, rlx_session_set_feed(s, handles[i], &feed, &p->err));
     }
     return ok;

@@ -30,7 +30,8 @@ static rlx_status run(struct place *p, const int64_t *size, float *y)
     for (int i = 0; i < 8; i++)
         x[i] = (float)i;
     memset(&p->err, 0, sizeof p->err);
-    return rlx_session_run(p->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p->err);
+    return rlx_session_run(
+        p->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &p->err);
 }
 
 static void expect_run(struct test *t, struct place *p, const int64_t *size,
@@ -44,10 +45,11 @@ static void expect_run(struct test *t, struct place *p, const int64_t *size,
         expect_near(t, y[i], (float)i * v->w + more, 0);
 }
 
-static const rlx_session_desc modes[] = {{0},
-                                         {.programs = 1},
-                                         {.debug = DEBUG(.no_static_pack = true)},
-                                         {.programs = 2, .debug = DEBUG(.no_reuse = true)}};
+static const rlx_session_desc modes[] = {
+    {RLX_SIZED(rlx_session_desc)},
+    {RLX_SIZED(rlx_session_desc), .programs = 1},
+    {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_static_pack = true)},
+    {RLX_SIZED(rlx_session_desc), .programs = 2, .debug = DEBUG(.no_reuse = true)}};
 
 TEST_DEVICES(deferred, params_reach_programs_made_before_and_after)
 {
@@ -118,7 +120,9 @@ static void expect_held(struct test *t, struct place *p, int64_t n, int64_t m, c
     test_note(t, "%lld by %lld", (long long)n, (long long)m);
     memset(&p->err, 0, sizeof p->err);
     if (!expect_ok(
-            t, rlx_session_run(p->session, &(rlx_run_desc){NULL, 0, &out, 1, dims, 2}, &p->err)))
+            t, rlx_session_run(p->session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), NULL, 0, &out, 1, dims, 2},
+                               &p->err)))
         fail(t, "%s", p->err.message);
     expect(t, out.tensor.dim[0] == n && out.tensor.dim[1] == m);
     expect_close(t, y, want, (size_t)(n * m), 0, 0);
@@ -155,13 +159,13 @@ TEST_DEVICES(deferred, feeds_reach_programs_of_other_sizes)
     struct place p;
     float c[4] = {0}, x[4] = {1, 2, 3, 4}, y[4];
     rlx_tensor vc = {RLX_DTYPE_f32, 1, {2}, c, 8};
-    rlx_feed feed = {.mode = RLX_FEED_WHOLE};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
 
     if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
                                   "dim n graph (input %x: f32[n], input %c: f32[2])"
                                   " { %s = reduce_sum %x axes=[0] %y = add %c, %s return %y }",
-                                  &(rlx_session_desc){.programs = 2})))
+                                  &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .programs = 2})))
         return place_close(&p);
     expect_ok(t, rlx_session_bind_handle(p.session, "c", &vc, &p.err));
     expect_ok(t, rlx_session_set_feed(p.session, "c", &feed, &p.err));
@@ -171,7 +175,10 @@ TEST_DEVICES(deferred, feeds_reach_programs_of_other_sizes)
         size_t n = k % 3 + 1;
         rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {(int64_t)n}, x, n * 4}};
         rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-        expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err));
+        expect_ok(
+            t, rlx_session_run(p.session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                               &p.err));
         expect_near(t, y[1], sum += sums[k % 3], 0);
     }
     place_close(&p);

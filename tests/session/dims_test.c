@@ -49,7 +49,8 @@ TEST(dims, sizes_come_from_dims_and_shapes)
         expect(t,
                batch && batch->size == -1 && batch->leads && batch->of_input && batch->bound == 0);
         expect(t, seq && seq->size == -1 && !seq->leads && seq->bound == 512);
-        const rlx_run_desc run = {.inputs = &in, .input_count = 1, .dims = &past, .dim_count = 1};
+        const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = &in, .input_count = 1,
+                                  .dims = &past, .dim_count = 1};
         expect_ok(t, rlx_model_dims(w.model, &run, dims, &w.err));
         expect(t, batch && batch->size == 2 && seq && seq->size == 7);
         expect(t, dim_of(dims, "past") && dim_of(dims, "past")->size == 5);
@@ -63,7 +64,7 @@ TEST(dims, what_does_not_fit_is_said_with_both_shapes)
     rlx_dim_info dims[3];
     rlx_binding in = {"past", {.dtype = RLX_DTYPE_f32, .rank = 3, .dim = {1, 2, 3}}};
     rlx_dim_size size = {"bacth", 1};
-    rlx_run_desc run = {.inputs = &in, .input_count = 1};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = &in, .input_count = 1};
 
     if (open_world(t, &w)) {
         expect_status(t, rlx_model_dims(w.model, &run, dims, &w.err), RLX_ERROR_SHAPE);
@@ -71,7 +72,7 @@ TEST(dims, what_does_not_fit_is_said_with_both_shapes)
                      "input \"past\": f32[batch,past,4] is wanted, f32[1,2,3] was given", &w.err);
         in.tensor.rank = 2;
         expect_status(t, rlx_model_dims(w.model, &run, dims, &w.err), RLX_ERROR_SHAPE);
-        run = (rlx_run_desc){.dims = &size, .dim_count = 1};
+        run = (rlx_run_desc){RLX_SIZED(rlx_run_desc), .dims = &size, .dim_count = 1};
         expect_status(t, rlx_model_dims(w.model, &run, dims, &w.err), RLX_ERROR_NAME);
         expect_error(t, RLX_ERROR_NAME,
                      "there is no dim \"bacth\"; there are: batch, seq, past; did you mean batch?",

@@ -16,8 +16,9 @@ static rlx_status run_to(struct place *p, rlx_binding *in, size_t inputs, float 
     rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = room * sizeof *y}};
 
     memset(&p->err, 0, sizeof p->err);
-    return rlx_session_run(p->session, &(rlx_run_desc){in, inputs, &out, 1, dims, dim_count},
-                           &p->err);
+    return rlx_session_run(
+        p->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs, &out, 1, dims, dim_count},
+        &p->err);
 }
 
 #define ADD "graph (input %x: f32[2,2], input %h: f32[2,2]) { %y = add %x, %h return %y }"
@@ -61,8 +62,8 @@ TEST_DEVICES(handle, whole_feed_accumulates)
     float x[4] = {1, 2, 3, 4}, h[4] = {0}, y[4];
     rlx_binding in[2] = {{"x", matrix(x, 2, 2)}, {"h", matrix(h, 2, 2)}};
     rlx_tensor value = matrix(h, 2, 2), read = matrix(y, 2, 2);
-    rlx_feed feed = {.mode = RLX_FEED_WHOLE};
-    rlx_session_desc reseed = {.reseed_handles = true};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
+    rlx_session_desc reseed = {RLX_SIZED(rlx_session_desc), .reseed_handles = true};
 
     if (!place_open(t, &p, test_device(t), NULL) || !expect_ok(t, place_build(&p, ADD, NULL)))
         return place_close(&p);
@@ -79,7 +80,9 @@ TEST_DEVICES(handle, whole_feed_accumulates)
         expect_near(t, y[3], 4.0 * i, 0);
     }
     /* also when no output is read */
-    expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){in, 1, NULL, 0, NULL, 0}, &p.err));
+    expect_ok(t, rlx_session_run(p.session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 1, NULL, 0, NULL, 0},
+                                 &p.err));
     expect_ok(t, rlx_session_read_handle(p.session, "h", &read, &p.err));
     expect_near(t, y[3], 16, 0);
     expect_status(t, run_to(&p, in, 2, y, 4, NULL, 0), RLX_ERROR_STATE);
@@ -108,30 +111,32 @@ TEST_DEVICES(handle, feeds_of_the_wrong_shape_are_refused)
     };
     static const rlx_status want[] = {RLX_ERROR_SHAPE, RLX_ERROR_DTYPE, RLX_ERROR_SHAPE};
     static const rlx_feed bad[] = {
-        {.mode = RLX_FEED_ROW, .dst_row = "q"},
-        {.mode = RLX_FEED_ROW, .dst_row = "1+"},
-        {.mode = (rlx_feed_mode)9},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .dst_row = "q"},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .dst_row = "1+"},
+        {RLX_SIZED(rlx_feed), .mode = (rlx_feed_mode)9},
     };
     static const rlx_status bad_want[] = {RLX_ERROR_NAME, RLX_ERROR_FORMAT, RLX_ERROR_ARGUMENT};
 
     if (!place_open(t, &p, test_device(t), NULL))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(graphs); i++) {
-        rlx_feed feed = {.mode = RLX_FEED_WHOLE};
+        rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
         expect_ok(t, place_build(&p, graphs[i], NULL));
         expect_ok(t, rlx_session_bind_handle(p.session, "h", &value, &p.err));
         expect_status(t, rlx_session_set_feed(p.session, "h", &feed, &p.err), want[i]);
-        expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){0}, &p.err));
+        expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc)}, &p.err));
     }
     expect_ok(t, place_build(&p, "graph (input %h: f32[2,2]) { %y = neg %h return %y }", NULL));
     expect_ok(t, rlx_session_bind_handle(p.session, "h", &value, &p.err));
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         expect_status(t, rlx_session_set_feed(p.session, "h", &bad[i], &p.err), bad_want[i]);
-    rlx_feed past = {.mode = RLX_FEED_ROW, .dst_row = "2"}; /* known in the run only */
+    rlx_feed past = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW,
+                     .dst_row = "2"}; /* known in the run only */
     expect_ok(t, rlx_session_set_feed(p.session, "h", &past, &p.err));
-    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){0}, &p.err), RLX_ERROR_SIZE);
+    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc)}, &p.err),
+                  RLX_ERROR_SIZE);
     expect_ok(t, rlx_session_clear_feed(p.session, "h", &p.err));
-    expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){0}, &p.err));
+    expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc)}, &p.err));
     place_close(&p);
 }
 
@@ -160,7 +165,7 @@ TEST_DEVICES(handle, moves_when_an_unbounded_symbol_changes)
 TEST_DEVICES(flight, results_wait_until_they_are_taken)
 {
     struct place p;
-    rlx_session_desc three = {.in_flight = 3};
+    rlx_session_desc three = {RLX_SIZED(rlx_session_desc), .in_flight = 3};
     float x[3][4], y[4];
     uint64_t ticket[4];
 
@@ -174,18 +179,22 @@ TEST_DEVICES(flight, results_wait_until_they_are_taken)
             for (int k = 0; k < 4; k++)
                 x[i][k] = (float)(round * 10 + i + k);
             rlx_binding in = {"x", matrix(x[i], 2, 2)};
-            expect_ok(t, rlx_session_submit(p.session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0},
-                                            &ticket[i], &p.err));
+            expect_ok(t, rlx_session_submit(
+                             p.session,
+                             &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0},
+                             &ticket[i], &p.err));
         }
         rlx_binding more = {"x", matrix(x[0], 2, 2)};
-        expect_status(t,
-                      rlx_session_submit(p.session, &(rlx_run_desc){&more, 1, NULL, 0, NULL, 0},
-                                         &ticket[3], &p.err),
-                      RLX_ERROR_STATE);
+        expect_status(
+            t,
+            rlx_session_submit(p.session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &more, 1, NULL, 0, NULL, 0},
+                               &ticket[3], &p.err),
+            RLX_ERROR_STATE);
         static const int order[3] = {1, 0, 2};
         for (int n = 0; n < 3; n++) {
             int i = order[n];
-            rlx_run_desc take = {NULL, 0, &out, 1, NULL, 0};
+            rlx_run_desc take = {RLX_SIZED(rlx_run_desc), NULL, 0, &out, 1, NULL, 0};
             expect_ok(t, rlx_session_wait(p.session, ticket[i], &take, &p.err));
             for (int k = 0; k < 4; k++)
                 expect_near(t, y[k], (double)x[i][k] * (double)x[i][k], 0);
@@ -212,11 +221,15 @@ TEST_DEVICES(flight, different_sizes_at_a_time)
             return place_close(&p);
         rlx_binding one = {"x", matrix(x, 1, 2)}, three = {"x", matrix(x, 3, 2)};
         rlx_binding out = {"out0", {RLX_DTYPE_f32, 0, {0}, y, sizeof y}};
-        rlx_run_desc take = {NULL, 0, &out, 1, NULL, 0};
-        expect_ok(t, rlx_session_submit(p.session, &(rlx_run_desc){&three, 1, NULL, 0, NULL, 0},
-                                        &large, &p.err));
-        expect_ok(t, rlx_session_submit(p.session, &(rlx_run_desc){&one, 1, NULL, 0, NULL, 0},
-                                        &small, &p.err));
+        rlx_run_desc take = {RLX_SIZED(rlx_run_desc), NULL, 0, &out, 1, NULL, 0};
+        expect_ok(t, rlx_session_submit(
+                         p.session,
+                         &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &three, 1, NULL, 0, NULL, 0},
+                         &large, &p.err));
+        expect_ok(t, rlx_session_submit(
+                         p.session,
+                         &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &one, 1, NULL, 0, NULL, 0},
+                         &small, &p.err));
         expect_ok(t, rlx_session_wait(p.session, large, &take, &p.err));
         expect_eq(t, out.tensor.dim[0], 3);
         expect_near(t, y[5], -6, 0);
@@ -231,7 +244,7 @@ TEST_DEVICES(flight, unchanged_inputs_need_not_be_sent_again)
 {
     struct place p;
     static float x[2048], y[2048];
-    rlx_session_desc changed = {.uploads = RLX_UPLOADS_CHANGED};
+    rlx_session_desc changed = {RLX_SIZED(rlx_session_desc), .uploads = RLX_UPLOADS_CHANGED};
     rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {2048}, x, sizeof x}};
 
     if (!place_open(t, &p, test_device(t), NULL) ||
@@ -275,7 +288,9 @@ static void *work(void *user)
     for (int i = 0; i < 200; i++) {
         for (int k = 0; k < 4; k++)
             x[k] = w->offset + (float)(i + k);
-        if (rlx_session_run(w->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, NULL) != RLX_OK)
+        if (rlx_session_run(w->session,
+                            &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                            NULL) != RLX_OK)
             w->wrong++;
         for (int k = 0; k < 4; k++)
             w->wrong += y[k] != (x[k] + 1 + 10) * 2;
@@ -310,7 +325,7 @@ TEST_DEVICES(clone, runs_on_another_thread)
     /* a param set on one is seen by those that share it */
     rlx_binding in = {"x", matrix(one, 2, 2)};
     rlx_binding out = {"out0", {RLX_DTYPE_f32, 0, {0}, y, sizeof y}};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     rlx_tensor other = matrix(ten, 2, 2);
     expect_ok(t, rlx_session_set_param(p.session, "w", &other, &p.err));
     expect_ok(t, rlx_session_run(shared, &run, &p.err));
@@ -341,7 +356,7 @@ TEST_DEVICES(packs, follow_their_params)
         return place_close(&p);
     expect_ok(t, rlx_session_set_param(p.session, "w", &weight, &p.err));
     expect_ok(t, rlx_session_set_param(p.session, "b", &bias, &p.err));
-    rlx_memory_info info;
+    rlx_memory_info info = {RLX_SIZED(rlx_memory_info)};
     expect_ok(t, rlx_session_memory(p.session, &info, &p.err));
     expect(t, info.weight_copies > 0);
     for (int i = 0; i < 4; i++) { /* one, the other, one, and nothing */
@@ -388,7 +403,8 @@ TEST_DEVICES(packs, shapes_and_directions_have_copies_of_their_own)
     snprintf(text, sizeof text, graph, hex);
     for (int plain = 0; plain < 2; plain++) {
         struct place p;
-        rlx_session_desc desc = {.debug = DEBUG(.no_packed_weights = plain)};
+        rlx_session_desc desc = {RLX_SIZED(rlx_session_desc),
+                                 .debug = DEBUG(.no_packed_weights = plain)};
         if (place_open(t, &p, test_device(t), NULL) && expect_ok(t, place_build(&p, text, &desc))) {
             rlx_binding in[2] = {{"x", matrix(x, M, K)}, {"z", matrix(z, M, N)}};
             expect_ok(t, rlx_session_set_param(p.session, "w", &weight, &p.err));

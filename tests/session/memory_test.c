@@ -21,9 +21,9 @@
 
 static void compare(struct test *t, struct world *w, const rlx_dim_size *dims, size_t count)
 {
-    rlx_run_desc run = {.dims = dims, .dim_count = count};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .dims = dims, .dim_count = count};
     rlx_memory_estimate e;
-    rlx_memory_info m;
+    rlx_memory_info m = {RLX_SIZED(rlx_memory_info)};
     rlx_plan_summary p;
 
     if (!expect_ok(t, rlx_model_memory(w->model, w->dev, dims, count, 0, &e, &w->err)) ||
@@ -73,17 +73,23 @@ TEST_DEVICES(memory, follows_the_flags)
     const rlx_flag align = {"ARENA_ALIGN", "4096"}, apart = {"ARENA_NO_REUSE", "1"},
                    whole = {"NO_STATIC_PACK", "1"};
 
-    check(t, WIDE, &(rlx_context_desc){.flags = &align, .flag_count = 1}, NULL, NULL, 0);
-    check(t, WIDE, &(rlx_context_desc){.flags = &apart, .flag_count = 1}, NULL, NULL, 0);
-    check(t, JOINED, &(rlx_context_desc){.flags = &whole, .flag_count = 1}, NULL, NULL, 0);
+    check(t, WIDE,
+          &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &align, .flag_count = 1}, NULL,
+          NULL, 0);
+    check(t, WIDE,
+          &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &apart, .flag_count = 1}, NULL,
+          NULL, 0);
+    check(t, JOINED,
+          &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &whole, .flag_count = 1}, NULL,
+          NULL, 0);
 }
 
 /* Where buffers are small the arena is cut up, and its parts are not all full. */
 TEST(memory, counts_what_is_allocated)
 {
-    const rlx_session_desc desc = {.max_buffer = 600000};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .max_buffer = 600000};
     struct world w;
-    rlx_memory_info m;
+    rlx_memory_info m = {RLX_SIZED(rlx_memory_info)};
     rlx_plan_summary p;
     char text[16384] = "", want[64];
 
@@ -106,7 +112,7 @@ TEST(memory, is_not_taken_by_asking)
     float g[64] = {0};
 
     require_ok(t, rlx_context_create(RLX_VERSION, NULL, &w.ctx, &w.err));
-    require_ok(t, rlx_device_open(w.ctx, rlx_cstr("cpu"), &w.dev, &w.err));
+    require_ok(t, rlx_device_open(w.ctx, "cpu", &w.dev, &w.err));
     require_ok(t, rlx_model_parse(w.ctx,
                                   rlx_cstr("rlx 1\ngraph (input %x: f32[1048576,1048576], param "
                                            "%g: f32[64]) {\n    %y = neg %x\n    return %y\n}\n"),

@@ -35,7 +35,9 @@ static void expect_doubled(struct test *t, struct place *p)
     const rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {2}, x, sizeof x}};
     rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
 
-    expect_ok(t, rlx_session_run(p->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p->err));
+    expect_ok(t, rlx_session_run(p->session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                                 &p->err));
     expect_near(t, y[1], 4, 0);
 }
 
@@ -60,7 +62,7 @@ TEST_DEVICES(order, a_session_and_what_it_is_of)
     for (int i = 0; i < 24; i++) {
         size_t used = 0;
         const rlx_allocator mem = {counted, &used};
-        const rlx_context_desc desc = {.allocator = &mem};
+        const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &mem};
         struct place p;
         int order[OBJECTS];
         bool session = true;
@@ -85,7 +87,7 @@ TEST(order, everything_else_outlives_its_context)
 {
     size_t used = 0;
     const rlx_allocator mem = {counted, &used};
-    const rlx_context_desc desc = {.allocator = &mem};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &mem};
     const rlx_bucket bucket = {1, 8};
     rlx_graph *g = NULL, *sub = NULL;
     rlx_cache *cache = NULL;
@@ -101,7 +103,7 @@ TEST(order, everything_else_outlives_its_context)
     expect_ok(t, rlx_bucket_cache_create(ctx, &bucket, 1, &buckets, &err));
     expect_ok(t, rlx_pages_create(ctx, 4, 4, &pages, &err));
     rlx_context_destroy(ctx);
-    expect_ok(t, rlx_graph_sub(g, rlx_cstr("later"), &sub, &err));
+    expect_ok(t, rlx_graph_sub(g, "later", &sub, &err));
     rlx_output(sub, rlx_input(sub, "z", RLX_DTYPE_f32, RLX_LIST(2)));
     rlx_value x = rlx_input(g, "x", RLX_DTYPE_f32, RLX_LIST(2));
     rlx_output(g, rlx_neg(g, x));
@@ -120,7 +122,7 @@ TEST(order, a_graph_alone_is_enough)
 {
     size_t used = 0;
     const rlx_allocator mem = {counted, &used};
-    const rlx_context_desc desc = {.allocator = &mem};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &mem};
     rlx_graph *g = NULL;
     rlx_context *ctx = NULL;
     rlx_error err;

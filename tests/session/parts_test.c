@@ -54,7 +54,9 @@ static void expect_run(struct test *t, rlx_session *s, const float *x, int64_t n
     for (int64_t i = 0; i < kept; i++)
         total += want[i] = sorted[i] * weight + bias + sum;
     make_room(&o);
-    if (!expect_ok(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, o.at, 3, NULL, 0}, &err))) {
+    if (!expect_ok(
+            t, rlx_session_run(
+                   s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, o.at, 3, NULL, 0}, &err))) {
         fail(t, "%s", err.message);
         return;
     }
@@ -99,7 +101,7 @@ TEST_DEVICES(parts, run_at_any_count)
 TEST(parts, are_listed_as_one_model)
 {
     struct parts_world w;
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     rlx_tensor shape;
 
     require_ok(t, world_model(&w, NULL, 0, "cpu"));
@@ -159,12 +161,12 @@ TEST(parts, tell_shapes_between_submit_and_wait)
     struct parts_world w;
     rlx_session *s = NULL;
     rlx_binding in = {"x", list_of(rows[0], 8)};
-    rlx_run_desc run = {.inputs = &in, .input_count = 1};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = &in, .input_count = 1};
     struct outputs o;
     rlx_tensor shape;
     uint64_t ticket, second;
     bool done = false;
-    rlx_memory_info memory;
+    rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
 
     make_room(&o);
     require_ok(t, world_model(&w, NULL, 0, "cpu"));
@@ -200,7 +202,7 @@ TEST(parts, refuse_what_is_not_theirs)
     rlx_session *s = NULL;
     rlx_binding in[2] = {{"x", list_of(rows[0], 8)}, {"x", list_of(rows[0], 8)}};
     rlx_dim_size dim = {"kept", 3};
-    rlx_run_desc run = {.inputs = in, .input_count = 1};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = in, .input_count = 1};
     rlx_model *made;
     struct outputs o;
 
@@ -244,7 +246,7 @@ TEST(parts, bounds_are_set_for_all_of_them)
 {
     struct parts_world w;
     rlx_session *s = NULL;
-    rlx_bound_info bound;
+    rlx_bound_info bound = {RLX_SIZED(rlx_bound_info)};
 
     require_ok(t, world_model(&w, NULL, 0, "cpu"));
     require_ok(t, rlx_session_create(w.model, w.dev, NULL, &s, &w.err));
@@ -255,8 +257,11 @@ TEST(parts, bounds_are_set_for_all_of_them)
     expect_run(t, s, rows[0], 8, 2, 0);
     expect_run(t, s, rows[3], 5, 2, 0);
     rlx_binding in = {"x", list_of(rows[2], 8)};
-    expect_status(t, rlx_session_run(s, &(rlx_run_desc){.inputs = &in, .input_count = 1}, &w.err),
-                  RLX_ERROR_EXTENT);
+    expect_status(
+        t,
+        rlx_session_run(
+            s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .inputs = &in, .input_count = 1}, &w.err),
+        RLX_ERROR_EXTENT);
     expect_error(t, RLX_ERROR_EXTENT, "\"kept\" is 8", &w.err);
     expect_run(t, s, rows[4], 8, 2, 0);
     rlx_session_destroy(s);
@@ -268,11 +273,11 @@ TEST(parts, are_checked_one_after_the_other)
     struct parts_world w;
     rlx_device *other = NULL;
     rlx_binding in = {"x", list_of(rows[0], 8)};
-    rlx_run_desc run = {.inputs = &in, .input_count = 1};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = &in, .input_count = 1};
     rlx_check_summary sum;
 
     require_ok(t, world_model(&w, NULL, 0, "cpu"));
-    require_ok(t, rlx_device_open(w.ctx, STR("cpu:baseline"), &other, &w.err));
+    require_ok(t, rlx_device_open(w.ctx, "cpu:baseline", &other, &w.err));
     rlx_device *devices[] = {w.dev, other};
     rlx_check_desc desc = {.devices = devices, .device_count = 2, .run = &run};
     expect_ok(t, rlx_check(w.model, &desc, &sum, &w.err));
@@ -328,7 +333,8 @@ static rlx_status whole_life(struct test *t, const rlx_allocator *mem, void *unu
     if (status == RLX_OK)
         status = rlx_session_create(w.model, w.dev, NULL, &s, &w.err);
     if (status == RLX_OK)
-        status = rlx_session_run(s, &(rlx_run_desc){&in, 1, o.at, 3, NULL, 0}, &w.err);
+        status = rlx_session_run(
+            s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, o.at, 3, NULL, 0}, &w.err);
     rlx_session_destroy(s);
     world_close(&w);
     return status;

@@ -52,7 +52,7 @@ static inline rlx_value world_count(struct parts_world *w, rlx_value x, double a
 /* n: 8, or 0 for a symbol. */
 static inline rlx_status world_graph(struct parts_world *w, const rlx_allocator *mem, int64_t n)
 {
-    const rlx_context_desc desc = {.allocator = mem, .threads = 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
 
     memset(w, 0, sizeof *w);
     rlx_status s = rlx_context_create(RLX_VERSION, &desc, &w->ctx, &w->err);
@@ -96,7 +96,7 @@ static inline rlx_status world_model(struct parts_world *w, const rlx_allocator 
     if (s == RLX_OK && (s = model_cut(w->model, w->cut, w->cuts, &d)) != RLX_OK)
         diag_report(&d, &w->err);
     if (s == RLX_OK)
-        s = rlx_device_open(w->ctx, rlx_cstr(device), &w->dev, &w->err);
+        s = rlx_device_open(w->ctx, device, &w->dev, &w->err);
     if (s == RLX_OK)
         s = rlx_model_set_param(
             w->model, "w",

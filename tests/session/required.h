@@ -44,7 +44,7 @@ static inline bool place_open(struct test *t, struct place *p, const char *devic
     *p = (struct place){0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, desc, &p->ctx, &p->err)))
         return false;
-    rlx_status s = rlx_device_open(p->ctx, rlx_cstr(device), &p->dev, &p->err);
+    rlx_status s = rlx_device_open(p->ctx, device, &p->dev, &p->err);
     if (!test_no_device(t, device, s, p->err.message))
         return true;
     rlx_context_destroy(p->ctx);
@@ -94,7 +94,7 @@ static inline size_t read_inputs(const rlx_model *m, const char *numbers, rlx_bi
     size_t count = rlx_model_io_count(m, RLX_IO_INPUT);
 
     for (size_t i = 0; i < count && i < MOST_INPUTS; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL);
         snprintf(name[i], sizeof name[i], "%.*s", (int)info.name.len, info.name.ptr);
         in[i] =
@@ -109,7 +109,7 @@ static inline size_t read_inputs(const rlx_model *m, const char *numbers, rlx_bi
 static inline bool expect_numbers(struct test *t, struct place *p, const char *graph,
                                   const char *numbers, const char *want)
 {
-    const rlx_session_desc desc = {.debug = DEBUG(.check_plan = true)};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)};
     rlx_binding in[MOST_INPUTS];
     char name[MOST_INPUTS][32];
     float data[MOST_INPUTS][MOST_NUMBERS], got[MOST_NUMBERS], wanted[MOST_NUMBERS];
@@ -122,8 +122,10 @@ static inline bool expect_numbers(struct test *t, struct place *p, const char *g
         rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = got, .bytes = sizeof got}};
         size_t elements = 1;
         memset(got, 0x7f, sizeof got);
-        if (!expect_ok(t, rlx_session_run(p->session, &(rlx_run_desc){in, count, &out, 1, NULL, 0},
-                                          &p->err)))
+        if (!expect_ok(t, rlx_session_run(
+                              p->session,
+                              &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, &out, 1, NULL, 0},
+                              &p->err)))
             return fail(t, "%s", p->err.message);
         for (int32_t a = 0; a < out.tensor.rank; a++)
             elements *= (size_t)out.tensor.dim[a];

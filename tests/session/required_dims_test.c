@@ -15,7 +15,8 @@ static rlx_status run_x(struct place *p, int32_t rank, const int64_t *dim, float
         in.tensor.bytes *= (size_t)dim[i];
     }
     memset(&p->err, 0, sizeof p->err);
-    rlx_status s = rlx_session_run(p->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p->err);
+    rlx_status s = rlx_session_run(
+        p->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &p->err);
     if (shape)
         *shape = out.tensor;
     return s;
@@ -40,7 +41,8 @@ TEST_DEVICES(required, sizes_that_cannot_be_are_errors)
                          {"b", {RLX_DTYPE_f32, 1, {4}, b, 16}}};
     rlx_binding out = {"y", {RLX_DTYPE_f32, 0, {0}, y, sizeof y}};
     rlx_dim_size given[2] = {{"n", 2}, {"m", 3}};
-    rlx_run_desc good = {in, 2, &out, 1, NULL, 0}, run;
+    rlx_run_desc good = {RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
+                 run = {RLX_SIZED(rlx_run_desc)};
     static const struct {
         int64_t n, m, b;  /* of the inputs */
         int64_t dims[2];  /* given; -1: not */
@@ -71,7 +73,7 @@ TEST_DEVICES(required, sizes_that_cannot_be_are_errors)
         in[0].tensor.dim[0] = rows[i].n, in[0].tensor.dim[1] = rows[i].m;
         in[1].tensor.dim[0] = rows[i].b;
         in[1].tensor.bytes = (size_t)rows[i].b * 4;
-        run = (rlx_run_desc){in, rows[i].inputs, &out, 1, dims, count};
+        run = (rlx_run_desc){RLX_SIZED(rlx_run_desc), in, rows[i].inputs, &out, 1, dims, count};
         memset(&p.err, 0, sizeof p.err);
         rlx_session_run(p.session, &run, &p.err);
         expect_error(t, rows[i].status, rows[i].part, &p.err);
@@ -204,7 +206,10 @@ static void append(struct test *t, struct place *p, int64_t rows, int64_t at, si
 
     memset(&p->err, 0, sizeof p->err);
     expect_status(
-        t, rlx_session_run(p->session, &(rlx_run_desc){in, 2, &out, outputs, NULL, 0}, &p->err),
+        t,
+        rlx_session_run(p->session,
+                        &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, outputs, NULL, 0},
+                        &p->err),
         want);
 }
 
@@ -295,11 +300,12 @@ TEST_DEVICES(required, indices_out_of_range_are_harmless)
         float data[MOST_INPUTS][MOST_NUMBERS];
         test_note(t, "row 61: %s", rows[i].graph);
         expect_numbers(t, &p, rows[i].graph, rows[i].in, rows[i].want);
-        if (!expect_ok(t,
-                       place_build(&p, rows[i].graph, &(rlx_session_desc){.check_indices = true})))
+        if (!expect_ok(t, place_build(&p, rows[i].graph,
+                                      &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                          .check_indices = true})))
             continue;
         size_t count = read_inputs(p.model, rows[i].in, in, name, data);
-        rlx_run_desc run = {in, count, NULL, 0, NULL, 0};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, count, NULL, 0, NULL, 0};
         rlx_session_run(p.session, &run, &p.err);
         expect_error(t, RLX_ERROR_INDEX, "position", &p.err);
         expect_str(t, p.err.label, "y");
@@ -320,7 +326,7 @@ static void check_unknown_experts(struct test *t, const char *op, const char *gr
     rlx_binding in[2] = {{"x", {RLX_DTYPE_f32, 2, {2, 1}, x, 8}},
                          {"e", {RLX_DTYPE_i32, 1, {2}, expert, 8}}};
     rlx_binding out = {"y", {RLX_DTYPE_f32, 0, {0}, y, sizeof y}};
-    rlx_run_desc run = {in, 2, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0};
     for (int i = 0; i < 3; i++) {
         static const int32_t wrong[] = {2, -1, INT32_MAX};
         char part[64];
@@ -373,11 +379,12 @@ TEST_DEVICES(required, what_cannot_shrink_is_reported)
                                 " %y = pad %x before=[6-n] after=[0] return %y }";
     float x[6] = {1, 2, 3, 4, 5, 6}, y[6];
     bool said = false;
-    rlx_bound_info info = {0};
+    rlx_bound_info info = {RLX_SIZED(rlx_bound_info)};
     struct place p;
 
-    if (!place_open(t, &p, test_device(t),
-                    &(rlx_context_desc){.log = note_line, .log_user = &said}))
+    if (!place_open(
+            t, &p, test_device(t),
+            &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .log = note_line, .log_user = &said}))
         return place_close(&p);
     test_note(t, "row 50");
     expect_ok(t, place_build(&p, graph, NULL));
@@ -395,10 +402,11 @@ TEST_DEVICES(required, what_cannot_shrink_is_reported)
     expect_ok(t, run_x(&p, 1, &n, x, y, 6, NULL));
     expect_ok(t, rlx_session_bound(p.session, "n", &info, &p.err));
     expect(t, info.by_value && said);
-    expect_ok(t, place_build(&p,
-                             "dim n <= 6 graph (input %x: f32[n]) { %p = pad %x before=[6-n]"
-                             " after=[0] %y = narrow %p axis=0 start=0 len=6-n return %y }",
-                             &(rlx_session_desc){.strict_extent = true}));
+    expect_ok(t,
+              place_build(&p,
+                          "dim n <= 6 graph (input %x: f32[n]) { %p = pad %x before=[6-n]"
+                          " after=[0] %y = narrow %p axis=0 start=0 len=6-n return %y }",
+                          &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .strict_extent = true}));
     for (int i = 0; i < 2; i++) {
         run_x(&p, 1, &n, x, y, 6, NULL);
         expect_error(t, RLX_ERROR_EXTENT, "grows", &p.err);

@@ -16,7 +16,9 @@ static rlx_status run_to(struct place *p, rlx_binding *in, size_t inputs, const 
 
     memset(&p->err, 0, sizeof p->err);
     return rlx_session_run(
-        p->session, &(rlx_run_desc){in, inputs, &out, name != NULL, dim, dim != NULL}, &p->err);
+        p->session,
+        &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs, &out, name != NULL, dim, dim != NULL},
+        &p->err);
 }
 
 /* Two handles around one another, so that a write past an end shows in the neighbour. */
@@ -102,7 +104,7 @@ TEST_DEVICES(required, handles_work_on_every_device)
 
     for (size_t i = 0; i < COUNT_OF(devices); i++) {
         struct pair s;
-        rlx_feed feed = {.mode = RLX_FEED_WHOLE};
+        rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
         test_note(t, "row 64: %s", devices[i]);
         if (open_pair(t, &s, devices[i])) {
             float back[4] = {0};
@@ -126,24 +128,41 @@ TEST_DEVICES(required, feeds_that_do_not_fit_are_refused)
         rlx_status status;
         const char *part;
     } rows[] = {
-        {57, "nobody", {.mode = RLX_FEED_WHOLE}, RLX_ERROR_NAME, "a, b, x"},
-        {57, "x", {.mode = RLX_FEED_WHOLE}, RLX_ERROR_STATE, "\"x\""},
-        {48, "a", {.mode = RLX_FEED_WHOLE, .output = 2}, RLX_ERROR_ARGUMENT, "2 outputs"},
-        {48, "a", {.mode = RLX_FEED_WHOLE, .output = SIZE_MAX}, RLX_ERROR_ARGUMENT, "2 outputs"},
-        {57, "a", {.mode = RLX_FEED_WHOLE, .output = 1}, RLX_ERROR_SHAPE, "\"a\""},
-        {57, "a", {.mode = (rlx_feed_mode)-1}, RLX_ERROR_ARGUMENT, "mode"},
-        {57, "a", {.mode = RLX_FEED_ROW, .dst_row = "nothing"}, RLX_ERROR_NAME, "nothing"},
-        {57, "a", {.mode = RLX_FEED_ROW, .rows = "2*"}, RLX_ERROR_FORMAT, ""},
+        {57, "nobody", {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE}, RLX_ERROR_NAME, "a, b, x"},
+        {57, "x", {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE}, RLX_ERROR_STATE, "\"x\""},
+        {48,
+         "a",
+         {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE, .output = 2},
+         RLX_ERROR_ARGUMENT,
+         "2 outputs"},
+        {48,
+         "a",
+         {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE, .output = SIZE_MAX},
+         RLX_ERROR_ARGUMENT,
+         "2 outputs"},
+        {57,
+         "a",
+         {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE, .output = 1},
+         RLX_ERROR_SHAPE,
+         "\"a\""},
+        {57, "a", {RLX_SIZED(rlx_feed), .mode = (rlx_feed_mode)-1}, RLX_ERROR_ARGUMENT, "mode"},
+        {57,
+         "a",
+         {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .dst_row = "nothing"},
+         RLX_ERROR_NAME,
+         "nothing"},
+        {57, "a", {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .rows = "2*"}, RLX_ERROR_FORMAT, ""},
     };
     /* what only a run can tell */
     static const rlx_feed late[] = {
-        {.mode = RLX_FEED_ROW, .dst_row = "2"},
-        {.mode = RLX_FEED_ROW, .src_row = "2"},
-        {.mode = RLX_FEED_ROW, .dst_row = "1", .rows = "2"},
-        {.mode = RLX_FEED_ROW, .src_row = "9223372036854775807"},
-        {.mode = RLX_FEED_ROW, .dst_row = "9223372036854775807", .rows = "9223372036854775807"},
-        {.mode = RLX_FEED_PREFIX, .rows = "3"},
-        {.mode = RLX_FEED_BATCH, .dst_row = "2"},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .dst_row = "2"},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .src_row = "2"},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .dst_row = "1", .rows = "2"},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .src_row = "9223372036854775807"},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .dst_row = "9223372036854775807",
+         .rows = "9223372036854775807"},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_PREFIX, .rows = "3"},
+        {RLX_SIZED(rlx_feed), .mode = RLX_FEED_BATCH, .dst_row = "2"},
     };
     struct pair s;
 
@@ -173,7 +192,8 @@ TEST_DEVICES(required, a_feed_that_does_not_fit_stops_the_run)
     float a[4] = {1, 2, 3, 4}, row[2] = {9, 9}, y[8], zero[6] = {0}, state[6];
     int32_t at = 1;
     rlx_tensor v = matrix(a, 2, 2), read = matrix(y, 2, 2), kept = matrix(state, 3, 2);
-    rlx_feed whole = {.mode = RLX_FEED_WHOLE}, late = {.mode = RLX_FEED_ROW, .dst_row = "at+1"};
+    rlx_feed whole = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE},
+             late = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .dst_row = "at+1"};
 
     if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
@@ -209,7 +229,7 @@ TEST_DEVICES(required, row_numbers_below_zero_are_errors)
     struct place p;
     float h[8] = {1, 2, 3, 4}, y[8], back[8];
     rlx_tensor v = matrix(h, 2, 2), read = matrix(back, 4, 2);
-    rlx_feed feed = {.mode = RLX_FEED_ROW, .dst_row = "n-2"};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_ROW, .dst_row = "n-2"};
 
     if (!place_open(t, &p, test_device(t), NULL) ||
         !expect_ok(t, place_build(&p,
@@ -257,7 +277,7 @@ TEST_DEVICES(required, feeds_follow_every_schedule)
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         float h[4] = {1, 2, 3, 4}, back[4];
         rlx_tensor v = matrix(h, 2, 2), read = matrix(back, 2, 2);
-        rlx_feed feed = {.mode = RLX_FEED_WHOLE};
+        rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
         test_note(t, "row 49: %s", ends[i]);
         expect_ok(t, place_build(&p, ends[i], NULL));
         expect_ok(t, rlx_session_bind_handle(p.session, "h", &v, &p.err));
@@ -286,7 +306,7 @@ TEST_DEVICES(required, outputs_are_those_of_the_run)
     expect_ok(t, rlx_session_bind_handle(p.session, "a", &va, &p.err));
     expect_ok(t, rlx_session_bind_handle(p.session, "b", &vb, &p.err));
     for (size_t i = 0; i < 2; i++) {
-        rlx_feed feed = {.mode = RLX_FEED_WHOLE, .output = i};
+        rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE, .output = i};
         expect_ok(t, rlx_session_set_feed(p.session, i ? "b" : "a", &feed, &p.err));
     }
     for (int i = 0; i < 4; i++) { /* they change places in every run */
@@ -306,7 +326,7 @@ TEST_DEVICES(required, skipped_uploads_are_never_stale)
 {
     enum { N = 1500 }; /* more than 4 KiB */
     static float x[N], h[N], y[N];
-    const rlx_session_desc changed = {.uploads = RLX_UPLOADS_CHANGED};
+    const rlx_session_desc changed = {RLX_SIZED(rlx_session_desc), .uploads = RLX_UPLOADS_CHANGED};
     struct place p;
     rlx_tensor value = {RLX_DTYPE_f32, 1, {N}, h, sizeof h};
     rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {N}, x, sizeof x}}, same = in, few = in;
@@ -338,7 +358,7 @@ TEST_DEVICES(required, skipped_uploads_are_never_stale)
     expect_near(t, y[N - 1], -1, 0);
     test_note(t, "row 55: a handle that is fed in between");
     expect_ok(t, rlx_session_bind_handle(p.session, "x", &value, &p.err));
-    rlx_feed feed = {.mode = RLX_FEED_WHOLE};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
     expect_ok(t, rlx_session_set_feed(p.session, "x", &feed, &p.err));
     expect_ok(t, run_to(&p, NULL, 0, "out0", y, N, NULL));
     expect_ok(t, run_to(&p, NULL, 0, "out0", y, N, NULL));
@@ -363,7 +383,7 @@ TEST_DEVICES(required, execute_only_runs_hand_out_nothing)
     float before[8];
     memcpy(before, s.y, sizeof before);
     rlx_binding out = {"out0", matrix(s.y, 2, 2)};
-    rlx_run_desc run = {&s.in, 1, &out, 0, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &s.in, 1, &out, 0, NULL, 0};
     expect_ok(t, rlx_session_run(s.p.session, &run, &s.p.err));
     expect_ok(t, rlx_session_submit(s.p.session, &run, &ticket, &s.p.err));
     expect_ok(t, rlx_session_wait(s.p.session, ticket, NULL, &s.p.err));
@@ -381,8 +401,8 @@ TEST_DEVICES(required, clones_work_on_every_device)
         struct place p;
         float h[6] = {1, 2, 3, 4, 5, 6}, y[8] = {0}, back[8];
         rlx_tensor v = matrix(h, 2, 2), read = matrix(back, 4, 2);
-        rlx_feed feed = {.mode = RLX_FEED_WHOLE};
-        rlx_bound_info info = {0};
+        rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
+        rlx_bound_info info = {RLX_SIZED(rlx_bound_info)};
         rlx_session *clone = NULL;
         test_note(t, "row 63: %s", devices[i]);
         if (place_open(t, &p, devices[i], NULL) &&

@@ -34,7 +34,7 @@ static bool open_pair(struct test *t, struct pair *s)
     s->in = (rlx_binding){"x", floats(s->x, 3)};
     s->out[0] = (rlx_binding){"y", floats(s->y, 3)};
     s->out[1] = (rlx_binding){"z", floats(s->z, 3)};
-    s->run = (rlx_run_desc){&s->in, 1, s->out, 2, NULL, 0};
+    s->run = (rlx_run_desc){RLX_SIZED(rlx_run_desc), &s->in, 1, s->out, 2, NULL, 0};
     rlx_tensor w = floats(s->w, 3), u = floats(s->u, 3);
     return expect_ok(t, rlx_session_set_param(s->p.session, "w", &w, &s->p.err)) &&
            expect_ok(t, rlx_session_set_param(s->p.session, "u", &u, &s->p.err));
@@ -106,7 +106,7 @@ TEST_DEVICES(required, inputs_are_checked_before_anything_is_written)
 
     if (!open_pair(t, &s))
         return place_close(&s.p);
-    rlx_run_desc run = {in, 2, s.out, 2, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 2, s.out, 2, NULL, 0};
     in[0] = in[1] = in[2] = s.in;
     test_note(t, "row 40, unknown input behind a good one");
     in[1].name = "nobody";
@@ -166,7 +166,9 @@ TEST_DEVICES(required, unset_params_are_missing_inputs)
     v = floats(s.u, 3);
     expect_ok(t, rlx_session_set_param(s.p.session, "u", &v, &s.p.err));
     expect_pair(t, &s);
-    expect_ok(t, place_build(&s.p, PAIR, &(rlx_session_desc){.params_default_zero = true}));
+    expect_ok(t, place_build(&s.p, PAIR,
+                             &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                                 .params_default_zero = true}));
     expect_ok(t, rlx_session_run(s.p.session, &s.run, &s.p.err));
     expect_near(t, s.z[1], 0, 0);
     place_close(&s.p);
@@ -185,7 +187,7 @@ TEST_DEVICES(required, outputs_are_selected_in_any_order)
                          {"out2", floats(more[1], 3)},
                          {"y", floats(s.y, 3)},
                          {"z", floats(more[2], 3)}};
-    rlx_run_desc run = {&s.in, 1, out, 4, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &s.in, 1, out, 4, NULL, 0};
     expect_ok(t, rlx_session_run(s.p.session, &run, &s.p.err));
     expect_near(t, more[0][0], 102, 0);
     expect_near(t, more[1][1], 4, 0);
@@ -204,7 +206,7 @@ TEST_DEVICES(required, outputs_are_selected_in_any_order)
     expect_error(t, RLX_ERROR_ARGUMENT, "3", &s.p.err);
     rlx_session_output_shape(s.p.session, SIZE_MAX, &shape, &s.p.err);
     expect_error(t, RLX_ERROR_ARGUMENT, "3 outputs", &s.p.err);
-    rlx_io_info info;
+    rlx_io_info info = {RLX_SIZED(rlx_io_info)};
     rlx_model_io(s.p.model, RLX_IO_OUTPUT, 3, &info, &s.p.err);
     expect_error(t, RLX_ERROR_ARGUMENT, "3", &s.p.err);
     test_note(t, "4.5, no room, or none of that type");
@@ -214,7 +216,7 @@ TEST_DEVICES(required, outputs_are_selected_in_any_order)
     expect_run_error(t, &s, &run, RLX_ERROR_DTYPE, "i64");
     out[0].tensor = (rlx_tensor){RLX_DTYPE_f32, 1, {3}, NULL, 12};
     expect_run_error(t, &s, &run, RLX_ERROR_ARGUMENT, "NULL");
-    run = (rlx_run_desc){NULL, 1, out, 0, NULL, 0};
+    run = (rlx_run_desc){RLX_SIZED(rlx_run_desc), NULL, 1, out, 0, NULL, 0};
     expect_run_error(t, &s, &run, RLX_ERROR_ARGUMENT, "NULL");
     place_close(&s.p);
 }
@@ -224,7 +226,7 @@ TEST_DEVICES(required, nothing_is_read_before_it_exists)
 {
     struct pair s;
     rlx_tensor shape;
-    rlx_memory_info memory;
+    rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
 
     if (!open_pair(t, &s))
         return place_close(&s.p);
@@ -295,8 +297,10 @@ TEST_DEVICES(required, params_convert_or_are_refused)
     rlx_session_set_param_bytes(p.session, "w", same, 7, &p.err);
     expect_error(t, RLX_ERROR_SIZE, "7", &p.err);
     rlx_binding out = {"y", {RLX_DTYPE_u8, 0, {0}, same, 6}};
-    expect_ok(
-        t, rlx_session_run(p.session, &(rlx_run_desc){.outputs = &out, .output_count = 1}, &p.err));
+    expect_ok(t, rlx_session_run(
+                     p.session,
+                     &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = 1},
+                     &p.err));
     expect_bytes(t, same, raw, 6);
     place_close(&p);
 }
@@ -325,7 +329,9 @@ TEST_DEVICES(required, every_type_is_exact)
             continue;
         rlx_binding x = {"x", {(rlx_dtype)d, 2, {2, 3}, in, bytes}};
         rlx_binding y = {"y", {(rlx_dtype)d, 0, {0}, out, bytes}};
-        expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&x, 1, &y, 1, NULL, 0}, &p.err));
+        expect_ok(t, rlx_session_run(
+                         p.session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &x, 1, &y, 1, NULL, 0},
+                         &p.err));
         expect_bytes(t, out, in, bytes);
     }
     test_note(t, "row 59");
@@ -336,7 +342,9 @@ TEST_DEVICES(required, every_type_is_exact)
                NULL));
     rlx_binding x = {"x", {RLX_DTYPE_i64, 1, {2}, a, sizeof a}};
     rlx_binding y = {"y", {RLX_DTYPE_i64, 0, {0}, sum, sizeof sum}};
-    expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&x, 1, &y, 1, NULL, 0}, &p.err));
+    expect_ok(t, rlx_session_run(p.session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &x, 1, &y, 1, NULL, 0},
+                                 &p.err));
     expect_eq(t, sum[0], INT64_C(9007199254740995));
     expect_eq(t, sum[1], -16777215);
     double f[2] = {1.0 + 1e-15, 0.1}, g[2];
@@ -348,7 +356,9 @@ TEST_DEVICES(required, every_type_is_exact)
     expect_ok(t, place_build(&p, of_f64, NULL));
     x.tensor = (rlx_tensor){RLX_DTYPE_f64, 1, {2}, f, sizeof f};
     y.tensor = (rlx_tensor){RLX_DTYPE_f64, 0, {0}, g, sizeof g};
-    expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&x, 1, &y, 1, NULL, 0}, &p.err));
+    expect_ok(t, rlx_session_run(p.session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &x, 1, &y, 1, NULL, 0},
+                                 &p.err));
     expect(t, g[0] == -f[0] && g[1] == -f[1]);
     place_close(&p);
 }

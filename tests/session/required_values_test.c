@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "required.h"
+#include "rlx/custom.h"
 #include "rlx/tools.h"
 
 struct support {
@@ -330,14 +331,16 @@ static rlx_status weigh(void *user, const rlx_tensor *in, int32_t in_count, cons
 TEST(required, custom_ops_are_found_checked_and_given_all_their_bytes)
 {
     static const rlx_custom_op ops[] = {
-        {.name = "weigh", .inputs = 1, .infer = like_input, .cpu = weigh},
-        {.name = "idea", .inputs = 1, .infer = like_input}, /* nothing runs it */
+        {RLX_SIZED(rlx_custom_op), .name = "weigh", .inputs = 1, .infer = like_input, .cpu = weigh},
+        {RLX_SIZED(rlx_custom_op), .name = "idea", .inputs = 1,
+         .infer = like_input}, /* nothing runs it */
     };
     struct place p;
     struct text x = {0};
 
     if (!place_open(t, &p, test_device(t),
-                    &(rlx_context_desc){.custom_ops = ops, .custom_op_count = 2}))
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .custom_ops = ops,
+                                        .custom_op_count = 2}))
         return place_close(&p);
     test_note(t, "row 24");
     put(&x, "graph (input %%x: f32[2]) { %%y = custom %%x name=\"weigh\" attrs=0x");
@@ -406,7 +409,9 @@ TEST_DEVICES(required, more_than_65535_batches)
         goto out;
     rlx_binding in = {"x", {RLX_DTYPE_f32, 3, {N, 1, 2}, x, N * 2 * sizeof *x}};
     rlx_binding out = {"y", {RLX_DTYPE_f32, 0, {0}, y, N * sizeof *y}};
-    expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err));
+    expect_ok(t, rlx_session_run(p.session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                                 &p.err));
     expect_eq(t, out.tensor.dim[0], N);
     expect_near(t, y[0], 1, 0);
     expect_near(t, y[255], 65026, 0);

@@ -22,7 +22,7 @@ static bool open_world(struct test *t, struct world *w, const char *text,
     *w = (struct world){0};
     return expect_ok(t, rlx_context_create(RLX_VERSION, desc, &w->ctx, &w->err)) &&
            !test_no_device(t, test_device(t),
-                           rlx_device_open(w->ctx, rlx_cstr(test_device(t)), &w->dev, &w->err),
+                           rlx_device_open(w->ctx, test_device(t), &w->dev, &w->err),
                            w->err.message) &&
            expect_ok(t, rlx_model_parse(w->ctx, rlx_cstr(text), &w->model, &w->err));
 }
@@ -61,7 +61,7 @@ TEST_DEVICES(session, runs_and_selects_outputs)
     rlx_tensor weight = vector(k, 3);
     rlx_binding in = {"x", vector(x, 3)};
     rlx_binding out[2] = {{"z", vector(z, 3)}, {"y", vector(y, 3)}};
-    rlx_run_desc run = {&in, 1, out, 2, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, out, 2, NULL, 0};
 
     expect_status(t, rlx_session_run(w.session, &run, &w.err), RLX_ERROR_MISSING_INPUT);
     expect_contains(t, w.err.message, "w");
@@ -89,7 +89,7 @@ TEST_DEVICES(session, refuses_bad_runs_and_still_works)
     rlx_tensor weight = vector(k, 3);
     expect_ok(t, rlx_session_set_param(w.session, "w", &weight, &w.err));
     rlx_binding in[2] = {{"x", vector(x, 3)}, {"x", vector(x, 3)}}, out = {"y", vector(y, 3)};
-    rlx_run_desc run = {in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 1, &out, 1, NULL, 0};
 
     in[0].name = "nothing";
     expect_status(t, rlx_session_run(w.session, &run, &w.err), RLX_ERROR_NAME);
@@ -203,7 +203,7 @@ TEST_DEVICES(session, states_survive_runs)
     rlx_binding in[2] = {{"row", {RLX_DTYPE_f32, 2, {1, 2}, row, sizeof row}},
                          {"at", {RLX_DTYPE_i32, 0, {0}, &at, sizeof at}}};
     rlx_binding out = {"sum", vector(sum, 2)};
-    rlx_run_desc run = {in, 2, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0};
     for (at = 0; at < 3; at++)
         expect_ok(t, rlx_session_run(w.session, &run, &w.err));
     expect_near(t, sum[1], 6, 0);
@@ -240,7 +240,7 @@ TEST_DEVICES(session, binds_sizes_from_inputs)
         rlx_binding in[2] = {{"a", {RLX_DTYPE_f32, 2, {n, 2}, a, (size_t)n * 8}},
                              {"b", {RLX_DTYPE_f32, 1, {2 * n}, b, (size_t)n * 8}}};
         rlx_binding out = {"y", {RLX_DTYPE_f32, 1, {0}, y, sizeof y}};
-        rlx_run_desc run = {in, 2, &out, 1, NULL, 0};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0};
         expect_ok(t, rlx_session_run(w.session, &run, &w.err));
         expect_eq(t, out.tensor.dim[0], 2 * n);
         if (n)
@@ -249,7 +249,7 @@ TEST_DEVICES(session, binds_sizes_from_inputs)
         in[1].tensor.bytes = (size_t)(2 * n + 2) * 4;
         expect_status(t, rlx_session_run(w.session, &run, &w.err), RLX_ERROR_BINDING);
     }
-    rlx_run_desc nothing = {0};
+    rlx_run_desc nothing = {RLX_SIZED(rlx_run_desc)};
     expect_status(t, rlx_session_run(w.session, &nothing, &w.err), RLX_ERROR_UNBOUND_DIM);
     expect_contains(t, w.err.message, "n");
     close_world(&w);
@@ -267,7 +267,7 @@ TEST_DEVICES(session, submit_and_wait_are_separate)
         return close_world(&w);
     expect_ok(t, rlx_session_set_param(w.session, "w", &weight, &w.err));
     rlx_binding in = {"x", vector(x, 3)}, out = {"y", vector(y, 3)};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     expect_ok(t, rlx_session_submit(w.session, &run, &ticket, &w.err));
     x[0] = 77; /* inputs were copied */
     expect_status(t, rlx_session_set_param(w.session, "w", &weight, &w.err), RLX_ERROR_STATE);
@@ -298,7 +298,9 @@ TEST_DEVICES(session, profiles_every_step)
     expect_ok(t, rlx_session_set_param(w.session, "w", &weight, &w.err));
     rlx_session_set_profile(w.session, count_steps, &steps);
     rlx_binding in = {"x", vector(x, 3)};
-    expect_ok(t, rlx_session_run(w.session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, &w.err));
+    expect_ok(t, rlx_session_run(w.session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0},
+                                 &w.err));
     expect_eq(t, steps, 2);
     close_world(&w);
 }
@@ -314,7 +316,9 @@ TEST_DEVICES(session, compiling_is_logged)
     struct world w;
     int lines = 0;
 
-    if (!open_world(t, &w, SCALE, &(rlx_context_desc){.log = count_lines, .log_user = &lines}))
+    if (!open_world(t, &w, SCALE,
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .log = count_lines,
+                                        .log_user = &lines}))
         return close_world(&w);
     expect_ok(t, rlx_session_create(w.model, w.dev, NULL, &w.session, &w.err));
     expect_eq(t, lines, 1);
@@ -331,12 +335,13 @@ TEST_DEVICES(session, allocates_nothing_while_running)
     float x[3] = {1, 2, 3}, k[3] = {1, 1, 1}, y[3];
     rlx_tensor weight = vector(k, 3);
 
-    if (!open_world(t, &w, SCALE, &(rlx_context_desc){.allocator = &mem}) ||
+    if (!open_world(t, &w, SCALE,
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .allocator = &mem}) ||
         !expect_ok(t, rlx_session_create(w.model, w.dev, NULL, &w.session, &w.err)))
         return close_world(&w);
     expect_ok(t, rlx_session_set_param(w.session, "w", &weight, &w.err));
     rlx_binding in = {"x", vector(x, 3)}, out = {"y", vector(y, 3)};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     if (strcmp(test_device(t), "cpu") != 0) /* a GPU writes down what its first run does */
         expect_ok(t, rlx_session_run(w.session, &run, &w.err));
     uint64_t before = a.calls;
@@ -354,7 +359,7 @@ static size_t zero_inputs(const rlx_model *m, rlx_binding *in, char name[][32], 
     size_t count = rlx_model_io_count(m, RLX_IO_INPUT);
 
     for (size_t i = 0; i < count && i < max; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_model_io(m, RLX_IO_INPUT, i, &info, NULL);
         snprintf(name[i], 32, "%.*s", (int)info.name.len, info.name.ptr);
         in[i].name = name[i];
@@ -375,15 +380,15 @@ static rlx_status whole_life(const rlx_allocator *mem, const char *device, const
     rlx_model *model = NULL, *other = NULL;
     rlx_session *session = NULL;
     rlx_error err;
-    rlx_context_desc desc = {.allocator = mem, .threads = 1};
-    rlx_session_desc options = {.params_default_zero = true};
+    rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
+    rlx_session_desc options = {RLX_SIZED(rlx_session_desc), .params_default_zero = true};
     rlx_binding in[4] = {0};
     char name[4][32];
     size_t inputs = 0;
     rlx_status s = rlx_context_create(RLX_VERSION, &desc, &ctx, &err);
 
     if (s == RLX_OK)
-        s = rlx_device_open(ctx, rlx_cstr(device), &dev, &err);
+        s = rlx_device_open(ctx, device, &dev, &err);
     if (s == RLX_OK)
         s = rlx_model_parse(ctx, rlx_cstr(text), &model, &err);
     if (s == RLX_OK)
@@ -393,7 +398,9 @@ static rlx_status whole_life(const rlx_allocator *mem, const char *device, const
     if (s == RLX_OK) {
         inputs = zero_inputs(model, in, name, 4);
         s = in[0].tensor.data || !inputs
-                ? rlx_session_run(session, &(rlx_run_desc){in, inputs, NULL, 0, NULL, 0}, &err)
+                ? rlx_session_run(
+                      session,
+                      &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs, NULL, 0, NULL, 0}, &err)
                 : RLX_ERROR_MEMORY;
     }
     for (size_t i = 0; i < inputs; i++)
@@ -464,7 +471,7 @@ static void *run_many(void *user)
     struct runner *r = user;
     float x[3] = {r->expected, r->expected, r->expected}, y[3];
     rlx_binding in = {"x", vector(x, 3)}, out = {"y", vector(y, 3)};
-    rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
 
     r->ok = true;
     for (int i = 0; i < 200 && r->ok; i++)
@@ -505,12 +512,16 @@ TEST(session, null_device_runs_everything)
 
     if (!open_world(t, &w, life_texts[0], NULL))
         return close_world(&w);
-    expect_ok(t, rlx_device_open(w.ctx, rlx_cstr("null"), &null, &w.err));
-    expect_ok(t, rlx_session_create(w.model, null, &(rlx_session_desc){.params_default_zero = true},
-                                    &w.session, &w.err));
+    expect_ok(t, rlx_device_open(w.ctx, "null", &null, &w.err));
+    expect_ok(t, rlx_session_create(
+                     w.model, null,
+                     &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .params_default_zero = true},
+                     &w.session, &w.err));
     rlx_binding out = {"y", vector(y, 4)};
-    expect_ok(
-        t, rlx_session_run(w.session, &(rlx_run_desc){.outputs = &out, .output_count = 1}, &w.err));
+    expect_ok(t, rlx_session_run(
+                     w.session,
+                     &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = 1},
+                     &w.err));
     expect_near(t, y[3], 0, 0);
     rlx_session_destroy(w.session);
     w.session = NULL;
@@ -528,9 +539,9 @@ TEST(api, null_arguments_are_errors)
     expect_status(t, rlx_value_type(NULL, 0, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_context_create(RLX_VERSION, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_context_create(990000, NULL, &ctx, &err), RLX_ERROR_VERSION);
-    expect_status(t, rlx_device_open(NULL, rlx_cstr("cpu"), NULL, &err), RLX_ERROR_ARGUMENT);
+    expect_status(t, rlx_device_open(NULL, "cpu", NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_graph_create(NULL, NULL, &err), RLX_ERROR_ARGUMENT);
-    expect_status(t, rlx_graph_sub(NULL, rlx_cstr("f"), NULL, &err), RLX_ERROR_ARGUMENT);
+    expect_status(t, rlx_graph_sub(NULL, "f", NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_graph_check(NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_graph_node(NULL, "add", NULL, 0, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_model_create(NULL, NULL, &err), RLX_ERROR_ARGUMENT);
@@ -559,7 +570,7 @@ TEST(api, null_arguments_are_errors)
     expect_status(t, rlx_tensor_list_load(NULL, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_tensor_save(NULL, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_selftest(NULL, NULL, NULL, NULL, &err), RLX_ERROR_ARGUMENT);
-    expect(t, !rlx_device_list(NULL, 0, NULL));
+    expect(t, rlx_device_at(NULL, 0, NULL, NULL) == RLX_ERROR_ARGUMENT);
     expect(t, rlx_exp(NULL, 0) == RLX_NO_VALUE);
     expect(t, rlx_input(NULL, "x", RLX_DTYPE_f32, RLX_EMPTY) == RLX_NO_VALUE);
     rlx_output(NULL, 0);

@@ -46,7 +46,7 @@ static inline bool sized_params(struct test *t, struct place *p)
     static _Thread_local float room[SIZED_ROOM];
 
     for (size_t i = 0; i < rlx_model_io_count(p->model, RLX_IO_PARAM); i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         char name[32];
         rlx_model_io(p->model, RLX_IO_PARAM, i, &info, NULL);
         rlx_tensor v = {.dtype = RLX_DTYPE_f32, .rank = info.rank, .data = room};
@@ -77,7 +77,7 @@ static inline void sized_run(struct place *p, const rlx_dim_size *dims, size_t d
     r->status = RLX_ERROR_INTERNAL;
     r->outputs = rlx_model_io_count(p->model, RLX_IO_OUTPUT);
     for (size_t i = 0; i < inputs && i < SIZED_INPUTS; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         rlx_model_io(p->model, RLX_IO_INPUT, i, &info, NULL);
         snprintf(name[i], sizeof name[i], "%.*s", (int)info.name.len, info.name.ptr);
         in[i].name = name[i];
@@ -98,7 +98,9 @@ static inline void sized_run(struct place *p, const rlx_dim_size *dims, size_t d
     memset(&p->err, 0, sizeof p->err);
     uint64_t before = r->calls ? *r->calls : 0;
     r->status = rlx_session_run(
-        p->session, &(rlx_run_desc){in, inputs, out, r->outputs, dims, dim_count}, &p->err);
+        p->session,
+        &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, inputs, out, r->outputs, dims, dim_count},
+        &p->err);
     r->asked = r->calls ? *r->calls - before : 0;
     for (size_t i = 0; i < r->outputs; i++)
         r->shape[i] = out[i].tensor;

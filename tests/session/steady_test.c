@@ -13,7 +13,7 @@ struct steady {
 static bool open_steady(struct test *t, struct steady *s, const char *graph,
                         const rlx_context_desc *context, const rlx_session_desc *desc)
 {
-    rlx_context_desc with = context ? *context : (rlx_context_desc){0};
+    rlx_context_desc with = context ? *context : (rlx_context_desc){RLX_SIZED(rlx_context_desc)};
 
     *s = (struct steady){0};
     s->mem = test_allocator(&s->count);
@@ -63,12 +63,12 @@ static void expect_steady(struct test *t, struct steady *s, const int64_t (*size
 }
 
 static const rlx_session_desc modes[] = {
-    {0},
-    {.debug = DEBUG(.no_fusion = true, .no_reuse = true)},
-    {.precision = RLX_PRECISION_MIXED},
-    {.check_indices = true, .debug = DEBUG(.no_packed_weights = true)},
-    {.check_numerics = RLX_NUMERICS_REPORT},
-    {.uploads = RLX_UPLOADS_CHANGED},
+    {RLX_SIZED(rlx_session_desc)},
+    {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_fusion = true, .no_reuse = true)},
+    {RLX_SIZED(rlx_session_desc), .precision = RLX_PRECISION_MIXED},
+    {RLX_SIZED(rlx_session_desc), .check_indices = true, .debug = DEBUG(.no_packed_weights = true)},
+    {RLX_SIZED(rlx_session_desc), .check_numerics = RLX_NUMERICS_REPORT},
+    {RLX_SIZED(rlx_session_desc), .uploads = RLX_UPLOADS_CHANGED},
 };
 
 TEST_DEVICES_SLOW(steady, the_same_sizes)
@@ -133,7 +133,7 @@ TEST_DEVICES_SLOW(steady, handles_with_feeds)
     struct steady s;
     float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8], none[1] = {0};
     rlx_tensor empty = {RLX_DTYPE_f32, 3, {2, 0, 4}, none, 0};
-    rlx_feed feed = {.mode = RLX_FEED_BATCH, .output = 1, .dst_row = "past"};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_BATCH, .output = 1, .dst_row = "past"};
     uint64_t before = 0;
 
     if (!open_steady(t, &s, DECODE, NULL, NULL))
@@ -145,7 +145,9 @@ TEST_DEVICES_SLOW(steady, handles_with_feeds)
         rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
         const rlx_dim_size dim = {"past", past};
         expect_ok(
-            t, rlx_session_run(s.p.session, &(rlx_run_desc){&in, 1, &out, 1, &dim, 1}, &s.p.err));
+            t, rlx_session_run(s.p.session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, &dim, 1},
+                               &s.p.err));
         if (past == 0)
             before = s.count.calls;
     }
@@ -159,7 +161,7 @@ TEST_DEVICES_SLOW(steady, handles_that_are_outputs)
     struct steady s;
     float h[4] = {1, 2, 3, 4}, y[4];
     rlx_tensor v = {RLX_DTYPE_f32, 1, {4}, h, sizeof h};
-    rlx_feed feed = {.mode = RLX_FEED_WHOLE, .output = 1};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE, .output = 1};
     uint64_t before = 0;
 
     if (!open_steady(t, &s, "graph (input %h: f32[4]) { %y = neg %h return %h, %y }", NULL, NULL))
@@ -169,7 +171,9 @@ TEST_DEVICES_SLOW(steady, handles_that_are_outputs)
     for (int i = 0; i < 6; i++) {
         rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
         expect_ok(
-            t, rlx_session_run(s.p.session, &(rlx_run_desc){NULL, 0, &out, 1, NULL, 0}, &s.p.err));
+            t, rlx_session_run(s.p.session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), NULL, 0, &out, 1, NULL, 0},
+                               &s.p.err));
         expect_near(t, y[1], i % 2 ? -2 : 2, 0);
         if (i == 0)
             before = s.count.calls;
@@ -183,7 +187,7 @@ TEST_DEVICES_SLOW(steady, runs_in_flight)
     struct steady s;
     float x[8], y[8];
     uint64_t ticket[3], before = 0;
-    const rlx_session_desc three = {.in_flight = 3};
+    const rlx_session_desc three = {RLX_SIZED(rlx_session_desc), .in_flight = 3};
 
     if (!open_steady(t, &s, "dim n <= 8 graph (input %x: f32[n]) { %y = neg %x return %y }", NULL,
                      &three))
@@ -195,12 +199,14 @@ TEST_DEVICES_SLOW(steady, runs_in_flight)
             for (size_t k = 0; k < n; k++)
                 x[k] = (float)(i + 1);
             rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {(int64_t)n}, x, n * 4}};
-            expect_ok(t, rlx_session_submit(s.p.session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0},
-                                            &ticket[i], &s.p.err));
+            expect_ok(t, rlx_session_submit(
+                             s.p.session,
+                             &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0},
+                             &ticket[i], &s.p.err));
         }
         for (int i = 2; i >= 0; i--) {
             rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-            rlx_run_desc take = {NULL, 0, &out, 1, NULL, 0};
+            rlx_run_desc take = {RLX_SIZED(rlx_run_desc), NULL, 0, &out, 1, NULL, 0};
             expect_ok(t, rlx_session_wait(s.p.session, ticket[i], &take, &s.p.err));
             expect_near(t, y[0], -(i + 1), 0);
         }
@@ -226,7 +232,8 @@ static void count_value(void *user, const rlx_watch_event *e)
 TEST_DEVICES_SLOW(steady, profiled_traced_and_watched)
 {
     static const int64_t size[][2] = {{2, 3}, {1, 5}};
-    const rlx_context_desc traced = {.trace = test_temp(t, "trace.json")};
+    const rlx_context_desc traced = {RLX_SIZED(rlx_context_desc),
+                                     .trace = test_temp(t, "trace.json")};
     struct steady s;
     uint64_t steps = 0, values = 0;
 

@@ -39,8 +39,8 @@ static rlx_status run_within(rlx_session *s)
 {
     uint64_t ticket;
 
-    TRY(rlx_session_run(s, &(rlx_run_desc){0}, NULL));
-    TRY(rlx_session_submit(s, &(rlx_run_desc){0}, &ticket, NULL));
+    TRY(rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc)}, NULL));
+    TRY(rlx_session_submit(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc)}, &ticket, NULL));
     return rlx_session_wait(s, ticket, NULL, NULL);
 }
 
@@ -133,12 +133,14 @@ static bool open_world(struct test *t, struct world *w, const char *graph,
 {
     *w = (struct world){
         .gate = {.owner = pthread_self()},
-        .op = {.name = "gate", .inputs = 1, .infer = gate_infer, .cpu = gate_cpu},
+        .op = {RLX_SIZED(rlx_custom_op), .name = "gate", .inputs = 1, .infer = gate_infer,
+               .cpu = gate_cpu},
     };
     w->op.user = &w->gate;
     pthread_mutex_init(&w->gate.lock, NULL);
     pthread_cond_init(&w->gate.moved, NULL);
-    const rlx_context_desc with = {.custom_ops = &w->op, .custom_op_count = 1, .threads = 2};
+    const rlx_context_desc with = {RLX_SIZED(rlx_context_desc), .custom_ops = &w->op,
+                                   .custom_op_count = 1, .threads = 2};
     return place_open(t, &w->p, "cpu", &with) && expect_ok(t, place_build(&w->p, graph, desc));
 }
 
@@ -165,7 +167,9 @@ static bool submit(struct test *t, rlx_session *s, float *x, uint64_t *ticket)
     rlx_binding in = {"x", pair(x)};
     rlx_error err;
 
-    return expect_ok(t, rlx_session_submit(s, &(rlx_run_desc){.inputs = &in, .input_count = !!x},
+    return expect_ok(t, rlx_session_submit(s,
+                                           &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .inputs = &in,
+                                                           .input_count = !!x},
                                            ticket, &err)) ||
            fail(t, "%s", err.message);
 }
@@ -178,7 +182,9 @@ static float wait_for(struct test *t, rlx_session *s, uint64_t ticket)
     rlx_error err;
 
     if (!expect_ok(t, rlx_session_wait(s, ticket,
-                                       &(rlx_run_desc){.outputs = &out, .output_count = 1}, &err)))
+                                       &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .outputs = &out,
+                                                       .output_count = 1},
+                                       &err)))
         fail(t, "%s", err.message);
     return y[0];
 }
@@ -217,10 +223,11 @@ TEST(submit, runs_are_done_in_order)
     struct world w;
     float h[2] = {0, 0};
     rlx_tensor start = pair(h);
-    rlx_feed feed = {.mode = RLX_FEED_WHOLE};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
     uint64_t ticket[3];
 
-    if (!open_world(t, &w, COUNTER, &(rlx_session_desc){.in_flight = 3}))
+    if (!open_world(t, &w, COUNTER,
+                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .in_flight = 3}))
         return close_world(&w);
     expect_ok(t, rlx_session_bind_handle(w.p.session, "h", &start, &w.p.err));
     expect_ok(t, rlx_session_set_feed(w.p.session, "h", &feed, &w.p.err));
@@ -258,13 +265,15 @@ static void overwrite(struct test *t, const char *graph, bool sizes)
             for (int k = 0; k < 4; k++)
                 x[i][k] = (float)(100 * round + 10 * i + k);
             rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {n}, x[i], (size_t)n * sizeof(float)}};
-            expect_ok(t, rlx_session_submit(w.p.session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0},
-                                            &ticket[i], &w.p.err));
+            expect_ok(t, rlx_session_submit(
+                             w.p.session,
+                             &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0},
+                             &ticket[i], &w.p.err));
             memset(x[i], 0, sizeof x[i]);
         }
         for (int i = 0; i < 2; i++) {
             rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-            rlx_run_desc take = {.outputs = &out, .output_count = 1};
+            rlx_run_desc take = {RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = 1};
             expect_ok(t, rlx_session_wait(w.p.session, ticket[i], &take, &w.p.err));
             int last = (int)out.tensor.dim[0] - 1;
             expect_eq(t, last, sizes && (round + i) % 2 ? 0 : 3);
@@ -306,12 +315,14 @@ TEST(submit, a_run_in_flight_keeps_its_sizes)
         expect(t, pthread_create(&opener, NULL, open_later, &w.gate) == 0)) {
         for (int i = 0; i < 2; i++) {
             rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {4 - 3 * i}, x, 16 - 12 * (size_t)i}};
-            expect_ok(t, rlx_session_submit(b.session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0},
-                                            &ticket[i], &b.err));
+            expect_ok(t, rlx_session_submit(
+                             b.session,
+                             &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0},
+                             &ticket[i], &b.err));
         }
         for (int i = 0; i < 2; i++) {
             rlx_binding out = {"out0", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-            rlx_run_desc take = {.outputs = &out, .output_count = 1};
+            rlx_run_desc take = {RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = 1};
             expect_ok(t, rlx_session_wait(b.session, ticket[i], &take, &b.err));
             expect_eq(t, out.tensor.dim[0], 4 - 3 * i);
             expect_near(t, y[0], 4 - 3 * i, 1e-5);
@@ -329,7 +340,7 @@ TEST(submit, a_run_waits_for_those_of_its_session)
     struct world w;
     float h[2] = {0, 0}, y[2];
     rlx_tensor start = pair(h);
-    rlx_feed feed = {.mode = RLX_FEED_WHOLE};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
     rlx_binding out = {"out0", pair(y)};
     uint64_t ticket;
     pthread_t opener;
@@ -340,9 +351,10 @@ TEST(submit, a_run_waits_for_those_of_its_session)
     expect_ok(t, rlx_session_set_feed(w.p.session, "h", &feed, &w.p.err));
     if (submit(t, w.p.session, NULL, &ticket) && expect_eq(t, on_owner(&w), 0) &&
         expect(t, pthread_create(&opener, NULL, open_later, &w.gate) == 0)) {
-        expect_ok(t,
-                  rlx_session_run(w.p.session, &(rlx_run_desc){.outputs = &out, .output_count = 1},
-                                  &w.p.err));
+        expect_ok(t, rlx_session_run(w.p.session,
+                                     &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .outputs = &out,
+                                                     .output_count = 1},
+                                     &w.p.err));
         expect_near(t, y[0], 2, 0);
         expect_near(t, wait_for(t, w.p.session, ticket), 1, 0);
         pthread_join(opener, NULL);
@@ -370,7 +382,9 @@ TEST(submit, another_session_runs_meanwhile)
         submit(t, w.p.session, x, &first) && expect_eq(t, on_owner(&w), 0)) {
         rlx_binding in = {"x", pair(x)}, out = {"out0", pair(y)};
         gate_await(&w.gate, 1);
-        expect_ok(t, rlx_session_run(other, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &w.p.err));
+        expect_ok(t, rlx_session_run(
+                         other, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                         &w.p.err));
         expect_near(t, y[1], 11, 0);
         expect_eq(t, on_owner(&w), 1); /* a run is on the caller's thread */
         x[0] = 10;
@@ -406,11 +420,12 @@ TEST(submit, more_runs_than_the_queue_holds)
     struct world w;
     float h[2] = {0, 0};
     rlx_tensor start = pair(h);
-    rlx_feed feed = {.mode = RLX_FEED_WHOLE};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE};
     uint64_t ticket[RUNS];
     pthread_t opener;
 
-    if (!open_world(t, &w, COUNTER, &(rlx_session_desc){.in_flight = RUNS}))
+    if (!open_world(t, &w, COUNTER,
+                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .in_flight = RUNS}))
         return close_world(&w);
     expect_ok(t, rlx_session_bind_handle(w.p.session, "h", &start, &w.p.err));
     expect_ok(t, rlx_session_set_feed(w.p.session, "h", &feed, &w.p.err));
@@ -435,7 +450,8 @@ TEST(submit, failures_are_told_by_wait)
     struct world w;
     float x[2] = {3, 4}, y[2] = {7, 7};
     rlx_binding in = {"x", pair(x)}, out = {"out0", pair(y)};
-    rlx_run_desc take = {.outputs = &out, .output_count = 1}, run = {&in, 1, &out, 1, NULL, 0};
+    rlx_run_desc take = {RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = 1},
+                 run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     uint64_t ticket;
 
     if (!open_world(t, &w, GATED, NULL))
@@ -469,18 +485,21 @@ TEST_DEVICES(submit, a_bad_index_fails_its_own_run)
     if (!expect_ok(t, place_build(&p,
                                   "graph (input %t: f32[4], input %i: i32[2]) {"
                                   " %y = gather %t, %i axis=0 return %y }",
-                                  &(rlx_session_desc){.in_flight = 3, .check_indices = true})))
+                                  &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .in_flight = 3,
+                                                      .check_indices = true})))
         return place_close(&p);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 3; i++) {
             int32_t index[2] = {i, i == 1 ? 77 : 3};
             rlx_binding in[] = {{"t", {RLX_DTYPE_f32, 1, {4}, table, sizeof table}},
                                 {"i", {RLX_DTYPE_i32, 1, {2}, index, sizeof index}}};
-            expect_ok(t, rlx_session_submit(p.session, &(rlx_run_desc){in, 2, NULL, 0, NULL, 0},
-                                            &ticket[i], &p.err));
+            expect_ok(t, rlx_session_submit(
+                             p.session,
+                             &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, NULL, 0, NULL, 0},
+                             &ticket[i], &p.err));
         }
         rlx_binding out = {"out0", pair(y)};
-        rlx_run_desc take = {.outputs = &out, .output_count = 1};
+        rlx_run_desc take = {RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = 1};
         expect_status(t, rlx_session_wait(p.session, ticket[1], &take, &p.err), RLX_ERROR_INDEX);
         expect_contains(t, p.err.message, "index 77 at position 1");
         for (int i = 0; i < 3; i += 2) {
@@ -505,8 +524,8 @@ TEST(submit, destroying_a_session_waits_for_its_runs)
     if (!open_world(t, &w, GATED, NULL))
         return close_world(&w);
     place_close(&w.p);
-    const rlx_context_desc with = {
-        .custom_ops = &w.op, .custom_op_count = 1, .threads = 2, .allocator = &mem};
+    const rlx_context_desc with = {RLX_SIZED(rlx_context_desc), .custom_ops = &w.op,
+                                   .custom_op_count = 1, .threads = 2, .allocator = &mem};
     if (place_open(t, &w.p, "cpu", &with) && expect_ok(t, place_build(&w.p, GATED, NULL)) &&
         submit(t, w.p.session, x, &ticket) && expect_eq(t, on_owner(&w), 0) &&
         expect(t, pthread_create(&opener, NULL, open_when_reached, &w.gate) == 0)) {
@@ -591,7 +610,7 @@ TEST(submit, a_custom_op_may_run_a_session)
     struct world w;
     float x[2] = {3, 4}, h[2] = {0, 0};
     rlx_tensor start = pair(h);
-    rlx_feed feed = {.mode = RLX_FEED_WHOLE, .output = 0};
+    rlx_feed feed = {RLX_SIZED(rlx_feed), .mode = RLX_FEED_WHOLE, .output = 0};
     struct place inner = {0};
     uint64_t ticket[2];
 
@@ -669,11 +688,11 @@ static void *submit_many(void *user)
             for (int k = 0; k < 32; k++)
                 x[i][k] = (float)(round + i);
             rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {2, 16}, x[i], sizeof x[i]}};
-            rlx_run_desc run = {&in, 1, NULL, 0, NULL, 0};
+            rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0};
             expect_ok(s->t, rlx_session_submit(s->session, &run, &ticket[i], NULL));
         }
         for (int i = 0; i < 2; i++) {
-            rlx_run_desc take = {.outputs = &out, .output_count = 1};
+            rlx_run_desc take = {RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = 1};
             expect_ok(s->t, rlx_session_wait(s->session, ticket[i], &take, NULL));
             expect_near(s->t, y[31], -16 * (round + i), 0);
         }
@@ -681,7 +700,9 @@ static void *submit_many(void *user)
             continue;
         rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {2, 16}, x[1], sizeof x[1]}};
         expect_ok(s->t,
-                  rlx_session_run(s->session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, NULL));
+                  rlx_session_run(
+                      s->session,
+                      &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, NULL));
         expect_near(s->t, y[0], -16 * (round + 1), 0);
     }
     return NULL;
@@ -695,7 +716,8 @@ TEST_DEVICES(submit, threads_submit_to_one_device)
     float w[256];
     rlx_tensor value = {RLX_DTYPE_f32, 2, {16, 16}, w, sizeof w};
 
-    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.threads = 2}))
+    if (!place_open(t, &p, test_device(t),
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 2}))
         return;
     for (int i = 0; i < 256; i++)
         w[i] = 1;

@@ -74,7 +74,8 @@ TEST_DEVICES(threads, two_sessions_on_one_device)
     static struct worker w[2];
     struct place p;
 
-    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.threads = 2}))
+    if (!place_open(t, &p, test_device(t),
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 2}))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(dims); i++) {
         char a[512], b[512];
@@ -82,7 +83,8 @@ TEST_DEVICES(threads, two_sessions_on_one_device)
         snprintf(b, sizeof b, "%s%s", dims[1 - i], OTHER);
         test_note(t, "%s", dims[i]);
         if (make_worker(t, &w[0], &p, a, NULL) &&
-            make_worker(t, &w[1], &p, b, &(rlx_session_desc){.programs = 1}))
+            make_worker(t, &w[1], &p, b,
+                        &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .programs = 1}))
             run_both(t, w);
         place_drop(&w[0].p);
         place_drop(&w[1].p);
@@ -98,10 +100,11 @@ TEST_DEVICES(threads, two_devices_in_one_process)
     struct place p;
     rlx_device *other = NULL;
 
-    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.threads = 2}))
+    if (!place_open(t, &p, test_device(t),
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 2}))
         return place_close(&p);
     for (size_t i = 0; i < COUNT_OF(second) && !other; i++)
-        rlx_device_open(p.ctx, rlx_cstr(second[i]), &other, &p.err);
+        rlx_device_open(p.ctx, second[i], &other, &p.err);
     if (expect(t, other != NULL && other != p.dev)) {
         struct place q = {.ctx = p.ctx, .dev = other};
         if (make_worker(t, &w[0], &p, "dim n " MODEL, NULL) &&
@@ -154,7 +157,8 @@ TEST_DEVICES(threads, compiling_beside_running)
     static struct worker w[2];
     struct place p;
 
-    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.threads = 2}))
+    if (!place_open(t, &p, test_device(t),
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .threads = 2}))
         return place_close(&p);
     if (make_worker(t, &w[0], &p, "dim n " MODEL, NULL)) {
         w[1] = w[0];
@@ -190,7 +194,7 @@ static void *run_clone(void *user)
 
     while (!atomic_load(c->stop) || c->runs < ROUNDS) {
         rlx_binding out = {"y", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-        rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+        rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
         c->wrong += rlx_session_run(c->session, &run, NULL) != RLX_OK;
         c->wrong += y[0] < 1 || y[1] != y[0] || y[2] != y[0] || y[3] != y[0];
         c->runs++;
@@ -241,8 +245,9 @@ TEST_DEVICES(threads, params_change_between_the_runs_of_clones)
         float x[4] = {2, 2, 2, 2}, y[4];
         rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {4}, x, sizeof x}};
         rlx_binding out = {"y", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-        expect_ok(t,
-                  rlx_session_run(c[i].session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, NULL));
+        expect_ok(t, rlx_session_run(
+                         c[i].session,
+                         &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, NULL));
         expect_near(t, y[3], 30, 0);
         rlx_session_destroy(c[i].session);
     }

@@ -76,7 +76,9 @@ static void run(struct test *t, rlx_session *s, struct numbers *n)
     for (int i = 0; i < 3; i++)
         out[i] = (rlx_binding){(const char *[]){"s", "z", "u"}[i],
                                of(RLX_DTYPE_f32, 2, ROWS, N, n->y[i], sizeof n->y[i])};
-    if (!expect_ok(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, out, 3, NULL, 0}, &err)))
+    if (!expect_ok(
+            t, rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, out, 3, NULL, 0},
+                               &err)))
         fail(t, "%s", err.message);
 }
 
@@ -101,7 +103,8 @@ static void expect_params(struct test *t, rlx_session *s, const struct numbers *
 TEST_DEVICES(weight_memory, dropped_weights_come_back)
 {
     static struct numbers a, b, plain;
-    const rlx_session_desc as_they_are = {.debug = DEBUG(.no_packed_weights = true)};
+    const rlx_session_desc as_they_are = {RLX_SIZED(rlx_session_desc),
+                                          .debug = DEBUG(.no_packed_weights = true)};
     rlx_session *other = NULL, *own = NULL;
     struct place p;
     rlx_error err;
@@ -164,7 +167,7 @@ TEST_DEVICES(weight_memory, dropped_weights_go_elsewhere)
 
     if (!place_open(t, &p, test_device(t), NULL))
         return;
-    if (!expect_ok(t, rlx_device_open(p.ctx, rlx_cstr("cpu:baseline"), &cpu, &err)) ||
+    if (!expect_ok(t, rlx_device_open(p.ctx, "cpu:baseline", &cpu, &err)) ||
         !expect_ok(t, place_build(&p, product, NULL)))
         return rlx_device_close(cpu), place_close(&p);
     fill_all(&a, 7);
@@ -234,7 +237,9 @@ static void run_joined(struct test *t, rlx_session *s, struct joined_numbers *n)
     rlx_binding out = {"y", of(RLX_DTYPE_f32, 2, ROWS, 2 * K, n->y, sizeof n->y)};
     rlx_error err = {0};
 
-    if (!expect_ok(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &err)))
+    if (!expect_ok(
+            t, rlx_session_run(
+                   s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &err)))
         fail(t, "%s", err.message);
 }
 
@@ -264,8 +269,10 @@ static void expect_joined_like(struct test *t, rlx_session *s, struct joined_num
 TEST_DEVICES(weight_memory, joined_weights_come_back)
 {
     static struct joined_numbers n, old;
-    const rlx_session_desc as_written = {.debug = DEBUG(.no_optimize = true)},
-                           no_packs = {.debug = DEBUG(.no_static_pack = true)};
+    const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc),
+                                         .debug = DEBUG(.no_optimize = true)},
+                           no_packs = {RLX_SIZED(rlx_session_desc),
+                                       .debug = DEBUG(.no_static_pack = true)};
     rlx_session *written = NULL, *plain = NULL, *own = NULL;
     struct place p;
     rlx_error err;

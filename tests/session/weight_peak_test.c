@@ -130,7 +130,7 @@ static void fill(float *x, size_t n, size_t seed)
 static uint64_t shape_of(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_tensor *out,
                          char name[64])
 {
-    rlx_io_info io = {0};
+    rlx_io_info io = {RLX_SIZED(rlx_io_info)};
 
     rlx_model_io(m, kind, i, &io, NULL);
     snprintf(name, 64, "%.*s", (int)io.name.len, io.name.ptr);
@@ -230,9 +230,11 @@ static rlx_status write_weights(rlx_context *ctx, rlx_model *m, const char *path
     char(*name)[64] = calloc(count, sizeof *name);
 
     list_tensors(m, like->type, tensor, name);
-    rlx_status status = write_tensors(
-        ctx, path,
-        &(rlx_weights_content){.kind = like->kind, .tensor = tensor, .tensor_count = count}, err);
+    rlx_status status =
+        write_tensors(ctx, path,
+                      &(rlx_weights_content){RLX_SIZED(rlx_weights_content), .kind = like->kind,
+                                             .tensor = tensor, .tensor_count = count},
+                      err);
     free(name);
     free(tensor);
     return status;
@@ -297,7 +299,8 @@ static rlx_status run_twice(const rlx_model *m, rlx_session *s, rlx_error *err)
     in.tensor.data = malloc(bytes);
     fill(in.tensor.data, bytes / sizeof(float), 1);
     for (int i = 0; i < 2 && status == RLX_OK; i++)
-        status = rlx_session_run(s, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, err);
+        status = rlx_session_run(
+            s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0}, err);
     free(in.tensor.data);
     return status;
 }
@@ -328,13 +331,14 @@ static rlx_status measure(const struct origin *from, struct peak *out, rlx_error
     rlx_session *s;
 
     STEP(rlx_context_create(RLX_VERSION, NULL, &ctx, err));
-    STEP(rlx_device_open(ctx, rlx_cstr("cpu"), &dev, err));
+    STEP(rlx_device_open(ctx, "cpu", &dev, err));
     STEP(warm_up(ctx, dev, err));
     out->start = high_water();
     STEP(open_model(ctx, from, &m, err));
     STEP(rlx_session_create(m, dev, NULL, &s, err));
     STEP(run_twice(m, s, err));
     out->most = high_water();
+    out->memory = (rlx_memory_info){RLX_SIZED(rlx_memory_info)};
     STEP(rlx_session_memory(s, &out->memory, err));
     for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_PARAM); i++) {
         char name[64];

@@ -3,6 +3,7 @@
 nothing of the checkout it was built in."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,25 @@ def found_by_cmake(prefix, temp):
         f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", build)
     run("ctest", "--test-dir", build)
+
+
+def other_versions_are_refused(prefix, temp):
+    """The minor version counts below 1.0, the major one from there on."""
+    header = (ROOT / "include/rlx/base.h").read_text()
+    version = int(re.search(r"^#define RLX_VERSION (\d+)", header, flags=re.M)[1])
+    major, minor = version // 10000, version // 100 % 100
+    name = f"{major}.{minor}" if major == 0 else f"{major}"
+    library = next(prefix.rglob(f"librlx.so.{name}"))
+    assert f"[librlx.so.{name}]" in run("readelf", "-d", library)
+    (temp / "asks").mkdir()
+    (temp / "asks/CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(asks LANGUAGES C)\n"
+        "find_package(rlx ${wanted} QUIET)\nif(NOT rlx_FOUND EQUAL expected)\n"
+        "  message(FATAL_ERROR \"${wanted}: found is ${rlx_FOUND}\")\nendif()\n")
+    for wanted, expected in [(f"{major}.{minor}", 1), (f"{major}.{minor + 1}", 0),
+                             (f"{major + 1}.{minor}", 0), (f"{major}.{minor - 1}", int(major > 0))]:
+        run("cmake", "-S", temp / "asks", "-B", temp / f"asks-{wanted}",
+            f"-DCMAKE_PREFIX_PATH={prefix}", f"-Dwanted={wanted}", f"-Dexpected={expected}")
 
 
 def found_by_pkg_config(prefix, temp):
@@ -76,7 +96,7 @@ def main():
         temp = pathlib.Path(folder)
         run("cmake", "--install", BUILD, "--prefix", temp / "prefix")
         for check in (knows_nothing_of_the_checkout, the_command_works, found_by_cmake,
-                      found_by_pkg_config, a_folder_of_another_project, can_be_moved):
+                      other_versions_are_refused, found_by_pkg_config, a_folder_of_another_project, can_be_moved):
             name = check.__name__.replace("_", " ")
             try:
                 why = check(temp / "prefix", temp)

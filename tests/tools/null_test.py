@@ -121,6 +121,8 @@ class Library:
     def __init__(self, path):
         self.lib = ctypes.CDLL(str(path))
         self.enums, self.callbacks, self.opaque = kinds_of_types()
+        self.sized = {name for text in headers() for name in
+                      re.findall(r"typedef\s+struct\s+(rlx_\w+)\s*\{\s*uint32_t\s+size;", text)}
         self.keep = []
         self.objects = self.open()
 
@@ -135,12 +137,10 @@ class Library:
         return ctypes.c_void_p(out.value)
 
     def open(self):
-        desc = ctypes.create_string_buffer(ROOM)
         version = int(re.search(r"#define RLX_VERSION (\d+)",
-                                (ROOT / "include/rlx/rlx.h").read_text())[1])
-        self.keep.append(desc)
-        ctx = self.call("rlx_context_create", ctypes.c_uint32(version), desc)
-        dev = self.call("rlx_device_open", ctx, Str(b"cpu", 3))
+                                (ROOT / "include/rlx/base.h").read_text())[1])
+        ctx = self.call("rlx_context_create", ctypes.c_uint32(version), None)
+        dev = self.call("rlx_device_open", ctx, b"cpu")
         model = self.call("rlx_model_parse", ctx, Str(TEXT, len(TEXT)))
         session = self.call("rlx_session_create", model, dev, None)
         return {"rlx_context *": ctx, "rlx_device *": dev, "rlx_model *": model,
@@ -182,6 +182,8 @@ class Library:
         if kind == "char *":
             return ctypes.c_char_p(b"x")
         buffer = ctypes.create_string_buffer(ROOM)
+        if kind.split()[0] in self.sized:  # as long as the buffer, and nothing in it is set
+            ctypes.memmove(buffer, ctypes.byref(ctypes.c_uint32(ROOM)), 4)
         self.keep.append(buffer)
         return buffer
 

@@ -14,6 +14,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/cpu_kernel.h"
 #include "lower/lower.h"
+#include "rlx/custom.h"
 
 struct buffer {
     uint8_t *data;

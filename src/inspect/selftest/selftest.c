@@ -134,8 +134,9 @@ static rlx_status run_device(struct trial *r, const struct ir_graph *g, struct e
 
     /* Each op as it is written, by its own kernel: a copy that does nothing is here on purpose. */
     const rlx_debug_desc as_written = {.check_plan = true, .no_optimize = true};
-    status =
-        rlx_session_create(r->run, r->t->dev, &(rlx_session_desc){.debug = &as_written}, &s, err);
+    status = rlx_session_create(
+        r->run, r->t->dev, &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = &as_written},
+        &s, err);
     if (status != RLX_OK)
         return status;
     IR_EACH(n, g) {
@@ -153,7 +154,8 @@ static rlx_status run_device(struct trial *r, const struct ir_graph *g, struct e
     }
     out.tensor = tensor_of(type, room_for(r, type));
     if (status == RLX_OK)
-        status = rlx_session_run(s, &(rlx_run_desc){in, count, &out, 1, NULL, 0}, err);
+        status = rlx_session_run(
+            s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, &out, 1, NULL, 0}, err);
     rlx_session_destroy(s);
     if (status == RLX_OK)
         eval_load(got, out.tensor.data);

@@ -124,7 +124,7 @@ static rlx_status parse_dtype(struct text_parser *p, rlx_dtype *out)
     if (!dtype_from_name(p->tok.text, out))
         return text_fail(p, p->tok.at, RLX_ERROR_FORMAT,
                          "there is no element type '%.*s'; known are "
-#define X(name, bytes, cls, text) #name " "
+#define X(name, number, bytes, cls, text) #name " "
                          RLX_DTYPE_MAP(X)
 #undef X
                              "(as in f32[4,8])",

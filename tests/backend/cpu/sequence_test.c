@@ -30,7 +30,7 @@ static bool run(struct test *t, struct place *p, float *const *value, float *out
     size_t count = rlx_model_io_count(p->model, RLX_IO_INPUT);
 
     for (size_t i = 0; i < count && i < 8; i++) {
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         size_t n = 1;
         rlx_model_io(p->model, RLX_IO_INPUT, i, &info, NULL);
         snprintf(name[i], sizeof name[i], "%.*s", (int)info.name.len, info.name.ptr);
@@ -41,7 +41,9 @@ static bool run(struct test *t, struct place *p, float *const *value, float *out
         in[i].tensor.bytes = n * sizeof(float);
     }
     if (!expect_ok(
-            t, rlx_session_run(p->session, &(rlx_run_desc){in, count, &to, 1, NULL, 0}, &p->err)))
+            t, rlx_session_run(p->session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, &to, 1, NULL, 0},
+                               &p->err)))
         return fail(t, "%s", p->err.message);
     return true;
 }
@@ -330,10 +332,11 @@ TEST(cpu_sequence, any_number_of_threads_gives_the_same_bits)
         for (int k = 0; k < 2; k++) {
             rlx_error err;
             r = (struct device_run){0};
-            if (expect_ok(t,
-                          rlx_context_create(RLX_VERSION, &(rlx_context_desc){.threads = k ? 5 : 1},
-                                             &r.ctx, &err)) &&
-                expect_ok(t, rlx_device_open(r.ctx, rlx_cstr("cpu"), &r.dev, &err)))
+            if (expect_ok(t, rlx_context_create(RLX_VERSION,
+                                                &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                                    .threads = k ? 5 : 1},
+                                                &r.ctx, &err)) &&
+                expect_ok(t, rlx_device_open(r.ctx, "cpu", &r.dev, &err)))
                 count[k] = device_numbers(t, &r, graph[i], 0, y + k * MOST, MOST);
             device_close(&r);
         }

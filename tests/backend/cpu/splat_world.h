@@ -86,7 +86,7 @@ static inline bool has_device(const char *name)
 
     if (rlx_context_create(RLX_VERSION, NULL, &ctx, NULL) != RLX_OK)
         return false;
-    has = rlx_device_open(ctx, rlx_cstr(name), &dev, NULL) == RLX_OK;
+    has = rlx_device_open(ctx, name, &dev, NULL) == RLX_OK;
     rlx_device_close(dev);
     rlx_context_destroy(ctx);
     return has;
@@ -103,18 +103,24 @@ static inline float *run_text(const struct how *how, const char *text, rlx_bindi
     rlx_binding out = {.name = "out0"};
     float *data = NULL;
 
-    rlx_context_desc desc = {.threads = how ? how->threads : 0};
+    rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .threads = how ? how->threads : 0};
     const char *name = how && how->device ? how->device : "cpu";
     if (rlx_context_create(RLX_VERSION, &desc, &ctx, err) == RLX_OK &&
-        rlx_device_open(ctx, rlx_cstr(name), &dev, err) == RLX_OK &&
+        rlx_device_open(ctx, name, &dev, err) == RLX_OK &&
         rlx_model_parse(ctx, rlx_cstr(text), &m, err) == RLX_OK &&
-        rlx_session_create(m, dev, &(rlx_session_desc){.debug = DEBUG(.check_plan = true)}, &s,
-                           err) == RLX_OK &&
-        rlx_session_prepare(s, &(rlx_run_desc){in, count, NULL, 0, NULL, 0}, err) == RLX_OK &&
+        rlx_session_create(
+            m, dev,
+            &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = DEBUG(.check_plan = true)},
+            &s, err) == RLX_OK &&
+        rlx_session_prepare(s,
+                            &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, NULL, 0, NULL, 0},
+                            err) == RLX_OK &&
         rlx_session_output_shape(s, 0, &out.tensor, err) == RLX_OK) {
         out.tensor.data = data = malloc(out.tensor.bytes + 1);
         *elements = out.tensor.bytes / sizeof *data;
-        if (rlx_session_run(s, &(rlx_run_desc){in, count, &out, 1, NULL, 0}, err) != RLX_OK) {
+        if (rlx_session_run(s,
+                            &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, &out, 1, NULL, 0},
+                            err) != RLX_OK) {
             free(data);
             data = NULL;
         }

@@ -44,10 +44,11 @@ static bool open_place(struct test *t, struct place *p)
 
     *p = (struct place){0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION,
-                                         &(rlx_context_desc){.flags = &flag, .flag_count = 1},
+                                         &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                             .flags = &flag, .flag_count = 1},
                                          &p->ctx, &err)))
         return false;
-    rlx_status s = rlx_device_open(p->ctx, rlx_cstr(test_device(t)), &p->dev, &err);
+    rlx_status s = rlx_device_open(p->ctx, test_device(t), &p->dev, &err);
     if (!test_no_device(t, test_device(t), s, err.message))
         return true;
     rlx_context_destroy(p->ctx);
@@ -75,9 +76,13 @@ static void run_row(struct test *t, const struct place *p, const struct row *r, 
     snprintf(text, sizeof text, "rlx 1 graph (input %%i: i32[4]) { %s return %%y }", r->graph);
     test_note(t, "%s", r->graph);
     require_ok(t, rlx_model_parse(p->ctx, rlx_cstr(text), &m, &err));
-    require_ok(
-        t, rlx_session_create(m, p->dev, &(rlx_session_desc){.check_indices = checked}, &s, &err));
-    expect_status(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &err),
+    require_ok(t, rlx_session_create(
+                      m, p->dev,
+                      &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_indices = checked},
+                      &s, &err));
+    expect_status(t,
+                  rlx_session_run(
+                      s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &err),
                   bad ? RLX_ERROR_INDEX : RLX_OK);
     if (bad)
         expect_contains(t, err.message, r->told);
@@ -121,8 +126,11 @@ TEST_GPUS(gpu_index, rows_that_do_not_fit_a_state_are_always_told)
         rlx_binding in[2] = {{"r", {RLX_DTYPE_f32, 1, {2}, (void *)(uintptr_t)rows_in, 8}},
                              {"p", {RLX_DTYPE_i32, 0, {0}, &at, sizeof at}}};
         rlx_binding out = {"y", {RLX_DTYPE_f32, 1, {0}, y, sizeof y}};
-        expect_status(t, rlx_session_run(s, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &err),
-                      fits ? RLX_OK : RLX_ERROR_INDEX);
+        expect_status(
+            t,
+            rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
+                            &err),
+            fits ? RLX_OK : RLX_ERROR_INDEX);
         if (fits)
             expect_near(t, y[at + 1], 8, 0);
     }

@@ -10,7 +10,7 @@ static bool open_place(struct test *t, struct place *p)
     *p = (struct place){0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &p->ctx, &p->err)))
         return false;
-    rlx_status s = rlx_device_open(p->ctx, rlx_cstr(test_device(t)), &p->dev, &p->err);
+    rlx_status s = rlx_device_open(p->ctx, test_device(t), &p->dev, &p->err);
     if (s != RLX_OK)
         test_no_device(t, test_device(t), s, p->err.message);
     return s == RLX_OK;
@@ -44,7 +44,9 @@ static bool run(struct test *t, struct place *p, int64_t steps, float *q, float 
         memcpy(in[i].tensor.dim, (const int64_t[]){1, steps, HEADS, N}, 4 * sizeof(int64_t));
     }
     return expect_ok(
-        t, rlx_session_run(p->session, &(rlx_run_desc){in, 3, &out, 1, NULL, 0}, &p->err));
+        t, rlx_session_run(p->session,
+                           &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 3, &out, 1, NULL, 0},
+                           &p->err));
 }
 
 TEST_GPUS(gpu_sequence, tokens_one_by_one_equal_one_prefill)
@@ -106,8 +108,10 @@ TEST_GPUS(gpu_sequence, a_state_may_be_an_operand_too)
         rlx_tensor last = tensor(got[i], ALL);
         ok = expect_ok(t, place_build(&p, source[i], NULL)) &&
              expect_ok(t, rlx_session_set_state(p.session, "s", &first, &p.err)) &&
-             expect_ok(
-                 t, rlx_session_run(p.session, &(rlx_run_desc){in, 3, &out, 1, NULL, 0}, &p.err)) &&
+             expect_ok(t, rlx_session_run(
+                              p.session,
+                              &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 3, &out, 1, NULL, 0},
+                              &p.err)) &&
              expect_ok(t, rlx_session_get_state(p.session, "s", &last, &p.err));
     }
     if (ok) {

@@ -25,10 +25,11 @@ static bool open_gpu(struct test *t, struct gpu_place *g, const rlx_flag *flag, 
         flags[1 + i] = flag[i];
     *g = (struct gpu_place){0};
     g->mem = test_allocator(&g->count);
-    const rlx_context_desc desc = {.allocator = &g->mem, .flags = flags, .flag_count = count + 1};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &g->mem,
+                                   .flags = flags, .flag_count = count + 1};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION, &desc, &g->p.ctx, &g->p.err)))
         return false;
-    rlx_status s = rlx_device_open(g->p.ctx, rlx_cstr(test_device(t)), &g->p.dev, &g->p.err);
+    rlx_status s = rlx_device_open(g->p.ctx, test_device(t), &g->p.dev, &g->p.err);
     if (s == RLX_OK)
         return true;
     place_close(&g->p);
@@ -117,7 +118,8 @@ TEST_GPUS(gpu_session, runs_in_flight)
                         sized_fill(x[i + n], COUNT, i + n, false);
                         rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {4, 16}, x[i + n], sizeof x[0]}};
                         expect_ok(t, rlx_session_submit(g.p.session,
-                                                        &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0},
+                                                        &(rlx_run_desc){RLX_SIZED(rlx_run_desc),
+                                                                        &in, 1, NULL, 0, NULL, 0},
                                                         &ticket[n], &g.p.err));
                         memset(x[i + n], 0x7f, sizeof x[0]); /* it was taken */
                     }
@@ -128,7 +130,8 @@ TEST_GPUS(gpu_session, runs_in_flight)
                                             .bytes = sizeof y[0]}};
                         expect_ok(
                             t, rlx_session_wait(g.p.session, ticket[n],
-                                                &(rlx_run_desc){.outputs = &out, .output_count = 1},
+                                                &(rlx_run_desc){RLX_SIZED(rlx_run_desc),
+                                                                .outputs = &out, .output_count = 1},
                                                 &g.p.err));
                     }
                 }
@@ -249,7 +252,7 @@ TEST_GPUS(gpu_session, a_lost_device_is_reported)
         expect_status(t, place_build(&g.p, rows, NULL), RLX_ERROR_DEVICE_LOST);
         place_drop(&g.p);
         rlx_device_close(g.p.dev);
-        expect_ok(t, rlx_device_open(g.p.ctx, rlx_cstr(test_device(t)), &g.p.dev, &g.p.err));
+        expect_ok(t, rlx_device_open(g.p.ctx, test_device(t), &g.p.dev, &g.p.err));
         if (build(t, &g, rows)) {
             sized_run(&g.p, dims, 2, &again);
             sized_same(t, &again, &r);
@@ -277,7 +280,7 @@ TEST_GPUS(gpu_session, every_call_hears_of_a_lost_device)
         sized_params(t, &g.p)) {
         rlx_session *s = g.p.session;
         rlx_binding in = {"x", four};
-        const rlx_run_desc run = {&in, 1, NULL, 0, NULL, 0};
+        const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0};
         rlx_error *err = &g.p.err;
         sized_run(&g.p, NULL, 0, &r);
         expect_ok(t, r.status);
@@ -347,7 +350,7 @@ TEST_GPUS(gpu_session, params_outlive_a_lost_device)
     rlx_tensor other = {RLX_DTYPE_f32, 1, {4}, own, sizeof own};
     rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {4}, x, sizeof x}};
     rlx_binding out = {"y", {RLX_DTYPE_f32, 1, {4}, y, sizeof y}};
-    const rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     rlx_session *clone = NULL;
     rlx_device *cpu = NULL;
     struct gpu_place g;
@@ -369,8 +372,8 @@ TEST_GPUS(gpu_session, params_outlive_a_lost_device)
         rlx_device_close(g.p.dev);
         g.p.session = NULL;
         g.p.dev = NULL;
-        expect_ok(t, rlx_device_open(g.p.ctx, rlx_cstr(test_device(t)), &g.p.dev, err));
-        expect_ok(t, rlx_device_open(g.p.ctx, STR("cpu"), &cpu, err));
+        expect_ok(t, rlx_device_open(g.p.ctx, test_device(t), &g.p.dev, err));
+        expect_ok(t, rlx_device_open(g.p.ctx, "cpu", &cpu, err));
         for (int i = 0; i < 2; i++) {
             memset(y, 0, sizeof y);
             expect_ok(t, rlx_session_create(g.p.model, i ? cpu : g.p.dev, NULL, &g.p.session, err));

@@ -7,8 +7,9 @@ static rlx_context *open_context(struct test *t, const rlx_flag *flags, size_t c
     rlx_context *ctx = NULL;
 
     expect_ok(t, rlx_context_create(RLX_VERSION,
-                                    &(rlx_context_desc){.flags = flags, .flag_count = count}, &ctx,
-                                    NULL));
+                                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = flags,
+                                                        .flag_count = count},
+                                    &ctx, NULL));
     return ctx;
 }
 
@@ -17,10 +18,10 @@ TEST(vulkan_list, listed_ones_open)
 {
     const rlx_flag none = {"GPU_CACHE", "0"};
     rlx_context *ctx = open_context(t, &none, 1);
-    rlx_device_info info;
+    rlx_device_info info = {RLX_SIZED(rlx_device_info)};
     size_t found = 0, vulkan = 0;
 
-    for (size_t i = 0; ctx && rlx_device_list(ctx, i, &info); i++) {
+    for (size_t i = 0; ctx && rlx_device_at(ctx, i, &info, NULL) == RLX_OK; i++) {
         rlx_device *dev = NULL;
         rlx_error err;
         if (strncmp(info.name, "vulkan", 6) != 0)
@@ -35,18 +36,16 @@ TEST(vulkan_list, listed_ones_open)
         expect(t, info.memory > 0 && info.max_buffer > 0 && info.alignment == 256);
         expect_contains(t, info.features, "memory=");
         expect_contains(t, info.description, "Vulkan 1.");
-        expect_ok(t, rlx_device_open(ctx, rlx_cstr(info.name), &dev, &err));
+        expect_ok(t, rlx_device_open(ctx, info.name, &dev, &err));
         rlx_device_close(dev);
     }
     expect(t, found > 0);
     if (vulkan) {
         rlx_device *dev;
         rlx_error err;
-        expect_status(t, rlx_device_open(ctx, rlx_cstr("vulkan:99"), &dev, &err),
-                      RLX_ERROR_NO_DEVICE);
+        expect_status(t, rlx_device_open(ctx, "vulkan:99", &dev, &err), RLX_ERROR_NO_DEVICE);
         expect_contains(t, err.message, "no number 99");
-        expect_status(t, rlx_device_open(ctx, rlx_cstr("vulkan:fast"), &dev, &err),
-                      RLX_ERROR_NO_DEVICE);
+        expect_status(t, rlx_device_open(ctx, "vulkan:fast", &dev, &err), RLX_ERROR_NO_DEVICE);
     }
     rlx_context_destroy(ctx);
 }

@@ -82,10 +82,15 @@ static void run_row(struct test *t, rlx_context *ctx, rlx_device *dev, const str
     test_note(t, "%s", r->graph);
     if (!expect_ok(t, rlx_model_parse(ctx, rlx_cstr(text), &m, &err)))
         return;
-    if (expect_ok(
-            t, rlx_session_create(m, dev, &(rlx_session_desc){.check_indices = true}, &s, &err))) {
-        expect_status(t, rlx_session_run(s, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &err),
-                      r->told ? RLX_ERROR_INDEX : RLX_OK);
+    if (expect_ok(t, rlx_session_create(
+                         m, dev,
+                         &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .check_indices = true},
+                         &s, &err))) {
+        expect_status(
+            t,
+            rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
+                            &err),
+            r->told ? RLX_ERROR_INDEX : RLX_OK);
         if (r->told)
             expect_contains(t, err.message, r->told);
         for (size_t k = 0; k < 4 && !r->told; k++)
@@ -105,10 +110,10 @@ TEST(webgpu_device, programs)
         rlx_device *dev = NULL;
         rlx_error err;
         require_ok(t, rlx_context_create(RLX_VERSION,
-                                         &(rlx_context_desc){.flags = flags, .flag_count = n}, &ctx,
-                                         &err));
-        if (!test_no_device(t, "webgpu", rlx_device_open(ctx, rlx_cstr("webgpu"), &dev, &err),
-                            err.message))
+                                         &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                             .flags = flags, .flag_count = n},
+                                         &ctx, &err));
+        if (!test_no_device(t, "webgpu", rlx_device_open(ctx, "webgpu", &dev, &err), err.message))
             for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
                 run_row(t, ctx, dev, &rows[i]);
         rlx_device_close(dev);

@@ -35,10 +35,11 @@ static bool place_open(struct test *t, struct place *p, const char *without, con
 
     *p = (struct place){0};
     if (!expect_ok(t, rlx_context_create(RLX_VERSION,
-                                         &(rlx_context_desc){.flags = flags, .flag_count = 2},
+                                         &(rlx_context_desc){RLX_SIZED(rlx_context_desc),
+                                                             .flags = flags, .flag_count = 2},
                                          &p->ctx, &p->err)))
         return false;
-    rlx_status s = rlx_device_open(p->ctx, rlx_cstr("webgpu"), &p->dev, &p->err);
+    rlx_status s = rlx_device_open(p->ctx, "webgpu", &p->dev, &p->err);
     bool fine = !test_no_device(t, "webgpu", s, p->err.message) &&
                 expect_ok(t, rlx_model_parse(p->ctx, rlx_cstr(graph), &p->model, &p->err)) &&
                 expect_ok(t, rlx_session_create(p->model, p->dev, NULL, &p->session, &p->err));
@@ -66,7 +67,10 @@ static void softmax_of(struct test *t, const char *without, float *out)
         x[i] = f32_to_f16((float)(i % 13) / 4 - 1);
     if (!place_open(t, &p, without, "0", softmax))
         return;
-    expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &result, 1, NULL, 0}, &p.err));
+    expect_ok(t,
+              rlx_session_run(p.session,
+                              &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &result, 1, NULL, 0},
+                              &p.err));
     for (size_t i = 0; i < COUNT; i++)
         out[i] = f16_to_f32(y[i]);
     place_close(&p);
@@ -152,12 +156,12 @@ TEST(webgpu_features, limits_are_the_adapters)
 TEST(webgpu_features, listed)
 {
     rlx_context *ctx = NULL;
-    rlx_device_info info;
+    rlx_device_info info = {RLX_SIZED(rlx_device_info)};
     bool found = false;
     rlx_error err;
 
     require_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err));
-    for (size_t i = 0; rlx_device_list(ctx, i, &info); i++) {
+    for (size_t i = 0; rlx_device_at(ctx, i, &info, NULL) == RLX_OK; i++) {
         if (strncmp(info.name, "webgpu", 6) != 0)
             continue;
         found = true;
@@ -203,8 +207,10 @@ TEST(webgpu_features, times_of_steps)
             return;
         rlx_session_set_profile(p.session, note_event, &seen);
         for (int run = 0; run < 2; run++) { /* the second has a recording */
-            expect_ok(
-                t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err));
+            expect_ok(t, rlx_session_run(
+                             p.session,
+                             &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                             &p.err));
             expect_near(t, (double)y[COLUMNS - 1], ROWS, 1e-5);
         }
         expect_eq_u64(t, seen.events, 6);
@@ -220,7 +226,7 @@ TEST(webgpu_features, every_call_hears_of_a_lost_device)
     float v[4] = {1, 2, 3, 4}, y[4];
     rlx_tensor four = {RLX_DTYPE_f32, 1, {4}, v, sizeof v};
     rlx_binding in = {"x", four}, out = {"y", {RLX_DTYPE_f32, 1, {0}, y, sizeof y}};
-    const rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
+    const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
     struct place p;
     uint64_t ticket;
 

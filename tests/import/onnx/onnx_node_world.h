@@ -234,7 +234,7 @@ static inline bool one_write(struct test *t, const struct one *o, const char **p
 static inline bool one_run(struct test *t, rlx_context *ctx, const struct one *o, rlx_tensor *out)
 {
     rlx_binding in[ONE_INPUTS], got[ONE_OUTPUTS] = {{0}};
-    rlx_run_desc run = {.inputs = in, .input_count = o->inputs};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = in, .input_count = o->inputs};
     rlx_device *device = NULL;
     rlx_model *m = NULL;
     rlx_session *s = NULL;
@@ -246,8 +246,7 @@ static inline bool one_run(struct test *t, rlx_context *ctx, const struct one *o
         in[i] = o->in[i];
         in[i].name = o->name[i];
     }
-    bool ok = one_write(t, o, &path) &&
-              rlx_device_open(ctx, rlx_cstr("cpu"), &device, &err) == RLX_OK &&
+    bool ok = one_write(t, o, &path) && rlx_device_open(ctx, "cpu", &device, &err) == RLX_OK &&
               rlx_model_load(ctx, path, NULL, &m, &err) == RLX_OK &&
               rlx_session_create(m, device, NULL, &s, &err) == RLX_OK &&
               rlx_session_submit(s, &run, &ticket, &err) == RLX_OK;

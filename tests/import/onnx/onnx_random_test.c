@@ -126,7 +126,7 @@ TEST(onnx_random, outputs_say_that_they_are_random)
         const char *path;
         rlx_context *ctx;
         rlx_model *m;
-        rlx_io_info info;
+        rlx_io_info info = {RLX_SIZED(rlx_io_info)};
         require(t, one_write(t, &o[i], &path));
         require_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, NULL));
         require_ok(t, rlx_model_load(ctx, path, NULL, &m, NULL));

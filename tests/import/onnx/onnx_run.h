@@ -51,7 +51,7 @@ static inline bool run_model(struct test *t, const struct bytes *model, void *ou
     if (!expect(t, test_write(t, path, model->at, model->len)) ||
         !expect_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, &err)))
         return false;
-    rlx_status status = rlx_device_open(ctx, rlx_cstr(test_device(t)), &dev, &err);
+    rlx_status status = rlx_device_open(ctx, test_device(t), &dev, &err);
     bool none = test_no_device(t, test_device(t), status, err.message);
     bool ok = !none && rlx_model_load(ctx, path, NULL, &m, &err) == RLX_OK &&
               rlx_session_create(m, dev, NULL, &s, &err) == RLX_OK &&
@@ -60,7 +60,9 @@ static inline bool run_model(struct test *t, const struct bytes *model, void *ou
         *shape = y.tensor;
     if (ok && (ok = expect_eq(t, y.tensor.bytes, bytes))) {
         y.tensor.data = out;
-        ok = rlx_session_run(s, &(rlx_run_desc){.outputs = &y, .output_count = 1}, &err) == RLX_OK;
+        ok = rlx_session_run(
+                 s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .outputs = &y, .output_count = 1},
+                 &err) == RLX_OK;
     }
     if (!ok && !none)
         fail(t, "%s", err.message);

@@ -136,11 +136,11 @@ static void take_line(void *user, int level, const char *line)
 
 static bool open_world(struct test *t, struct world *w)
 {
-    const rlx_context_desc desc = {.log = take_line, .log_user = w};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .log = take_line, .log_user = w};
 
     *w = (struct world){.ctx = NULL};
     return expect_ok(t, rlx_context_create(RLX_VERSION, &desc, &w->ctx, &w->err)) &&
-           expect_ok(t, rlx_device_open(w->ctx, rlx_cstr("cpu"), &w->dev, &w->err));
+           expect_ok(t, rlx_device_open(w->ctx, "cpu", &w->dev, &w->err));
 }
 
 static void close_world(struct world *w)
@@ -167,7 +167,7 @@ static rlx_model *through(struct test *t, struct world *w, const char *text)
 static void expect_io(struct test *t, const rlx_model *m, rlx_io_kind kind, size_t i,
                       const char *name)
 {
-    rlx_io_info info = {.rank = 0};
+    rlx_io_info info = {RLX_SIZED(rlx_io_info), .rank = 0};
     char text[64];
 
     if (!expect_ok(t, rlx_model_io(m, kind, i, &info, NULL)))
@@ -187,8 +187,11 @@ static bool run_rows(struct test *t, struct world *w, rlx_model *m, int64_t rows
 
     for (int i = 0; i < 64; i++)
         x[i] = (float)i;
-    bool ok = expect_ok(t, rlx_session_create(m, w->dev, NULL, &s, &w->err)) &&
-              expect_ok(t, rlx_session_run(s, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &w->err));
+    bool ok =
+        expect_ok(t, rlx_session_create(m, w->dev, NULL, &s, &w->err)) &&
+        expect_ok(
+            t, rlx_session_run(
+                   s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &w->err));
     rlx_session_destroy(s);
     return ok;
 }
@@ -221,7 +224,7 @@ TEST(onnx_write, symbolic_dims_stay_symbolic)
 TEST(onnx_write, an_empty_picture_is_resized)
 {
     struct world w;
-    rlx_io_info y = {.rank = 0};
+    rlx_io_info y = {RLX_SIZED(rlx_io_info), .rank = 0};
 
     require(t, open_world(t, &w));
     rlx_model *m = through(t, &w,
@@ -445,7 +448,9 @@ TEST(onnx_write, a_state_is_an_input_and_an_output)
                               "    return %before, %after\n"
                               "}\n");
     if (back && expect_ok(t, rlx_session_create(back, w.dev, NULL, &s, &w.err)) &&
-        expect_ok(t, rlx_session_run(s, &(rlx_run_desc){in, 3, out, 3, NULL, 0}, &w.err))) {
+        expect_ok(
+            t, rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 3, out, 3, NULL, 0},
+                               &w.err))) {
         expect_near(t, before[2], 0, 0);
         expect_near(t, after[2], -5, 0); /* who reads behind the writer reads what it wrote */
         expect_near(t, next[3], 6, 0);
@@ -559,7 +564,7 @@ static rlx_status save_once(struct test *t, const rlx_allocator *mem, void *user
                                "graph @no (input %a: f32[n,4]) {\n"
                                "    return %a\n"
                                "}\n";
-    const rlx_context_desc desc = {.allocator = mem};
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem};
     rlx_context *ctx = NULL;
     rlx_model *m = NULL;
     rlx_status s = rlx_context_create(RLX_VERSION, &desc, &ctx, NULL);

@@ -279,8 +279,9 @@ TEST(eval, custom_ops_see_bytes)
 {
     rlx_status refusal = RLX_ERROR_NUMERIC;
     rlx_custom_op op[] = {
-        {.name = "add_byte", .inputs = 1, .infer = like_first, .cpu = add_byte, .user = &refusal},
-        {.name = "no_cpu", .inputs = 1, .infer = like_first},
+        {RLX_SIZED(rlx_custom_op), .name = "add_byte", .inputs = 1, .infer = like_first,
+         .cpu = add_byte, .user = &refusal},
+        {RLX_SIZED(rlx_custom_op), .name = "no_cpu", .inputs = 1, .infer = like_first},
     };
     struct ir_customs customs = {.op = op, .count = 2};
     struct run r;

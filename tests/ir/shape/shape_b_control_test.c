@@ -412,9 +412,9 @@ static union ir_attr custom_attr(const char *name, const char *bytes)
 TEST(shape_control, custom)
 {
     static const rlx_custom_op ops[] = {
-        {.name = "mine.double", .inputs = 1, .infer = infer_double},
-        {.name = "mine.many", .inputs = 12, .infer = infer_double},
-        {.name = "mine.mute", .inputs = 1},
+        {RLX_SIZED(rlx_custom_op), .name = "mine.double", .inputs = 1, .infer = infer_double},
+        {RLX_SIZED(rlx_custom_op), .name = "mine.many", .inputs = 12, .infer = infer_double},
+        {RLX_SIZED(rlx_custom_op), .name = "mine.mute", .inputs = 1},
     };
     static const struct ir_customs customs = {.op = ops, .count = 3};
     struct build b;

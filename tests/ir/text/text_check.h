@@ -16,7 +16,8 @@ static inline rlx_status blur_infer(void *user, const rlx_tensor *in, int32_t in
     return RLX_OK;
 }
 
-static const rlx_custom_op blur = {.name = "blur", .inputs = 1, .infer = blur_infer};
+static const rlx_custom_op blur = {RLX_SIZED(rlx_custom_op), .name = "blur", .inputs = 1,
+                                   .infer = blur_infer};
 static const struct ir_customs customs = {.op = &blur, .count = 1};
 static const struct text_parse_options options = {.customs = &customs};
 

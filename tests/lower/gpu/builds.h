@@ -96,7 +96,9 @@ static inline void builds_check(struct test *t, const char *device)
 
     for (size_t i = 0; i < COUNT_OF(builds_graphs); i++) {
         test_note(t, "graph %zu", i);
-        if (!place_open(t, &p, device, &(rlx_context_desc){.flags = &flag, .flag_count = 1}))
+        if (!place_open(
+                t, &p, device,
+                &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &flag, .flag_count = 1}))
             return;
         if (expect_ok(t, place_build(&p, builds_graphs[i], NULL)) && sized_params(t, &p))
             builds_run(t, &p, builds_graphs[i], &p.dev->backend->ops->gpu(p.dev->backend)->target);

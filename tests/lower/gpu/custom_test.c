@@ -1,5 +1,6 @@
 /* custom_test.c: ops of the program's own on a GPU, by the kernel they bring: with the CPU's
  * results, and with words for whatever is wrong with the kernel. */
+#include "rlx/custom.h"
 #include "session/required.h"
 
 static rlx_status like_first(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
@@ -47,9 +48,11 @@ static rlx_status rows_cpu(void *user, const rlx_tensor *in, int32_t in_count, c
 static bool open_rows(struct test *t, struct place *p, const char *device, rlx_custom_op *op,
                       const char *kernel)
 {
-    *op = (rlx_custom_op){
-        .name = "rows", .inputs = 2, .infer = like_first, .cpu = rows_cpu, .kernel = kernel};
-    return place_open(t, p, device, &(rlx_context_desc){.custom_ops = op, .custom_op_count = 1});
+    *op = (rlx_custom_op){RLX_SIZED(rlx_custom_op), .name = "rows",  .inputs = 2,
+                          .infer = like_first,      .cpu = rows_cpu, .kernel = kernel};
+    return place_open(
+        t, p, device,
+        &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .custom_ops = op, .custom_op_count = 1});
 }
 
 static rlx_status build_rows(struct place *p, int64_t n)
@@ -75,7 +78,9 @@ static void check_rows(struct test *t, struct place *p, int64_t n)
         {"v", {RLX_DTYPE_f32, 1, {3}, v, sizeof v}},
     };
     rlx_binding out = {"z", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-    expect_ok(t, rlx_session_run(p->session, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &p->err));
+    expect_ok(t, rlx_session_run(p->session,
+                                 &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
+                                 &p->err));
     for (int64_t i = 0; i < 3 * n; i++)
         if (!expect_near(t, y[i], x[i] * (float)(i / 3) - v[i % 3] - 15, 0))
             break;
@@ -83,7 +88,7 @@ static void check_rows(struct test *t, struct place *p, int64_t n)
 
 TEST_DEVICES(gpu_custom, gives_the_results_of_the_cpu)
 {
-    rlx_custom_op op;
+    rlx_custom_op op = {RLX_SIZED(rlx_custom_op)};
     struct place p;
 
     if (!open_rows(t, &p, test_device(t), &op, ROWS))
@@ -119,8 +124,8 @@ static void run_symbolic(struct test *t, struct place *p, const char *dims)
 /* A program per binding: a bound changes nothing but that it is checked. */
 TEST_DEVICES(gpu_custom, symbolic_dims_are_bound_by_value)
 {
-    rlx_bound_info bound = {0};
-    rlx_custom_op op;
+    rlx_bound_info bound = {RLX_SIZED(rlx_bound_info)};
+    rlx_custom_op op = {RLX_SIZED(rlx_custom_op)};
     struct place p;
 
     if (!open_rows(t, &p, test_device(t), &op, ROWS))
@@ -132,12 +137,15 @@ TEST_DEVICES(gpu_custom, symbolic_dims_are_bound_by_value)
     place_build(&p,
                 "dim n <= 4 graph (input %x: f32[n,3], input %v: f32[3])"
                 " { %y = custom %x, %v name=\"rows\" attrs=0x0102030405 return %y }",
-                &(rlx_session_desc){.strict_extent = true});
+                &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .strict_extent = true});
     float x[6] = {0}, v[3] = {0}, y[6];
     rlx_binding in[] = {{"x", {RLX_DTYPE_f32, 2, {2, 3}, x, sizeof x}},
                         {"v", {RLX_DTYPE_f32, 1, {3}, v, sizeof v}}};
     rlx_binding out = {"y", {.dtype = RLX_DTYPE_f32, .data = y, .bytes = sizeof y}};
-    expect_status(t, rlx_session_run(p.session, &(rlx_run_desc){in, 2, &out, 1, NULL, 0}, &p.err),
+    expect_status(t,
+                  rlx_session_run(p.session,
+                                  &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
+                                  &p.err),
                   RLX_ERROR_EXTENT);
     expect_contains(t, p.err.message, "\"rows\"");
     place_close(&p);
@@ -210,7 +218,8 @@ static rlx_status row_groups(void *user, const rlx_tensor *in, int32_t in_count,
 static bool open_range(struct test *t, struct place *p, rlx_custom_op *op, const char *kernel,
                        rlx_status *answer)
 {
-    *op = (rlx_custom_op){.name = "range",
+    *op = (rlx_custom_op){RLX_SIZED(rlx_custom_op),
+                          .name = "range",
                           .inputs = 1,
                           .infer = infer_range,
                           .cpu = range_cpu,
@@ -218,14 +227,15 @@ static bool open_range(struct test *t, struct place *p, rlx_custom_op *op, const
                           .outputs = 2,
                           .grid = row_groups,
                           .user = answer};
-    return place_open(t, p, test_device(t),
-                      &(rlx_context_desc){.custom_ops = op, .custom_op_count = 1});
+    return place_open(
+        t, p, test_device(t),
+        &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .custom_ops = op, .custom_op_count = 1});
 }
 
 TEST_DEVICES(gpu_custom, several_results_and_a_grid)
 {
     rlx_status answer = RLX_OK;
-    rlx_custom_op op;
+    rlx_custom_op op = {RLX_SIZED(rlx_custom_op)};
     struct place p;
 
     if (!open_range(t, &p, &op, RANGE, &answer))
@@ -244,8 +254,10 @@ TEST_DEVICES(gpu_custom, several_results_and_a_grid)
         rlx_binding out[] = {{"out0", {.dtype = RLX_DTYPE_f32, .data = top, .bytes = sizeof top}},
                              {"out1", {.dtype = RLX_DTYPE_i32, .data = at, .bytes = sizeof at}}};
         test_note(t, "%lld rows", (long long)n);
-        if (!expect_ok(
-                t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, out, 2, NULL, 0}, &p.err)))
+        if (!expect_ok(t, rlx_session_run(
+                              p.session,
+                              &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, out, 2, NULL, 0},
+                              &p.err)))
             fail(t, "%s", p.err.message);
         for (int64_t r = 0; r < n; r++) {
             int32_t place = 0, many = 0;
@@ -282,7 +294,7 @@ TEST(gpu_custom, a_status_that_does_not_exist_is_told_by_its_number)
     for (size_t i = 0; i < COUNT_OF(answers); i++) {
         rlx_status answer = (rlx_status)answers[i];
         char number[16];
-        rlx_custom_op op;
+        rlx_custom_op op = {RLX_SIZED(rlx_custom_op)};
         struct place p;
         if (!open_range(t, &p, &op, NULL, &answer))
             return;
@@ -293,9 +305,12 @@ TEST(gpu_custom, a_status_that_does_not_exist_is_told_by_its_number)
                            NULL));
         snprintf(number, sizeof number, "returned %d", answers[i]);
         bool known = answer == RLX_ERROR_NUMERIC;
-        expect_status(t,
-                      rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err),
-                      known ? RLX_ERROR_NUMERIC : RLX_ERROR_ARGUMENT);
+        expect_status(
+            t,
+            rlx_session_run(p.session,
+                            &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                            &p.err),
+            known ? RLX_ERROR_NUMERIC : RLX_ERROR_ARGUMENT);
         expect_contains(t, p.err.message, "\"range\"");
         expect_contains(t, p.err.message, known ? "NaN" : number);
         place_close(&p);
@@ -305,7 +320,7 @@ TEST(gpu_custom, a_status_that_does_not_exist_is_told_by_its_number)
 TEST_GPUS(gpu_custom, a_grid_that_fails_is_told_by_its_number)
 {
     rlx_status answer = (rlx_status)99;
-    rlx_custom_op op;
+    rlx_custom_op op = {RLX_SIZED(rlx_custom_op)};
     struct place p;
 
     if (!open_range(t, &p, &op, RANGE, &answer))
@@ -339,7 +354,7 @@ TEST_GPUS(gpu_custom, mistakes_in_a_kernel_are_shown)
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        rlx_custom_op op;
+        rlx_custom_op op = {RLX_SIZED(rlx_custom_op)};
         struct place p;
         test_note(t, "row %zu", i);
         if (!open_rows(t, &p, test_device(t), &op, rows[i].kernel))

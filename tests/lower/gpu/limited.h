@@ -11,7 +11,8 @@ static inline bool open_limited(struct test *t, struct place *p, const char *fla
     const rlx_flag flags = {flag, value};
 
     return place_open(t, p, test_device(t),
-                      &(rlx_context_desc){.flags = &flags, .flag_count = flag != NULL});
+                      &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &flags,
+                                          .flag_count = flag != NULL});
 }
 
 static inline bool run_one(struct test *t, struct place *p, const char *graph, struct sized *r)

@@ -63,7 +63,9 @@ static bool run_rows(struct test *t, struct place *p, int64_t rows, float *out)
     want[1].tensor.bytes = COLUMNS * sizeof *out;
     want[2].tensor.bytes = count * sizeof *out;
     bool ran = expect_ok(
-        t, rlx_session_run(p->session, &(rlx_run_desc){&in, 1, want, 3, NULL, 0}, &p->err));
+        t, rlx_session_run(p->session,
+                           &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, want, 3, NULL, 0},
+                           &p->err));
     free(x);
     return ran || fail(t, "%s", p->err.message);
 }
@@ -73,13 +75,14 @@ static bool run_network(struct test *t, const struct run *r, int64_t rows, float
                         uint64_t least)
 {
     struct place p;
-    rlx_memory_info memory = {0};
+    rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
     char text[1024];
     bool ran = false;
 
     snprintf(text, sizeof text, network, (long long)rows);
     if (!place_open(t, &p, test_device(t),
-                    &(rlx_context_desc){.flags = r->flags, .flag_count = r->flag_count}))
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = r->flags,
+                                        .flag_count = r->flag_count}))
         return false;
     if (!expect_ok(t, place_build(&p, text, &r->session)))
         fail(t, "%s", p.err.message);
@@ -95,7 +98,8 @@ static bool run_network(struct test *t, const struct run *r, int64_t rows, float
 /* The same bits with the limits and without. */
 static void compare(struct test *t, const struct run *limited, int64_t rows, uint64_t limit)
 {
-    const struct run plain = {.session = {.debug = limited->session.debug}};
+    const struct run plain = {
+        .session = {RLX_SIZED(rlx_session_desc), .debug = limited->session.debug}};
     size_t room = room_for(rows);
     float *a = calloc(room, sizeof *a), *b = calloc(room, sizeof *b);
 
@@ -114,7 +118,9 @@ static void check_limit(struct test *t, const char *bytes, uint64_t limit)
 
     for (int i = 0; i < 3; i++) {
         struct run r = {
-            .flags = &binding, .flag_count = 1, .session = {.debug = DEBUG(.no_reuse = i > 0)}};
+            .flags = &binding,
+            .flag_count = 1,
+            .session = {RLX_SIZED(rlx_session_desc), .debug = DEBUG(.no_reuse = i > 0)}};
         if (i == 2) /* in several buffers; scratch wants some room in one */
             r.session.max_buffer = limit < LEAST_BUFFER ? LEAST_BUFFER : limit;
         test_note(t, "%s bytes to a binding, way %d", bytes, i);
@@ -140,7 +146,8 @@ TEST_GPUS(gpu_limits, more_groups_than_a_grid_has_in_a_row)
 
     for (size_t i = 0; i < 2; i++) {
         const rlx_flag groups = {"GPU_MAX_GROUPS", most[i]};
-        const struct run r = {.flags = &groups, .flag_count = 1};
+        const struct run r = {
+            .flags = &groups, .flag_count = 1, .session = {RLX_SIZED(rlx_session_desc)}};
         test_note(t, "%s groups", most[i]);
         compare(t, &r, 200, 0);
     }
@@ -162,15 +169,21 @@ TEST_GPUS_SLOW(gpu_limits, an_arena_above_a_binding_of_128_mib)
     require(t, x != NULL);
     for (size_t i = 0; i < COUNT; i++)
         x[i] = (float)(i % 3);
-    if (place_open(t, &p, test_device(t), &(rlx_context_desc){.flags = &limit, .flag_count = 1})) {
-        rlx_memory_info memory = {0};
+    if (place_open(
+            t, &p, test_device(t),
+            &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &limit, .flag_count = 1})) {
+        rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
         expect_ok(t, place_build(
                          &p,
                          "graph (input %x: f32[33554432]) { %a = neg %x %b = mul %a, %a"
                          " %c = add %b, %a %r = reshape %c shape=[2,16777216]"
                          " %y = reduce_max %r axes=[1] return %y }",
-                         &(rlx_session_desc){.debug = DEBUG(.no_fusion = true, .no_reuse = true)}));
-        expect_ok(t, rlx_session_run(p.session, &(rlx_run_desc){&in, 1, &out, 1, NULL, 0}, &p.err));
+                         &(rlx_session_desc){RLX_SIZED(rlx_session_desc),
+                                             .debug = DEBUG(.no_fusion = true, .no_reuse = true)}));
+        expect_ok(
+            t, rlx_session_run(p.session,
+                               &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0},
+                               &p.err));
         expect_ok(t, rlx_session_memory(p.session, &memory, &p.err));
         expect(t, memory.activations > UINT64_C(256) << 20);
         expect(t, y[0] == 2 && y[1] == 2); /* 2 * 2 - 2 */
@@ -215,7 +228,9 @@ TEST_GPUS_SLOW(gpu_limits, a_table_above_a_binding_of_128_mib)
 
     require(t, w && y);
     fill(w, count, 5);
-    if (place_open(t, &p, test_device(t), &(rlx_context_desc){.flags = &limit, .flag_count = 1}) &&
+    if (place_open(
+            t, &p, test_device(t),
+            &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &limit, .flag_count = 1}) &&
         expect_ok(t, place_build(&p,
                                  "graph (input %i: i32[2], param %w: f32[32000,1152])"
                                  " { %x = gather %w, %i axis=0 %y = matmul %x, %w transpose_b=true"
@@ -223,7 +238,9 @@ TEST_GPUS_SLOW(gpu_limits, a_table_above_a_binding_of_128_mib)
                                  NULL)) &&
         expect_ok(t, rlx_session_set_param(p.session, "w", &table, &p.err)) &&
         expect_ok(t,
-                  rlx_session_run(p.session, &(rlx_run_desc){&in, 1, out, 2, NULL, 0}, &p.err))) {
+                  rlx_session_run(p.session,
+                                  &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, out, 2, NULL, 0},
+                                  &p.err))) {
         for (size_t r = 0; r < 2; r++)
             expect(t, memcmp(x + r * WIDTH, w + (size_t)id[r] * WIDTH, WIDTH * sizeof *x) == 0);
         expect_products(t, w, id, y);
@@ -240,7 +257,9 @@ TEST_GPUS(gpu_limits, one_operand_above_the_limit)
     static const rlx_flag limit = {"GPU_MAX_BINDING", "65536"};
     struct place p;
 
-    if (!place_open(t, &p, test_device(t), &(rlx_context_desc){.flags = &limit, .flag_count = 1}))
+    if (!place_open(
+            t, &p, test_device(t),
+            &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = &limit, .flag_count = 1}))
         return;
     expect_ok(
         t, place_build(&p, "graph (input %x: f32[20000]) { %y = sort %x axis=0 return %y }", NULL));
@@ -251,10 +270,11 @@ TEST_GPUS(gpu_limits, one_operand_above_the_limit)
     expect_contains(t, p.err.message, "sort");
     expect_contains(t, p.err.message, "windows of 65536 bytes");
     expect_working(t, &p);
-    expect_status(t,
-                  place_build(&p, "graph (input %x: f32[20000]) { %y = neg %x return %y }",
-                              &(rlx_session_desc){.max_buffer = 65536}),
-                  RLX_ERROR_LIMIT);
+    expect_status(
+        t,
+        place_build(&p, "graph (input %x: f32[20000]) { %y = neg %x return %y }",
+                    &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .max_buffer = 65536}),
+        RLX_ERROR_LIMIT);
     expect_contains(t, p.err.message, "\"x\"");
     expect_working(t, &p);
     place_close(&p);

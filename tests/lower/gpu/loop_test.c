@@ -158,7 +158,7 @@ static bool grow(struct test *t, struct place *p, int64_t n, struct grown *out)
     rlx_binding got[] = {{"out0", {RLX_DTYPE_f32, 1, {n}, out->value, (size_t)n * 4}},
                          {"out1", {RLX_DTYPE_f32, 1, {n}, out->rounds, (size_t)n * 4}},
                          {"out2", {RLX_DTYPE_f32, 2, {4, 1}, out->state, sizeof out->state}}};
-    const rlx_run_desc run = {&in, 1, got, COUNT_OF(got), NULL, 0};
+    const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, got, COUNT_OF(got), NULL, 0};
     if (!expect_ok(t, rlx_session_run(p->session, &run, &p->err)))
         return fail(t, "%s", p->err.message);
     return true;
@@ -169,9 +169,13 @@ static bool open_growth(struct test *t, struct place *p, const char *device, con
     static float weight = 1.37f;
     const rlx_tensor w = {RLX_DTYPE_f32, 0, {0}, &weight, 4};
 
-    if (!place_open(t, p, device, &(rlx_context_desc){.flags = flag, .flag_count = flag != NULL}))
+    if (!place_open(t, p, device,
+                    &(rlx_context_desc){RLX_SIZED(rlx_context_desc), .flags = flag,
+                                        .flag_count = flag != NULL}))
         return false;
-    if (expect_ok(t, place_build(p, growth, &(rlx_session_desc){.loop_limit = 1000})) &&
+    if (expect_ok(
+            t, place_build(p, growth,
+                           &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .loop_limit = 1000})) &&
         expect_ok(t, rlx_session_set_param(p->session, "w", &w, &p->err)) &&
         expect_ok(t, rlx_session_set_bound(p->session, "n", MOST, &p->err)))
         return true;
@@ -256,8 +260,9 @@ static void check_index(struct test *t, const char *device)
         return;
     rlx_binding in = {"i", {RLX_DTYPE_i32, 1, {1}, &i, 4}};
     rlx_binding out = {"out0", {RLX_DTYPE_i32, 1, {1}, &y, 4}};
-    const rlx_run_desc run = {&in, 1, &out, 1, NULL, 0};
-    const rlx_session_desc desc = {.check_indices = true, .loop_limit = 20};
+    const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0};
+    const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_indices = true,
+                                   .loop_limit = 20};
     if (expect_ok(t, place_build(&p, graph, &desc)))
         for (int round = 0; round < 3; round++) {
             i = round == 1 ? 7 : 0;
@@ -290,7 +295,7 @@ static void check_lost(struct test *t, const char *device)
             return;
         float x = 1;
         rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {1}, &x, 4}};
-        const rlx_run_desc run = {&in, 1, NULL, 0, NULL, 0};
+        const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0};
         expect_status(t, rlx_session_run(p.session, &run, &p.err), RLX_ERROR_DEVICE_LOST);
         expect_contains(t, p.err.message, "lost");
         expect_status(t, rlx_session_run(p.session, &run, &p.err), RLX_ERROR_DEVICE_LOST);
@@ -326,7 +331,8 @@ static void *run_endless(void *user)
     float x = 1;
     rlx_binding in = {"x", {RLX_DTYPE_f32, 0, {0}, &x, 4}};
 
-    l->status = rlx_session_run(l->session, &(rlx_run_desc){&in, 1, NULL, 0, NULL, 0}, &l->err);
+    l->status = rlx_session_run(
+        l->session, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0}, &l->err);
     return NULL;
 }
 
@@ -343,7 +349,9 @@ TEST_DEVICES(gpu_loop, others_run_meanwhile)
 
     if (!place_open(t, &p, test_device(t), NULL))
         return;
-    if (expect_ok(t, place_build(&p, endless, &(rlx_session_desc){.loop_limit = 1000}))) {
+    if (expect_ok(
+            t, place_build(&p, endless,
+                           &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .loop_limit = 1000}))) {
         rlx_model *model = p.model;
         l.session = p.session;
         p.model = NULL;

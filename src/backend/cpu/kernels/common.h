@@ -51,7 +51,7 @@ typedef uint64_t __attribute__((may_alias)) cpu_bits64;
 static inline size_t cpu_size(rlx_dtype d)
 {
     static const uint8_t size[RLX_DTYPE_count + 1] = {
-#define X(name, bytes, cls, text) [RLX_DTYPE_##name] = bytes,
+#define X(name, number, bytes, cls, text) [RLX_DTYPE_##name] = bytes,
         RLX_DTYPE_MAP(X)
 #undef X
     };

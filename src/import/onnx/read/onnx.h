@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "import/onnx/read/onnx_model.h"
 #include "ir/cut.h"
+#include "rlx/load.h"
 
 /* Bytes of a weight: in the model's file, in one beside it, or in the arena. */
 struct onnx_weight {
