@@ -25,6 +25,7 @@ struct direct_row {
 #define DIRECT_DTYPE RLX_DTYPE_f64
 #define DIRECT_LOAD cpu_load_f64
 #define DIRECT_MADD F64_MADD_1
+#include "backend/cpu/kernels/conv/conv_direct_core.h"
 
 struct rows_job {
     const struct conv *v;

@@ -33,26 +33,32 @@ typedef void (*micro_fn)(const struct stretch *s, const float *a, const float *x
 #define MICRO micro_rows_2
 #define MICRO_M TILE_ROWS
 #define MICRO_V 2
+#include "backend/cpu/kernels/conv/conv_micro.h"
 
 #define MICRO micro_rows_3
 #define MICRO_M TILE_ROWS
 #define MICRO_V 3
+#include "backend/cpu/kernels/conv/conv_micro.h"
 
 #define MICRO micro_one_1
 #define MICRO_M 1
 #define MICRO_V 1
+#include "backend/cpu/kernels/conv/conv_micro.h"
 
 #define MICRO micro_one_2
 #define MICRO_M 1
 #define MICRO_V 2
+#include "backend/cpu/kernels/conv/conv_micro.h"
 
 #define MICRO micro_one_3
 #define MICRO_M 1
 #define MICRO_V 3
+#include "backend/cpu/kernels/conv/conv_micro.h"
 
 #define MICRO micro_one_4
 #define MICRO_M 1
 #define MICRO_V 4
+#include "backend/cpu/kernels/conv/conv_micro.h"
 
 /* rows: TILE_ROWS or 1; vecs: 1 to TILE_VECS, or to 4 with one row. */
 static micro_fn micro_for(int64_t rows, int64_t vecs)

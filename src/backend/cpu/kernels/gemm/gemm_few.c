@@ -21,6 +21,7 @@ enum { CHUNK_LEAST = 256, CHUNK_MOST = 1024, COLUMNS_MOST = 1024 };
 #define FEW_MADD_1 F64_MADD_1
 #define FEW_LOAD cpu_load_f64
 #define FEW_DTYPE RLX_DTYPE_f64
+#include "backend/cpu/kernels/gemm/gemm_few_core.h"
 
 void gemm_few_run(const struct gemm_few *f, void *sum)
 {

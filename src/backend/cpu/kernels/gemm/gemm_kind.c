@@ -36,6 +36,7 @@ static inline vec_u32 pair_madd(vec_u32 a, vec_u32 b, vec_u32 c)
 #define MICRO_T uint32_t
 #define MICRO_V vec_u32
 #define MICRO_MADD QUAD_MADD
+#include "backend/cpu/kernels/gemm/gemm_micro.h"
 #endif
 
 typedef uint16_t half_bits __attribute__((may_alias));
@@ -56,6 +57,7 @@ static inline vec_f32 read_f16(const half_bits *from)
 #define MICRO_MADD F32_MADD
 #define MICRO_B half_bits
 #define MICRO_READ(from, v) read_f16((from) + (v) * (GEMM_VEC / 4))
+#include "backend/cpu/kernels/gemm/gemm_micro.h"
 #endif
 
 static inline vec_f32 read_bf16(const half_bits *from)
@@ -70,26 +72,31 @@ static inline vec_f32 read_bf16(const half_bits *from)
 #define MICRO_MADD F32_MADD
 #define MICRO_B half_bits
 #define MICRO_READ(from, v) read_bf16((from) + (v) * (GEMM_VEC / 4))
+#include "backend/cpu/kernels/gemm/gemm_micro.h"
 
 #define MICRO(name) name##_f64
 #define MICRO_T double
 #define MICRO_V vec_f64
 #define MICRO_MADD F64_MADD
+#include "backend/cpu/kernels/gemm/gemm_micro.h"
 
 #define MICRO(name) name##_i32
 #define MICRO_T uint32_t
 #define MICRO_V vec_u32
 #define MICRO_MADD PLAIN_MADD
+#include "backend/cpu/kernels/gemm/gemm_micro.h"
 
 #define MICRO(name) name##_i64
 #define MICRO_T uint64_t
 #define MICRO_V vec_u64
 #define MICRO_MADD PLAIN_MADD
+#include "backend/cpu/kernels/gemm/gemm_micro.h"
 
 #define MICRO(name) name##_i16
 #define MICRO_T uint32_t
 #define MICRO_V vec_u32
 #define MICRO_MADD pair_madd
+#include "backend/cpu/kernels/gemm/gemm_micro.h"
 
 enum { WORDS = GEMM_ROW / 4, PAIRS = GEMM_ROW / 8 };
 

@@ -45,6 +45,7 @@ static inline float exp_f32(float x)
 #define AT_EXP exp
 #define AT_TANH tanh
 #define AT_INF ((double)INFINITY)
+#include "backend/cpu/kernels/sequence/attention_tile_core.h"
 
 const struct attention_math *attention_math_of(rlx_dtype dtype)
 {

@@ -26,6 +26,7 @@ enum { WORTH_TURNING = 8 }; /* steps */
 #define UNITS(name) name##_f64
 #define UNITS_T double
 #define UNITS_DTYPE RLX_DTYPE_f64
+#include "backend/cpu/kernels/sequence/recurrent_units.h"
 
 struct layer {
     const struct cpu_call *c;
