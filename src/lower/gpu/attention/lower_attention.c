@@ -99,7 +99,8 @@ static void launch(struct gpu_call *c, const struct gpu_attention *a, const stru
     gpu_u32(c, "heads", t->heads);
     gpu_u32(c, "share", t->bundles / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, (const char *const[]){"y_batch", "y_head", "y_line"}, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, t->units);
 }
 
@@ -155,7 +156,8 @@ static void combine(struct gpu_call *c, const struct gpu_attention *a, const str
     gpu_u32(c, "bundles", t->bundles);
     gpu_u32(c, "rows", t->rows);
     gpu_u32(c, "heads", t->heads);
-    gpu_attention_line_words(c, (const char *const[]){"y_batch", "y_head", "y_line"}, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, lines);
 }
 

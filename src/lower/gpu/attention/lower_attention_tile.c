@@ -162,12 +162,15 @@ void gpu_attention_line_words(struct gpu_call *c, const char *const name[3],
 
 void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a)
 {
-    gpu_u32(c, "shift", a->shift);
-    gpu_u32(c, "window", a->window);
-    gpu_attention_line_words(c, (const char *const[]){"q_batch", "q_head", "q_line"}, &a->q);
-    gpu_attention_line_words(c, (const char *const[]){"k_batch", "k_head", "k_line"}, &a->k);
-    gpu_attention_line_words(c, (const char *const[]){"m_batch", "m_head", "m_line"}, &a->m);
-    gpu_f32(c, "scale", a->scale);
-    gpu_f32(c, "scale_rest", a->scale - (double)(float)a->scale);
-    gpu_f32(c, "cap", a->cap);
+    gpu_u32(c, "how.shift", a->shift);
+    gpu_u32(c, "how.window", a->window);
+    gpu_attention_line_words(c, (const char *const[]){"q_step.batch", "q_step.head", "q_step.line"},
+                             &a->q);
+    gpu_attention_line_words(c, (const char *const[]){"k_step.batch", "k_step.head", "k_step.line"},
+                             &a->k);
+    gpu_attention_line_words(c, (const char *const[]){"m_step.batch", "m_step.head", "m_step.line"},
+                             &a->m);
+    gpu_f32(c, "how.scale", a->scale);
+    gpu_f32(c, "how.scale_rest", a->scale - (double)(float)a->scale);
+    gpu_f32(c, "how.cap", a->cap);
 }

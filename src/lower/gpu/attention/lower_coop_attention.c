@@ -74,7 +74,8 @@ static void by_group(struct gpu_call *c, const struct gpu_attention *a)
     bind(c, a, &t);
     gpu_u32(c, "share", a->heads / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, (const char *const[]){"y_batch", "y_head", "y_line"}, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, t.units);
 }
 
@@ -88,7 +89,8 @@ static void by_subgroups(struct gpu_call *c, const struct gpu_attention *a, uint
     gpu_u32(c, "heads", heads);
     gpu_u32(c, "share", t.bundles / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, (const char *const[]){"y_batch", "y_head", "y_line"}, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, t.units);
 }
 
@@ -120,7 +122,8 @@ static void by_rows(struct gpu_call *c, const struct gpu_attention *a)
     gpu_u32(c, "keys", a->keys);
     gpu_u32(c, "share", a->heads / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, (const char *const[]){"y_batch", "y_head", "y_line"}, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, units);
 }
 
