@@ -26,14 +26,16 @@ enum kc_thing_kind {
     KC_IS_TYPE,
     KC_IS_VAR, /* var, shared, a table */
     KC_IS_BUFFER,
-    KC_IS_PARAM
+    KC_IS_PARAM,
+    KC_IS_STRUCT /* a parameter that is one */
 };
 struct kc_thing {
     rlx_str name;
     enum kc_thing_kind kind;
     struct kc_value value;
     struct kir_type type;
-    uint32_t index; /* of the variable, buffer or parameter */
+    uint32_t index; /* of the variable, buffer or parameter; of a struct's first field */
+    const struct kc_decl *decl; /* of a struct */
     struct kc_thing *next;
 };
 
@@ -105,6 +107,20 @@ struct kir_type kc_resolve_type(struct kc_checker *c, const struct kc_type_tree 
 bool kc_infer(struct kc_checker *c, const struct kc_type_tree *t, struct kir_type given);
 struct kc_thing *kc_find(const struct kc_checker *c, rlx_str name); /* NULL: no such name */
 struct kc_thing *kc_add(struct kc_checker *c, rlx_str name, enum kc_thing_kind kind);
+
+/* ---- check_struct.c ---- */
+
+/* The struct that the type names; NULL: it names none. */
+const struct kc_decl *kc_struct_of(const struct kc_checker *c, const struct kc_type_tree *t);
+/* What a name or a field, as r.size, stands for; that of a field is written to `room`. NULL: it is
+ * neither, or there is no such thing, and where it is a struct's field the check has failed. */
+const struct kc_thing *kc_named(struct kc_checker *c, const struct kc_tree *t,
+                                struct kc_thing *room);
+/* A kernel's parameter that is a struct: its fields become parameters, by the names that
+ * "parameter.field" gives. */
+void kc_add_struct_param(struct kc_checker *c, const struct kc_param *p, const struct kc_decl *s);
+/* A kernel's parameter of words: the name is its own, or its struct's and its own. */
+void kc_add_param_words(struct kc_checker *c, const struct kc_param *p, rlx_str name);
 
 /* ---- check_expr.c, check_math.c, check_builtin.c, check_call.c ---- */
 

@@ -14,7 +14,7 @@ const struct kc_decl *kc_find_decl(const struct kc_checker *c, rlx_str name)
 {
     for (const struct kc_file *f = c->program.file; f; f = f->next)
         for (const struct kc_decl *d = f->decl; d; d = d->next)
-            if (str_eq(d->name, name))
+            if (d->kind != KC_D_STRUCT && str_eq(d->name, name))
                 return d;
     return NULL;
 }
@@ -86,10 +86,11 @@ struct argument {
     uint32_t at;
 };
 
-/* Arrays without a mode are those of the parameter block. */
-static bool by_name(const struct kc_param *p)
+/* Arrays without a mode are those of the parameter block, as are structs. */
+static bool by_name(const struct kc_checker *c, const struct kc_param *p)
 {
-    return p->type->array || (p->mode != KC_BY_VALUE && p->mode != KC_AS_CONST);
+    return p->type->array || kc_struct_of(c, p->type) ||
+           (p->mode != KC_BY_VALUE && p->mode != KC_AS_CONST);
 }
 
 static enum kc_thing_kind wanted(enum kc_param_mode m)
@@ -104,10 +105,25 @@ static enum kc_thing_kind wanted(enum kc_param_mode m)
     }
 }
 
+static void take_struct(struct kc_checker *c, const struct kc_param *p, const struct kc_decl *s,
+                        const struct kc_tree *t, struct argument *out)
+{
+    const struct kc_thing *thing = t->kind == KC_T_NAME ? kc_find(c, t->name) : NULL;
+
+    if (p->mode != KC_BY_VALUE)
+        kc_error(c, p->at, "%.*s is a struct: it is a parameter without a mode", STR_ARG(s->name));
+    else if (!thing || thing->kind != KC_IS_STRUCT || thing->decl != s)
+        kc_error(c, t->at, "the name of a parameter that is a struct %.*s is expected",
+                 STR_ARG(s->name));
+    else
+        out->thing = *thing;
+}
+
 static void take_name(struct kc_checker *c, const struct kc_param *p, const struct kc_tree *t,
                       struct argument *out)
 {
-    const struct kc_thing *thing = t->kind == KC_T_NAME ? kc_find(c, t->name) : NULL;
+    struct kc_thing field;
+    const struct kc_thing *thing = kc_named(c, t, &field);
     enum kc_thing_kind want = wanted(p->mode);
     bool buffer = want == KC_IS_BUFFER;
 
@@ -136,8 +152,11 @@ static bool take_arguments(struct kc_checker *c, const struct kc_decl *d, const 
     uint32_t i = 0;
 
     for (; p && i < t->args && i < MAX_ARGS; p = p->next, i++) {
+        const struct kc_decl *s = kc_struct_of(c, p->type);
         out[i] = (struct argument){.at = t->arg[i]->at};
-        if (by_name(p))
+        if (s)
+            take_struct(c, p, s, t->arg[i], &out[i]);
+        else if (by_name(c, p))
             take_name(c, p, t->arg[i], &out[i]);
         else
             out[i].value = kc_check_expr(c, t->arg[i]);
@@ -147,9 +166,27 @@ static bool take_arguments(struct kc_checker *c, const struct kc_decl *d, const 
     return !kc_bad(c);
 }
 
+/* The sizes of its arrays are those that were given. */
+static void bind_struct(struct kc_checker *c, const struct kc_param *p, const struct argument *a)
+{
+    uint32_t index = a->thing.index;
+    struct kc_thing *t;
+
+    for (const struct kc_param *f = a->thing.decl->param; f; f = f->next)
+        kc_infer(c, f->type, c->out->param[index++].type);
+    if (!kc_bad(c) && (t = kc_add(c, p->name, KC_IS_STRUCT)) != NULL) {
+        t->index = a->thing.index;
+        t->decl = a->thing.decl;
+    }
+}
+
 static void bind(struct kc_checker *c, const struct kc_param *p, const struct argument *a)
 {
-    struct kir_type given = by_name(p) ? a->thing.type : kc_own_type(&a->value);
+    if (a->thing.decl) {
+        bind_struct(c, p, a);
+        return;
+    }
+    struct kir_type given = by_name(c, p) ? a->thing.type : kc_own_type(&a->value);
     char have[64], want[64];
 
     kc_infer(c, p->type, given);
@@ -157,7 +194,7 @@ static void bind(struct kc_checker *c, const struct kc_param *p, const struct ar
     struct kc_thing *t = kc_bad(c) ? NULL : kc_add(c, p->name, KC_IS_VALUE);
     if (!t)
         return;
-    if (by_name(p)) {
+    if (by_name(c, p)) {
         rlx_str name = t->name;
         struct kc_thing *next = t->next;
         *t = a->thing;

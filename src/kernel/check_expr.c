@@ -192,9 +192,11 @@ static struct kc_value param(struct kc_checker *c, const struct kc_thing *thing,
     return kc_of(t, kc_emit(c, KIR_PARAM, t, index, KIR_NONE, KIR_NONE, p->word));
 }
 
+/* A name, or a field of a struct. */
 static struct kc_value name(struct kc_checker *c, const struct kc_tree *t)
 {
-    const struct kc_thing *thing = kc_find(c, t->name);
+    struct kc_thing field;
+    const struct kc_thing *thing = kc_named(c, t, &field);
     struct kc_value v = {0};
     struct kc_place place;
 
@@ -215,6 +217,10 @@ static struct kc_value name(struct kc_checker *c, const struct kc_tree *t)
             kc_error(c, t->at, "%.*s is an array: it needs an index", STR_ARG(t->name));
         if (kc_check_place(c, t, &place))
             return kc_load(c, &place);
+        return v;
+    case KC_IS_STRUCT:
+        kc_error(c, t->at, "%.*s is a struct: name one of its fields, as %.*s.%.*s",
+                 STR_ARG(t->name), STR_ARG(t->name), STR_ARG(thing->decl->param->name));
         return v;
     default: kc_error(c, t->at, "%.*s is no value", STR_ARG(t->name)); return v;
     }
@@ -243,7 +249,8 @@ static struct kc_value lane_of_value(struct kc_checker *c, struct kc_value v, st
 
 static struct kc_value index_expr(struct kc_checker *c, const struct kc_tree *t)
 {
-    const struct kc_thing *thing = t->a->kind == KC_T_NAME ? kc_find(c, t->a->name) : NULL;
+    struct kc_thing field;
+    const struct kc_thing *thing = kc_named(c, t->a, &field);
     struct kc_place place;
 
     if (thing && thing->kind == KC_IS_PARAM && thing->type.count)
@@ -262,9 +269,12 @@ static struct kc_value index_expr(struct kc_checker *c, const struct kc_tree *t)
 static struct kc_value member(struct kc_checker *c, const struct kc_tree *t)
 {
     struct kc_value v = {0};
+    struct kc_thing field;
 
     if (builtin_member(c, t, &v))
         return v;
+    if (kc_named(c, t, &field))
+        return name(c, t);
     v = kc_check_expr(c, t->a);
     int lane = kc_bad(c) ? 0 : lane_of(t->name, kc_own_type(&v).lanes);
     if (lane < 0)

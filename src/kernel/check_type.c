@@ -122,7 +122,10 @@ struct kir_type kc_resolve_type(struct kc_checker *c, const struct kc_type_tree 
     if (t->args > 0)
         return built_type(c, t);
     if (!named_type(c, t->name, &type))
-        kc_error(c, t->at, "%.*s is no type", STR_ARG(t->name));
+        kc_error(c, t->at,
+                 kc_struct_of(c, t) ? "%.*s is a struct, which only a parameter can be"
+                                    : "%.*s is no type",
+                 STR_ARG(t->name));
     else if (type.scalar == KIR_F64 && !c->features->f64)
         kc_error(c, t->at, "the device has no f64");
     return type;

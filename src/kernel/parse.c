@@ -1,7 +1,8 @@
 /* parse.c: files, declarations and statements.
  *
- *     file   := { "use" STRING | const | fn | kernel }
+ *     file   := { "use" STRING | const | struct | fn | kernel }
  *     const  := "const" NAME [ ":" type ] "=" expr
+ *     struct := "struct" NAME "{" NAME ":" type { "," NAME ":" type } "}"
  *     fn     := "fn" NAME [generics] "(" params ")" [ "->" type ] block
  *     kernel := "kernel" NAME [generics] "(" params ")" "group" "(" expr { "," expr } ")" block
  *     generics := "<" NAME ":" kind [ "=" literal ] { "," ... } ">"
@@ -320,15 +321,16 @@ static struct kc_generic *generics(struct kc_parser *p)
     return first;
 }
 
-static struct kc_param *params(struct kc_parser *p)
+/* Of a function or a kernel, between ( and ), or the fields of a struct, between { and }. */
+static struct kc_param *params(struct kc_parser *p, const char *open, const char *close)
 {
     static const char *const modes[] = {
         [KC_BY_NAME] = "var", [KC_AS_CONST] = "const", [KC_AS_SHARED] = "shared",
         [KC_AS_IN] = "in",    [KC_AS_OUT] = "out",     [KC_AS_INOUT] = "inout"};
     struct kc_param *first = NULL, **last = &first;
 
-    kc_need(p, "(");
-    while (!kc_failed(p) && !kc_is(p, ")")) {
+    kc_need(p, open);
+    while (!kc_failed(p) && !kc_is(p, close)) {
         struct kc_param *q = KC_NEW(p, struct kc_param);
         if (!q)
             return NULL;
@@ -344,8 +346,24 @@ static struct kc_param *params(struct kc_parser *p)
         if (!kc_take(p, ","))
             break;
     }
-    kc_need(p, ")");
+    kc_need(p, close);
     return first;
+}
+
+static void fields(struct kc_parser *p, struct kc_decl *d)
+{
+    d->param = params(p, "{", "}");
+    if (!kc_failed(p) && !d->param)
+        kc_parse_fail(p, d->at, "a struct has at least one field");
+    for (const struct kc_param *f = d->param; f && !kc_failed(p); f = f->next) {
+        const struct kc_param *other = d->param;
+        while (other != f && !str_eq(other->name, f->name))
+            other = other->next;
+        if (other != f)
+            kc_parse_fail(p, f->at, "the struct has another field of this name");
+        else if (f->mode != KC_BY_VALUE)
+            kc_parse_fail(p, f->at, "a field is a u32, i32 or f32, or an array of them");
+    }
 }
 
 static void group_size(struct kc_parser *p, struct kc_decl *d)
@@ -367,11 +385,19 @@ static void group_size(struct kc_parser *p, struct kc_decl *d)
 
 static void declaration(struct kc_parser *p, struct kc_decl *d)
 {
-    d->kind = kc_is(p, "const") ? KC_D_CONST : kc_is(p, "fn") ? KC_D_FN : KC_D_KERNEL;
-    if (d->kind == KC_D_KERNEL && !kc_is(p, "kernel")) {
-        kc_expected(p, "use, const, fn or kernel");
+    static const char *const kinds[] = {[KC_D_CONST] = "const",
+                                        [KC_D_FN] = "fn",
+                                        [KC_D_KERNEL] = "kernel",
+                                        [KC_D_STRUCT] = "struct"};
+    int kind = KC_D_CONST;
+
+    while (kind <= KC_D_STRUCT && !kc_is(p, kinds[kind]))
+        kind++;
+    if (kind > KC_D_STRUCT) {
+        kc_expected(p, "use, const, struct, fn or kernel");
         return;
     }
+    d->kind = (enum kc_decl_kind)kind;
     kc_advance(p);
     d->at = p->token.at;
     d->name = kc_need_name(p, "a name");
@@ -382,9 +408,13 @@ static void declaration(struct kc_parser *p, struct kc_decl *d)
         d->value = kc_parse_expr(p);
         return;
     }
+    if (d->kind == KC_D_STRUCT) {
+        fields(p, d);
+        return;
+    }
     if (kc_take(p, "<"))
         d->generic = generics(p);
-    d->param = params(p);
+    d->param = params(p, "(", ")");
     if (d->kind == KC_D_KERNEL)
         group_size(p, d);
     else if (kc_take(p, "->"))

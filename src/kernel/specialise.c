@@ -26,7 +26,6 @@ const struct kc_features kc_all_features = {.f16 = true,
 const struct kc_features kc_least_features = {.max_group = 256, .shared_bytes = 16384};
 
 #define MAX_BUFFERS 32
-#define MAX_PARAM_WORDS 1024
 
 /* ---- constants ---- */
 
@@ -207,31 +206,31 @@ static void add_buffer(struct kc_checker *c, const struct kc_param *p)
 
 static void add_param(struct kc_checker *c, const struct kc_param *p)
 {
-    struct kir *k = c->out;
-    struct kir_type type = kc_resolve_type(c, p->type);
-    uint32_t words = type.count ? type.count : 1;
+    const struct kc_decl *s = kc_struct_of(c, p->type);
 
-    if (!kc_bad(c) && (p->mode != KC_BY_VALUE || type.lanes > 1 || p->type->open ||
-                       type.scalar < KIR_I32 || type.scalar > KIR_F32))
-        kc_error(c, p->at, "a parameter is a u32, i32 or f32, or an array of them");
-    if (!kc_bad(c) && k->param_words + words > MAX_PARAM_WORDS)
-        kc_error(c, p->at, "the parameters come to more than %d words", MAX_PARAM_WORDS);
-    struct kc_thing *t = kc_bad(c) ? NULL : kc_add(c, p->name, KC_IS_PARAM);
-    if (!t)
+    if (s) {
+        kc_add_struct_param(c, p, s);
         return;
-    t->index = k->params;
-    t->type = type;
-    k->param[k->params++] =
-        (struct kir_param){.name = p->name, .type = type, .word = k->param_words};
-    k->param_words += words;
+    }
+    uint32_t index = c->out->params;
+    kc_add_param_words(c, p, p->name);
+    struct kc_thing *t = kc_bad(c) ? NULL : kc_add(c, p->name, KC_IS_PARAM);
+    if (t) {
+        t->index = index;
+        t->type = c->out->param[index].type;
+    }
 }
 
 static void add_interface(struct kc_checker *c, const struct kc_decl *k)
 {
     size_t count = 0;
 
-    for (const struct kc_param *p = k->param; p; p = p->next)
+    for (const struct kc_param *p = k->param; p; p = p->next) {
+        const struct kc_decl *s = kc_struct_of(c, p->type);
         count++;
+        for (const struct kc_param *f = s ? s->param : NULL; f; f = f->next)
+            count++;
+    }
     c->out->buffer = arena_array(c->program.arena, struct kir_buffer, count);
     c->out->param = arena_array(c->program.arena, struct kir_param, count);
     if (!c->out->buffer || !c->out->param) {

@@ -131,13 +131,13 @@ struct kc_generic {
     struct kc_tree *value; /* NULL: it must be given */
     struct kc_generic *next;
 };
-enum kc_decl_kind { KC_D_CONST, KC_D_FN, KC_D_KERNEL };
+enum kc_decl_kind { KC_D_CONST, KC_D_FN, KC_D_KERNEL, KC_D_STRUCT };
 struct kc_decl {
     enum kc_decl_kind kind;
     uint32_t at;
     rlx_str name;
     struct kc_generic *generic;
-    struct kc_param *param;
+    struct kc_param *param;    /* of a function or a kernel; the fields of a struct */
     struct kc_type_tree *type; /* of a constant, or the result of a function; may be NULL */
     struct kc_tree *value;     /* of a constant */
     struct kc_tree *group[3];  /* of a kernel */

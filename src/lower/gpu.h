@@ -11,7 +11,7 @@
  *     gpu_type(c, "T", c->out->dtype);
  *     gpu_bind(c, gpu_in(c, 0));
  *     gpu_bind(c, gpu_out(c));
- *     gpu_u32(c, cols);
+ *     gpu_u32(c, "cols", cols);
  *     gpu_groups(c, rows);
  *
  * Mistakes are kept in the call, and the first one is reported; nothing after it has an effect. */
@@ -42,6 +42,13 @@ struct gpu_arg {
     uint64_t offset, bytes;
 };
 
+/* A parameter of a kernel that is words, not a buffer. */
+struct gpu_param {
+    const char *name;
+    uint32_t first, count; /* words */
+    uint8_t type;          /* KIR_U32, KIR_I32 or KIR_F32 */
+};
+
 /* A kernel made for one use; the device keeps it (backend/gpu). */
 struct gpu_kernel {
     const char *key; /* "softmax:softmax T=f32", and how its buffers are bound */
@@ -54,7 +61,9 @@ struct gpu_kernel {
     uint8_t element[GPU_BUFFERS]; /* bytes */
     bool begins_at[GPU_BUFFERS];  /* its first element is given as a word behind the others */
     uint32_t type[GPU_BUFFERS];   /* of elements; those of equal ones can lie in one binding */
-    rlx_str source;               /* of a generated one */
+    const struct gpu_param *param; /* in order */
+    uint32_t params;
+    rlx_str source; /* of a generated one */
     void *pipeline;               /* the driver's */
 };
 
@@ -162,6 +171,13 @@ bool gpu_fold_grid(uint64_t count, uint32_t limit, uint32_t grid[3]);
 /* ---- for lowering functions ---- */
 
 #define GPU_KEY 1024
+#define GPU_GIVEN 64 /* names of a launch's words */
+/* Words that a lowering function gives a parameter. */
+struct gpu_given {
+    const char *name;
+    uint32_t first, count; /* in the launch's words, as they were given */
+    uint8_t type;          /* KIR_U32, KIR_I32 or KIR_F32 */
+};
 struct gpu_call {
     const struct ir_node *node;
     rlx_op op;
@@ -192,6 +208,8 @@ struct gpu_call {
     uint64_t scratch;  /* bytes used so far */
     struct gpu_launch now;
     uint32_t bound;
+    struct gpu_given given[GPU_GIVEN]; /* the launch's words so far */
+    uint32_t givens;
     char key[GPU_KEY];
     size_t key_len;
     rlx_str source; /* of a generated kernel */
@@ -221,7 +239,7 @@ void *gpu_room(struct gpu_call *c, size_t bytes);
 struct gpu_arg gpu_part(struct gpu_arg a, uint64_t offset, uint64_t bytes);
 
 /* Begin a launch of a kernel of kernels/<file>.rlk. What it needs follows: constants in any order,
- * then buffers, then words, each in the order of the kernel's parameters; gpu_groups ends it. */
+ * buffers in the order of the kernel's parameters, words by name; gpu_groups ends it. */
 void gpu_kernel(struct gpu_call *c, const char *file, const char *kernel);
 /* The same with source that was made for this node; it must live until the launch ends. Kernels are
  * kept by their source, so equal ones are made once. */
@@ -232,9 +250,15 @@ void gpu_const(struct gpu_call *c, const char *name, int64_t value);
 void gpu_flag(struct gpu_call *c, const char *name, bool value);
 void gpu_name(struct gpu_call *c, const char *name, const char *value); /* any other constant */
 void gpu_bind(struct gpu_call *c, struct gpu_arg a);
-void gpu_u32(struct gpu_call *c, uint64_t value); /* LIMIT where it does not fit */
-void gpu_i32(struct gpu_call *c, int64_t value);
-void gpu_f32(struct gpu_call *c, double value);
+/* Words, by the names of the kernel's parameters, which must be literals (gpu/gpu_words.c). An
+ * array's elements are given one after another, by the same name. LIMIT where one does not fit;
+ * INTERNAL, when the launch ends, where the kernel's parameters are other ones. */
+void gpu_u32(struct gpu_call *c, const char *name, uint64_t value);
+void gpu_i32(struct gpu_call *c, const char *name, int64_t value);
+void gpu_f32(struct gpu_call *c, const char *name, double value);
+void gpu_u32s(struct gpu_call *c, const char *name, const uint64_t *value, int32_t count);
+void gpu_i32s(struct gpu_call *c, const char *name, const int64_t *value, int32_t count);
+void gpu_dims(struct gpu_call *c, const char *name, const int64_t *dim, int32_t count); /* u32 */
 /* One group per unit of work, however many: kernels find their number with group_number() of
  * lib/grid, and must check it against the count. 0: the launch is dropped. */
 void gpu_groups(struct gpu_call *c, uint64_t count);

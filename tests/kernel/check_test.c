@@ -1,4 +1,5 @@
 /* check_test.c: kernels made for one use, and what is refused. */
+#include <stdio.h>
 #include <string.h>
 
 #include "source.h"
@@ -203,4 +204,93 @@ TEST(kernel, constants_of_any_size)
     lists(t, "kernel k(x: out [u64]) group(1) { x[0] = u64(-3.5) }\n", "", "CONST 0x0");
     lists(t, "kernel k(x: out [i32]) group(1) { x[0] = i32(nan) - i32(-1e30) }\n", "",
           "CONST 0x80000000");
+}
+
+/* ---- structs ---- */
+
+#define ROWS "struct rows { rows: u32, scale: f32, shape: [u32; N] }\n"
+
+/* Fields become words of their own, by the names of the parameter and of the field. */
+TEST(kernel, structs_become_words)
+{
+    lists(
+        t,
+        "struct span { first: i32, count: u32 }\n" ROWS
+        "kernel k<N: size = 3>(x: out [f32], r: rows, n: u32, s: span, t: span) group(1) {\n"
+        "    x[r.shape[1] + n] = r.scale * f32(s.first + t.first)\n}\n",
+        "",
+        "word 0: r.rows: u32\nword 1: r.scale: f32\nword 2: r.shape: u32[3]\nword 5: n: u32\n"
+        "word 6: s.first: i32\nword 7: s.count: u32\nword 8: t.first: i32\nword 9: t.count: u32\n");
+    /* as x.y of a value that is in sight, not as a field, and not as group.x */
+    lists(t,
+          "struct s { x: u32 }\nkernel k(y: out [u32], group: s) group(1) {\n"
+          "    let v = u32x2(1, 2)\n    y[0] = group.x + v.x\n}\n",
+          "", "word 0: group.x: u32\n");
+}
+
+/* A function has a struct by name, of any size that its caller's has, and passes on its arrays. */
+TEST(kernel, structs_are_given_to_functions)
+{
+    lists(t,
+          ROWS
+          "fn last<N: size>(s: [u32; N]) -> u32 { return s[N - 1] }\n"
+          "fn place<N: size>(r: rows, i: u32) -> u32 { return r.rows * i + last(r.shape) + N }\n"
+          "fn outer<N: size>(rows: rows) -> u32 { return place(rows, 2) }\n"
+          "kernel k<N: size = 4>(x: out [u32], rows: rows) group(1) { x[0] = outer(rows) }\n",
+          "", "word 2: rows.shape: u32[4]\n");
+}
+
+TEST(kernel, structs_are_refused_elsewhere)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"kernel k(x: out [f32], r: rows) group(1) { x[0] = r.size }\n",
+         "test:2:52: rows has no field called size"},
+        {"kernel k(x: out [f32], r: rows) group(1) { x[0] = r }\n",
+         "r is a struct: name one of its fields, as r.rows"},
+        {"kernel k(x: out [u32], r: rows) group(1) { x[0] = r[0] }\n", "r is a struct"},
+        {"kernel k(x: out [u32], r: rows) group(1) { x[0] = r.shape }\n", "it needs an index"},
+        {"kernel k(x: out [u32], r: rows) group(1) { r.rows = 2 }\n",
+         "a variable or a buffer is expected"},
+        {"kernel k(x: out [u32], r: rows) group(1) { let s = r }\n", "r is a struct"},
+        {"kernel k(x: out [rows]) group(1) { }\n", "rows is a struct, which only a parameter can"},
+        {"kernel k(x: out [u32]) group(1) { var r: rows }\n", "which only a parameter can be"},
+        {"kernel k(x: out [u32]) group(1) { shared r: rows }\n", "which only a parameter can be"},
+        {"kernel k(x: out [u32], r: [rows; 2]) group(1) { }\n", "which only a parameter can be"},
+        {"kernel k(x: out [u32], r: in rows) group(1) { }\n", "which only a parameter can be"},
+        {"kernel k(x: out [u32], r: const rows) group(1) { }\n", "a parameter without a mode"},
+        {"kernel k<r: rows>(x: out [u32]) group(1) { }\n", "a constant is a type"},
+        {"struct two { r: rows }\nkernel k(x: out [u32], t: two) group(1) { }\n", "not a struct"},
+        {"struct two { r: [rows; 2] }\nkernel k(x: out [u32], t: two) group(1) { }\n",
+         "which only a parameter can be"},
+        {"struct two { t: two }\nkernel k(x: out [u32], t: two) group(1) { }\n", "not a struct"},
+        {"struct half { h: f16 }\nkernel k(x: out [u32], h: half) group(1) { }\n",
+         "an array of them, or a struct"},
+        {"struct none { }\nkernel k(x: out [u32]) group(1) { }\n", "at least one field"},
+        {"struct one { a: in [u32] }\nkernel k(x: out [u32]) group(1) { }\n",
+         "a field is a u32, i32 or f32"},
+        {"struct one { a: u32, b: u32, a: i32 }\nkernel k(x: out [u32]) group(1) { }\n",
+         "test:2:30: the struct has another field of this name"},
+        {"struct one { a: u32 b: u32 }\nkernel k(x: out [u32]) group(1) { }\n", "} is expected"},
+        {"struct one { a: u32\n", "the file ends where } is expected"},
+        {"struct big { a: [u32; 1000] }\nkernel k(x: out [u32], b: big, c: big) group(1) { }\n",
+         "more than 1024 words"},
+        {"struct one { rows: u32 }\nfn f(r: rows) { }\n"
+         "kernel k(x: out [u32], r: one) group(1) { f(r) }\n",
+         "the name of a parameter that is a struct rows is expected"},
+        {"fn f(r: rows) { }\nkernel k(x: out [u32], r: u32) group(1) { f(r) }\n",
+         "a struct rows is expected"},
+        {"fn f(r: var rows) { }\nkernel k(x: out [u32], r: rows) group(1) { f(r) }\n",
+         "a parameter without a mode"},
+        {"fn f() -> rows { }\nkernel k(x: out [u32]) group(1) { f() }\n",
+         "which only a parameter can be"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[400];
+        test_note(t, "%s", rows[i].text);
+        snprintf(text, sizeof text, "struct rows { rows: u32, shape: [u32; 2] }\n%s", rows[i].text);
+        refuses(t, text, rows[i].says);
+    }
 }

@@ -319,6 +319,42 @@ TEST_SLOW(bounded_cases, lowered_as_for_webgpu)
     check_lowering(t, &kc_least_features);
 }
 
+/* Each case as it is, in each of its dtypes: what cannot be lowered is refused, and whatever is
+ * launched has the words of its kernel. */
+static void lower_all(struct test *t, const struct kc_features *features)
+{
+    static const rlx_debug_desc as_written = {.no_optimize = true};
+    static const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &as_written};
+    static char text[TEXT];
+    struct place gpu;
+
+    if (!no_driver_open(t, &gpu, features))
+        return;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        for (const char *op = rows[i].ops; *op; op = after(word_at(op)))
+            for (const char *type = rows[i].dtypes ? rows[i].dtypes : "f32"; *type;
+                 type = after(word_at(type))) {
+                if (rows[i].dtypes)
+                    write_case(text, &rows[i], word_at(op), word_at(type));
+                else
+                    snprintf(text, TEXT, "%s", rows[i].operands + strlen("rlx 1\n"));
+                test_note(t, "%s", text);
+                if (place_build(&gpu, text, &desc) == RLX_ERROR_INTERNAL)
+                    fail(t, "%s", gpu.err.message);
+            }
+    no_driver_close(&gpu);
+}
+
+TEST(bounded_cases, launches_have_the_words_of_their_kernels)
+{
+    lower_all(t, &kc_all_features);
+}
+
+TEST(bounded_cases, so_have_they_without_features)
+{
+    lower_all(t, &kc_least_features);
+}
+
 /* WebGPU has the same kernels, and takes minutes to make these. */
 TEST_SLOW(bounded_cases, run_on_vulkan_as_on_the_cpu)
 {

@@ -108,6 +108,28 @@ static void describe(const struct kir *k, const struct kc_binding *how, struct g
     }
 }
 
+/* The names of its words, by which launches give them. */
+static rlx_status keep_params(struct gpu_kernels *g, const struct kir *k, struct gpu_kernel *out,
+                              struct diag *d)
+{
+    struct gpu_param *p = arena_array(&g->arena, struct gpu_param, k->params);
+
+    if (!p)
+        return diag_no_memory(d, k->params * sizeof *p);
+    for (uint32_t i = 0; i < k->params; i++) {
+        struct kir_type t = k->param[i].type;
+        p[i] = (struct gpu_param){.name = arena_str(&g->arena, k->param[i].name).ptr,
+                                  .first = k->param[i].word,
+                                  .count = t.count ? t.count : 1,
+                                  .type = t.scalar};
+        if (!p[i].name)
+            return diag_no_memory(d, k->param[i].name.len);
+    }
+    out->param = p;
+    out->params = k->params;
+    return RLX_OK;
+}
+
 /* The kernel with its bindings, as the driver's pipeline. */
 static rlx_status build(struct gpu_kernels *g, const struct kir *k, const struct kc_binding *bind,
                         struct arena *scratch, struct gpu_kernel *out, struct diag *d)
@@ -135,10 +157,11 @@ static rlx_status make(struct gpu_kernels *g, const struct wish *w, rlx_str sour
 
     TRY(kc_specialise(&sources, w->file, w->kernel, w->define, w->defines, &g->target.features,
                       scratch, &k, d));
-    if (k.buffers != buffers || k.param_words != words)
+    if (k.buffers != buffers)
         return diag_fail(d, RLX_ERROR_INTERNAL,
                          "kernel %s takes %u buffers and %u words, and is given %u and %u",
                          out->key, k.buffers, k.param_words, buffers, words);
+    TRY(keep_params(g, &k, out, d));
     return build(g, &k, bind, scratch, out, d);
 }
 

@@ -84,6 +84,7 @@ void gpu_kernel(struct gpu_call *c, const char *file, const char *kernel)
 {
     c->now = (struct gpu_launch){.first_word = c->work->words};
     c->bound = 0;
+    c->givens = 0;
     c->key_len = 0;
     c->source = (rlx_str){NULL, 0};
     add_key(c, "%s:%s", file, kernel);
@@ -170,31 +171,6 @@ static void add_word(struct gpu_call *c, uint32_t value)
         w->word_room = room;
     }
     w->word[w->words++] = value;
-}
-
-void gpu_u32(struct gpu_call *c, uint64_t value)
-{
-    if (value > UINT32_MAX)
-        gpu_refuse(c, RLX_ERROR_LIMIT, "%s: %llu is more than a kernel can count",
-                   op_info(c->op)->name, (unsigned long long)value);
-    add_word(c, (uint32_t)value);
-}
-
-void gpu_i32(struct gpu_call *c, int64_t value)
-{
-    if (value > INT32_MAX || value < INT32_MIN)
-        gpu_refuse(c, RLX_ERROR_LIMIT, "%s: %lld is more than a kernel can count",
-                   op_info(c->op)->name, (long long)value);
-    add_word(c, (uint32_t)(int32_t)value);
-}
-
-void gpu_f32(struct gpu_call *c, double value)
-{
-    float f = (float)value;
-    uint32_t bits;
-
-    memcpy(&bits, &f, sizeof bits);
-    add_word(c, bits);
 }
 
 /* ---- the end of a launch ---- */
@@ -329,6 +305,8 @@ static void end_launch(struct gpu_call *c)
         return;
     c->status = gpu_find_kernel(c->device, c->key, c->source, &how, c->bound, words, &c->now.kernel,
                                 c->diag);
+    if (c->status == RLX_OK)
+        gpu_check_words(c, c->now.kernel);
     if (c->status == RLX_OK)
         gpu_add_launch(c, &c->now);
 }

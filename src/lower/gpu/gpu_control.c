@@ -53,7 +53,7 @@ static void stop_unless(struct gpu_call *c, struct gpu_arg cond, const struct ir
     gpu_type(c, "A", gpu_sum_type(t->dtype));
     gpu_bind(c, cond);
     gpu_bind(c, active);
-    gpu_u32(c, gpu_count(t));
+    gpu_u32(c, "count", gpu_count(t));
     gpu_groups(c, 1);
 }
 
@@ -123,7 +123,7 @@ static void keep_if_active(struct gpu_call *c, struct gpu_arg from, struct gpu_a
     gpu_bind(c, from);
     gpu_bind(c, active);
     gpu_bind(c, to);
-    gpu_u32(c, to.bytes / width);
+    gpu_u32(c, "count", to.bytes / width);
     gpu_invocations(c, to.bytes / width, GPU_GROUP);
 }
 
@@ -240,7 +240,7 @@ static void add_into(struct gpu_call *c, struct gpu_arg to, struct gpu_arg from)
     gpu_type(c, "A", t == RLX_DTYPE_f64 ? RLX_DTYPE_f64 : RLX_DTYPE_f32);
     gpu_bind(c, from);
     gpu_bind(c, to);
-    gpu_u32(c, gpu_count(&c->in[0]));
+    gpu_u32(c, "count", gpu_count(&c->in[0]));
     gpu_invocations(c, gpu_count(&c->in[0]), GPU_GROUP);
 }
 

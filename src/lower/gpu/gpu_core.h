@@ -8,7 +8,7 @@
 
 /* The kernel of that key, made if there is none yet; it lives as long as the device. source: of a
  * generated one. how: its buffers are bound, which is part of the key. buffers, words: what the
- * caller passes, so that a kernel that wants other ones is found out here. */
+ * caller passes; INTERNAL where the kernel wants more buffers, or fewer. */
 rlx_status gpu_find_kernel(struct gpu_target *t, const char *key, rlx_str source,
                            const struct kc_binding *how, uint32_t buffers, uint32_t words,
                            const struct gpu_kernel **out, struct diag *d);
@@ -37,6 +37,8 @@ void gpu_open_windows(const struct gpu_kernel *k, const struct span *whole, stru
 
 /* A work's launches for the sizes of now. LIMIT if it needs more scratch than was planned. */
 rlx_status gpu_lower_step(struct gpu_target *t, struct gpu_work *w, int32_t step, struct diag *d);
+/* The launch's words are those of its kernel: they come to lie in its order (gpu_words.c). */
+void gpu_check_words(struct gpu_call *c, const struct gpu_kernel *k);
 /* Launches that were made elsewhere. The words' place is returned. */
 uint32_t gpu_add_words(struct gpu_call *c, const uint32_t *word, uint32_t count);
 void gpu_add_launch(struct gpu_call *c, const struct gpu_launch *l);

@@ -3,17 +3,28 @@
 
 #include "base/str.h"
 #include "ir/custom.h"
-#include "lower/gpu.h"
+#include "lower/gpu/gpu_core.h"
 
 static uint64_t elements(const rlx_tensor *t)
 {
     return t->bytes / rlx_dtype_size(t->dtype);
 }
 
+/* The kernel is the program's, and so are the names of its words: they go by their order. */
+static void add_word(struct gpu_call *c, uint64_t value)
+{
+    uint32_t word = (uint32_t)value;
+
+    if (value > UINT32_MAX)
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s: %llu is more than a kernel can count",
+                   op_info(c->op)->name, (unsigned long long)value);
+    gpu_add_words(c, &word, 1);
+}
+
 static void add_dims(struct gpu_call *c, const rlx_tensor *t)
 {
     for (int32_t i = 0; i < RLX_MAX_RANK; i++)
-        gpu_u32(c, i < t->rank ? (uint64_t)t->dim[i] : 1);
+        add_word(c, i < t->rank ? (uint64_t)t->dim[i] : 1);
 }
 
 static void add_attributes(struct gpu_call *c)
@@ -24,7 +35,7 @@ static void add_attributes(struct gpu_call *c)
         size_t left = attrs->len - i;
         uint32_t word = 0;
         memcpy(&word, (const uint8_t *)attrs->ptr + i, left < sizeof word ? left : sizeof word);
-        gpu_u32(c, word);
+        add_word(c, word);
     }
 }
 
@@ -70,7 +81,7 @@ static void launch(struct gpu_call *c, const struct custom *k)
         gpu_bind(c, gpu_in(c, i));
     for (int32_t i = 0; i < custom_results(k->op); i++)
         gpu_bind(c, place_of(c, k, i));
-    gpu_u32(c, elements(&k->out[0]));
+    add_word(c, elements(&k->out[0]));
     for (int32_t i = 0; i < c->in_count; i++)
         add_dims(c, &k->in[i]);
     for (int32_t i = 0; i < custom_results(k->op); i++)

@@ -17,10 +17,10 @@ void gpu_index_type(struct gpu_call *c, rlx_dtype t)
     gpu_const(c, "IK", kind);
 }
 
-static void add_wide(struct gpu_call *c, int64_t v)
+static void add_wide(struct gpu_call *c, const char *name, int64_t v)
 {
-    gpu_u32(c, (uint64_t)v & UINT32_MAX);
-    gpu_u32(c, (uint64_t)v >> 32);
+    gpu_u32(c, name, (uint64_t)v & UINT32_MAX);
+    gpu_u32(c, name, (uint64_t)v >> 32);
 }
 
 static void check(struct gpu_call *c, struct gpu_arg index, rlx_dtype dtype, uint64_t count,
@@ -31,11 +31,11 @@ static void check(struct gpu_call *c, struct gpu_arg index, rlx_dtype dtype, uin
     gpu_const(c, "PARTS", parts);
     gpu_bind(c, index);
     gpu_bind(c, gpu_fault());
-    gpu_u32(c, count);
-    gpu_u32(c, (uint64_t)c->step);
-    add_wide(c, lowest);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "step", (uint64_t)c->step);
+    add_wide(c, "lowest", lowest);
     for (int32_t i = 0; i < parts; i++)
-        add_wide(c, limit[i]);
+        add_wide(c, "limit", limit[i]);
     gpu_groups(c, count > 0);
 }
 

@@ -88,18 +88,19 @@ static void launch(struct gpu_call *c, const struct gpu_attention *a, const stru
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, a->mask_arg);
     gpu_bind(c, to);
-    gpu_u32(c, t->units);
+    gpu_u32(c, "units", t->units);
     if (!t->teams)
-        gpu_u32(c, t->blocks);
-    gpu_u32(c, t->bundles);
-    gpu_u32(c, t->parts);
-    gpu_u32(c, t->per_part);
-    gpu_u32(c, t->rows);
-    gpu_u32(c, a->keys);
-    gpu_u32(c, t->heads);
-    gpu_u32(c, t->bundles / a->kv_heads);
+        gpu_u32(c, "blocks", t->blocks);
+    gpu_u32(c, "bundles", t->bundles);
+    gpu_u32(c, "parts", t->parts);
+    gpu_u32(c, "per_part", t->per_part);
+    gpu_u32(c, "rows", t->rows);
+    gpu_u32(c, "keys", a->keys);
+    gpu_u32(c, "heads", t->heads);
+    gpu_u32(c, "share", t->bundles / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, t->units);
 }
 
@@ -150,12 +151,13 @@ static void combine(struct gpu_call *c, const struct gpu_attention *a, const str
     gpu_const(c, "MOST", BUSY_GROUPS);
     gpu_bind(c, from);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, lines);
-    gpu_u32(c, t->parts);
-    gpu_u32(c, t->bundles);
-    gpu_u32(c, t->rows);
-    gpu_u32(c, t->heads);
-    gpu_attention_line_words(c, &a->y);
+    gpu_u32(c, "lines", lines);
+    gpu_u32(c, "parts", t->parts);
+    gpu_u32(c, "bundles", t->bundles);
+    gpu_u32(c, "rows", t->rows);
+    gpu_u32(c, "heads", t->heads);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, lines);
 }
 

@@ -54,7 +54,8 @@ void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
 /* The words that all kernels end with: shift, window, strides, scale and cap. */
 void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a);
 /* Three words: batch, head and line. */
-void gpu_attention_line_words(struct gpu_call *c, const struct gpu_attention_lines *l);
+void gpu_attention_line_words(struct gpu_call *c, const char *const name[3],
+                              const struct gpu_attention_lines *l);
 
 /* With cooperative matrices, so many heads at a time; false: these do not fit. Blocks with results
  * that are not finite must be done again otherwise. */

@@ -29,11 +29,11 @@ static void bind_operands(struct gpu_call *c, const struct gpu_attention *a)
 /* The words of a launch over all heads, from their number on. */
 static void add_heads(struct gpu_call *c, const struct gpu_attention *a)
 {
-    gpu_u32(c, a->heads);
-    gpu_u32(c, a->queries);
-    gpu_u32(c, a->keys);
-    gpu_u32(c, a->heads / a->kv_heads);
-    gpu_u32(c, lines_of(a));
+    gpu_u32(c, "heads", a->heads);
+    gpu_u32(c, "rows", a->queries);
+    gpu_u32(c, "keys", a->keys);
+    gpu_u32(c, "share", a->heads / a->kv_heads);
+    gpu_u32(c, "lines", lines_of(a));
     gpu_attention_words(c, a);
 }
 
@@ -47,8 +47,8 @@ static void measure(struct gpu_call *c, const struct gpu_attention *a, struct gp
     gpu_flag(c, "DELTA", c->attr->attention_backward.wrt != RLX_ATTENTION_WRT_value);
     bind_operands(c, a);
     gpu_bind(c, stats);
-    gpu_u32(c, units);
-    gpu_u32(c, blocks);
+    gpu_u32(c, "units", units);
+    gpu_u32(c, "blocks", blocks);
     add_heads(c, a);
     gpu_groups(c, units);
 }
@@ -71,14 +71,14 @@ static void gradient(struct gpu_call *c, const struct gpu_attention *a, struct g
     bind_operands(c, a);
     gpu_bind(c, stats);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, units);
-    gpu_u32(c, blocks);
-    gpu_u32(c, bundles);
-    gpu_u32(c, a->queries * heads);
-    gpu_u32(c, a->keys);
-    gpu_u32(c, heads);
-    gpu_u32(c, bundles / a->kv_heads);
-    gpu_u32(c, lines_of(a));
+    gpu_u32(c, "units", units);
+    gpu_u32(c, "blocks", blocks);
+    gpu_u32(c, "bundles", bundles);
+    gpu_u32(c, "rows", a->queries * heads);
+    gpu_u32(c, "keys", a->keys);
+    gpu_u32(c, "heads", heads);
+    gpu_u32(c, "share", bundles / a->kv_heads);
+    gpu_u32(c, "lines", lines_of(a));
     gpu_attention_words(c, a);
     gpu_groups(c, units);
 }
@@ -94,13 +94,13 @@ static void bias(struct gpu_call *c, const struct gpu_attention *a, struct gpu_a
     bind_operands(c, a);
     gpu_bind(c, stats);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, units);
-    gpu_u32(c, blocks);
-    gpu_u32(c, key_blocks);
-    gpu_u32(c, a->mask_batches);
-    gpu_u32(c, a->mask_heads);
-    gpu_u32(c, a->mask_queries);
-    gpu_u32(c, a->batch);
+    gpu_u32(c, "units", units);
+    gpu_u32(c, "blocks", blocks);
+    gpu_u32(c, "key_blocks", key_blocks);
+    gpu_u32(c, "m_batches", a->mask_batches);
+    gpu_u32(c, "m_heads", a->mask_heads);
+    gpu_u32(c, "m_queries", a->mask_queries);
+    gpu_u32(c, "batches", a->batch);
     add_heads(c, a);
     gpu_groups(c, units);
 }

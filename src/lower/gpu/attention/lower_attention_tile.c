@@ -152,21 +152,25 @@ void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
     gpu_flag(c, "CAP", a->cap > 0);
 }
 
-void gpu_attention_line_words(struct gpu_call *c, const struct gpu_attention_lines *l)
+void gpu_attention_line_words(struct gpu_call *c, const char *const name[3],
+                              const struct gpu_attention_lines *l)
 {
-    gpu_u32(c, l->batch);
-    gpu_u32(c, l->head);
-    gpu_u32(c, l->line);
+    gpu_u32(c, name[0], l->batch);
+    gpu_u32(c, name[1], l->head);
+    gpu_u32(c, name[2], l->line);
 }
 
 void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a)
 {
-    gpu_u32(c, a->shift);
-    gpu_u32(c, a->window);
-    gpu_attention_line_words(c, &a->q);
-    gpu_attention_line_words(c, &a->k);
-    gpu_attention_line_words(c, &a->m);
-    gpu_f32(c, a->scale);
-    gpu_f32(c, a->scale - (double)(float)a->scale);
-    gpu_f32(c, a->cap);
+    gpu_u32(c, "how.shift", a->shift);
+    gpu_u32(c, "how.window", a->window);
+    gpu_attention_line_words(c, (const char *const[]){"q_step.batch", "q_step.head", "q_step.line"},
+                             &a->q);
+    gpu_attention_line_words(c, (const char *const[]){"k_step.batch", "k_step.head", "k_step.line"},
+                             &a->k);
+    gpu_attention_line_words(c, (const char *const[]){"m_step.batch", "m_step.head", "m_step.line"},
+                             &a->m);
+    gpu_f32(c, "how.scale", a->scale);
+    gpu_f32(c, "how.scale_rest", a->scale - (double)(float)a->scale);
+    gpu_f32(c, "how.cap", a->cap);
 }

@@ -55,11 +55,11 @@ static void bind(struct gpu_call *c, const struct gpu_attention *a, const struct
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, a->mask_arg);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, t->units);
-    gpu_u32(c, t->blocks);
-    gpu_u32(c, t->bundles);
-    gpu_u32(c, t->rows);
-    gpu_u32(c, a->keys);
+    gpu_u32(c, "units", t->units);
+    gpu_u32(c, "blocks", t->blocks);
+    gpu_u32(c, "bundles", t->bundles);
+    gpu_u32(c, "rows", t->rows);
+    gpu_u32(c, "keys", a->keys);
 }
 
 /* Heads one by one: rows of a bundle are no matrix in memory. */
@@ -72,9 +72,10 @@ static void by_group(struct gpu_call *c, const struct gpu_attention *a)
     gpu_const(c, "WIDE", (int64_t)gpu_ceil(a->head_dim, GROUP_STEP) * GROUP_STEP);
     gpu_const(c, "WG", GROUP_THREADS);
     bind(c, a, &t);
-    gpu_u32(c, a->heads / a->kv_heads);
+    gpu_u32(c, "share", a->heads / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, t.units);
 }
 
@@ -85,10 +86,11 @@ static void by_subgroups(struct gpu_call *c, const struct gpu_attention *a, uint
     begin(c, a, "attention", a->head_dim > 128 ? 32 : 64);
     gpu_flag(c, "SHARED", heads > 1);
     bind(c, a, &t);
-    gpu_u32(c, heads);
-    gpu_u32(c, t.bundles / a->kv_heads);
+    gpu_u32(c, "heads", heads);
+    gpu_u32(c, "share", t.bundles / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, t.units);
 }
 
@@ -113,14 +115,15 @@ static void by_rows(struct gpu_call *c, const struct gpu_attention *a)
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, units);
-    gpu_u32(c, blocks);
-    gpu_u32(c, a->heads);
-    gpu_u32(c, a->queries);
-    gpu_u32(c, a->keys);
-    gpu_u32(c, a->heads / a->kv_heads);
+    gpu_u32(c, "units", units);
+    gpu_u32(c, "blocks", blocks);
+    gpu_u32(c, "heads", a->heads);
+    gpu_u32(c, "rows", a->queries);
+    gpu_u32(c, "keys", a->keys);
+    gpu_u32(c, "share", a->heads / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, &a->y);
+    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
+                             &a->y);
     gpu_groups(c, units);
 }
 

@@ -25,14 +25,14 @@ static void lower_rope(struct gpu_call *c, const struct attr_rope *a, bool back)
     for (int32_t i = 0; i < 3; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, all / 2 / each);
-    gpu_u32(c, (uint64_t)a->head_dim);
-    gpu_u32(c, (uint64_t)a->n_rot);
-    gpu_u32(c, gpu_product(x, a->seq_axis + 1, x->rank));
-    gpu_u32(c, (uint64_t)x->dim[a->seq_axis]);
-    gpu_u32(c, table->rank == 3 ? gpu_product(x, 1, x->rank) : all);
-    gpu_u32(c, (uint64_t)table->dim[table->rank - 2]);
-    gpu_u32(c, (uint64_t)table->dim[table->rank - 1]);
+    gpu_u32(c, "count", all / 2 / each);
+    gpu_u32(c, "head_dim", (uint64_t)a->head_dim);
+    gpu_u32(c, "n_rot", (uint64_t)a->n_rot);
+    gpu_u32(c, "inner", gpu_product(x, a->seq_axis + 1, x->rank));
+    gpu_u32(c, "length", (uint64_t)x->dim[a->seq_axis]);
+    gpu_u32(c, "item", table->rank == 3 ? gpu_product(x, 1, x->rank) : all);
+    gpu_u32(c, "rows", (uint64_t)table->dim[table->rank - 2]);
+    gpu_u32(c, "width", (uint64_t)table->dim[table->rank - 1]);
     gpu_invocations(c, all / 2 / each, GPU_GROUP);
 }
 
@@ -62,14 +62,14 @@ void gpu_lower_axial_rope_2d(struct gpu_call *c)
     gpu_flag(c, "WIDE", x->dtype == RLX_DTYPE_f64);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, gpu_count(x));
-    gpu_u32(c, (uint64_t)x->dim[2]);
-    gpu_u32(c, (uint64_t)x->dim[1]);
-    gpu_u32(c, (uint64_t)a->head_dim);
-    gpu_u32(c, (uint64_t)a->repeat_factor);
-    gpu_u32(c, (uint64_t)a->end_x);
-    gpu_f32(c, rate);
-    gpu_u32(c, bits & UINT32_MAX);
-    gpu_u32(c, bits >> 32);
+    gpu_u32(c, "count", gpu_count(x));
+    gpu_u32(c, "channels", (uint64_t)x->dim[2]);
+    gpu_u32(c, "tokens", (uint64_t)x->dim[1]);
+    gpu_u32(c, "head_dim", (uint64_t)a->head_dim);
+    gpu_u32(c, "repeats", (uint64_t)a->repeat_factor);
+    gpu_u32(c, "end_x", (uint64_t)a->end_x);
+    gpu_f32(c, "rate", rate);
+    gpu_u32(c, "low", bits & UINT32_MAX);
+    gpu_u32(c, "high", bits >> 32);
     gpu_invocations(c, gpu_count(x), GPU_GROUP);
 }

@@ -83,7 +83,7 @@ void gpu_conv_shape(struct gpu_call *c, const struct gpu_conv *v)
     const uint64_t *lists[] = {v->size, v->places, v->stride, v->padding, v->dilation};
 
     for (int i = 0; i < 15; i++)
-        gpu_u32(c, lists[i / 3][i % 3]);
+        gpu_u32(c, "shape", lists[i / 3][i % 3]);
 }
 
 /* ---- launches ---- */
@@ -113,11 +113,11 @@ static void launch_direct(struct gpu_call *c, const struct gpu_conv *v)
     gpu_flag(c, "RESIDUAL", v->residual >= 0);
     bind_factors(c, v, &v->end);
     gpu_bind(c, v->y);
-    gpu_u32(c, count);
-    gpu_u32(c, v->of.m);
-    gpu_u32(c, v->channels);
-    gpu_u32(c, v->across);
-    gpu_u32(c, v->others);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "m", v->of.m);
+    gpu_u32(c, "channels", v->channels);
+    gpu_u32(c, "across", v->across);
+    gpu_u32(c, "others", v->others);
     gpu_conv_shape(c, v);
     gpu_epilogue_words(c, &v->end);
     gpu_invocations(c, count, GPU_GROUP);
@@ -136,12 +136,12 @@ static void launch_weight(struct gpu_call *c, const struct gpu_conv *v)
     gpu_bind(c, v->p);
     gpu_bind(c, v->q);
     gpu_bind(c, v->y);
-    gpu_u32(c, count);
-    gpu_u32(c, v->images);
-    gpu_u32(c, v->of.m);
-    gpu_u32(c, v->channels);
-    gpu_u32(c, v->across);
-    gpu_u32(c, v->others);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "images", v->images);
+    gpu_u32(c, "m", v->of.m);
+    gpu_u32(c, "channels", v->channels);
+    gpu_u32(c, "across", v->across);
+    gpu_u32(c, "others", v->others);
     gpu_conv_shape(c, v);
     gpu_groups(c, solo ? gpu_ceil(count, GPU_GROUP) : count);
 }
@@ -175,15 +175,15 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_conv *v)
     gpu_flag(c, "RESIDUAL", v->residual >= 0);
     bind_factors(c, v, end);
     gpu_bind(c, split ? gpu_part(room, 0, t.split.parts * count * sizeof(float)) : v->y);
-    gpu_u32(c, t.groups);
-    gpu_u32(c, v->of.m);
-    gpu_u32(c, v->of.n);
-    gpu_u32(c, v->of.k);
-    gpu_u32(c, t.split.part);
-    gpu_u32(c, t.split.parts);
-    gpu_u32(c, v->channels);
-    gpu_u32(c, v->across);
-    gpu_u32(c, v->others);
+    gpu_u32(c, "count", t.groups);
+    gpu_u32(c, "m", v->of.m);
+    gpu_u32(c, "n", v->of.n);
+    gpu_u32(c, "k", v->of.k);
+    gpu_u32(c, "part", t.split.part);
+    gpu_u32(c, "parts", t.split.parts);
+    gpu_u32(c, "channels", v->channels);
+    gpu_u32(c, "across", v->across);
+    gpu_u32(c, "others", v->others);
     gpu_conv_shape(c, v);
     gpu_epilogue_words(c, end);
     gpu_groups(c, t.groups);

@@ -8,12 +8,13 @@
 
 /* The words of a kernel's window: sizes of an image with three axes, of what comes of it, and the
  * window's own. */
-static void add_three(struct gpu_call *c, const int64_t *at, int32_t count, uint64_t otherwise)
+static void add_three(struct gpu_call *c, const char *name, const int64_t *at, int32_t count,
+                      uint64_t otherwise)
 {
     for (int32_t i = count; i < 3; i++)
-        gpu_u32(c, otherwise);
+        gpu_u32(c, name, otherwise);
     for (int32_t i = 0; i < count; i++)
-        gpu_u32(c, (uint64_t)at[i]);
+        gpu_u32(c, name, (uint64_t)at[i]);
 }
 
 static void add_window(struct gpu_call *c, const struct ir_type *x, const struct ir_type *y,
@@ -21,11 +22,11 @@ static void add_window(struct gpu_call *c, const struct ir_type *x, const struct
 {
     int32_t axes = x->rank - 2;
 
-    add_three(c, x->dim + 2, axes, 1);
-    add_three(c, y->dim + 2, axes, 1);
-    add_three(c, kernel->at, axes, 1);
-    add_three(c, stride->at, axes, 1);
-    add_three(c, padding->at, axes, 0);
+    add_three(c, "size", x->dim + 2, axes, 1);
+    add_three(c, "out_size", y->dim + 2, axes, 1);
+    add_three(c, "taps", kernel->at, axes, 1);
+    add_three(c, "step", stride->at, axes, 1);
+    add_three(c, "pad", padding->at, axes, 0);
 }
 
 static rlx_op pool_op(int32_t kind)
@@ -75,10 +76,10 @@ void gpu_lower_pool(struct gpu_call *c)
     add_taps(c, &a->kernel_size, taps <= SMALL);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, acc.start[0]);
-    gpu_u32(c, acc.start[1]);
-    gpu_f32(c, 1.0 / (double)scale);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "low", acc.start[0]);
+    gpu_u32(c, "high", acc.start[1]);
+    gpu_f32(c, "scale", 1.0 / (double)scale);
     add_window(c, &c->in[0], c->out, &a->kernel_size, &a->stride, &a->padding);
     gpu_groups(c, gpu_ceil(count, GPU_GROUP / lanes));
 }
@@ -94,7 +95,7 @@ void gpu_lower_max_pool_backward(struct gpu_call *c)
     gpu_order_type(c, x->dtype);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, winner);
-    gpu_u32(c, gpu_count(dy));
+    gpu_u32(c, "count", gpu_count(dy));
     add_window(c, x, dy, &a->kernel_size, &a->stride, &a->padding);
     gpu_invocations(c, gpu_count(dy), GPU_GROUP);
 
@@ -104,15 +105,9 @@ void gpu_lower_max_pool_backward(struct gpu_call *c)
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, winner);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, gpu_count(x));
+    gpu_u32(c, "count", gpu_count(x));
     add_window(c, x, dy, &a->kernel_size, &a->stride, &a->padding);
     gpu_invocations(c, gpu_count(x), GPU_GROUP);
-}
-
-static void add_two(struct gpu_call *c, const int64_t *at)
-{
-    gpu_u32(c, (uint64_t)at[0]);
-    gpu_u32(c, (uint64_t)at[1]);
 }
 
 void gpu_lower_im2col(struct gpu_call *c)
@@ -131,13 +126,13 @@ void gpu_lower_im2col(struct gpu_call *c)
     gpu_name(c, "W", gpu_word(rlx_dtype_size(x->dtype)));
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, (uint64_t)x->dim[1]);
-    add_two(c, x->dim + 2);
-    add_two(c, out);
-    add_two(c, a->kernel_size.at);
-    add_two(c, a->stride.at);
-    add_two(c, a->padding.at);
-    add_two(c, a->dilation.at);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "channels", (uint64_t)x->dim[1]);
+    gpu_dims(c, "size", x->dim + 2, 2);
+    gpu_dims(c, "out_size", out, 2);
+    gpu_dims(c, "taps", a->kernel_size.at, 2);
+    gpu_dims(c, "step", a->stride.at, 2);
+    gpu_dims(c, "pad", a->padding.at, 2);
+    gpu_dims(c, "apart", a->dilation.at, 2);
     gpu_invocations(c, count, GPU_GROUP);
 }

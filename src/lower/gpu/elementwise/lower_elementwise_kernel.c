@@ -517,13 +517,12 @@ static void launch_rows(struct maker *m, rlx_str source, uint64_t first, uint64_
                          first, rows));
     for (int32_t i = 0; i < e->outs; i++)
         gpu_bind(c, rows_of(e->out[i].arg, inner * rlx_dtype_size(e->out[i].dtype), first, rows));
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     for (int32_t d = 0; m->walks && d < e->rank; d++)
-        gpu_u32(c, (uint64_t)(d == e->rank - 1 ? e->size[d] / m->lanes : e->size[d]));
-    for (int32_t i = 0; i < m->steps; i++)
-        gpu_u32(c, (uint64_t)m->step[i]);
+        gpu_u32(c, "size", (uint64_t)(d == e->rank - 1 ? e->size[d] / m->lanes : e->size[d]));
+    gpu_dims(c, "step", m->step, m->steps);
     for (int32_t i = 0; i < e->words; i++)
-        gpu_u32(c, e->word[i]);
+        gpu_u32(c, "w", e->word[i]);
     gpu_invocations(c, gpu_ceil(count, (uint64_t)m->rounds), GPU_GROUP);
 }
 

@@ -47,7 +47,7 @@ static struct gpu_arg table_of(struct gpu_call *c, const struct ir_blob *values)
         gpu_const(c, "N", (int64_t)n);
         gpu_bind(c, gpu_part(all, i * sizeof *value, n * sizeof *value));
         for (size_t k = 0; k < n; k++)
-            gpu_f32(c, (double)value[i + k]);
+            gpu_f32(c, "w", (double)value[i + k]);
         gpu_groups(c, 1);
     }
     return all;
@@ -133,12 +133,12 @@ static struct scales scales_of_data(struct gpu_call *c, int64_t axis, double mos
     gpu_bind(c, s.arg);
     if (!state)
         gpu_bind(c, s.low);
-    gpu_u32(c, w.channels);
-    gpu_u32(c, p.parts);
-    gpu_f32(c, most);
+    gpu_u32(c, "channels", w.channels);
+    gpu_u32(c, "parts", p.parts);
+    gpu_f32(c, "most", most);
     if (state) {
-        gpu_f32(c, decay);
-        gpu_f32(c, 1 - decay);
+        gpu_f32(c, "decay", decay);
+        gpu_f32(c, "gain", 1 - decay);
     }
     gpu_invocations(c, w.channels, GPU_GROUP);
     return s;

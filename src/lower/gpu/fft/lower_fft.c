@@ -127,11 +127,11 @@ static void set_radices(struct gpu_call *c, uint64_t points)
     gpu_const(c, "STAGES", count ? count : 1);
 }
 
-static void put_end(struct gpu_call *c, const struct end *e)
+static void put_end(struct gpu_call *c, const char *const name[3], const struct end *e)
 {
-    gpu_u32(c, e->row);
-    gpu_u32(c, e->re);
-    gpu_u32(c, e->im);
+    gpu_u32(c, name[0], e->row);
+    gpu_u32(c, name[1], e->re);
+    gpu_u32(c, name[2], e->im);
 }
 
 /* One pass of `points`, after which transforms of done * points points are done. */
@@ -163,13 +163,13 @@ static void pass(struct gpu_call *c, const struct rows *r, uint64_t points, uint
     gpu_bind(c, from->arg);
     gpu_bind(c, to->arg);
     gpu_bind(c, last && r->store == STORE_PRODUCT ? r->spectrum : from->arg);
-    gpu_u32(c, units);
-    gpu_u32(c, span);
-    gpu_u32(c, done);
-    gpu_u32(c, r->n);
-    put_end(c, from);
-    put_end(c, to);
-    gpu_u32(c, div);
+    gpu_u32(c, "units", units);
+    gpu_u32(c, "span", span);
+    gpu_u32(c, "done", done);
+    gpu_u32(c, "n", r->n);
+    put_end(c, (const char *const[]){"x_row", "x_re", "x_im"}, from);
+    put_end(c, (const char *const[]){"y_row", "y_re", "y_im"}, to);
+    gpu_u32(c, "div", div);
     gpu_groups(c, gpu_ceil(units, side));
 }
 

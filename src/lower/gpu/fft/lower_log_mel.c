@@ -34,10 +34,10 @@ static struct gpu_arg launch_energies(struct gpu_call *c, const struct mel *m)
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, energy);
-    gpu_u32(c, m->frames);
-    gpu_u32(c, m->n_fft);
-    gpu_u32(c, m->bins);
-    gpu_u32(c, m->bands);
+    gpu_u32(c, "frames", m->frames);
+    gpu_u32(c, "n_fft", m->n_fft);
+    gpu_u32(c, "bins", m->bins);
+    gpu_u32(c, "bands", m->bands);
     gpu_groups(c, gpu_ceil(m->frames * m->bands, GPU_GROUP / lanes));
     return energy;
 }
@@ -53,8 +53,8 @@ static void launch_levels(struct gpu_call *c, const struct mel *m, bool gradient
     gpu_bind(c, energy);
     gpu_bind(c, gradient ? gpu_in(c, 2) : energy);
     gpu_bind(c, y);
-    gpu_u32(c, m->frames);
-    gpu_u32(c, m->bands);
+    gpu_u32(c, "frames", m->frames);
+    gpu_u32(c, "bands", m->bands);
     gpu_groups(c, gpu_ceil(m->frames, GPU_GROUP / lanes));
 }
 
@@ -79,9 +79,9 @@ void gpu_lower_log_mel_backward(struct gpu_call *c)
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gradient);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, m.frames);
-    gpu_u32(c, m.n_fft);
-    gpu_u32(c, m.bins);
-    gpu_u32(c, m.bands);
+    gpu_u32(c, "frames", m.frames);
+    gpu_u32(c, "n_fft", m.n_fft);
+    gpu_u32(c, "bins", m.bins);
+    gpu_u32(c, "bands", m.bands);
     gpu_invocations(c, m.frames * m.n_fft, GPU_GROUP);
 }

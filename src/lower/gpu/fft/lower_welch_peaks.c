@@ -21,20 +21,20 @@ void gpu_lower_welch_peaks(struct gpu_call *c)
     gpu_kernel(c, "welch_peaks", "powers");
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, key);
-    gpu_u32(c, n_fft);
-    gpu_u32(c, bins);
-    gpu_u32(c, (uint64_t)a->n_segments);
-    gpu_u32(c, signals * bins);
-    gpu_f32(c, 1 / (double)a->n_segments);
+    gpu_u32(c, "n_fft", n_fft);
+    gpu_u32(c, "bins", bins);
+    gpu_u32(c, "segments", (uint64_t)a->n_segments);
+    gpu_u32(c, "count", signals * bins);
+    gpu_f32(c, "share", 1 / (double)a->n_segments);
     gpu_invocations(c, signals * bins, GPU_GROUP);
 
     gpu_kernel(c, "welch_peaks", is_ranked(bins, k) ? "rank" : "choose");
     gpu_bind(c, key);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, bins);
-    gpu_u32(c, k);
+    gpu_u32(c, "bins", bins);
+    gpu_u32(c, "k", k);
     if (is_ranked(bins, k))
-        gpu_u32(c, blocks);
-    gpu_u32(c, is_ranked(bins, k) ? signals * blocks : signals);
+        gpu_u32(c, "blocks", blocks);
+    gpu_u32(c, "tasks", is_ranked(bins, k) ? signals * blocks : signals);
     gpu_groups(c, is_ranked(bins, k) ? signals * blocks : signals);
 }

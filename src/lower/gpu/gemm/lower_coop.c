@@ -61,16 +61,6 @@ double gpu_coop_cost(const struct gpu_matmul *p, uint32_t tile)
 
 /* ---- how ---- */
 
-static void item_words(struct gpu_call *c, const struct gpu_matmul *p)
-{
-    for (int32_t i = 0; i < p->rank; i++)
-        gpu_u32(c, p->size[i]);
-    for (int32_t i = 0; i < p->rank; i++)
-        gpu_u32(c, p->a_step[i]);
-    for (int32_t i = 0; i < p->rank; i++)
-        gpu_u32(c, p->b_step[i]);
-}
-
 static void shape_constants(struct gpu_call *c, const struct gpu_matmul *p, const struct shape *s)
 {
     gpu_type(c, "T", p->dtype);
@@ -128,14 +118,14 @@ static void launch_product(struct gpu_call *c, const struct gpu_matmul *p, const
     gpu_bind(c, p->b);
     gpu_epilogue_bind(c, end);
     gpu_bind(c, y);
-    gpu_u32(c, groups);
-    gpu_u32(c, p->of.m);
-    gpu_u32(c, p->of.n);
-    gpu_u32(c, p->of.k);
-    gpu_u32(c, gpu_b_row(p));
-    gpu_u32(c, split.part);
-    gpu_u32(c, split.parts);
-    item_words(c, p);
+    gpu_u32(c, "count", groups);
+    gpu_u32(c, "m", p->of.m);
+    gpu_u32(c, "n", p->of.n);
+    gpu_u32(c, "k", p->of.k);
+    gpu_u32(c, "b_row", gpu_b_row(p));
+    gpu_u32(c, "part", split.part);
+    gpu_u32(c, "parts", split.parts);
+    gpu_matmul_item_words(c, p);
     gpu_epilogue_words(c, end);
     gpu_groups(c, groups);
     if (split.parts > 1)

@@ -56,7 +56,7 @@ static struct gpu_arg x_in_f32(struct gpu_call *c, const struct packed *p, int32
     struct gpu_arg x = gpu_temp(c, count * sizeof(float));
     begin_q8(c, p, "through");
     gpu_bind(c, x);
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
     return x;
 }
@@ -75,7 +75,7 @@ static struct q8 x_in_q8(struct gpu_call *c, const struct packed *p)
     begin_q8(c, p, "pack");
     gpu_bind(c, x.codes);
     gpu_bind(c, x.scales);
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
     return x;
 }
@@ -138,14 +138,14 @@ static void few_operands(struct gpu_call *c, const struct packed *p, const struc
     gpu_bind(c, p->w);
     gpu_bind(c, gpu_in(c, f->id >= 0 ? f->id : 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, f->teams.groups);
-    gpu_u32(c, f->m);
-    gpu_u32(c, f->n);
-    gpu_u32(c, p->k);
-    gpu_u32(c, p->row_bytes);
-    gpu_u32(c, f->experts);
-    gpu_u32(c, f->from);
-    gpu_u32(c, f->own);
+    gpu_u32(c, "count", f->teams.groups);
+    gpu_u32(c, "m", f->m);
+    gpu_u32(c, "n", f->n);
+    gpu_u32(c, "k", p->k);
+    gpu_u32(c, "row_bytes", p->row_bytes);
+    gpu_u32(c, "experts", f->experts);
+    gpu_u32(c, "from", f->from);
+    gpu_u32(c, "own", f->own);
     gpu_groups(c, f->teams.groups);
 }
 
@@ -192,14 +192,14 @@ static void launch_tiles(struct gpu_call *c, const struct packed *p, struct gpu_
     gpu_bind(c, e ? gpu_experts_first(e) : x);
     gpu_bind(c, e ? e->order : x);
     gpu_bind(c, y);
-    gpu_u32(c, t->groups);
-    gpu_u32(c, of->m);
-    gpu_u32(c, of->n);
-    gpu_u32(c, of->k);
-    gpu_u32(c, t->split.part);
-    gpu_u32(c, t->split.parts);
-    gpu_u32(c, p->row_bytes);
-    gpu_u32(c, e ? e->own : 1);
+    gpu_u32(c, "count", t->groups);
+    gpu_u32(c, "m", of->m);
+    gpu_u32(c, "n", of->n);
+    gpu_u32(c, "k", of->k);
+    gpu_u32(c, "part", t->split.part);
+    gpu_u32(c, "parts", t->split.parts);
+    gpu_u32(c, "row_bytes", p->row_bytes);
+    gpu_u32(c, "experts", e ? e->own : 1);
     gpu_groups(c, t->groups);
 }
 
@@ -305,10 +305,10 @@ void gpu_lower_dequant_moe_weights(struct gpu_call *c)
     packed_constants(c, &p, 4);
     gpu_bind(c, p.w);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, (uint64_t)c->out->dim[2]);
-    gpu_u32(c, p.k);
-    gpu_u32(c, p.row_bytes);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "n", (uint64_t)c->out->dim[2]);
+    gpu_u32(c, "k", p.k);
+    gpu_u32(c, "row_bytes", p.row_bytes);
     gpu_invocations(c, count, GPU_GROUP);
 }
 
@@ -327,9 +327,9 @@ void gpu_lower_dequant_gather(struct gpu_call *c)
     gpu_bind(c, p.w);
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, p.k);
-    gpu_u32(c, p.row_bytes);
-    gpu_u32(c, (uint64_t)c->in[0].dim[0]);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "k", p.k);
+    gpu_u32(c, "row_bytes", p.row_bytes);
+    gpu_u32(c, "entries", (uint64_t)c->in[0].dim[0]);
     gpu_invocations(c, count, GPU_GROUP);
 }

@@ -40,13 +40,13 @@ static void bind_and_words(struct gpu_call *c, const struct side *s, struct gpu_
     for (int32_t i = 0; i < 4; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, y);
-    gpu_u32(c, groups);
-    gpu_u32(c, s->of.m);
-    gpu_u32(c, s->of.n);
-    gpu_u32(c, s->of.k);
-    gpu_u32(c, split->part);
-    gpu_u32(c, split->parts);
-    gpu_u32(c, s->run);
+    gpu_u32(c, "count", groups);
+    gpu_u32(c, "m", s->of.m);
+    gpu_u32(c, "n", s->of.n);
+    gpu_u32(c, "k", s->of.k);
+    gpu_u32(c, "part", split->part);
+    gpu_u32(c, "parts", split->parts);
+    gpu_u32(c, "run", s->run);
     gpu_groups(c, groups);
 }
 

@@ -90,10 +90,8 @@ void gpu_epilogue_bind(struct gpu_call *c, const struct gpu_epilogue *e)
 
 void gpu_epilogue_words(struct gpu_call *c, const struct gpu_epilogue *e)
 {
-    for (int32_t i = 0; i < e->rank; i++)
-        gpu_u32(c, e->size[i]);
-    for (int32_t i = 0; i < e->rank; i++)
-        gpu_u32(c, e->step[i]);
+    gpu_u32s(c, "bias_size", e->size, e->rank);
+    gpu_u32s(c, "bias_step", e->step, e->rank);
 }
 
 struct gpu_arg gpu_epilogue_result(struct gpu_call *c, const struct gpu_epilogue *e)

@@ -65,8 +65,8 @@ void gpu_experts_sort(struct gpu_call *c, const struct gpu_experts *e)
     gpu_bind(c, gpu_in(c, e->id));
     gpu_bind(c, e->first);
     gpu_bind(c, e->order);
-    gpu_u32(c, e->rows);
-    gpu_u32(c, e->experts);
+    gpu_u32(c, "rows", e->rows);
+    gpu_u32(c, "experts", e->experts);
     gpu_groups(c, e->experts);
 }
 
@@ -77,9 +77,9 @@ void gpu_experts_clear(struct gpu_call *c, const struct gpu_experts *e, uint64_t
     gpu_index_type(c, c->in[e->id].dtype);
     gpu_bind(c, gpu_in(c, e->id));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, e->rows * n);
-    gpu_u32(c, n);
-    gpu_u32(c, e->experts);
+    gpu_u32(c, "count", e->rows * n);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "experts", e->experts);
     gpu_invocations(c, e->rows * n, GPU_GROUP);
 }
 
@@ -106,9 +106,9 @@ static void add_sorted(struct gpu_call *c, const struct gpu_experts *e, uint64_t
     gpu_bind(c, gpu_experts_first(e));
     gpu_bind(c, e->order);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, groups);
-    gpu_u32(c, n);
-    gpu_u32(c, k);
+    gpu_u32(c, "count", groups);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "k", k);
 }
 
 static void launch_sorted(struct gpu_call *c, const struct gpu_experts *e, uint64_t n, uint64_t k)
@@ -128,7 +128,7 @@ static void launch_sorted(struct gpu_call *c, const struct gpu_experts *e, uint6
     gpu_const(c, "VX", width_of(c, gpu_in(c, 0), k));
     gpu_const(c, "VW", width_of(c, e->w, n));
     add_sorted(c, e, groups, n, k);
-    gpu_u32(c, e->own);
+    gpu_u32(c, "experts", e->own);
     gpu_groups(c, groups);
 }
 
@@ -151,12 +151,12 @@ static void launch_unsorted(struct gpu_call *c, const struct gpu_experts *e, uin
     gpu_bind(c, e->w);
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, n);
-    gpu_u32(c, k);
-    gpu_u32(c, e->experts);
-    gpu_u32(c, e->from);
-    gpu_u32(c, e->own);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "k", k);
+    gpu_u32(c, "experts", e->experts);
+    gpu_u32(c, "from", e->from);
+    gpu_u32(c, "own", e->own);
     gpu_groups(c, shared ? count : gpu_ceil(count, GPU_GROUP));
 }
 
@@ -203,11 +203,11 @@ static void launch_weight(struct gpu_call *c, const struct gpu_experts *e, uint6
     for (int32_t i = 0; i < 3; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, e->rows);
-    gpu_u32(c, n);
-    gpu_u32(c, k);
-    gpu_u32(c, e->experts);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "rows", e->rows);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "k", k);
+    gpu_u32(c, "experts", e->experts);
     gpu_invocations(c, count, GPU_GROUP);
 }
 

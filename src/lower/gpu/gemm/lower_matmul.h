@@ -37,6 +37,8 @@ static inline uint64_t gpu_b_row(const struct gpu_matmul *p)
     return p->b_apart ? p->b_apart : p->bt ? p->of.k : p->of.n;
 }
 
+/* The words size, a_step and b_step: where items lie. */
+void gpu_matmul_item_words(struct gpu_call *c, const struct gpu_matmul *p);
 /* The kernel of the table that costs least; several times where operands are too large. */
 void gpu_matmul_launch(struct gpu_call *c, const struct gpu_matmul *p);
 /* Where a kernel cannot see all of it at once, the launches of its pieces; false: it can, or there

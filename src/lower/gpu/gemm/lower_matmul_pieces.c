@@ -101,7 +101,7 @@ static void add_sums(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to,
         gpu_type(c, "A", t);
         gpu_bind(c, gpu_part(from, at, bytes));
         gpu_bind(c, gpu_part(to, at, bytes));
-        gpu_u32(c, count);
+        gpu_u32(c, "count", count);
         gpu_invocations(c, count, GPU_GROUP);
     }
 }

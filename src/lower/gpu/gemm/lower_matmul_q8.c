@@ -20,12 +20,12 @@ static void rescale_words(struct gpu_call *c, double mult, int64_t x_zp, int64_t
         mantissa = 0;
         shift = 1;
     }
-    gpu_i32(c, x_zp);
-    gpu_i32(c, w_zp);
-    gpu_i32(c, out_zp);
-    gpu_u32(c, mult != 0 ? mantissa : 0);
-    gpu_u32(c, (uint64_t)shift);
-    gpu_u32(c, mult < 0);
+    gpu_i32(c, "x_zero", x_zp);
+    gpu_i32(c, "w_zero", w_zp);
+    gpu_i32(c, "y_zero", out_zp);
+    gpu_u32(c, "mantissa", mult != 0 ? mantissa : 0);
+    gpu_u32(c, "shift", (uint64_t)shift);
+    gpu_u32(c, "negative", mult < 0);
 }
 
 static int64_t width_of(const struct gpu_call *c, int32_t i, uint64_t stride)
@@ -47,10 +47,10 @@ void gpu_lower_qmatmul(struct gpu_call *c)
     for (int32_t i = 0; i < 3; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, t.groups);
-    gpu_u32(c, of.m);
-    gpu_u32(c, n);
-    gpu_u32(c, k);
+    gpu_u32(c, "count", t.groups);
+    gpu_u32(c, "m", of.m);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "k", k);
     rescale_words(c, (double)a->mult, a->x_zp, a->w_zp, a->out_zp);
     gpu_groups(c, t.groups);
 }
@@ -67,11 +67,11 @@ void gpu_lower_qconv_2d(struct gpu_call *c)
     for (int32_t i = 0; i < 3; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, v.of.m);
-    gpu_u32(c, v.channels);
-    gpu_u32(c, v.across);
-    gpu_u32(c, v.others);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "m", v.of.m);
+    gpu_u32(c, "channels", v.channels);
+    gpu_u32(c, "across", v.across);
+    gpu_u32(c, "others", v.others);
     gpu_conv_shape(c, &v);
     rescale_words(c, (double)a->mult, a->x_zp, a->w_zp, a->out_zp);
     gpu_invocations(c, count, GPU_GROUP);

@@ -14,14 +14,11 @@ struct choice {
 
 /* ---- shared by all ---- */
 
-static void size_words(struct gpu_call *c, const struct gpu_matmul *p, const uint64_t *step,
-                       const uint64_t *other_step)
+void gpu_matmul_item_words(struct gpu_call *c, const struct gpu_matmul *p)
 {
-    const uint64_t *const lists[] = {p->size, step, other_step};
-
-    for (int l = 0; l < 3; l++)
-        for (int32_t i = 0; i < p->rank; i++)
-            gpu_u32(c, lists[l][i]);
+    gpu_u32s(c, "size", p->size, p->rank);
+    gpu_u32s(c, "a_step", p->a_step, p->rank);
+    gpu_u32s(c, "b_step", p->b_step, p->rank);
 }
 
 /* Can so many elements at a time be read, lines `stride` apart and items by `step`? */
@@ -74,15 +71,15 @@ static void launch_direct(struct gpu_call *c, const struct gpu_matmul *p, uint32
     gpu_bind(c, p->b);
     gpu_epilogue_bind(c, &p->end);
     gpu_bind(c, p->y);
-    gpu_u32(c, count);
-    gpu_u32(c, p->of.m);
-    gpu_u32(c, p->of.n);
-    gpu_u32(c, p->of.k);
-    gpu_u32(c, p->at ? 1 : p->of.k);
-    gpu_u32(c, p->at ? p->of.m : 1);
-    gpu_u32(c, p->bt ? gpu_b_row(p) : 1);
-    gpu_u32(c, p->bt ? 1 : gpu_b_row(p));
-    size_words(c, p, p->a_step, p->b_step);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "m", p->of.m);
+    gpu_u32(c, "n", p->of.n);
+    gpu_u32(c, "k", p->of.k);
+    gpu_u32(c, "a_line", p->at ? 1 : p->of.k);
+    gpu_u32(c, "a_depth", p->at ? p->of.m : 1);
+    gpu_u32(c, "b_line", p->bt ? gpu_b_row(p) : 1);
+    gpu_u32(c, "b_depth", p->bt ? 1 : gpu_b_row(p));
+    gpu_matmul_item_words(c, p);
     gpu_epilogue_words(c, &p->end);
     gpu_invocations(c, count, GPU_GROUP);
 }
@@ -138,14 +135,14 @@ static void launch_tiles(struct gpu_call *c, const struct gpu_matmul *p, uint32_
     gpu_bind(c, p->b);
     gpu_epilogue_bind(c, end);
     gpu_bind(c, y);
-    gpu_u32(c, t.groups);
-    gpu_u32(c, p->of.m);
-    gpu_u32(c, p->of.n);
-    gpu_u32(c, p->of.k);
-    gpu_u32(c, gpu_b_row(p));
-    gpu_u32(c, s.part);
-    gpu_u32(c, s.parts);
-    size_words(c, p, p->a_step, p->b_step);
+    gpu_u32(c, "count", t.groups);
+    gpu_u32(c, "m", p->of.m);
+    gpu_u32(c, "n", p->of.n);
+    gpu_u32(c, "k", p->of.k);
+    gpu_u32(c, "b_row", gpu_b_row(p));
+    gpu_u32(c, "part", s.part);
+    gpu_u32(c, "parts", s.parts);
+    gpu_matmul_item_words(c, p);
     gpu_epilogue_words(c, end);
     gpu_groups(c, t.groups);
     if (s.parts > 1)
@@ -294,19 +291,21 @@ static void launch_few(struct gpu_call *c, const struct gpu_matmul *p, uint32_t 
     gpu_bind(c, f.w);
     gpu_epilogue_bind(c, end);
     gpu_bind(c, split ? gpu_part(p->room, 0, f.split.parts * outputs * sizeof(float)) : p->y);
-    gpu_u32(c, f.groups);
-    gpu_u32(c, f.few);
-    gpu_u32(c, f.many);
-    gpu_u32(c, p->of.k);
-    gpu_u32(c, f.split.part);
-    gpu_u32(c, f.split.parts);
-    gpu_u32(c, f.x_line);
-    gpu_u32(c, f.x_depth);
-    gpu_u32(c, rows ? p->of.n : 1);
-    gpu_u32(c, rows ? 1 : p->of.n);
+    gpu_u32(c, "count", f.groups);
+    gpu_u32(c, "few", f.few);
+    gpu_u32(c, "many", f.many);
+    gpu_u32(c, "k", p->of.k);
+    gpu_u32(c, "part", f.split.part);
+    gpu_u32(c, "parts", f.split.parts);
+    gpu_u32(c, "x_line", f.x_line);
+    gpu_u32(c, "x_depth", f.x_depth);
+    gpu_u32(c, "y_few", rows ? p->of.n : 1);
+    gpu_u32(c, "y_many", rows ? 1 : p->of.n);
     if (!f.along)
-        gpu_u32(c, f.w_row);
-    size_words(c, p, f.x_step, f.w_step);
+        gpu_u32(c, "w_depth", f.w_row);
+    gpu_u32s(c, "size", p->size, p->rank);
+    gpu_u32s(c, "x_step", f.x_step, p->rank);
+    gpu_u32s(c, "w_step", f.w_step, p->rank);
     gpu_epilogue_words(c, end);
     gpu_groups(c, f.groups);
     if (split)

@@ -57,8 +57,8 @@ void gpu_add_parts(struct gpu_call *c, const struct gpu_epilogue *end, struct gp
     gpu_bind(c, gpu_part(x, 0, parts * count * rlx_dtype_size(sum)));
     gpu_epilogue_bind(c, end);
     gpu_bind(c, y);
-    gpu_u32(c, count);
-    gpu_u32(c, parts);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "parts", parts);
     gpu_epilogue_words(c, end);
     gpu_invocations(c, count, GPU_GROUP);
 }

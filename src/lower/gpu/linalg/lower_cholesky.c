@@ -15,21 +15,21 @@ static void factor(struct gpu_call *c, struct gpu_arg w, uint64_t n)
         uint64_t last = n - first < DENSE_BLOCK ? n : first + DENSE_BLOCK;
         uint64_t strips = gpu_ceil(n - last, DENSE_BLOCK);
         block_step(c, "factor", w);
-        gpu_u32(c, n);
-        gpu_u32(c, first);
-        gpu_u32(c, last);
+        gpu_u32(c, "n", n);
+        gpu_u32(c, "first", first);
+        gpu_u32(c, "last", last);
         gpu_groups(c, 1);
         if (last == n)
             break;
         block_step(c, "below", w);
-        gpu_u32(c, n);
-        gpu_u32(c, last);
-        gpu_u32(c, strips);
+        gpu_u32(c, "n", n);
+        gpu_u32(c, "last", last);
+        gpu_u32(c, "strips", strips);
         gpu_groups(c, strips);
         block_step(c, "trail", w);
-        gpu_u32(c, n);
-        gpu_u32(c, last);
-        gpu_u32(c, strips);
+        gpu_u32(c, "n", n);
+        gpu_u32(c, "last", last);
+        gpu_u32(c, "across", strips);
         gpu_groups(c, strips * strips);
     }
 }
@@ -47,7 +47,7 @@ void gpu_lower_cholesky(struct gpu_call *c)
     gpu_type(c, "R", dense_real(c));
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, w);
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
     factor(c, w, n);
     gpu_kernel(c, "cholesky", "lower");
@@ -55,7 +55,7 @@ void gpu_lower_cholesky(struct gpu_call *c)
     gpu_type(c, "T", c->out->dtype);
     gpu_bind(c, w);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, n);
-    gpu_u32(c, count);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
 }

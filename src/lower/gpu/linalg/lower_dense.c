@@ -16,7 +16,7 @@ struct gpu_arg dense_measure(struct gpu_call *c)
     gpu_type(c, "R", dense_real(c));
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, top);
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     gpu_groups(c, gpu_ceil(count, MEASURED));
     return top;
 }

@@ -34,9 +34,9 @@ static void begin(struct gpu_call *c, const struct eigen *e)
     gpu_bind(c, e->v);
     gpu_bind(c, e->state);
     gpu_bind(c, e->flags);
-    gpu_u32(c, e->n);
-    gpu_u32(c, e->even);
-    gpu_u32(c, e->items);
+    gpu_u32(c, "n", e->n);
+    gpu_u32(c, "even", e->even);
+    gpu_u32(c, "items", e->items);
     gpu_groups(c, e->items);
 }
 
@@ -48,8 +48,8 @@ static void turn(struct gpu_call *c, const struct eigen *e)
     gpu_bind(c, e->v);
     gpu_bind(c, e->angle);
     gpu_bind(c, e->flags);
-    gpu_u32(c, e->even);
-    gpu_u32(c, e->items);
+    gpu_u32(c, "even", e->even);
+    gpu_u32(c, "items", e->items);
     gpu_groups(c, e->items);
 }
 
@@ -63,11 +63,11 @@ static void turn_round(struct gpu_call *c, const struct eigen *e, uint64_t sweep
     gpu_bind(c, back ? e->w : e->other);
     gpu_bind(c, e->v);
     gpu_bind(c, e->flags);
-    gpu_u32(c, e->even);
-    gpu_u32(c, sweep);
-    gpu_u32(c, number);
-    gpu_u32(c, side);
-    gpu_u32(c, count);
+    gpu_u32(c, "even", e->even);
+    gpu_u32(c, "sweep", sweep);
+    gpu_u32(c, "number", number);
+    gpu_u32(c, "side", side);
+    gpu_u32(c, "count", count);
     gpu_groups(c, count);
 }
 
@@ -81,10 +81,10 @@ static void finish(struct gpu_call *c, const struct eigen *e)
     gpu_bind(c, e->flags);
     gpu_bind(c, e->state);
     gpu_bind(c, e->place);
-    gpu_u32(c, e->n);
-    gpu_u32(c, e->even);
-    gpu_u32(c, e->by_rounds ? e->even - 1 : 0);
-    gpu_u32(c, e->items);
+    gpu_u32(c, "n", e->n);
+    gpu_u32(c, "even", e->even);
+    gpu_u32(c, "rounds", e->by_rounds ? e->even - 1 : 0);
+    gpu_u32(c, "items", e->items);
     gpu_groups(c, e->items);
     step(c, "put");
     gpu_type(c, "O", c->out->dtype);
@@ -92,9 +92,9 @@ static void finish(struct gpu_call *c, const struct eigen *e)
     gpu_bind(c, e->state);
     gpu_bind(c, e->place);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, e->n);
-    gpu_u32(c, e->even);
-    gpu_u32(c, gpu_count(c->out));
+    gpu_u32(c, "n", e->n);
+    gpu_u32(c, "even", e->even);
+    gpu_u32(c, "count", gpu_count(c->out));
     gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
 }
 
@@ -107,7 +107,7 @@ static void small(struct gpu_call *c, uint64_t n, uint64_t items)
     gpu_const(c, "N", (int64_t)n);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, items);
+    gpu_u32(c, "items", items);
     gpu_invocations(c, items, TINY_GROUP);
 }
 

@@ -23,9 +23,9 @@ static void begin(struct gpu_call *c, const struct qr *s)
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, s->top);
     gpu_bind(c, s->w);
-    gpu_u32(c, s->m);
-    gpu_u32(c, s->n);
-    gpu_u32(c, s->m * s->n);
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "n", s->n);
+    gpu_u32(c, "count", s->m * s->n);
     gpu_invocations(c, s->m * s->n, GPU_GROUP);
 }
 
@@ -36,18 +36,18 @@ static void reduce_block(struct gpu_call *c, const struct qr *s, uint64_t first,
     step(c, "panel");
     gpu_bind(c, s->w);
     gpu_bind(c, s->state);
-    gpu_u32(c, s->m);
-    gpu_u32(c, first);
-    gpu_u32(c, last);
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "first", first);
+    gpu_u32(c, "last", last);
     gpu_groups(c, 1);
     step(c, "behind");
     gpu_bind(c, s->w);
     gpu_bind(c, s->state);
-    gpu_u32(c, s->m);
-    gpu_u32(c, s->n);
-    gpu_u32(c, first);
-    gpu_u32(c, last);
-    gpu_u32(c, groups);
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "n", s->n);
+    gpu_u32(c, "first", first);
+    gpu_u32(c, "last", last);
+    gpu_u32(c, "groups_used", groups);
     gpu_groups(c, groups);
 }
 
@@ -57,15 +57,15 @@ static void make_q(struct gpu_call *c, const struct qr *s)
     gpu_bind(c, s->w);
     gpu_bind(c, s->q);
     gpu_bind(c, s->state);
-    gpu_u32(c, s->m);
-    gpu_u32(c, s->t);
-    gpu_u32(c, gpu_ceil(s->t, COLUMNS));
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "t", s->t);
+    gpu_u32(c, "groups_used", gpu_ceil(s->t, COLUMNS));
     gpu_groups(c, gpu_ceil(s->t, COLUMNS));
     step(c, "signs");
     gpu_bind(c, s->q);
     gpu_bind(c, s->state);
-    gpu_u32(c, s->m);
-    gpu_u32(c, s->t);
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "t", s->t);
     gpu_invocations(c, s->t, GPU_GROUP);
 }
 
@@ -79,10 +79,10 @@ static void finish(struct gpu_call *c, const struct qr *s)
     gpu_bind(c, s->state);
     gpu_bind(c, s->top);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, s->m);
-    gpu_u32(c, s->n);
-    gpu_u32(c, s->t);
-    gpu_u32(c, gpu_count(c->out));
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "n", s->n);
+    gpu_u32(c, "t", s->t);
+    gpu_u32(c, "count", gpu_count(c->out));
     gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
 }
 

@@ -16,9 +16,9 @@ static void join(struct gpu_call *c, const struct dense_lu *lu, struct gpu_arg a
     gpu_bind(c, a);
     gpu_bind(c, b);
     gpu_bind(c, lu->w);
-    gpu_u32(c, lu->n);
-    gpu_u32(c, lu->r);
-    gpu_u32(c, count);
+    gpu_u32(c, "n", lu->n);
+    gpu_u32(c, "r", lu->r);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
 }
 
@@ -30,21 +30,21 @@ static void begin(struct gpu_call *c, const struct dense_lu *lu, const char *ker
     gpu_bind(c, lu->w);
     if (swaps)
         gpu_bind(c, lu->swaps);
-    gpu_u32(c, lu->n);
-    gpu_u32(c, lu->pitch);
+    gpu_u32(c, "n", lu->n);
+    gpu_u32(c, "pitch", lu->pitch);
 }
 
 static void end(struct gpu_call *c, uint64_t groups)
 {
-    gpu_u32(c, groups);
+    gpu_u32(c, "count", groups);
     gpu_groups(c, groups);
 }
 
 static void panel(struct gpu_call *c, const struct dense_lu *lu, uint64_t first, uint64_t last)
 {
     begin(c, lu, "lu_panel", true);
-    gpu_u32(c, first);
-    gpu_u32(c, last);
+    gpu_u32(c, "first", first);
+    gpu_u32(c, "last", last);
     end(c, lu->items);
 }
 
@@ -53,9 +53,9 @@ static void right(struct gpu_call *c, const struct dense_lu *lu, uint64_t first,
     uint64_t strips = gpu_ceil(lu->pitch - last, DENSE_BLOCK);
 
     begin(c, lu, "lu_right", true);
-    gpu_u32(c, first);
-    gpu_u32(c, last);
-    gpu_u32(c, strips);
+    gpu_u32(c, "first", first);
+    gpu_u32(c, "last", last);
+    gpu_u32(c, "strips", strips);
     end(c, lu->items * strips);
 }
 
@@ -65,9 +65,9 @@ static void trail(struct gpu_call *c, const struct dense_lu *lu, uint64_t last)
     uint64_t across = gpu_ceil(lu->pitch - last, DENSE_BLOCK);
 
     begin(c, lu, "lu_trail", false);
-    gpu_u32(c, last);
-    gpu_u32(c, down);
-    gpu_u32(c, across);
+    gpu_u32(c, "last", last);
+    gpu_u32(c, "down", down);
+    gpu_u32(c, "across", across);
     end(c, lu->items * down * across);
 }
 
@@ -116,12 +116,12 @@ static void substitute(struct gpu_call *c, const struct triangle *t)
     gpu_bind(c, t->b);
     gpu_bind(c, gpu_temp(c, t->items * t->n * t->r * dense_bytes(c)));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, t->n);
-    gpu_u32(c, t->r);
-    gpu_u32(c, t->a_pitch);
-    gpu_u32(c, t->b_pitch);
-    gpu_u32(c, t->b_first);
-    gpu_u32(c, strips);
+    gpu_u32(c, "n", t->n);
+    gpu_u32(c, "r", t->r);
+    gpu_u32(c, "a_pitch", t->a_pitch);
+    gpu_u32(c, "b_pitch", t->b_pitch);
+    gpu_u32(c, "b_first", t->b_first);
+    gpu_u32(c, "strips", strips);
     end(c, t->items * strips);
 }
 
@@ -142,7 +142,7 @@ static void solve_small(struct gpu_call *c, uint64_t items, uint64_t n, uint64_t
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, items);
+    gpu_u32(c, "items", items);
     gpu_invocations(c, items, SMALL_GROUP);
 }
 
@@ -209,6 +209,6 @@ void gpu_lower_det(struct gpu_call *c)
     gpu_bind(c, lu.w);
     gpu_bind(c, lu.swaps);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, n);
+    gpu_u32(c, "n", n);
     gpu_groups(c, 1);
 }

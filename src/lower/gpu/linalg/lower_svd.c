@@ -27,10 +27,10 @@ static void begin(struct gpu_call *c, const struct svd *s)
     gpu_bind(c, s->w);
     gpu_bind(c, s->v);
     gpu_bind(c, s->flags);
-    gpu_u32(c, s->m);
-    gpu_u32(c, s->n);
-    gpu_u32(c, s->even);
-    gpu_u32(c, count);
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "n", s->n);
+    gpu_u32(c, "even", s->even);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
 }
 
@@ -41,8 +41,8 @@ static void begin_turns(struct gpu_call *c, const struct svd *s, const char *ker
     gpu_bind(c, s->w);
     gpu_bind(c, s->v);
     gpu_bind(c, s->flags);
-    gpu_u32(c, s->even);
-    gpu_u32(c, s->length);
+    gpu_u32(c, "even", s->even);
+    gpu_u32(c, "length", s->length);
 }
 
 static void turn(struct gpu_call *c, const struct svd *s)
@@ -56,9 +56,9 @@ static void turn_round(struct gpu_call *c, const struct svd *s, uint64_t sweep, 
     uint64_t groups = gpu_ceil(s->even / 2, PAIRS);
 
     begin_turns(c, s, "round");
-    gpu_u32(c, sweep);
-    gpu_u32(c, number);
-    gpu_u32(c, groups);
+    gpu_u32(c, "sweep", sweep);
+    gpu_u32(c, "number", number);
+    gpu_u32(c, "count", groups);
     gpu_groups(c, groups);
 }
 
@@ -75,9 +75,9 @@ static void finish(struct gpu_call *c, const struct svd *s)
     gpu_bind(c, s->v);
     gpu_bind(c, s->state);
     gpu_bind(c, s->order);
-    gpu_u32(c, s->m);
-    gpu_u32(c, s->n);
-    gpu_u32(c, s->even);
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "n", s->n);
+    gpu_u32(c, "even", s->even);
     gpu_groups(c, 1);
 }
 
@@ -96,10 +96,10 @@ static void put(struct gpu_call *c, const struct svd *s)
     gpu_bind(c, s->order);
     gpu_bind(c, s->top);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, s->m);
-    gpu_u32(c, s->n);
-    gpu_u32(c, s->even);
-    gpu_u32(c, gpu_count(c->out));
+    gpu_u32(c, "m", s->m);
+    gpu_u32(c, "n", s->n);
+    gpu_u32(c, "even", s->even);
+    gpu_u32(c, "count", gpu_count(c->out));
     gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
 }
 

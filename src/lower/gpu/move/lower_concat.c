@@ -41,11 +41,11 @@ static uint64_t join_parts(struct gpu_call *c, const struct joined *j, int32_t p
     for (int32_t i = 0; i < AT_ONCE; i++)
         gpu_bind(c, gpu_in(c, part + (i < count ? i : 0)));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, j->rows);
-    gpu_u32(c, j->stride / each);
-    gpu_u32(c, j->first / each);
+    gpu_u32(c, "rows", j->rows);
+    gpu_u32(c, "stride", j->stride / each);
+    gpu_u32(c, "first", j->first / each);
     for (int32_t i = 0; i < AT_ONCE; i++)
-        gpu_u32(c, i < count ? width[i] / each : 0);
+        gpu_u32(c, "width", i < count ? width[i] / each : 0);
     gpu_invocations(c, gpu_ceil(j->rows * all / each, GPU_MOVES), GPU_GROUP);
     return all;
 }
@@ -95,11 +95,11 @@ void gpu_lower_cache_append(struct gpu_call *c)
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, gpu_out(c));
     gpu_bind(c, gpu_fault());
-    gpu_u32(c, count);
-    gpu_u32(c, (uint64_t)rows->dim[axis] * inner / each);
-    gpu_u32(c, (uint64_t)c->out->dim[axis] * inner / each);
-    gpu_u32(c, inner / each);
-    gpu_u32(c, (uint64_t)room + 1);
-    gpu_u32(c, (uint64_t)c->step);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "width", (uint64_t)rows->dim[axis] * inner / each);
+    gpu_u32(c, "stride", (uint64_t)c->out->dim[axis] * inner / each);
+    gpu_u32(c, "inner", inner / each);
+    gpu_u32(c, "limit", (uint64_t)room + 1);
+    gpu_u32(c, "step", (uint64_t)c->step);
     gpu_invocations(c, count, GPU_GROUP);
 }

@@ -21,10 +21,10 @@ void gpu_lower_gather(struct gpu_call *c)
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, width / each);
-    gpu_u32(c, picks);
-    gpu_u32(c, (uint64_t)table->dim[axis]);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "width", width / each);
+    gpu_u32(c, "picks", picks);
+    gpu_u32(c, "n", (uint64_t)table->dim[axis]);
     gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }
 
@@ -53,11 +53,11 @@ void gpu_lower_gather_nd(struct gpu_call *c)
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, width / each);
-    gpu_u32(c, gpu_count(c->out) / width / gpu_product(data, 0, batch));
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "width", width / each);
+    gpu_u32(c, "picks", gpu_count(c->out) / width / gpu_product(data, 0, batch));
     for (int64_t i = 0; i < parts; i++)
-        gpu_u32(c, (uint64_t)data->dim[batch + i]);
+        gpu_u32(c, "n", (uint64_t)data->dim[batch + i]);
     gpu_invocations(c, count, GPU_GROUP);
 }
 
@@ -79,10 +79,8 @@ void gpu_lower_gather_elements(struct gpu_call *c)
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    for (int32_t i = 0; i < y->rank; i++)
-        gpu_u32(c, (uint64_t)y->dim[i]);
-    for (int32_t i = 0; i < y->rank; i++)
-        gpu_u32(c, (uint64_t)data->dim[i]);
+    gpu_u32(c, "count", count);
+    gpu_dims(c, "size", y->dim, y->rank);
+    gpu_dims(c, "n", data->dim, y->rank);
     gpu_invocations(c, count, GPU_GROUP);
 }

@@ -65,7 +65,7 @@ void gpu_copy(struct gpu_call *c, struct gpu_arg from, struct gpu_arg to, rlx_dt
     gpu_name(c, "W", gpu_word(wide));
     gpu_bind(c, from);
     gpu_bind(c, to);
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }
 
@@ -80,10 +80,10 @@ void gpu_copy_columns(struct gpu_call *c, struct gpu_arg from, uint64_t from_str
     gpu_name(c, "W", gpu_word(wide));
     gpu_bind(c, from);
     gpu_bind(c, to);
-    gpu_u32(c, rows * width / each);
-    gpu_u32(c, width / each);
-    gpu_u32(c, from_stride / each);
-    gpu_u32(c, to_stride / each);
+    gpu_u32(c, "count", rows * width / each);
+    gpu_u32(c, "width", width / each);
+    gpu_u32(c, "x_stride", from_stride / each);
+    gpu_u32(c, "y_stride", to_stride / each);
     gpu_invocations(c, rows * width / each, GPU_GROUP);
 }
 
@@ -94,7 +94,7 @@ void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t)
     gpu_kernel(c, "move", "zero");
     gpu_name(c, "W", gpu_word(wide));
     gpu_bind(c, to);
-    gpu_u32(c, to.bytes / wide);
+    gpu_u32(c, "count", to.bytes / wide);
     gpu_invocations(c, to.bytes / wide, GPU_GROUP);
 }
 
@@ -159,10 +159,8 @@ static uint64_t widen(const struct gpu_call *c, struct walk *w)
 
 static void add_words(struct gpu_call *c, const struct walk *w)
 {
-    for (int32_t i = 0; i < w->rank; i++)
-        gpu_u32(c, (uint64_t)w->size[i]);
-    for (int32_t i = 0; i < w->rank; i++)
-        gpu_i32(c, w->step[i]);
+    gpu_dims(c, "size", w->size, w->rank);
+    gpu_i32s(c, "step", w->step, w->rank);
 }
 
 /* Where the operand runs along another axis than the result, tiles of both are turned in shared
@@ -208,15 +206,15 @@ static void lower_turned(struct gpu_call *c, const struct walk *w, int32_t axis)
     gpu_const(c, "RANK", rest.rank);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, rows);
-    gpu_u32(c, cols);
-    gpu_u32(c, others);
-    gpu_u32(c, (uint64_t)w->first);
-    gpu_u32(c, (uint64_t)w->step[w->rank - 1]);
-    gpu_u32(c, across);
+    gpu_u32(c, "rows", rows);
+    gpu_u32(c, "cols", cols);
+    gpu_u32(c, "count", others);
+    gpu_u32(c, "first", (uint64_t)w->first);
+    gpu_u32(c, "down", (uint64_t)w->step[w->rank - 1]);
+    gpu_u32(c, "across", across);
     add_words(c, &rest);
     for (int32_t i = 0; i < rest.rank; i++)
-        gpu_u32(c, out_step[i]);
+        gpu_u32(c, "out_step", out_step[i]);
     gpu_groups(c, tiles * others);
 }
 
@@ -244,8 +242,8 @@ static void lower_words(struct gpu_call *c, const struct walk *w, uint64_t words
     gpu_const(c, "RANK", w->rank);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, (uint64_t)w->first);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "first", (uint64_t)w->first);
     add_words(c, w);
     gpu_invocations(c, count, GPU_GROUP);
 }
@@ -273,8 +271,8 @@ static void lower_walk(struct gpu_call *c, struct walk *w)
     gpu_const(c, "RANK", w->rank);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
-    gpu_u32(c, (uint64_t)w->first);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "first", (uint64_t)w->first);
     add_words(c, w);
     gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }

@@ -67,7 +67,7 @@ static void add_fill(struct gpu_call *c, double value)
     for (size_t i = 0; i < sizeof word; i += size)
         eval_store(&one, (char *)word + i);
     for (int32_t i = 0; i < 4; i++)
-        gpu_u32(c, word[i]);
+        gpu_u32(c, "fill", word[i]);
 }
 
 void gpu_lower_pad(struct gpu_call *c)
@@ -90,14 +90,11 @@ void gpu_lower_pad(struct gpu_call *c)
     gpu_const(c, "RANK", a.rank);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     add_fill(c, c->attr->pad.value);
-    for (int32_t i = 0; i < a.rank; i++)
-        gpu_u32(c, (uint64_t)a.out[i]);
-    for (int32_t i = 0; i < a.rank; i++)
-        gpu_i32(c, a.in[i]);
-    for (int32_t i = 0; i < a.rank; i++)
-        gpu_i32(c, a.before[i]);
+    gpu_dims(c, "out_size", a.out, a.rank);
+    gpu_i32s(c, "in_size", a.in, a.rank);
+    gpu_i32s(c, "before", a.before, a.rank);
     gpu_invocations(c, gpu_ceil(count, GPU_MOVES), GPU_GROUP);
 }
 
@@ -114,10 +111,10 @@ void gpu_lower_trilu(struct gpu_call *c)
     gpu_flag(c, "UPPER", c->attr->trilu.upper);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, gpu_count(t));
-    gpu_u32(c, (uint64_t)rows);
-    gpu_u32(c, (uint64_t)cols);
-    gpu_i32(c, diagonal);
+    gpu_u32(c, "count", gpu_count(t));
+    gpu_u32(c, "rows", (uint64_t)rows);
+    gpu_u32(c, "cols", (uint64_t)cols);
+    gpu_i32(c, "diagonal", diagonal);
     gpu_invocations(c, gpu_count(t), GPU_GROUP);
 }
 
@@ -133,10 +130,8 @@ void gpu_lower_interpolate_3d(struct gpu_call *c)
     gpu_name(c, "N", wide ? "u64" : "u32");
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, gpu_count(y));
-    for (int32_t i = 2; i < 5; i++)
-        gpu_u32(c, (uint64_t)x->dim[i]);
-    for (int32_t i = 2; i < 5; i++)
-        gpu_u32(c, (uint64_t)y->dim[i]);
+    gpu_u32(c, "count", gpu_count(y));
+    gpu_dims(c, "in_size", x->dim + 2, 3);
+    gpu_dims(c, "out_size", y->dim + 2, 3);
     gpu_invocations(c, gpu_count(y), GPU_GROUP);
 }

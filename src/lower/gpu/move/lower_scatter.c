@@ -49,12 +49,12 @@ static struct pieces cut(const struct scatter *s)
 
 static void add_pieces(struct gpu_call *c, const struct scatter *s, const struct pieces *p)
 {
-    gpu_u32(c, p->count);
-    gpu_u32(c, p->pieces);
-    gpu_u32(c, p->length);
-    gpu_u32(c, s->picks);
-    gpu_u32(c, s->rows);
-    gpu_u32(c, s->width);
+    gpu_u32(c, "count", p->count);
+    gpu_u32(c, "pieces", p->pieces);
+    gpu_u32(c, "length", p->length);
+    gpu_u32(c, "picks", s->picks);
+    gpu_u32(c, "rows", s->rows);
+    gpu_u32(c, "width", s->width);
 }
 
 /* y holds what the updates are combined with. */
@@ -75,8 +75,8 @@ static void combine(struct gpu_call *c, const struct scatter *s)
     gpu_bind(c, gpu_out(c));
     gpu_bind(c, part);
     add_pieces(c, s, &p);
-    gpu_u32(c, acc.start[0]);
-    gpu_u32(c, acc.start[1]);
+    gpu_u32(c, "low", acc.start[0]);
+    gpu_u32(c, "high", acc.start[1]);
     gpu_invocations(c, p.count, GPU_GROUP);
     if (p.pieces == 1)
         return;
@@ -107,9 +107,8 @@ static struct gpu_arg row_keys(struct gpu_call *c, struct gpu_arg index, rlx_dty
     gpu_const(c, "PARTS", parts);
     gpu_bind(c, index);
     gpu_bind(c, keys);
-    gpu_u32(c, picks);
-    for (int32_t i = 0; i < parts; i++)
-        gpu_u32(c, (uint64_t)limit[i]);
+    gpu_u32(c, "count", picks);
+    gpu_dims(c, "n", limit, parts);
     gpu_invocations(c, picks, GPU_GROUP);
     return keys;
 }
@@ -128,11 +127,9 @@ static struct gpu_arg element_keys(struct gpu_call *c, int64_t axis)
     gpu_const(c, "AXIS", axis);
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, keys);
-    gpu_u32(c, count);
-    for (int32_t i = 0; i < data->rank; i++)
-        gpu_u32(c, (uint64_t)indices->dim[i]);
-    for (int32_t i = 0; i < data->rank; i++)
-        gpu_u32(c, (uint64_t)data->dim[i]);
+    gpu_u32(c, "count", count);
+    gpu_dims(c, "size", indices->dim, data->rank);
+    gpu_dims(c, "n", data->dim, data->rank);
     gpu_invocations(c, count, GPU_GROUP);
     return keys;
 }

@@ -17,18 +17,18 @@ void gpu_lower_group_limited_gate(struct gpu_call *c)
     gpu_kernel(c, "gate", "group_scores");
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, score);
-    gpu_u32(c, all / each);
-    gpu_u32(c, each);
+    gpu_u32(c, "count", all / each);
+    gpu_u32(c, "each", each);
     gpu_invocations(c, all / each, GPU_GROUP);
 
     gpu_kernel(c, "gate", "expert_keys");
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, score);
     gpu_bind(c, keys);
-    gpu_u32(c, all);
-    gpu_u32(c, groups);
-    gpu_u32(c, each);
-    gpu_u32(c, (uint64_t)a->topk_group);
+    gpu_u32(c, "count", all);
+    gpu_u32(c, "groups", groups);
+    gpu_u32(c, "each", each);
+    gpu_u32(c, "kept", (uint64_t)a->topk_group);
     gpu_invocations(c, all, GPU_GROUP);
 
     struct gpu_sort_rows rows = {keys, RLX_DTYPE_u32, all / experts, experts, 1, false, false};
@@ -37,10 +37,10 @@ void gpu_lower_group_limited_gate(struct gpu_call *c)
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, order.ids);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, all / experts);
-    gpu_u32(c, experts);
-    gpu_u32(c, k);
-    gpu_u32(c, order.m);
-    gpu_f32(c, (double)a->scaling);
+    gpu_u32(c, "rows", all / experts);
+    gpu_u32(c, "experts", experts);
+    gpu_u32(c, "k", k);
+    gpu_u32(c, "m", order.m);
+    gpu_f32(c, "scaling", (double)a->scaling);
     gpu_groups(c, all / experts);
 }

@@ -14,9 +14,9 @@ static void add_sizes(struct gpu_call *c, uint64_t k, uint64_t m)
 {
     uint64_t n = (uint64_t)c->in[0].dim[0];
 
-    gpu_u32(c, n);
-    gpu_u32(c, k);
-    gpu_u32(c, m);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "k", k);
+    gpu_u32(c, "m", m);
     gpu_invocations(c, n * k, GPU_GROUP);
 }
 

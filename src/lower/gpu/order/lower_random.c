@@ -15,8 +15,8 @@ static void add_key(struct gpu_call *c, uint64_t seed, bool moves)
 {
     struct rng_pair key = rng_key(seed, 0);
 
-    gpu_u32(c, moves ? (uint32_t)seed : key.x0);
-    gpu_u32(c, moves ? seed >> 32 : key.x1);
+    gpu_u32(c, moves ? "seed_low" : "key_low", moves ? (uint32_t)seed : key.x0);
+    gpu_u32(c, moves ? "seed_high" : "key_high", moves ? seed >> 32 : key.x1);
 }
 
 /* ---- whole tensors ---- */
@@ -31,11 +31,11 @@ static void lower_numbers(struct gpu_call *c, bool normal, uint64_t seed, double
     if (moves)
         gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     add_key(c, seed, moves);
-    gpu_f32(c, a);
-    gpu_f32(c, b);
-    gpu_f32(c, b - (double)(float)b);
+    gpu_f32(c, "a", a);
+    gpu_f32(c, "b", b);
+    gpu_f32(c, "b_low", b - (double)(float)b);
     gpu_invocations(c, count, GPU_GROUP);
 }
 

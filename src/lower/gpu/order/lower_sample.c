@@ -44,8 +44,8 @@ static void add_key(struct sample *s)
 {
     struct rng_pair key = rng_key(s->a->seed, 0);
 
-    gpu_u32(s->c, s->moves ? (uint32_t)s->a->seed : key.x0);
-    gpu_u32(s->c, s->moves ? s->a->seed >> 32 : key.x1);
+    gpu_u32(s->c, s->moves ? "seed_low" : "key_low", s->moves ? (uint32_t)s->a->seed : key.x0);
+    gpu_u32(s->c, s->moves ? "seed_high" : "key_high", s->moves ? s->a->seed >> 32 : key.x1);
 }
 
 /* ---- a group per row ---- */
@@ -67,13 +67,13 @@ static void lower_rows(struct sample *s)
     if (s->moves)
         gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, s->rows);
-    gpu_u32(c, s->cols);
+    gpu_u32(c, "rows", s->rows);
+    gpu_u32(c, "cols", s->cols);
     add_key(s);
-    gpu_u32(c, s->top_k ? (uint64_t)s->a->top_k : s->cols);
-    gpu_f32(c, s->temperature);
-    gpu_f32(c, (double)s->a->top_p);
-    gpu_f32(c, s->least);
+    gpu_u32(c, "k", s->top_k ? (uint64_t)s->a->top_k : s->cols);
+    gpu_f32(c, "temperature", s->temperature);
+    gpu_f32(c, "p", (double)s->a->top_p);
+    gpu_f32(c, "least", s->least);
     gpu_groups(c, s->rows);
 }
 
@@ -82,12 +82,12 @@ static void lower_rows(struct sample *s)
 /* A kernel over parts of rows: the words that all of them have. */
 static void add_parts(struct sample *s)
 {
-    gpu_u32(s->c, s->rows);
-    gpu_u32(s->c, s->cols);
-    gpu_u32(s->c, s->parts);
-    gpu_u32(s->c, s->span);
-    gpu_f32(s->c, s->temperature);
-    gpu_f32(s->c, s->least);
+    gpu_u32(s->c, "rows", s->rows);
+    gpu_u32(s->c, "cols", s->cols);
+    gpu_u32(s->c, "parts", s->parts);
+    gpu_u32(s->c, "span", s->span);
+    gpu_f32(s->c, "temperature", s->temperature);
+    gpu_f32(s->c, "least", s->least);
 }
 
 static void find_best(struct sample *s, bool draws)
@@ -112,10 +112,10 @@ static void begin_state(struct sample *s)
     gpu_kernel(c, "sample_wide", "begin");
     gpu_bind(c, s->part);
     gpu_bind(c, s->state);
-    gpu_u32(c, s->rows);
-    gpu_u32(c, s->cols);
-    gpu_u32(c, s->parts);
-    gpu_f32(c, (double)s->a->top_k);
+    gpu_u32(c, "rows", s->rows);
+    gpu_u32(c, "cols", s->cols);
+    gpu_u32(c, "parts", s->parts);
+    gpu_f32(c, "target", (double)s->a->top_k);
     gpu_invocations(c, s->rows, 64);
 }
 
@@ -132,7 +132,7 @@ static void find_digit(struct sample *s, bool by_key, bool likely, uint32_t shif
     gpu_bind(c, s->state);
     gpu_bind(c, s->part);
     add_parts(s);
-    gpu_u32(c, shift);
+    gpu_u32(c, "shift", shift);
     gpu_groups(c, s->rows * s->parts);
 
     gpu_kernel(c, "sample_wide", "choose");
@@ -141,10 +141,10 @@ static void find_digit(struct sample *s, bool by_key, bool likely, uint32_t shif
     gpu_flag(c, "LAST", shift == 0);
     gpu_bind(c, s->part);
     gpu_bind(c, s->state);
-    gpu_u32(c, s->rows);
-    gpu_u32(c, s->cols);
-    gpu_u32(c, s->parts);
-    gpu_u32(c, shift);
+    gpu_u32(c, "rows", s->rows);
+    gpu_u32(c, "cols", s->cols);
+    gpu_u32(c, "parts", s->parts);
+    gpu_u32(c, "shift", shift);
     gpu_invocations(c, s->rows, 64);
 }
 
@@ -176,9 +176,9 @@ static void weigh(struct sample *s)
     gpu_kernel(c, "sample_wide", "scales");
     gpu_bind(c, s->part);
     gpu_bind(c, s->state);
-    gpu_u32(c, s->rows);
-    gpu_u32(c, s->parts);
-    gpu_f32(c, (double)s->a->top_p);
+    gpu_u32(c, "rows", s->rows);
+    gpu_u32(c, "parts", s->parts);
+    gpu_f32(c, "target", (double)s->a->top_p);
     gpu_invocations(c, s->rows, 64);
 }
 
@@ -206,9 +206,9 @@ static void finish(struct sample *s)
     gpu_bind(c, s->part);
     gpu_bind(c, s->state);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, s->rows);
-    gpu_u32(c, s->cols);
-    gpu_u32(c, s->parts);
+    gpu_u32(c, "rows", s->rows);
+    gpu_u32(c, "cols", s->cols);
+    gpu_u32(c, "parts", s->parts);
     gpu_invocations(c, s->rows, 64);
 }
 

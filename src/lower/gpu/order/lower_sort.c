@@ -57,13 +57,13 @@ static void sort_pieces(struct gpu_call *c, const struct gpu_sort_rows *r, uint6
     gpu_bind(c, r->x);
     gpu_bind(c, to->keys);
     gpu_bind(c, to->ids);
-    gpu_u32(c, r->rows * pieces);
-    gpu_u32(c, pieces);
-    gpu_u32(c, r->n);
-    gpu_u32(c, r->inner);
-    gpu_u32(c, length);
-    gpu_u32(c, keep);
-    gpu_u32(c, to->m);
+    gpu_u32(c, "count", r->rows * pieces);
+    gpu_u32(c, "pieces", pieces);
+    gpu_u32(c, "n", r->n);
+    gpu_u32(c, "inner", r->inner);
+    gpu_u32(c, "length", length);
+    gpu_u32(c, "keep", keep);
+    gpu_u32(c, "m", to->m);
     gpu_groups(c, gpu_ceil(r->rows * pieces, SPAN / length));
 }
 
@@ -78,12 +78,12 @@ static void sort_again(struct gpu_call *c, const struct gpu_sort_rows *r, uint64
     gpu_bind(c, from->ids);
     gpu_bind(c, to->keys);
     gpu_bind(c, to->ids);
-    gpu_u32(c, r->rows * pieces);
-    gpu_u32(c, pieces);
-    gpu_u32(c, from->m);
-    gpu_u32(c, length);
-    gpu_u32(c, keep);
-    gpu_u32(c, to->m);
+    gpu_u32(c, "count", r->rows * pieces);
+    gpu_u32(c, "pieces", pieces);
+    gpu_u32(c, "n", from->m);
+    gpu_u32(c, "length", length);
+    gpu_u32(c, "keep", keep);
+    gpu_u32(c, "m", to->m);
     gpu_groups(c, gpu_ceil(r->rows * pieces, SPAN / length));
 }
 
@@ -98,10 +98,10 @@ static void merge(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_t ru
     gpu_bind(c, from->ids);
     gpu_bind(c, to->keys);
     gpu_bind(c, to->ids);
-    gpu_u32(c, r->rows * per_row);
-    gpu_u32(c, per_row);
-    gpu_u32(c, r->n);
-    gpu_u32(c, run);
+    gpu_u32(c, "count", r->rows * per_row);
+    gpu_u32(c, "per_row", per_row);
+    gpu_u32(c, "n", r->n);
+    gpu_u32(c, "run", run);
     gpu_invocations(c, r->rows * per_row, GPU_GROUP);
 }
 
@@ -163,11 +163,11 @@ static void sort_short(struct gpu_call *c, const struct gpu_sort_rows *r, uint64
     result_type(c, values);
     gpu_bind(c, r->x);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, r->rows);
-    gpu_u32(c, r->n);
-    gpu_u32(c, r->inner);
-    gpu_u32(c, k);
-    gpu_u32(c, length);
+    gpu_u32(c, "rows", r->rows);
+    gpu_u32(c, "n", r->n);
+    gpu_u32(c, "inner", r->inner);
+    gpu_u32(c, "k", k);
+    gpu_u32(c, "length", length);
     gpu_groups(c, gpu_ceil(r->rows, SPAN / length));
 }
 
@@ -181,11 +181,11 @@ static void sort_long(struct gpu_call *c, const struct gpu_sort_rows *r, uint64_
     gpu_bind(c, r->x);
     gpu_bind(c, order.ids);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, gpu_count(c->out));
-    gpu_u32(c, r->n);
-    gpu_u32(c, r->inner);
-    gpu_u32(c, k);
-    gpu_u32(c, order.m);
+    gpu_u32(c, "count", gpu_count(c->out));
+    gpu_u32(c, "n", r->n);
+    gpu_u32(c, "inner", r->inner);
+    gpu_u32(c, "k", k);
+    gpu_u32(c, "m", order.m);
     gpu_invocations(c, gpu_count(c->out), GPU_GROUP);
 }
 

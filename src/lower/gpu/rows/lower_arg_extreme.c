@@ -22,11 +22,11 @@ static void in_parts(struct gpu_call *c, const struct lines *l)
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, keys);
     gpu_bind(c, ids);
-    gpu_u32(c, all);
-    gpu_u32(c, l->n);
-    gpu_u32(c, l->inner);
-    gpu_u32(c, parts);
-    gpu_u32(c, PART);
+    gpu_u32(c, "count", all);
+    gpu_u32(c, "n", l->n);
+    gpu_u32(c, "inner", l->inner);
+    gpu_u32(c, "parts", parts);
+    gpu_u32(c, "length", PART);
     gpu_groups(c, all);
 
     gpu_kernel(c, "arg_extreme", "arg_of_parts");
@@ -36,8 +36,8 @@ static void in_parts(struct gpu_call *c, const struct lines *l)
     gpu_bind(c, keys);
     gpu_bind(c, ids);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, l->count);
-    gpu_u32(c, parts);
+    gpu_u32(c, "count", l->count);
+    gpu_u32(c, "parts", parts);
     gpu_groups(c, l->count);
 }
 
@@ -67,8 +67,8 @@ void gpu_lower_arg_extreme(struct gpu_call *c)
     gpu_flag(c, "ACROSS", l.inner > 1);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, l.count);
-    gpu_u32(c, l.n);
-    gpu_u32(c, l.inner);
+    gpu_u32(c, "count", l.count);
+    gpu_u32(c, "n", l.n);
+    gpu_u32(c, "inner", l.inner);
     gpu_groups(c, gpu_ceil(l.count, GPU_GROUP / lanes));
 }

@@ -44,9 +44,9 @@ static void begin(struct gpu_call *c, const char *kernel, const struct spread *s
 static void end(struct gpu_call *c, const struct spread *s, float eps)
 {
     gpu_row_words(c, &s->rows);
-    gpu_u32(c, s->rows.chunks);
-    gpu_u32(c, s->channels);
-    gpu_f32(c, (double)eps);
+    gpu_u32(c, "chunks", s->rows.chunks);
+    gpu_u32(c, "channels", s->channels);
+    gpu_f32(c, "eps", (double)eps);
     gpu_groups(c, gpu_row_groups(&s->rows));
 }
 
@@ -102,8 +102,8 @@ static struct gpu_arg channel_stats(struct gpu_call *c, float eps)
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, stats);
-    gpu_u32(c, channels);
-    gpu_f32(c, (double)eps);
+    gpu_u32(c, "channels", channels);
+    gpu_f32(c, "eps", (double)eps);
     gpu_invocations(c, channels, GPU_GROUP);
     return stats;
 }

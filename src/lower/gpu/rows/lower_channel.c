@@ -64,10 +64,10 @@ static rlx_dtype sums_in(rlx_dtype t)
 }
 
 /* The kernel counts axes the other way round. */
-static void add_axes(struct gpu_call *c, int32_t axes, const int64_t *value)
+static void add_axes(struct gpu_call *c, const char *name, int32_t axes, const int64_t *value)
 {
     for (int32_t i = axes; i-- > 0;)
-        gpu_u32(c, (uint64_t)value[i]);
+        gpu_u32(c, name, (uint64_t)value[i]);
 }
 
 /* Room for the parts does not grow when sizes shrink: it is that of the most parts. */
@@ -95,15 +95,15 @@ struct channel_parts channel_reduce(struct gpu_call *c, const struct channel_wal
     gpu_bind(c, b);
     gpu_bind(c, s);
     gpu_bind(c, p.arg);
-    gpu_u32(c, w->channels);
-    gpu_u32(c, parts);
-    gpu_u32(c, w->count);
-    gpu_u32(c, tiles * parts);
-    gpu_f32(c, most);
-    add_axes(c, w->kept, w->kept_size);
-    add_axes(c, w->kept, w->kept_step);
-    add_axes(c, w->rest, w->rest_size);
-    add_axes(c, w->rest, w->rest_step);
+    gpu_u32(c, "channels", w->channels);
+    gpu_u32(c, "parts", parts);
+    gpu_u32(c, "count", w->count);
+    gpu_u32(c, "groups_in_all", tiles * parts);
+    gpu_f32(c, "most", most);
+    add_axes(c, "kept_size", w->kept, w->kept_size);
+    add_axes(c, "kept_step", w->kept, w->kept_step);
+    add_axes(c, "rest_size", w->rest, w->rest_size);
+    add_axes(c, "rest_step", w->rest, w->rest_step);
     gpu_groups(c, tiles * parts);
     return p;
 }
@@ -122,7 +122,7 @@ void channel_sums(struct gpu_call *c, const struct channel_walk *w, enum channel
     gpu_type(c, "A", sums_in(t));
     gpu_bind(c, p.arg);
     gpu_bind(c, out);
-    gpu_u32(c, w->channels);
-    gpu_u32(c, p.parts);
+    gpu_u32(c, "channels", w->channels);
+    gpu_u32(c, "parts", p.parts);
     gpu_invocations(c, w->channels, GPU_GROUP);
 }

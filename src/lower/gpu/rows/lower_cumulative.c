@@ -48,12 +48,12 @@ static void launch(struct gpu_call *c, const struct scan *s)
     gpu_bind(c, s->from);
     gpu_bind(c, s->before);
     gpu_bind(c, s->to);
-    gpu_u32(c, s->lines);
-    gpu_u32(c, s->n);
-    gpu_u32(c, s->inner);
-    gpu_u32(c, pieces);
-    gpu_u32(c, s->acc.start[0]);
-    gpu_u32(c, s->acc.start[1]);
+    gpu_u32(c, "lines", s->lines);
+    gpu_u32(c, "n", s->n);
+    gpu_u32(c, "inner", s->inner);
+    gpu_u32(c, "pieces", pieces);
+    gpu_u32(c, "low", s->acc.start[0]);
+    gpu_u32(c, "high", s->acc.start[1]);
     gpu_groups(c, gpu_ceil(s->lines, lines) * pieces);
 }
 

@@ -46,8 +46,8 @@ void gpu_lower_softmax_cross_entropy_with_logits(struct gpu_call *c)
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, stats);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, r.rows);
-    gpu_u32(c, r.size);
+    gpu_u32(c, "rows", r.rows);
+    gpu_u32(c, "classes", r.size);
     gpu_invocations(c, r.rows, GPU_GROUP);
 }
 
@@ -65,10 +65,10 @@ static void launch_targets(struct gpu_call *c, const struct gpu_sets *s, rlx_dty
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, stats);
     gpu_bind(c, y);
-    gpu_u32(c, s->kept.count);
-    gpu_u32(c, s->gone.count);
-    gpu_u32(c, s->chunk);
-    gpu_u32(c, s->chunks);
+    gpu_u32(c, "rows", s->kept.count);
+    gpu_u32(c, "classes", s->gone.count);
+    gpu_u32(c, "chunk", s->chunk);
+    gpu_u32(c, "chunks", s->chunks);
     gpu_groups(c, gpu_set_groups(s));
 }
 
@@ -114,6 +114,6 @@ void gpu_lower_softmax_cross_entropy_backward(struct gpu_call *c)
     gpu_bind(c, stats);
     gpu_bind(c, gpu_out(c));
     gpu_row_words(c, &r);
-    gpu_u32(c, r.chunks);
+    gpu_u32(c, "chunks", r.chunks);
     gpu_groups(c, gpu_row_groups(&r));
 }

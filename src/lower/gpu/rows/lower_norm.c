@@ -104,7 +104,8 @@ static void bind_affine(struct gpu_call *c, const struct gpu_norm *n)
 }
 
 /* Steps of t along the axes of x but the last, in vectors; 0 where t is broadcast. */
-static void add_steps(struct gpu_call *c, const struct gpu_norm *n, int32_t operand)
+static void add_steps(struct gpu_call *c, const char *name, const struct gpu_norm *n,
+                      int32_t operand)
 {
     const struct ir_type *x = &c->in[0], *t = operand >= 0 ? &c->in[operand] : x;
     int32_t lead = lead_rank(c, n), missing = x->rank - t->rank;
@@ -114,18 +115,18 @@ static void add_steps(struct gpu_call *c, const struct gpu_norm *n, int32_t oper
         for (int32_t k = i - missing + 1; k >= 1 && k < t->rank; k++)
             step *= (uint64_t)t->dim[k];
         bool stays = n->modulates && i < x->rank - 1 && i >= missing && t->dim[i - missing] != 1;
-        gpu_u32(c, stays ? step / n->rows.width : 0);
+        gpu_u32(c, name, stays ? step / n->rows.width : 0);
     }
 }
 
 void gpu_norm_factor_words(struct gpu_call *c, const struct gpu_norm *n)
 {
-    gpu_u32(c, n->groups);
-    gpu_u32(c, n->channels);
-    gpu_u32(c, n->per);
+    gpu_u32(c, "groups", n->groups);
+    gpu_u32(c, "channels", n->channels);
+    gpu_u32(c, "per", n->per);
     for (int32_t i = 0; i < lead_rank(c, n); i++)
-        gpu_u32(c, i < c->in[0].rank - 1 ? (uint64_t)c->in[0].dim[i] : 1);
-    add_steps(c, n, n->gamma);
+        gpu_u32(c, "lead", i < c->in[0].rank - 1 ? (uint64_t)c->in[0].dim[i] : 1);
+    add_steps(c, "gamma_step", n, n->gamma);
 }
 
 /* ---- statistics ---- */
@@ -138,8 +139,8 @@ static void launch_moments(struct gpu_call *c, const struct gpu_norm *n, struct 
     bind_source(c, n);
     gpu_bind(c, parts);
     gpu_row_words(c, &n->rows);
-    gpu_u32(c, n->rows.chunks);
-    gpu_f32(c, (double)n->eps);
+    gpu_u32(c, "chunks", n->rows.chunks);
+    gpu_f32(c, "eps", (double)n->eps);
     gpu_groups(c, gpu_row_groups(&n->rows));
 }
 
@@ -153,11 +154,11 @@ static void launch_join(struct gpu_call *c, const struct gpu_norm *n, struct gpu
     gpu_flag(c, "CENTRED", n->centred);
     gpu_bind(c, parts);
     gpu_bind(c, stats);
-    gpu_u32(c, r->rows);
-    gpu_u32(c, r->chunks);
-    gpu_u32(c, r->lanes * r->hold * r->width);
-    gpu_u32(c, r->size);
-    gpu_f32(c, (double)n->eps);
+    gpu_u32(c, "rows", r->rows);
+    gpu_u32(c, "chunks", r->chunks);
+    gpu_u32(c, "chunk", r->lanes * r->hold * r->width);
+    gpu_u32(c, "count", r->size);
+    gpu_f32(c, "eps", (double)n->eps);
     gpu_groups(c, r->rows);
 }
 
@@ -188,10 +189,10 @@ static void whole_rows(struct gpu_call *c, const struct gpu_norm *n)
     bind_affine(c, n);
     gpu_bind(c, gpu_out(c));
     gpu_row_words(c, &n->rows);
-    gpu_u32(c, n->rows.size);
-    gpu_f32(c, (double)n->eps);
+    gpu_u32(c, "count", n->rows.size);
+    gpu_f32(c, "eps", (double)n->eps);
     gpu_norm_factor_words(c, n);
-    add_steps(c, n, n->beta);
+    add_steps(c, "beta_step", n, n->beta);
     gpu_groups(c, gpu_row_groups(&n->rows));
 }
 
@@ -207,9 +208,9 @@ static void cut_rows(struct gpu_call *c, const struct gpu_norm *n)
     gpu_bind(c, stats);
     gpu_bind(c, gpu_out(c));
     gpu_row_words(c, &n->rows);
-    gpu_u32(c, n->rows.chunks);
+    gpu_u32(c, "chunks", n->rows.chunks);
     gpu_norm_factor_words(c, n);
-    add_steps(c, n, n->beta);
+    add_steps(c, "beta_step", n, n->beta);
     gpu_groups(c, gpu_row_groups(&n->rows));
 }
 
@@ -307,8 +308,8 @@ static void tee_rows(struct gpu_call *c, const struct gpu_norm *n)
     gpu_bind(c, c->arg_also);
     gpu_bind(c, gpu_out(c));
     gpu_row_words(c, &n->rows);
-    gpu_u32(c, n->rows.size);
-    gpu_f32(c, (double)n->eps);
+    gpu_u32(c, "count", n->rows.size);
+    gpu_f32(c, "eps", (double)n->eps);
     gpu_groups(c, gpu_row_groups(&n->rows));
 }
 

@@ -59,12 +59,12 @@ static void launch_products(struct gpu_call *c, const struct gpu_products *p,
     gpu_bind(c, gpu_in(c, p->dy));
     gpu_bind(c, p->stats);
     gpu_bind(c, y);
-    gpu_u32(c, s->kept.count);
-    gpu_u32(c, s->gone.count);
-    gpu_u32(c, s->chunk);
-    gpu_u32(c, s->chunks);
-    gpu_u32(c, p->span);
-    gpu_u32(c, p->inner);
+    gpu_u32(c, "rows", s->kept.count);
+    gpu_u32(c, "set", s->gone.count);
+    gpu_u32(c, "chunk", s->chunk);
+    gpu_u32(c, "chunks", s->chunks);
+    gpu_u32(c, "span", p->span);
+    gpu_u32(c, "inner", p->inner);
     gpu_set_words(c, s);
     gpu_groups(c, gpu_set_groups(s));
 }
@@ -136,8 +136,8 @@ static void launch_rows(struct gpu_call *c, const struct gpu_norm *n, const char
 static void whole_rows(struct gpu_call *c, const struct gpu_norm *n, struct gpu_arg dx)
 {
     launch_rows(c, n, "backward", &dx, 1);
-    gpu_u32(c, n->rows.size);
-    gpu_f32(c, (double)n->eps);
+    gpu_u32(c, "count", n->rows.size);
+    gpu_f32(c, "eps", (double)n->eps);
     gpu_norm_factor_words(c, n);
     gpu_groups(c, gpu_row_groups(&n->rows));
 }
@@ -166,12 +166,12 @@ static void cut_rows(struct gpu_call *c, const struct gpu_norm *n, struct gpu_ar
 
     parts.bytes = rows * n->rows.chunks * pair;
     launch_rows(c, n, "sums", (const struct gpu_arg[]){stats, parts}, 2);
-    gpu_u32(c, n->rows.chunks);
+    gpu_u32(c, "chunks", n->rows.chunks);
     gpu_norm_factor_words(c, n);
     gpu_groups(c, gpu_row_groups(&n->rows));
     join_means(c, n, parts, means);
     launch_rows(c, n, "apply", (const struct gpu_arg[]){stats, means, dx}, 3);
-    gpu_u32(c, n->rows.chunks);
+    gpu_u32(c, "chunks", n->rows.chunks);
     gpu_norm_factor_words(c, n);
     gpu_groups(c, gpu_row_groups(&n->rows));
 }

@@ -89,18 +89,12 @@ void gpu_set_consts(struct gpu_call *c, const struct gpu_sets *s)
     gpu_const(c, "TURN", (int64_t)s->turn);
 }
 
-static void add_walk(struct gpu_call *c, const struct gpu_walk *w)
-{
-    for (int32_t i = 0; i < w->rank; i++)
-        gpu_u32(c, w->size[i]);
-    for (int32_t i = 0; i < w->rank; i++)
-        gpu_u32(c, w->step[i]);
-}
-
 void gpu_set_words(struct gpu_call *c, const struct gpu_sets *s)
 {
-    add_walk(c, &s->kept);
-    add_walk(c, &s->gone);
+    gpu_u32s(c, "kept", s->kept.size, s->kept.rank);
+    gpu_u32s(c, "kept_step", s->kept.step, s->kept.rank);
+    gpu_u32s(c, "gone", s->gone.size, s->gone.rank);
+    gpu_u32s(c, "gone_step", s->gone.step, s->gone.rank);
 }
 
 struct gpu_arg gpu_chunk_room(struct gpu_call *c, uint64_t elements)
@@ -122,11 +116,11 @@ static void launch(struct gpu_call *c, const struct gpu_reduction *r, const stru
     gpu_set_consts(c, s);
     gpu_bind(c, x);
     gpu_bind(c, y);
-    gpu_u32(c, s->kept.count);
-    gpu_u32(c, s->gone.count);
-    gpu_u32(c, s->chunk);
-    gpu_u32(c, s->chunks);
-    gpu_u32(c, r->count);
+    gpu_u32(c, "rows", s->kept.count);
+    gpu_u32(c, "set", s->gone.count);
+    gpu_u32(c, "chunk", s->chunk);
+    gpu_u32(c, "chunks", s->chunks);
+    gpu_u32(c, "count", r->count);
     gpu_set_words(c, s);
     gpu_groups(c, gpu_set_groups(s));
 }
@@ -176,7 +170,7 @@ void gpu_reduce_nothing(struct gpu_call *c, const struct gpu_reduction *r, struc
     gpu_const(c, "OP", r->op);
     gpu_flag(c, "MEAN", r->mean);
     gpu_bind(c, y);
-    gpu_u32(c, count);
+    gpu_u32(c, "rows", count);
     gpu_invocations(c, count, GPU_GROUP);
 }
 

@@ -73,9 +73,9 @@ void gpu_row_consts(struct gpu_call *c, const struct gpu_rows *r, rlx_dtype type
 
 void gpu_row_words(struct gpu_call *c, const struct gpu_rows *r)
 {
-    gpu_u32(c, r->rows);
-    gpu_u32(c, r->size / r->width);
-    gpu_u32(c, r->inner);
+    gpu_u32(c, "rows", r->rows);
+    gpu_u32(c, "size", r->size / r->width);
+    gpu_u32(c, "inner", r->inner);
 }
 
 bool gpu_by_four(const struct gpu_call *c, struct gpu_arg a, rlx_dtype type)

@@ -24,7 +24,7 @@ static void launch_parts(struct gpu_call *c, const struct gpu_rows *r, rlx_dtype
     gpu_bind(c, x);
     gpu_bind(c, parts);
     gpu_row_words(c, r);
-    gpu_u32(c, r->chunks);
+    gpu_u32(c, "chunks", r->chunks);
     gpu_groups(c, gpu_row_groups(r));
 }
 
@@ -45,8 +45,8 @@ struct gpu_arg gpu_softmax_stats(struct gpu_call *c, const struct gpu_rows *r, r
     gpu_type(c, "A", gpu_sum_type(type));
     gpu_bind(c, parts);
     gpu_bind(c, stats);
-    gpu_u32(c, r->rows);
-    gpu_u32(c, r->chunks);
+    gpu_u32(c, "rows", r->rows);
+    gpu_u32(c, "chunks", r->chunks);
     gpu_groups(c, r->rows);
     return stats;
 }
@@ -62,7 +62,7 @@ static void cut_rows(struct gpu_call *c, const struct gpu_rows *r)
     gpu_bind(c, stats);
     gpu_bind(c, gpu_out(c));
     gpu_row_words(c, r);
-    gpu_u32(c, r->chunks);
+    gpu_u32(c, "chunks", r->chunks);
     gpu_groups(c, gpu_row_groups(r));
 }
 

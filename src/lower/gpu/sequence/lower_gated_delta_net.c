@@ -28,7 +28,7 @@ static struct gpu_arg operand(struct gpu_call *c, int32_t i)
     gpu_type(c, "T", c->in[i].dtype);
     gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, copy);
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
     return copy;
 }
@@ -58,11 +58,11 @@ void gpu_lower_gated_delta_net(struct gpu_call *c)
         gpu_bind(c, in[i]);
     gpu_bind(c, gpu_out(c));
     gpu_bind(c, a->carry_state ? gpu_in(c, 5) : gpu_temp(c, 16)); /* without it nothing is there */
-    gpu_u32(c, (uint64_t)dim[1]);
-    gpu_u32(c, heads);
-    gpu_u32(c, n);
-    gpu_u32(c, blocks);
-    gpu_u32(c, tasks);
-    gpu_f32(c, 1 / sqrt((double)n));
+    gpu_u32(c, "steps", (uint64_t)dim[1]);
+    gpu_u32(c, "heads", heads);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "blocks", blocks);
+    gpu_u32(c, "tasks", tasks);
+    gpu_f32(c, "root", 1 / sqrt((double)n));
     gpu_groups(c, tasks);
 }

@@ -25,15 +25,15 @@ static void go_back(struct gpu_call *c, const struct job *j, uint64_t first, uin
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
     gpu_bind(c, j->work);
-    gpu_u32(c, j->steps);
-    gpu_u32(c, j->heads);
-    gpu_u32(c, j->n);
-    gpu_u32(c, j->stretch);
-    gpu_u32(c, j->tiles);
-    gpu_u32(c, j->items * j->steps * j->heads);
-    gpu_u32(c, first);
-    gpu_u32(c, end);
-    gpu_f32(c, 1 / sqrt((double)j->n));
+    gpu_u32(c, "steps", j->steps);
+    gpu_u32(c, "heads", j->heads);
+    gpu_u32(c, "n", j->n);
+    gpu_u32(c, "stretch", j->stretch);
+    gpu_u32(c, "tiles", j->tiles);
+    gpu_u32(c, "tokens", j->items * j->steps * j->heads);
+    gpu_u32(c, "first_task", first);
+    gpu_u32(c, "tasks", end);
+    gpu_f32(c, "root", 1 / sqrt((double)j->n));
     gpu_groups(c, end - first);
 }
 

@@ -23,11 +23,11 @@ void gpu_lower_mamba2(struct gpu_call *c)
     for (int32_t i = 0; i < 5; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, (uint64_t)dim[1]);
-    gpu_u32(c, heads);
-    gpu_u32(c, width);
-    gpu_u32(c, n);
-    gpu_u32(c, blocks);
-    gpu_u32(c, tasks);
+    gpu_u32(c, "steps", (uint64_t)dim[1]);
+    gpu_u32(c, "heads", heads);
+    gpu_u32(c, "width", width);
+    gpu_u32(c, "n", n);
+    gpu_u32(c, "blocks", blocks);
+    gpu_u32(c, "tasks", tasks);
     gpu_groups(c, tasks);
 }

@@ -116,15 +116,15 @@ static void weigh_inputs(struct gpu_call *c, const struct layer *l, uint64_t fir
     gpu_bind(c, gpu_in(c, 3));
     bind_lengths(c, l);
     gpu_bind(c, l->sums);
-    gpu_u32(c, l->items);
-    gpu_u32(c, l->steps);
-    gpu_u32(c, first);
-    gpu_u32(c, count);
-    gpu_u32(c, l->inputs);
-    gpu_u32(c, gates);
-    gpu_u32(c, row_tiles);
-    gpu_u32(c, col_tiles);
-    gpu_u32(c, tasks);
+    gpu_u32(c, "items", l->items);
+    gpu_u32(c, "steps", l->steps);
+    gpu_u32(c, "first", first);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "inputs", l->inputs);
+    gpu_u32(c, "gates", gates);
+    gpu_u32(c, "row_tiles", row_tiles);
+    gpu_u32(c, "col_tiles", col_tiles);
+    gpu_u32(c, "tasks", tasks);
     gpu_groups(c, tasks);
 }
 
@@ -140,11 +140,11 @@ static void turn_weights(struct gpu_call *c, struct layer *l)
     begin(c, l, "turned");
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, l->w);
-    gpu_u32(c, rows);
-    gpu_u32(c, cols);
-    gpu_u32(c, gpu_ceil(rows, 32));
-    gpu_u32(c, gpu_ceil(cols, 32));
-    gpu_u32(c, tasks);
+    gpu_u32(c, "rows", rows);
+    gpu_u32(c, "cols", cols);
+    gpu_u32(c, "row_tiles", gpu_ceil(rows, 32));
+    gpu_u32(c, "col_tiles", gpu_ceil(cols, 32));
+    gpu_u32(c, "tasks", tasks);
     gpu_groups(c, tasks);
 }
 
@@ -156,7 +156,7 @@ static void begin_state(struct gpu_call *c, const struct layer *l, int32_t from,
     gpu_flag(c, "GIVEN", l->attr->has_state);
     gpu_bind(c, gpu_in(c, l->attr->has_state ? from : 0));
     gpu_bind(c, gpu_part(to, 0, count * rlx_dtype_size(l->sum)));
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
 }
 
@@ -185,18 +185,18 @@ static void run_steps(struct gpu_call *c, const struct layer *l, uint64_t begun,
     gpu_bind(c, l->h);
     gpu_bind(c, l->c);
     gpu_bind(c, l->y);
-    gpu_u32(c, l->items);
-    gpu_u32(c, l->steps);
-    gpu_u32(c, l->hidden);
-    gpu_u32(c, l->dirs);
-    gpu_u32(c, begun);
-    gpu_u32(c, count);
-    gpu_u32(c, first);
-    gpu_u32(c, last);
-    gpu_u32(c, units);
-    gpu_u32(c, blocks);
-    gpu_u32(c, gpu_ceil(l->items, l->batch));
-    gpu_u32(c, tasks);
+    gpu_u32(c, "items", l->items);
+    gpu_u32(c, "steps", l->steps);
+    gpu_u32(c, "hidden", l->hidden);
+    gpu_u32(c, "dirs", l->dirs);
+    gpu_u32(c, "begun", begun);
+    gpu_u32(c, "count", count);
+    gpu_u32(c, "first", first);
+    gpu_u32(c, "last", last);
+    gpu_u32(c, "units", units);
+    gpu_u32(c, "unit_blocks", blocks);
+    gpu_u32(c, "item_blocks", gpu_ceil(l->items, l->batch));
+    gpu_u32(c, "tasks", tasks);
     gpu_groups(c, tasks);
 }
 
@@ -234,7 +234,7 @@ static void put_state(struct gpu_call *c, const struct layer *l, struct gpu_arg 
     begin(c, l, "finish");
     gpu_bind(c, from);
     gpu_bind(c, to);
-    gpu_u32(c, count);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
 }
 

@@ -67,11 +67,11 @@ static void keep_states(struct gpu_call *c, const struct job *j)
 {
     begin(c, j, "keep", 4);
     gpu_bind(c, gpu_part(j->work, j->da * sizeof(float), j->kept * sizeof(float)));
-    gpu_u32(c, j->steps);
-    gpu_u32(c, j->channels);
-    gpu_u32(c, j->n);
-    gpu_u32(c, j->blocks);
-    gpu_u32(c, j->tasks);
+    gpu_u32(c, "steps", j->steps);
+    gpu_u32(c, "channels", j->channels);
+    gpu_u32(c, "n", j->n);
+    gpu_u32(c, "blocks", j->blocks);
+    gpu_u32(c, "tasks", j->tasks);
     gpu_groups(c, j->tasks);
 }
 
@@ -80,16 +80,16 @@ static void go_back(struct gpu_call *c, const struct job *j)
     begin(c, j, "back", 6);
     gpu_bind(c, gpu_out(c));
     gpu_bind(c, gpu_part(j->work, 0, work_numbers(j) * sizeof(float)));
-    gpu_u32(c, j->items);
-    gpu_u32(c, j->steps);
-    gpu_u32(c, j->channels);
-    gpu_u32(c, j->n);
-    gpu_u32(c, j->blocks);
-    gpu_u32(c, j->first);
-    gpu_u32(c, gpu_count(&c->in[0]));
-    gpu_u32(c, j->da);
-    gpu_u32(c, j->da + j->kept);
-    gpu_u32(c, j->tasks);
+    gpu_u32(c, "items", j->items);
+    gpu_u32(c, "steps", j->steps);
+    gpu_u32(c, "channels", j->channels);
+    gpu_u32(c, "n", j->n);
+    gpu_u32(c, "blocks", j->blocks);
+    gpu_u32(c, "first_item", j->first);
+    gpu_u32(c, "ddelta_at", gpu_count(&c->in[0]));
+    gpu_u32(c, "kept_at", j->da);
+    gpu_u32(c, "parts", j->da + j->kept);
+    gpu_u32(c, "tasks", j->tasks);
     gpu_groups(c, j->tasks);
 }
 
@@ -101,8 +101,8 @@ static void add_up(struct gpu_call *c, struct gpu_arg work, uint64_t from, uint6
     gpu_kernel(c, "selective_scan_backward", "add_parts");
     gpu_bind(c, gpu_part(work, from * sizeof(float), parts * count * sizeof(float)));
     gpu_bind(c, gpu_part(gpu_out(c), to * sizeof(float), count * sizeof(float)));
-    gpu_u32(c, parts);
-    gpu_u32(c, count);
+    gpu_u32(c, "parts", parts);
+    gpu_u32(c, "count", count);
     gpu_invocations(c, count, GPU_GROUP);
 }
 

@@ -15,12 +15,12 @@ enum { FOV = 9 };                                                 /* in meta */
 
 void splat_canvas_words(struct gpu_call *c, const struct splat_canvas *s)
 {
-    gpu_u32(c, s->count);
-    gpu_u32(c, s->list);
-    gpu_u32(c, s->width);
-    gpu_u32(c, s->height);
-    gpu_u32(c, s->tile);
-    gpu_u32(c, s->across);
+    gpu_u32(c, "n", s->count);
+    gpu_u32(c, "room", s->list);
+    gpu_u32(c, "width", s->width);
+    gpu_u32(c, "height", s->height);
+    gpu_u32(c, "tile", s->tile);
+    gpu_u32(c, "across", s->across);
 }
 
 uint64_t splat_rays_at(const struct splat_canvas *s)
@@ -95,13 +95,13 @@ static void make_camera(struct gpu_call *c, const struct splat_canvas *s,
     gpu_bind(c, m->camera);
     gpu_bind(c, scene);
     gpu_bind(c, m->flags);
-    gpu_u32(c, params_at(s));
-    gpu_u32(c, s->width);
-    gpu_u32(c, s->height);
-    gpu_u32(c, s->tile);
-    gpu_u32(c, s->across);
-    gpu_f32(c, (double)s->cutoff);
-    gpu_f32(c, (double)s->threshold);
+    gpu_u32(c, "params", params_at(s));
+    gpu_u32(c, "width", s->width);
+    gpu_u32(c, "height", s->height);
+    gpu_u32(c, "tile", s->tile);
+    gpu_u32(c, "across", s->across);
+    gpu_f32(c, "cutoff", (double)s->cutoff);
+    gpu_f32(c, "threshold", (double)s->threshold);
     gpu_groups(c, 1);
 }
 
@@ -112,8 +112,8 @@ static void find_plain(struct gpu_call *c, const struct splat_canvas *s, const s
     gpu_kernel(c, "splat_project", "plain");
     gpu_bind(c, gpu_in(c, 5));
     gpu_bind(c, m->flags);
-    gpu_u32(c, s->coeffs);
-    gpu_u32(c, s->count);
+    gpu_u32(c, "coeffs", s->coeffs);
+    gpu_u32(c, "n", s->count);
     gpu_invocations(c, s->count, GPU_GROUP);
 }
 
@@ -130,8 +130,8 @@ static void colour(struct gpu_call *c, const struct splat_canvas *s, const struc
     gpu_bind(c, m->camera);
     gpu_bind(c, m->flags);
     gpu_bind(c, scene);
-    gpu_u32(c, s->coeffs);
-    gpu_u32(c, s->count);
+    gpu_u32(c, "coeffs", s->coeffs);
+    gpu_u32(c, "n", s->count);
     gpu_invocations(c, s->count, GPU_GROUP);
 }
 
@@ -146,11 +146,11 @@ static void place(struct gpu_call *c, const struct splat_canvas *s, const struct
     gpu_bind(c, m->camera);
     gpu_bind(c, scene);
     gpu_bind(c, m->footprint);
-    gpu_u32(c, s->count);
-    gpu_u32(c, s->width);
-    gpu_u32(c, s->height);
-    gpu_f32(c, (double)s->radius_scale);
-    gpu_f32(c, (double)s->cutoff);
+    gpu_u32(c, "n", s->count);
+    gpu_u32(c, "width", s->width);
+    gpu_u32(c, "height", s->height);
+    gpu_f32(c, "radius_scale", (double)s->radius_scale);
+    gpu_f32(c, "cutoff", (double)s->cutoff);
     gpu_invocations(c, s->count, GPU_GROUP);
 }
 
@@ -161,9 +161,9 @@ static void cast_rays(struct gpu_call *c, const struct splat_canvas *s, const st
     gpu_type(c, "R", dense_real(c));
     gpu_bind(c, m->camera);
     gpu_bind(c, scene);
-    gpu_u32(c, splat_rays_at(s));
-    gpu_u32(c, s->width);
-    gpu_u32(c, s->pixels);
+    gpu_u32(c, "rays", splat_rays_at(s));
+    gpu_u32(c, "width", s->width);
+    gpu_u32(c, "count", s->pixels);
     gpu_invocations(c, s->pixels, GPU_GROUP);
 }
 
@@ -193,8 +193,8 @@ struct gpu_arg splat_shapes(struct gpu_call *c, const struct splat_canvas *s, st
     gpu_type(c, "R", dense_real(c));
     gpu_bind(c, scene);
     gpu_bind(c, shape);
-    gpu_u32(c, s->count);
-    gpu_f32(c, (double)s->cutoff);
+    gpu_u32(c, "n", s->count);
+    gpu_f32(c, "cutoff", (double)s->cutoff);
     gpu_invocations(c, s->count, GPU_GROUP);
     return shape;
 }
@@ -220,11 +220,11 @@ static void draw(struct gpu_call *c, const struct splat_canvas *s, struct gpu_ar
     gpu_bind(c, meta);
     gpu_bind(c, gpu_out(c));
     splat_canvas_words(c, s);
-    gpu_u32(c, parts_of(s));
-    gpu_u32(c, splat_rays_at(s));
-    gpu_f32(c, (double)s->cutoff);
-    gpu_f32(c, (double)s->threshold);
-    gpu_u32(c, s->tiles * parts_of(s));
+    gpu_u32(c, "parts", parts_of(s));
+    gpu_u32(c, "rays", splat_rays_at(s));
+    gpu_f32(c, "cutoff", (double)s->cutoff);
+    gpu_f32(c, "threshold", (double)s->threshold);
+    gpu_u32(c, "count", s->tiles * parts_of(s));
     gpu_groups(c, s->tiles * parts_of(s));
 }
 

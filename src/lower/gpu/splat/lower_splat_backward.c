@@ -27,12 +27,12 @@ static void gather(struct gpu_call *c, const struct backward *b)
     gpu_bind(c, gpu_temp(c, marks * GPU_GROUP * 8));
     gpu_bind(c, b->sums);
     splat_canvas_words(c, s);
-    gpu_u32(c, splat_rays_at(s));
-    gpu_u32(c, (uint64_t)a->max_splat_steps);
-    gpu_f32(c, (double)s->cutoff);
-    gpu_f32(c, (double)s->threshold);
-    gpu_f32(c, a->loss_grad_clip > 1e-8f ? (double)a->loss_grad_clip : 1e-8);
-    gpu_u32(c, s->tiles);
+    gpu_u32(c, "rays", splat_rays_at(s));
+    gpu_u32(c, "steps", (uint64_t)a->max_splat_steps);
+    gpu_f32(c, "cutoff", (double)s->cutoff);
+    gpu_f32(c, "threshold", (double)s->threshold);
+    gpu_f32(c, "clip", a->loss_grad_clip > 1e-8f ? (double)a->loss_grad_clip : 1e-8);
+    gpu_u32(c, "tiles", s->tiles);
     gpu_groups(c, s->tiles);
 }
 
@@ -44,7 +44,7 @@ static void add(struct gpu_call *c, const struct backward *b)
     gpu_kernel(c, "splat_backward", "places");
     gpu_bind(c, l->entry);
     gpu_bind(c, where);
-    gpu_u32(c, b->s.most);
+    gpu_u32(c, "count", b->s.most);
     gpu_invocations(c, b->s.most, GPU_GROUP);
     gpu_kernel(c, "splat_backward", "add");
     gpu_bind(c, l->order);
@@ -53,9 +53,9 @@ static void add(struct gpu_call *c, const struct backward *b)
     gpu_bind(c, where);
     gpu_bind(c, b->sums);
     gpu_bind(c, b->total);
-    gpu_u32(c, b->s.count);
-    gpu_u32(c, l->parts);
-    gpu_u32(c, b->s.most);
+    gpu_u32(c, "n", b->s.count);
+    gpu_u32(c, "parts", l->parts);
+    gpu_u32(c, "most", b->s.most);
     gpu_invocations(c, b->s.count * SUMS, GPU_GROUP);
 }
 
@@ -67,8 +67,8 @@ static void shape_gradients(struct gpu_call *c, const struct backward *b)
     gpu_bind(c, b->scene);
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, b->s.count);
-    gpu_f32(c, (double)b->s.radius_scale);
+    gpu_u32(c, "n", b->s.count);
+    gpu_f32(c, "radius_scale", (double)b->s.radius_scale);
     gpu_invocations(c, b->s.count, GPU_GROUP);
 }
 
@@ -84,9 +84,9 @@ static void colour_gradients(struct gpu_call *c, const struct backward *b)
     gpu_bind(c, b->made.camera);
     gpu_bind(c, b->made.flags);
     gpu_bind(c, gpu_out(c));
-    gpu_u32(c, b->s.count);
-    gpu_u32(c, b->s.coeffs);
-    gpu_u32(c, (uint64_t)c->attr->gaussian_splat_render_backward.sh_band);
+    gpu_u32(c, "n", b->s.count);
+    gpu_u32(c, "coeffs", b->s.coeffs);
+    gpu_u32(c, "band", (uint64_t)c->attr->gaussian_splat_render_backward.sh_band);
     gpu_invocations(c, b->s.count, GPU_GROUP);
 }
 

@@ -21,9 +21,9 @@ static void sort_step(struct gpu_call *c, struct gpu_arg x, uint64_t size, uint6
 {
     gpu_kernel(c, "splat_tiles", "sort_step");
     gpu_bind(c, x);
-    gpu_u32(c, size);
-    gpu_u32(c, stride);
-    gpu_u32(c, count / 2);
+    gpu_u32(c, "size", size);
+    gpu_u32(c, "stride", stride);
+    gpu_u32(c, "count", count / 2);
     gpu_invocations(c, count / 2, GPU_GROUP);
 }
 
@@ -32,15 +32,15 @@ static void sort(struct gpu_call *c, struct gpu_arg x, uint64_t count)
 {
     gpu_kernel(c, "splat_tiles", "sort_block");
     gpu_bind(c, x);
-    gpu_u32(c, count / SORTED);
+    gpu_u32(c, "groups_used", count / SORTED);
     gpu_groups(c, count / SORTED);
     for (uint64_t size = 2 * SORTED; size <= count; size *= 2) {
         for (uint64_t stride = size / 2; stride >= SORTED; stride /= 2)
             sort_step(c, x, size, stride, count);
         gpu_kernel(c, "splat_tiles", "sort_merge");
         gpu_bind(c, x);
-        gpu_u32(c, size);
-        gpu_u32(c, count / SORTED);
+        gpu_u32(c, "size", size);
+        gpu_u32(c, "groups_used", count / SORTED);
         gpu_groups(c, count / SORTED);
     }
 }
@@ -60,8 +60,8 @@ static void sort_splats(struct gpu_call *c, const struct listing *l)
     gpu_bind(c, l->scene);
     gpu_bind(c, l->footprint);
     gpu_bind(c, l->to.order);
-    gpu_u32(c, l->s->count);
-    gpu_u32(c, l->to.order_room);
+    gpu_u32(c, "n", l->s->count);
+    gpu_u32(c, "count", l->to.order_room);
     gpu_invocations(c, l->to.order_room, GPU_GROUP);
     sort(c, l->to.order, l->to.order_room);
 }
@@ -74,20 +74,20 @@ static void count_tiles(struct gpu_call *c, const struct listing *l)
     gpu_bind(c, l->scene);
     gpu_bind(c, l->footprint);
     gpu_bind(c, l->to.first);
-    gpu_u32(c, l->s->count);
-    gpu_u32(c, l->s->tile);
-    gpu_u32(c, l->s->across);
-    gpu_u32(c, l->s->down);
+    gpu_u32(c, "n", l->s->count);
+    gpu_u32(c, "tile", l->s->tile);
+    gpu_u32(c, "across", l->s->across);
+    gpu_u32(c, "down", l->s->down);
     gpu_invocations(c, l->s->count, GPU_GROUP);
     gpu_kernel(c, "splat_tiles", "scan_block");
     gpu_bind(c, l->to.first);
     gpu_bind(c, l->to.sums);
-    gpu_u32(c, l->s->count);
-    gpu_u32(c, l->to.parts);
+    gpu_u32(c, "n", l->s->count);
+    gpu_u32(c, "groups_used", l->to.parts);
     gpu_groups(c, l->to.parts);
     gpu_kernel(c, "splat_tiles", "scan_sums");
     gpu_bind(c, l->to.sums);
-    gpu_u32(c, l->to.parts);
+    gpu_u32(c, "count", l->to.parts);
     gpu_groups(c, 1);
 }
 
@@ -95,7 +95,7 @@ static void write_entries(struct gpu_call *c, const struct listing *l)
 {
     gpu_kernel(c, "splat_tiles", "fill");
     gpu_bind(c, l->to.entry);
-    gpu_u32(c, l->to.entry_room);
+    gpu_u32(c, "count", l->to.entry_room);
     gpu_invocations(c, l->to.entry_room, GPU_GROUP);
     gpu_kernel(c, "splat_tiles", "write");
     gpu_type(c, "R", dense_real(c));
@@ -105,11 +105,11 @@ static void write_entries(struct gpu_call *c, const struct listing *l)
     gpu_bind(c, l->to.first);
     gpu_bind(c, l->to.sums);
     gpu_bind(c, l->to.entry);
-    gpu_u32(c, l->s->count);
-    gpu_u32(c, l->s->tile);
-    gpu_u32(c, l->s->across);
-    gpu_u32(c, l->s->down);
-    gpu_u32(c, l->s->most);
+    gpu_u32(c, "n", l->s->count);
+    gpu_u32(c, "tile", l->s->tile);
+    gpu_u32(c, "across", l->s->across);
+    gpu_u32(c, "down", l->s->down);
+    gpu_u32(c, "most", l->s->most);
     gpu_invocations(c, l->s->count, GPU_GROUP);
     sort(c, l->to.entry, l->to.entry_room);
 }
@@ -133,11 +133,11 @@ struct splat_lists splat_list(struct gpu_call *c, const struct splat_canvas *s,
     gpu_kernel(c, "splat_tiles", "lists");
     gpu_bind(c, to->entry);
     gpu_bind(c, scene);
-    gpu_u32(c, s->count);
-    gpu_u32(c, to->entry_room);
-    gpu_u32(c, s->list);
-    gpu_u32(c, s->tiles);
-    gpu_u32(c, s->list + s->tiles);
+    gpu_u32(c, "n", s->count);
+    gpu_u32(c, "entries", to->entry_room);
+    gpu_u32(c, "room", s->list);
+    gpu_u32(c, "tiles", s->tiles);
+    gpu_u32(c, "count", s->list + s->tiles);
     gpu_invocations(c, s->list + s->tiles, GPU_GROUP);
     return l.to;
 }
