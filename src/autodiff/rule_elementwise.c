@@ -66,40 +66,51 @@ static void binary_mod(struct vjp *v)
                  MUL(v->dy, formula_1(f, RLX_OP_round, DIV(formula_2(f, RLX_OP_sub, v->y, a), b))));
 }
 
-void vjp_binary(struct vjp *v)
+static void binary_add(struct vjp *v)
+{
+    vjp_give(v, 0, v->dy);
+    vjp_give(v, 1, v->dy);
+}
+
+static void binary_sub(struct vjp *v)
 {
     struct formula *f = &v->f;
-    ir_value a = v->n->in[0], b = v->n->in[1], dy = v->dy;
 
-    switch (v->n->op) {
-    case RLX_OP_add:
-        vjp_give(v, 0, dy);
-        vjp_give(v, 1, dy);
-        break;
-    case RLX_OP_sub:
-        vjp_give(v, 0, dy);
-        if (vjp_wanted(v, 1))
-            vjp_give(v, 1, NEG(dy));
-        break;
-    case RLX_OP_mul:
-        if (vjp_wanted(v, 0))
-            vjp_give(v, 0, MUL(dy, rule_conjugate(f, b)));
-        if (vjp_wanted(v, 1))
-            vjp_give(v, 1, MUL(dy, rule_conjugate(f, a)));
-        break;
-    case RLX_OP_div:
-        if (vjp_wanted(v, 0))
-            vjp_give(v, 0, DIV(dy, rule_conjugate(f, b)));
-        if (vjp_wanted(v, 1))
-            vjp_give(v, 1, NEG(DIV(MUL(dy, rule_conjugate(f, v->y)), rule_conjugate(f, b))));
-        break;
-    case RLX_OP_max:
-    case RLX_OP_min: binary_extreme(v); break;
-    case RLX_OP_pow: binary_pow(v); break;
-    case RLX_OP_atan2: binary_atan2(v); break;
-    case RLX_OP_mod: binary_mod(v); break;
-    default: break;
-    }
+    vjp_give(v, 0, v->dy);
+    if (vjp_wanted(v, 1))
+        vjp_give(v, 1, NEG(v->dy));
+}
+
+static void binary_mul(struct vjp *v)
+{
+    struct formula *f = &v->f;
+
+    for (int32_t i = 0; i < 2; i++)
+        if (vjp_wanted(v, i))
+            vjp_give(v, i, MUL(v->dy, rule_conjugate(f, v->n->in[1 - i])));
+}
+
+static void binary_div(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    ir_value b = v->n->in[1], dy = v->dy;
+
+    if (vjp_wanted(v, 0))
+        vjp_give(v, 0, DIV(dy, rule_conjugate(f, b)));
+    if (vjp_wanted(v, 1))
+        vjp_give(v, 1, NEG(DIV(MUL(dy, rule_conjugate(f, v->y)), rule_conjugate(f, b))));
+}
+
+void vjp_binary(struct vjp *v)
+{
+    static void (*const rule[RLX_OP_count])(struct vjp * v) = {
+        [RLX_OP_add] = binary_add, [RLX_OP_sub] = binary_sub,     [RLX_OP_mul] = binary_mul,
+        [RLX_OP_div] = binary_div, [RLX_OP_max] = binary_extreme, [RLX_OP_min] = binary_extreme,
+        [RLX_OP_pow] = binary_pow, [RLX_OP_mod] = binary_mod,     [RLX_OP_atan2] = binary_atan2,
+    };
+
+    if (rule[v->n->op]) /* bits have no gradient */
+        rule[v->n->op](v);
 }
 
 /* Steps have no slope; rounding passes it through. The others are one op that takes x and G. */

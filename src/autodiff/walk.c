@@ -35,12 +35,7 @@ static bool nothing_flows(const struct ir_node *n)
  * an i8 is an f32, as if the i8 were not rounded. Here: does this op hand one on? */
 static bool goes_straight(const struct ir_node *n)
 {
-    switch (op_info(n->op)->family) {
-    case FAMILY_quantize:
-    case FAMILY_qmatmul:
-    case FAMILY_qconv_2d: return true;
-    default: return op_info(n->op)->category == CATEGORY_MOVEMENT;
-    }
+    return op_has_trait(n->op, CARRIES_I8) || op_info(n->op)->category == CATEGORY_MOVEMENT;
 }
 
 static bool takes_gradient(const struct ir_node *n, const struct ir_type *t)

@@ -5,7 +5,7 @@
 #include "base/diag.h"
 #include "rlx/weights.h"
 
-/* The first bytes of an artefact, which src/api reads and writes. */
+/* The first bytes of an artefact, which src/compile/cache reads and writes. */
 #define DETECT_ARTEFACT_MAGIC "RLXAOT\r\n"
 
 /* bytes: a whole file, though little of it is looked at. A damaged file still counts as its kind

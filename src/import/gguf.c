@@ -21,7 +21,7 @@
 
 struct gguf {
     struct bytes in;
-    size_t length_bytes; /* of a count, length or dim: 4 in version 1, else 8 */
+    size_t length_bytes; /* of a count, length or dim: 4 in version 1, otherwise 8 */
     uint64_t tensors, keys;
     struct weights *w;
     struct diag *d;

@@ -7,8 +7,8 @@
 
 #include "base/library.h"
 
-/* zlib's stream as its interface declares it; the library is told our size of it and refuses to
- * work with another. */
+/* zlib's stream as its interface declares it; the library is given its size and refuses to work
+ * with any other. */
 struct stream {
     const uint8_t *next_in;
     unsigned avail_in;

@@ -68,7 +68,7 @@ static rlx_status check(struct weight_writer *w, const rlx_weights_content *cont
 
 /* ---- the header ---- */
 
-/* Keys are copied into the arena by whoever made them, and end with a NUL. */
+/* Keys are copied into the arena by the code that made them, and end with a NUL. */
 static void put_tensor(struct json *j, const rlx_weight *t, uint64_t offset)
 {
     json_key(j, t->name.ptr);

@@ -9,7 +9,7 @@
 #include "import/inflate.h"
 #include "import/npy.h"
 
-/* A row here takes more memory than its entry in a file: nobody shall make us hold any number. */
+/* A row here takes more memory than its entry in a file: so their number is limited. */
 enum { MOST_ROWS = 1 << 20 };
 
 void weights_init(struct weights *w, const rlx_allocator *mem)

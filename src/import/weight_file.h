@@ -32,9 +32,10 @@ struct weight {
     int32_t rank;
     int64_t dim[RLX_WEIGHT_MAX_RANK];
     uint64_t bytes;
-    const uint8_t *at;           /* in the file; deflated: the stream, else the data */
+    const uint8_t *at;           /* in the file; deflated: the stream, otherwise the data */
     struct weight_making making; /* zeros: they are the tensor */
-    const uint8_t *made;         /* that, once it was done; under the lock of who opened the file */
+    const uint8_t *made;         /* that, once it was done; under the lock of whoever opened the
+                                  * file */
 };
 
 struct weights {

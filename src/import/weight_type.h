@@ -11,7 +11,7 @@ struct weight_type {
     const char *safetensors; /* its name there, or "" */
     const char *npy;         /* its code there, or "" */
     rlx_weight_use use;
-    rlx_dtype dtype;         /* PLAIN: of its elements; else u8 */
+    rlx_dtype dtype;         /* PLAIN: of its elements; otherwise u8 */
     rlx_quant_scheme scheme; /* PACKED */
 };
 

@@ -1,6 +1,6 @@
 /* weight_writer.h: files of tensors, written piece by piece.
  *
- * A format says what stands before the first tensor, around each one, and at the end; the bytes in
+ * A format says what comes before the first tensor, around each one, and at the end; the bytes in
  * between go straight to the file. */
 #ifndef IMPORT_WEIGHT_WRITER_H
 #define IMPORT_WEIGHT_WRITER_H

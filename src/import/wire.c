@@ -1,4 +1,4 @@
-/* wire.c: see wire.h. Every message is gone through twice: to count its lists, then to fill them.
+/* wire.c: see wire.h. Every message is read twice: to count its lists, then to fill them.
  */
 #include "import/wire.h"
 

@@ -1,5 +1,5 @@
-/* wire_write.c: see wire_write.h. The length of a message stands in front of it, so each is
- * measured before it is written; measuring is the same walk without a sink. */
+/* wire_write.c: see wire_write.h. The length of a message comes before it, so each is measured
+ * before it is written; measuring is the same walk without a sink. */
 #include "import/wire_write.h"
 
 #include <string.h>

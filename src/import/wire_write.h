@@ -1,7 +1,7 @@
 /* wire_write.h: structs as messages of Protocol Buffers, by the tables that wire.h reads them with.
  *
- * What a struct leaves at zero is left out, as a reader takes it for zero anyway; where a WIRE_SEEN
- * row stands beside a field, that row decides. Lists are written one element at a time. */
+ * What a struct leaves at zero is left out, as a reader takes it for zero anyway; where a field has
+ * a WIRE_SEEN row, that row decides. Lists are written one element at a time. */
 #ifndef IMPORT_WIRE_WRITE_H
 #define IMPORT_WIRE_WRITE_H
 

@@ -6,18 +6,12 @@
 
 #define MAX_NODES (1 << 20)
 
-/* Which operands the op brings to a common type: [from, to) of them. */
-static void promoted_operands(rlx_op op, int32_t count, int32_t *from, int32_t *to)
+/* Is this operand one of those that are brought to a common type? */
+static bool is_promoted(rlx_op op, int32_t operand, int32_t count)
 {
-    *from = 0;
-    *to = count;
-    switch (op_info(op)->family) {
-    case FAMILY_where: *from = 1; break;
-    case FAMILY_grouped_matmul: *to = 2; break;
-    case FAMILY_attention: *to = 3; break;
-    case FAMILY_attention_backward: *to = 4; break;
-    default: break;
-    }
+    enum operand_role role = op_input_role(op, operand, count);
+
+    return role == ROLE_PLAIN || role == ROLE_WEIGHT;
 }
 
 /* Contractions mix f16, bf16 and f32 only; elementwise ops meet by the whole table. */
@@ -54,24 +48,22 @@ static rlx_status append(struct ir_graph *g, rlx_op op, const ir_value *in, int3
 static rlx_status promote(struct ir_graph *g, rlx_op op, ir_value *in, int32_t count,
                           struct diag *d)
 {
-    int32_t from, to;
-    rlx_dtype meet;
+    rlx_dtype meet = RLX_ABSENT_DTYPE;
 
-    promoted_operands(op, count, &from, &to);
-    if (to > count || from >= to)
-        return RLX_OK;
-    meet = ir_type_of(g, in[from])->dtype;
-    for (int32_t i = from + 1; i < to; i++) {
+    for (int32_t i = 0; i < count; i++) {
         rlx_dtype t = ir_type_of(g, in[i])->dtype;
+        if (!is_promoted(op, i, count))
+            continue;
+        meet = meet == RLX_ABSENT_DTYPE ? t : meet;
         if (!mixes_freely(op) && t != meet && !(is_small_float(t) && is_small_float(meet)))
             return RLX_OK; /* the op's rule says what is wrong */
         if (!dtype_promote(meet, t, &meet))
             return diag_fail(d, RLX_ERROR_DTYPE, "%s: %s and %s have no common type; cast one",
                              op_info(op)->name, rlx_dtype_name(meet), rlx_dtype_name(t));
     }
-    for (int32_t i = from; i < to; i++) {
+    for (int32_t i = 0; i < count; i++) {
         union ir_attr attr;
-        if (ir_type_of(g, in[i])->dtype == meet)
+        if (!is_promoted(op, i, count) || ir_type_of(g, in[i])->dtype == meet)
             continue;
         attr_defaults(RLX_OP_cast, &attr);
         attr.cast.to = meet;

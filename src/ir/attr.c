@@ -160,6 +160,25 @@ bool attr_is_default(const struct attr_info *a, const union ir_attr *v)
     return value_same(a->kind, (const char *)v + a->offset, (const char *)&def + a->offset);
 }
 
+int64_t attr_integer(rlx_op op, const union ir_attr *v, const char *name, int64_t otherwise)
+{
+    size_t count;
+    const struct attr_info *a = family_attrs(op_info(op)->family, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const void *at = (const char *)v + a[i].offset;
+        if (strcmp(a[i].name, name) != 0)
+            continue;
+        switch (a[i].kind) {
+        case ATTR_BOOL: return *(const bool *)at;
+        case ATTR_I64: return *(const int64_t *)at;
+        case ATTR_ENUM: return *(const int32_t *)at;
+        default: return otherwise;
+        }
+    }
+    return otherwise;
+}
+
 bool attr_same(rlx_op op, const union ir_attr *x, const union ir_attr *y)
 {
     size_t count;

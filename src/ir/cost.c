@@ -307,7 +307,7 @@ COST_PER_ELEMENT(batch_region, (double)c->n->attr.batch_elementwise_region.chain
 
 static double (*const cost_of[FAMILY_count])(const struct counting *c) = {
     [FAMILY_none] = cost_none,
-#define FAMILY(name, rule, precision, cost, traits) [FAMILY_##name] = cost_##cost,
+#define FAMILY(name, rule, precision, cost, ...) [FAMILY_##name] = cost_##cost,
 #include "ir/ops.def"
 };
 

@@ -105,19 +105,17 @@ rlx_str ir_leaf_name(const struct ir_node *n)
 
 ir_value ir_written_state(const struct ir_graph *g, const struct ir_node *n)
 {
-    int32_t operand = -1;
+    bool reads = n->op == RLX_OP_fake_quantize && /* scales that are only read, in other modes */
+                 n->attr.fake_quantize.scale_mode != RLX_SCALE_MODE_ema;
 
-    if (n->op == RLX_OP_cache_append)
-        operand = 0;
-    else if (n->op == RLX_OP_gated_delta_net && n->attr.gated_delta_net.carry_state)
-        operand = 5;
-    else if (n->op == RLX_OP_fake_quantize &&
-             n->attr.fake_quantize.scale_mode == RLX_SCALE_MODE_ema)
-        operand = 1;
-    if (operand < 0 || operand >= n->in_count)
+    if (!op_is(n->op, OP_WRITES) || reads)
         return RLX_NO_VALUE;
-    ir_value v = n->in[operand];
-    return ir_node(g, v)->op == RLX_OP_state ? v : RLX_NO_VALUE;
+    for (int32_t i = 0; i < n->in_count; i++) {
+        ir_value v = n->in[i];
+        if (op_input_role(n->op, i, n->in_count) == ROLE_STATE)
+            return ir_node(g, v)->op == RLX_OP_state ? v : RLX_NO_VALUE;
+    }
+    return RLX_NO_VALUE;
 }
 
 void ir_mark_live(const struct ir_graph *g, bool *live)

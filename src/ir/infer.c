@@ -27,8 +27,9 @@ static bool is_optional(const struct attr_info *a)
 static rlx_status check_float(const struct op_info *o, const struct attr_info *a, double v,
                               struct diag *d)
 {
-    /* Bounds and fill values may be infinite; nothing else may. NaN is how absence is spelled. */
-    bool inf_ok = o->family == FAMILY_clamp || o->family == FAMILY_pad;
+    /* F64 are bounds and fill values, which may be infinite; nothing else may. NaN is how absence
+     * is spelled. */
+    bool inf_ok = a->kind == ATTR_F64;
     if (isnan(v) ? is_optional(a) : (!isinf(v) || inf_ok))
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_ATTRIBUTE, "%s: %s must be %s, not %g", o->name, a->name,

@@ -15,9 +15,9 @@ static const struct op_info op_table[RLX_OP_count] = {
 };
 
 static const struct family_info family_table[FAMILY_count] = {
-    [FAMILY_none] = {"none", PRECISION_DECLARED, 0},
-#define FAMILY(name, rule, precision, cost, traits) \
-    [FAMILY_##name] = {#name, PRECISION_##precision, traits},
+    [FAMILY_none] = {"none", PRECISION_DECLARED, TOLERANCE_EXACT, 0},
+#define FAMILY(name, rule, precision, cost, tolerance, traits) \
+    [FAMILY_##name] = {#name, PRECISION_##precision, TOLERANCE_##tolerance, traits},
 #include "ir/ops.def"
 };
 
@@ -29,14 +29,20 @@ static const struct {
 #define ROLE(family, operand, role) {FAMILY_##family, ROLE_##role, #operand},
 #include "ir/ops.def"
 };
-#define ROLE_COUNT (sizeof role_table / sizeof role_table[0])
+#define ROLE_ROWS (sizeof role_table / sizeof role_table[0])
+
+/* By op: its own class plus 1; 0: its family's. */
+static const uint8_t tolerance_table[RLX_OP_count] = {
+#define TOLERANCE(op, tolerance) [RLX_OP_##op] = TOLERANCE_##tolerance + 1,
+#include "ir/ops.def"
+};
 
 /* Where each family's rows begin in attr_table: a family takes the number of the next row and gives
  * it back, so that the rows themselves are numbered without gaps. */
 enum {
     ROW_none,
     ROW_BEFORE_none = -1,
-#define FAMILY(name, rule, precision, cost, traits) ROW_##name, ROW_BEFORE_##name = ROW_##name - 1,
+#define FAMILY(name, ...) ROW_##name, ROW_BEFORE_##name = ROW_##name - 1,
 #define ATTR(family, field, kind, def) ROW_##family##_##field,
 #define ENUM_ATTR(family, field, words, def) ROW_##family##_##field,
 #include "ir/ops.def"
@@ -54,7 +60,7 @@ _Static_assert(sizeof attr_table / sizeof attr_table[0] == ROW_COUNT, "rows and 
 
 static const int family_row[FAMILY_count + 1] = {
     [FAMILY_none] = 0,
-#define FAMILY(name, rule, precision, cost, traits) [FAMILY_##name] = ROW_##name,
+#define FAMILY(name, ...) [FAMILY_##name] = ROW_##name,
 #include "ir/ops.def"
     [FAMILY_count] = ROW_COUNT,
 };
@@ -145,7 +151,7 @@ enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count)
     enum op_family family = op_info(op)->family;
     rlx_str name = {0};
 
-    for (size_t r = 0; r < ROLE_COUNT; r++) {
+    for (size_t r = 0; r < ROLE_ROWS; r++) {
         if (role_table[r].family != family)
             continue;
         if (!name.len)
@@ -154,6 +160,14 @@ enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count)
             return role_table[r].role;
     }
     return ROLE_PLAIN;
+}
+
+enum tolerance_class op_tolerance(rlx_op op)
+{
+    const struct op_info *o = op_info(op);
+    uint8_t own = tolerance_table[(unsigned)op < RLX_OP_count ? op : RLX_OP_none];
+
+    return own ? (enum tolerance_class)(own - 1) : family_info(o->family)->tolerance;
 }
 
 const struct attr_info *family_attrs(enum op_family f, size_t *count)

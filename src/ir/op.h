@@ -24,10 +24,11 @@ enum op_flags {
     OP_LEAF = 1,     /* no inputs, no step */
     OP_PROMOTES = 2, /* the builder casts its operands to their common type (ops-core.md 2.2) */
     OP_COMMUTES = 4,
-    OP_DIFF = 8,    /* differentiable in at least one input */
-    OP_WRITES = 16, /* may write a state: never merged, folded or removed */
-    OP_RANDOM = 32, /* never folded or merged */
-    OP_SPECIAL = 64 /* of the special-ops manual */
+    OP_DIFF = 8,     /* differentiable in at least one input */
+    OP_WRITES = 16,  /* may write a state: never merged, folded or removed */
+    OP_RANDOM = 32,  /* never folded or merged */
+    OP_SPECIAL = 64, /* of the special-ops manual */
+    OP_NO_STEP = 128 /* never a step of a region, although its family is (ops-core.md 5.1) */
 };
 
 /* In which of a precision policy's types floats are computed (pass/precision.c). */
@@ -40,24 +41,49 @@ enum precision_class {
     PRECISION_COUNT
 };
 
+/* How far a result may be from its definition (ops-core.md 22; inspect/selftest). */
+enum tolerance_class {
+    TOLERANCE_EXACT,
+    TOLERANCE_ROUNDED,  /* correctly rounded; f16, bf16: one unit in the last place */
+    TOLERANCE_ULP,      /* one unit */
+    TOLERANCE_FUNCTION, /* exp, log and their kind */
+    TOLERANCE_TRIG,
+    TOLERANCE_SUM,       /* grows with the number and size of the terms */
+    TOLERANCE_ACTIVATED, /* a sum, and a function of it whose slope is about 1 at most */
+    TOLERANCE_PRODUCT,   /* of many factors */
+    TOLERANCE_SOFTMAX,
+    TOLERANCE_NORM,
+    TOLERANCE_ATTENTION, /* relative to the largest |v|, where the caller knows it */
+    TOLERANCE_GRADIENT,  /* relative to the largest value */
+    TOLERANCE_SPECTRUM   /* relative to the row (ops-special.md 5.1) */
+};
+
 enum family_traits {
-    IS_HEAVY = 1,   /* products, convolutions, attention, scans: the bulk of a model's work */
-    IS_PRODUCT = 2, /* what reads its result begins a region of its own (pass/mark_regions.c) */
-    IS_STEP = 4,    /* may be a step of a region */
-    IS_CHEAP = 8    /* on weights alone it is computed once, when they are set (runtime.md 1.4) */
+    IS_HEAVY = 1,    /* products, convolutions, attention, scans: the bulk of a model's work */
+    IS_PRODUCT = 2,  /* what reads its result begins a region of its own (pass/mark_regions.c) */
+    IS_STEP = 4,     /* may be a step of a region */
+    IS_CHEAP = 8,    /* on weights alone it is computed once, when they are set (runtime.md 1.4) */
+    IS_VIEW = 16,    /* the bytes of its operand, whatever that is */
+    IS_CHOICE = 32,  /* picks from what a model computed: a decoder's last step (ir/phase.h) */
+    BROADCASTS = 64, /* its operands need not have the shape of the result (ops-core.md 2.3) */
+    RUNS_GRAPHS = 128, /* a backend runs its sub-graphs */
+    CARRIES_I8 = 256   /* hands on the gradient of an i8, as if it were not rounded (19.2) */
 };
 
 enum operand_role {
     ROLE_PLAIN,
-    ROLE_INDEX,   /* picks positions: exact, and so is whatever is computed to get it */
-    ROLE_EXACT,   /* keeps its type: packed weights, scales of quantised values */
-    ROLE_SCALE,   /* may stay f32 beside halves: scales of norms, rotary tables, masks */
-    ROLE_VARIANCE /* a scale that is never negative */
+    ROLE_INDEX,    /* picks positions: exact, and so is whatever is computed to get it */
+    ROLE_EXACT,    /* keeps its type: packed weights, scales of quantised values */
+    ROLE_STATE,    /* the state that the op writes, if it is one; keeps its type */
+    ROLE_SCALE,    /* may stay f32 beside halves: scales of norms, rotary tables, masks */
+    ROLE_VARIANCE, /* a scale that is never negative */
+    ROLE_WEIGHT,   /* a factor of sums of products: a copy in f16 may replace it (runtime.md 3.3) */
+    ROLE_CONDITION /* chooses between other operands */
 };
 
 enum op_family {
     FAMILY_none,
-#define FAMILY(name, rule, precision, cost, traits) FAMILY_##name,
+#define FAMILY(name, ...) FAMILY_##name,
 #include "ir/ops.def"
     FAMILY_count
 };
@@ -109,9 +135,9 @@ typedef rlx_op attr_UNARY; /* RLX_OP_none */
 
 /* struct attr_<family>, one field per ATTR row. A family without rows has an empty struct. */
 struct attr_none {
-#define FAMILY(name, rule, precision, cost, traits) \
-    }                                               \
-    ;                                               \
+#define FAMILY(name, ...) \
+    }                     \
+    ;                     \
     struct attr_##name {
 #define ATTR(family, field, kind, def) attr_##kind field;
 #define ENUM_ATTR(family, field, words, def) attr_ENUM field;
@@ -119,7 +145,7 @@ struct attr_none {
 };
 
 union ir_attr {
-#define FAMILY(name, rule, precision, cost, traits) struct attr_##name name;
+#define FAMILY(name, ...) struct attr_##name name;
 #include "ir/ops.def"
 };
 
@@ -134,6 +160,7 @@ struct attr_info {
 struct family_info {
     const char *name;
     enum precision_class precision;
+    enum tolerance_class tolerance;
     unsigned traits;
 };
 
@@ -166,6 +193,7 @@ int32_t op_input_names(rlx_op op); /* how many names ops.def lists */
  * last name of an op with any number of operands is that of all the others. */
 rlx_str op_input_name(rlx_op op, int32_t i, int32_t in_count);
 enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count);
+enum tolerance_class op_tolerance(rlx_op op);
 
 /* Words of an enum: the number of a word, the word of a number (NULL: there is none). */
 bool enum_from_word(const char *words, rlx_str word, int32_t *out);
@@ -177,6 +205,8 @@ size_t attr_element_size(enum attr_kind kind);
 void attr_defaults(rlx_op op, union ir_attr *out);
 bool attr_is_default(const struct attr_info *a,
                      const union ir_attr *v); /* never for required ones */
+/* The attribute of that name, of kind BOOL, I64 or ENUM; `otherwise` where the op has none. */
+int64_t attr_integer(rlx_op op, const union ir_attr *v, const char *name, int64_t otherwise);
 /* By value: blobs by content, NaN equal to NaN. */
 bool attr_same(rlx_op op, const union ir_attr *x, const union ir_attr *y);
 uint64_t attr_hash(rlx_op op, const union ir_attr *v);

@@ -1,11 +1,6 @@
 /* phase.c: see phase.h. */
 #include "ir/phase.h"
 
-static bool samples(const struct ir_node *n)
-{
-    return n->op == RLX_OP_sample || n->op == RLX_OP_topk;
-}
-
 void ir_phases(const struct ir_graph *g, enum ir_phase *phase)
 {
     ir_value heavy = -1, sampling = -1;
@@ -13,14 +8,14 @@ void ir_phases(const struct ir_graph *g, enum ir_phase *phase)
     IR_EACH(n, g) {
         if (op_has_trait(n->op, IS_HEAVY))
             heavy = ir_id(g, n);
-        if (samples(n))
+        if (op_has_trait(n->op, IS_CHOICE))
             sampling = ir_id(g, n);
     }
     IR_EACH(n, g) {
         ir_value v = ir_id(g, n);
-        bool behind = v > heavy || (sampling >= 0 && v > sampling);
-        phase[v] = op_is(n->op, OP_LEAF)  ? PHASE_PROLOGUE
-                   : samples(n) || behind ? PHASE_EPILOGUE
-                                          : PHASE_STEADY;
+        bool after = v > heavy || (sampling >= 0 && v > sampling);
+        phase[v] = op_is(n->op, OP_LEAF)                     ? PHASE_PROLOGUE
+                   : op_has_trait(n->op, IS_CHOICE) || after ? PHASE_EPILOGUE
+                                                             : PHASE_STEADY;
     }
 }

@@ -26,7 +26,7 @@ static bool transpose_moves_only_ones(const struct ir_node *n, const struct ir_t
 
 bool family_is_view(enum op_family f)
 {
-    return f == FAMILY_reshape || f == FAMILY_bitcast || f == FAMILY_stop_gradient;
+    return (family_info(f)->traits & IS_VIEW) != 0;
 }
 
 bool ir_is_view(const struct ir_graph *g, const struct ir_node *n)

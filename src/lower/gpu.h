@@ -46,6 +46,7 @@ struct gpu_arg {
 struct gpu_kernel {
     const char *key; /* "softmax:softmax T=f32", and how its buffers are bound */
     uint32_t buffers, words, group[3], bindings;
+    uint32_t all_words;           /* words, and those of begins_at behind them */
     uint8_t first[GPU_BUFFERS];   /* the binding a buffer is in, or the first of its windows */
     uint8_t windows[GPU_BUFFERS]; /* how many; those of buffers that overlap are the same ones */
     uint64_t window;              /* bytes of each but the last */

@@ -4,22 +4,10 @@
  *         (f32[2,3] and f32[3])                  %e = expand %t shape=[2,3]
  *                                                %y = add %x, %e
  *
- * Needs:  nothing.      Keeps: types, order, labels. Of elementwise ops of several operands:
- * binary, compare, where, fma. A dim is 1 only where it is known to be. A single element stays as
- * it is where the kernels take one. */
+ * Needs:  nothing.      Keeps: types, order, labels. Of ops with the trait BROADCASTS. A dim is 1
+ * only where it is known to be. A single element stays as it is where the kernels take one. */
 #include "pass/expand.h"
 #include "pass/pass.h"
-
-static bool broadcasts(const struct ir_node *n)
-{
-    switch (op_info(n->op)->family) {
-    case FAMILY_binary:
-    case FAMILY_compare:
-    case FAMILY_where:
-    case FAMILY_fma: return true;
-    default: return false;
-    }
-}
 
 static bool fits(const struct pass_run *p, const struct ir_type *operand, const struct ir_type *out)
 {
@@ -33,7 +21,7 @@ static bool fits(const struct pass_run *p, const struct ir_type *operand, const 
 
 static bool node_fits(const struct pass_run *p, const struct ir_graph *g, const struct ir_node *n)
 {
-    for (int32_t k = 0; broadcasts(n) && k < n->in_count; k++)
+    for (int32_t k = 0; op_has_trait(n->op, BROADCASTS) && k < n->in_count; k++)
         if (!fits(p, ir_type_of(g, n->in[k]), &n->type))
             return false;
     return true;

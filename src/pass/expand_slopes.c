@@ -73,46 +73,42 @@ static ir_value no_pole(struct formula *f, ir_value x, ir_value slope)
     return formula_where(f, formula_2(f, RLX_OP_eq, x, NUM(0)), NUM(0), slope);
 }
 
-static ir_value slope_of(struct formula *f, rlx_op kind, ir_value x)
+static ir_value square(struct formula *f, ir_value y)
 {
-    ir_value y;
-
-    switch (kind) {
-    case RLX_OP_relu: return formula_cast(f, formula_2(f, RLX_OP_gt, x, NUM(0)), f->dtype);
-    case RLX_OP_sigmoid: return MUL(SIGMOID(x), SIGMOID(NEG(x)));
-    case RLX_OP_tanh: return sech_squared(f, x);
-    case RLX_OP_exp: return formula_1(f, RLX_OP_exp, x);
-    case RLX_OP_log: return formula_1(f, RLX_OP_recip, x);
-    case RLX_OP_sqrt: return no_pole(f, x, MUL(NUM(0.5), formula_1(f, RLX_OP_rsqrt, x)));
-    case RLX_OP_rsqrt:
-        y = formula_1(f, RLX_OP_rsqrt, x);
-        return no_pole(f, x, MUL(NUM(-0.5), MUL(y, MUL(y, y))));
-    case RLX_OP_abs: return formula_1(f, RLX_OP_sign, x);
-    case RLX_OP_gelu: return gelu(f, x);
-    case RLX_OP_gelu_approx: return gelu_approx(f, x);
-    case RLX_OP_silu: return silu(f, x);
-    case RLX_OP_sin: return formula_1(f, RLX_OP_cos, x);
-    case RLX_OP_cos: return NEG(formula_1(f, RLX_OP_sin, x));
-    case RLX_OP_tan: y = formula_1(f, RLX_OP_tan, x); return ADD(NUM(1), MUL(y, y));
-    case RLX_OP_atan: return formula_1(f, RLX_OP_recip, ADD(NUM(1), MUL(x, x)));
-    case RLX_OP_recip: y = formula_1(f, RLX_OP_recip, x); return NEG(MUL(y, y));
-    case RLX_OP_softplus: return SIGMOID(x);
-    case RLX_OP_elu:
-        return formula_where(f, formula_2(f, RLX_OP_gt, x, NUM(0)), NUM(1),
-                             formula_1(f, RLX_OP_exp, x));
-    case RLX_OP_erf: return MUL(NUM(two_over_root_pi), formula_1(f, RLX_OP_exp, NEG(MUL(x, x))));
-    case RLX_OP_hard_swish: return hard_swish(f, x);
-    case RLX_OP_hard_sigmoid:
-        return formula_where(f, formula_2(f, RLX_OP_lt, formula_1(f, RLX_OP_abs, x), NUM(3)),
-                             NUM(1.0 / 6), NUM(0));
-    case RLX_OP_mish: return mish(f, x);
-    case RLX_OP_softsign:
-        y = formula_1(f, RLX_OP_recip, ADD(NUM(1), formula_1(f, RLX_OP_abs, x)));
-        return MUL(y, y);
-    case RLX_OP_log_sigmoid: return SIGMOID(NEG(x));
-    default: return NUM(0); /* floor, ceil, sign */
-    }
+    return MUL(y, y);
 }
+
+static ir_value cube(struct formula *f, ir_value y)
+{
+    return MUL(y, MUL(y, y));
+}
+
+static ir_value hard_sigmoid(struct formula *f, ir_value x)
+{
+    ir_value within = formula_2(f, RLX_OP_lt, formula_1(f, RLX_OP_abs, x), NUM(3));
+
+    return formula_where(f, within, NUM(1.0 / 6), NUM(0));
+}
+
+static ir_value elu(struct formula *f, ir_value x)
+{
+    ir_value below = formula_1(f, RLX_OP_exp, x);
+
+    return formula_where(f, formula_2(f, RLX_OP_gt, x, NUM(0)), NUM(1), below);
+}
+
+#define SLOPE(op, slope)                                      \
+    static ir_value slope_##op(struct formula *f, ir_value x) \
+    {                                                         \
+        return slope;                                         \
+    }
+#include "pass/slopes.def"
+
+/* None: 0. */
+static ir_value (*const slopes[RLX_OP_count])(struct formula *f, ir_value x) = {
+#define SLOPE(op, slope) [RLX_OP_##op] = slope_##op,
+#include "pass/slopes.def"
+};
 
 rlx_status expand_activation_backward(struct rebuild *r, const struct ir_node *n,
                                       const ir_value *in, ir_value *out)
@@ -126,7 +122,8 @@ rlx_status expand_activation_backward(struct rebuild *r, const struct ir_node *n
     if (kind == RLX_OP_neg)
         return expand_1(r, RLX_OP_neg, in[1], out);
     ir_value x = formula_cast(&f, in[0], f.dtype), dy = formula_cast(&f, in[1], f.dtype);
-    ir_value dx = formula_2(&f, RLX_OP_mul, dy, slope_of(&f, kind, x));
+    ir_value slope = slopes[kind] ? slopes[kind](&f, x) : formula_number(&f, 0);
+    ir_value dx = formula_2(&f, RLX_OP_mul, dy, slope);
     *out = formula_cast(&f, dx, n->type.dtype);
     return f.status;
 }

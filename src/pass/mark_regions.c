@@ -23,10 +23,10 @@ struct regions {
     ir_value *stamp;       /* by node: for which region its input was numbered */
 };
 
-/* Of the binary ops, those that every device's regions have (ops-core.md 5.1). */
+/* Of the families of steps, the ops that every device's regions have (ops-core.md 5.1). */
 static bool is_step(const struct ir_node *n)
 {
-    return op_has_trait(n->op, IS_STEP) && (fuse_family(n) != FAMILY_binary || n->op <= RLX_OP_pow);
+    return op_has_trait(n->op, IS_STEP) && !op_is(n->op, OP_NO_STEP);
 }
 
 /* The size of an axis of t, counted from the end; 1 where there is none. */

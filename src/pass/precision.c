@@ -136,7 +136,8 @@ static rlx_dtype wanted_type(const struct precise *s, const struct ir_node *n, i
     rlx_dtype declared = ir_type_of(s->g, n->in[i])->dtype;
     enum operand_role role = role_of(s->g, n, i);
 
-    if (in == RLX_ABSENT_DTYPE || !is_float(declared) || role == ROLE_INDEX || role == ROLE_EXACT)
+    if (in == RLX_ABSENT_DTYPE || !is_float(declared) || role == ROLE_INDEX || role == ROLE_EXACT ||
+        role == ROLE_STATE)
         return declared;
     bool may_stay = role == ROLE_SCALE || role == ROLE_VARIANCE;
     return may_stay && declared == RLX_DTYPE_f32 && is_half(in) ? declared : in;

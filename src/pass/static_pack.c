@@ -83,9 +83,8 @@ static bool may_run_once(const struct ir_graph *g, const struct ir_node *n)
     case CATEGORY_RANDOM:
     case CATEGORY_CONTROL: return false;
     }
-    if (op_info(n->op)->family == FAMILY_scan_backward) /* runs sub-graphs, too */
-        return false;
-    return !op_is(n->op, OP_RANDOM) && ir_written_state(g, n) == RLX_NO_VALUE;
+    return !op_is(n->op, OP_RANDOM) && !op_has_trait(n->op, RUNS_GRAPHS) &&
+           ir_written_state(g, n) == RLX_NO_VALUE;
 }
 
 static bool attrs_are_static(const struct ir_node *n)

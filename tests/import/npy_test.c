@@ -189,8 +189,8 @@ TEST(npy, element_types_that_are_refused)
 TEST(npy, shapes_that_are_refused)
 {
     refused("{'descr': '<f4', " FLAT "'shape': (3)}", FORMAT, "comma");
-    refused("{'descr': '<f4', " FLAT "'shape': 3}", FORMAT, "no tuple");
-    refused("{'descr': '<f4', " FLAT "'shape': [3]}", FORMAT, "no tuple");
+    refused("{'descr': '<f4', " FLAT "'shape': 3}", FORMAT, "not a tuple");
+    refused("{'descr': '<f4', " FLAT "'shape': [3]}", FORMAT, "not a tuple");
     refused("{'descr': '<f4', " FLAT "'shape': (-1,)}", FORMAT, "size was expected");
     refused("{'descr': '<f4', " FLAT "'shape': (+3,)}", FORMAT, "size was expected");
     refused("{'descr': '<f4', " FLAT "'shape': (1.5,)}", FORMAT, "comma");
@@ -214,8 +214,8 @@ TEST(npy, shapes_that_are_refused)
 
 TEST(npy, text_that_is_no_header)
 {
-    refused("", FORMAT, "no dict");
-    refused("[]", FORMAT, "no dict");
+    refused("", FORMAT, "not a dict");
+    refused("[]", FORMAT, "not a dict");
     refused("{'descr': '<f4', " FLAT "'shape': (3,)", FORMAT, "end of the dict");
     refused("{'descr': '<f4' " FLAT "'shape': (3,)}", FORMAT, "comma");
     refused("{'descr': '<f4',, " FLAT "'shape': (3,)}", FORMAT, "quoted string");

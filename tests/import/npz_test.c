@@ -259,7 +259,7 @@ static void refuse_member(struct test *t, int line, struct member x, rlx_status 
 
 TEST(npz, refuses_members)
 {
-    refuse("no .npy", .name = "a.txt");
+    refuse("not an .npy", .name = "a.txt");
     refuse("a member's name", .name = "../a.npy");
     refuse("a member's name", .name = "b/../a.npy");
     refuse("a member's name", .name = "/a.npy");

@@ -100,6 +100,52 @@ TEST(op, operands_have_roles)
     expect_eq(t, op_input_role(RLX_OP_fake_quantize_backward, 1, 3), ROLE_EXACT);
     expect_eq(t, op_input_role(RLX_OP_fake_quantize_backward, 1, 2), ROLE_PLAIN);
     expect_eq(t, op_input_role(RLX_OP_add, 1, 2), ROLE_PLAIN);
+    expect_eq(t, op_input_role(RLX_OP_where, 0, 3), ROLE_CONDITION);
+    expect_eq(t, op_input_role(RLX_OP_where, 1, 3), ROLE_PLAIN);
+    expect_eq(t, op_input_role(RLX_OP_matmul, 1, 2), ROLE_WEIGHT);
+    expect_eq(t, op_input_role(RLX_OP_gated_delta_net, 5, 6), ROLE_STATE);
+}
+
+TEST(op, a_tolerance_is_its_own_or_that_of_the_family)
+{
+    expect_eq(t, op_tolerance(RLX_OP_exp), TOLERANCE_FUNCTION);
+    expect_eq(t, op_tolerance(RLX_OP_relu), TOLERANCE_EXACT);
+    expect_eq(t, op_tolerance(RLX_OP_sin), TOLERANCE_TRIG);
+    expect_eq(t, op_tolerance(RLX_OP_reduce_sum), TOLERANCE_SUM);
+    expect_eq(t, op_tolerance(RLX_OP_reduce_max), TOLERANCE_EXACT);
+    expect_eq(t, op_tolerance(RLX_OP_none), TOLERANCE_EXACT);
+    expect_eq(t, op_tolerance(RLX_OP_count), TOLERANCE_EXACT);
+}
+
+TEST(op, integers_are_found_by_name)
+{
+    union ir_attr a;
+
+    attr_defaults(RLX_OP_softmax, &a);
+    expect_eq(t, attr_integer(RLX_OP_softmax, &a, "axis", 7), -1);
+    expect_eq(t, attr_integer(RLX_OP_softmax, &a, "axes", 7), 7);
+    attr_defaults(RLX_OP_matmul, &a);
+    a.matmul.transpose_b = true;
+    expect_eq(t, attr_integer(RLX_OP_matmul, &a, "transpose_a", 7), 0);
+    expect_eq(t, attr_integer(RLX_OP_matmul, &a, "transpose_b", 7), 1);
+    attr_defaults(RLX_OP_scatter_nd, &a);
+    a.scatter_nd.reduction = RLX_SCATTER_REDUCTION_mul;
+    expect_eq(t, attr_integer(RLX_OP_scatter_nd, &a, "reduction", -1), RLX_SCATTER_REDUCTION_mul);
+    attr_defaults(RLX_OP_clamp, &a);
+    expect_eq(t, attr_integer(RLX_OP_clamp, &a, "min", 7), 7); /* not an integer */
+    expect_eq(t, attr_integer(RLX_OP_add, &a, "axis", 7), 7);
+}
+
+static bool has_operand(enum op_family family, rlx_str name)
+{
+    bool found = false;
+
+    for (int op = 1; op < RLX_OP_count; op++) {
+        int32_t names = op_input_names((rlx_op)op);
+        for (int32_t i = 0; i < names && op_info((rlx_op)op)->family == family; i++)
+            found |= str_eq(op_input_name((rlx_op)op, i, names), name);
+    }
+    return found;
 }
 
 /* A role whose operand nobody has would be silent. */
@@ -114,14 +160,32 @@ TEST(op, every_role_is_that_of_an_operand)
     };
 
     for (size_t r = 0; r < sizeof roles / sizeof roles[0]; r++) {
-        bool found = false;
-        for (int op = 1; op < RLX_OP_count; op++) {
-            int32_t names = op_input_names((rlx_op)op);
-            for (int32_t i = 0; i < names && op_info((rlx_op)op)->family == roles[r].family; i++)
-                found |= str_eq(op_input_name((rlx_op)op, i, names), rlx_cstr(roles[r].operand));
-        }
         test_note(t, "%s, %s", family_name(roles[r].family), roles[r].operand);
-        expect(t, found);
+        expect(t, has_operand(roles[r].family, rlx_cstr(roles[r].operand)));
+    }
+    test_note(t, "%s", "");
+}
+
+TEST(op, rows_are_those_of_operands)
+{
+    static const struct {
+        enum op_family family;
+        const char *operands;
+    } rows_of[] = {
+#define ROWS(family, rule, operands) {FAMILY_##family, operands},
+#include "ir/ops.def"
+    };
+
+    for (size_t r = 0; r < sizeof rows_of / sizeof rows_of[0]; r++) {
+        const char *at = rows_of[r].operands;
+        test_note(t, "%s, %s", family_name(rows_of[r].family), at);
+        expect(t, *at);
+        while (*at) {
+            rlx_str word = {at, strcspn(at, " ")};
+            expect(t, has_operand(rows_of[r].family, word));
+            at += word.len;
+            at += *at == ' ';
+        }
     }
     test_note(t, "%s", "");
 }

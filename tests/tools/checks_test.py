@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""checks_test.py: tools/check-deps and tools/check-symbols see what they are there to see."""
+"""checks_test.py: check-deps, check-symbols and op-census see what they are there to see."""
 import pathlib
 import subprocess
 import sys
@@ -50,6 +50,28 @@ SYMBOLS = [
     (API + "RLX_API int rlx_c(void);\n", A, "does not define rlx_c"),
 ]
 
+TABLE = {"src/ir/ops.def": 'OP(add, binary, X, 2, 2, "a b", 0, "")\nOP(relu, unary, X, 1, 1, "x", 0, "")\n'}
+
+
+def cases(count, kind="RLX_OP"):
+    return "switch (op) {\n" + "".join(f"case {kind}_x{i}: break;\n" for i in range(count)) + "}\n"
+
+
+# Each row: files beside the table, and what op-census --check must say.
+CENSUS = [
+    ({}, "the median op is named in 1 files", 0),
+    ({f"src/pass/{i}.c": "RLX_OP_add, FAMILY_relu" for i in range(11)}, "in 12 files", 0),
+    ({f"src/pass/{i}.c": "add relu" for i in range(12)}, "at most 12 files", 1),
+    ({f"src/pass/{i}.c": "added prelu RLX_OP_relu_2" for i in range(12)}, "in 1 files", 0),
+    ({f"src/graph/{i}/builders.c": "add relu" for i in range(12)}, "at most 12 files", 1),
+    ({"src/pass/a.c": cases(8)}, "in 1 files", 0),
+    ({"src/pass/a.c": "\n" + cases(9)}, "src/pass/a.c:2: a switch with 9 cases", 1),
+    ({"src/pass/a.c": cases(9, "FAMILY")}, "src/pass/a.c:1: a switch with 9 cases", 1),
+    ({"src/pass/a.c": cases(9, "COLOUR")}, "in 1 files", 0),
+    ({"src/ir/shape/a.c": cases(9), "src/ir/eval/a.c": cases(9), "src/import/a.c": cases(9)},
+     "in 1 files", 0),
+]
+
 
 def write(root, files):
     for name, text in files.items():
@@ -90,6 +112,14 @@ def main():
             write(pathlib.Path(temp), {**BASE, **extra})
             status, text = run("python3", ROOT / "tools/check-deps", temp)
             results.append(verdict(f"check-deps case {index}", want, status, text))
+    for index, (extra, want, wanted_status) in enumerate(CENSUS):
+        with tempfile.TemporaryDirectory() as temp:
+            write(pathlib.Path(temp), {**TABLE, **extra})
+            status, text = run("python3", ROOT / "tools/op-census", "--check", "--root", temp)
+            good = status == wanted_status and want in text
+            if not good:
+                print(f"failed: op-census case {index}: status {status} and:\n{text}")
+            results.append(good)
     results += [symbols_case(i, *row) for i, row in enumerate(SYMBOLS)]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed, 0 skipped")
     return 0 if all(results) else 1

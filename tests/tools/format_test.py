@@ -21,7 +21,7 @@ def run(tree, *flags):
 def main():
     with tempfile.TemporaryDirectory() as temp:
         tree = pathlib.Path(temp)
-        for folder in ("tools", "src/ir", "src/api"):
+        for folder in ("tools", "src/ir", "src/graph"):
             (tree / folder).mkdir(parents=True)
         shutil.copy(ROOT / "tools/format", tree / "tools/format")
         shutil.copy(ROOT / ".clang-format", tree / ".clang-format")

@@ -31,8 +31,9 @@ struct cpu_job {
     struct span to, from;
 };
 
-#define CPU_JOBS 64        /* that wait at a time; who brings one more waits */
-#define CPU_FIRST_TICKET 1 /* of all that was done at once; jobs are numbered from the next on */
+#define CPU_JOBS 64 /* that wait at a time; adding one more blocks */
+/* Of everything that was done without queueing; jobs are numbered from the next on. */
+#define CPU_FIRST_TICKET 1
 
 struct cpu_queue {
     pthread_mutex_t lock;
@@ -96,7 +97,7 @@ void cpu_queue_close(struct cpu_queue *q); /* when all jobs are done */
 /* These return when no job is left that the caller would disturb, or that would disturb it. */
 void cpu_await(struct cpu_device *dev, const struct buffer *b, bool to_write);
 void cpu_await_operands(struct cpu_device *dev, const struct command *list, size_t count);
-/* Of equal size; at once, or after the jobs that use these buffers. */
+/* Of equal size; done immediately, or after the jobs that use these buffers. */
 void cpu_copy_in_turn(struct cpu_device *dev, struct span to, struct span from);
 /* Of backend_ops. */
 void cpu_settle(struct backend *b, const struct command *list);

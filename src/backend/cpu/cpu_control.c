@@ -5,7 +5,7 @@
  *     while   [ carried values ][ cond, body ]
  *     scan    [ carried value  ][ body       ]
  *
- * Values move between the parts by copying: sub-programs keep their inputs in slots of their own.
+ * Values move between the parts by copying: sub-programs keep their inputs in their own slots.
  */
 #include "backend/cpu/cpu.h"
 

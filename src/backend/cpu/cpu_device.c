@@ -56,9 +56,9 @@ static void cpu_describe(const struct backend *b, struct target *out)
 
     *out = (struct target){.backend = "cpu", .alignment = CPU_ALIGN};
     for (int f = 0; f < FAMILY_count; f++)
-        out->native[f] = k->family[f] != NULL;
-    out->native[FAMILY_custom] = out->native[FAMILY_if_] = out->native[FAMILY_while_] = true;
-    out->native[FAMILY_scan] = out->native[FAMILY_scan_backward] = true;
+        out->native[f] =
+            k->family[f] != NULL || (family_info((enum op_family)f)->traits & RUNS_GRAPHS) != 0;
+    out->native[FAMILY_custom] = true;
     out->memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
     out->threads = dev ? pool_threads(dev->pool) : 0;
     cpu_level_names(out->features, sizeof out->features);
@@ -66,8 +66,8 @@ static void cpu_describe(const struct backend *b, struct target *out)
 }
 
 /* Large buffers begin where a huge page may: reading weights through fewer pages is worth up to a
- * third of a run that does little else. They are also blocks of their own (base/mem.c), which take
- * memory when they are written, not before, and leave nothing behind. */
+ * third of a run that does little else. They are also allocated separately (base/mem.c): they take
+ * memory only once they are written, and all of it is returned when they are freed. */
 static size_t alignment_of(uint64_t bytes)
 {
     return bytes >= MEM_HUGE_PAGE / 2 ? MEM_HUGE_PAGE : CPU_ALIGN;

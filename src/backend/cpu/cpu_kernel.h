@@ -33,7 +33,7 @@ struct cpu_call {
     int32_t in_count;
     const struct cpu_tensor *in;
     const struct cpu_tensor *out;
-    const struct cpu_tensor *also; /* what else it writes, or NULL: the sum that a norm is of, the
+    const struct cpu_tensor *also; /* a second result, or NULL: the sum that a norm is of, the
                                     * last cell of an lstm */
     bool thirds;   /* a product's columns are stored as three results, one after the other */
     void *scratch; /* aligned to CPU_ALIGN, as many bytes as the kernel's scratch() asked for */
@@ -44,7 +44,7 @@ struct cpu_call {
     bool check_indices; /* report every out-of-range index, not only where the op always does */
 };
 
-/* How a kernel wants an operand that is the same in every run. */
+/* How a kernel prefers an operand that is the same in every run. */
 struct cpu_pack {
     uint64_t bytes;  /* 0: as it is */
     uint64_t layout; /* with the operand's type, says all about the copy: equal ones are shared */
@@ -74,8 +74,8 @@ struct cpu_kernel {
      * kernel whose copies are never whole. */
     void (*unpack)(const struct cpu_tensor *like, uint64_t layout, const void *packed,
                    struct pool *pool);
-    /* Before each run: refuses operands whose values the op cannot live with, where that is no
-     * matter of an index. NULL: all values will do. */
+    /* Before each run: refuses operands with values that the op does not allow, other than indices
+     * out of range. NULL: all values are allowed. */
     rlx_status (*check)(const struct cpu_call *c, struct diag *d);
 };
 

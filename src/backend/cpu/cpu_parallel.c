@@ -40,9 +40,9 @@ void cpu_for(struct pool *pool, int64_t count, int64_t grain, cpu_range_fn fn, v
     }
 }
 
-/* Position and value are two words that must stay a pair. Who finds a smaller position takes the
- * position away first, which keeps the others waiting while the value is written. Indices out of
- * range are rare, so nobody waits long. */
+/* Position and value are two words that must stay a pair. A thread that finds a smaller position
+ * first takes the position away, which makes the others wait while the value is written. Indices
+ * out of range are rare, so the waits are short. */
 void cpu_report_index(const struct cpu_call *c, int64_t position, int64_t value)
 {
     const int64_t taken = INT64_MIN;

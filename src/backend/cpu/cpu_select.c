@@ -24,7 +24,7 @@ static void take_sizes(struct cpu_work *w)
         cpu_tensor_of(ir_type_of(w->graph, w->with), &w->also);
 }
 
-/* Slots may be planned more tightly than kernels want their scratch and tables. Those are then
+/* Slots may be aligned less strictly than kernels need their scratch and tables. Those are then
  * planned with room to spare, and begin where CPU_ALIGN allows. */
 static uint64_t with_slack(const struct select_call *c, uint64_t bytes)
 {
@@ -238,7 +238,7 @@ static bool is_weight(const struct select_call *c, ir_value v)
            (!c->symbolic || type_is_static(ir_type_of(c->symbolic, v)));
 }
 
-/* Which inputs the kernel wants copies of. While it is asked about scratch, such an input has
+/* Which inputs the kernel asks for copies of. While it is asked about scratch, such an input has
  * something that is not NULL in `packed`. */
 static int32_t choose_packed(struct select_call *c, struct cpu_work *w, struct cpu_pack *out)
 {
@@ -365,8 +365,7 @@ rlx_status cpu_select(struct backend *b, struct select_call *c)
 
     if (family == FAMILY_custom)
         return select_custom(dev, c);
-    if (family == FAMILY_if_ || family == FAMILY_while_ || family == FAMILY_scan ||
-        family == FAMILY_scan_backward)
+    if (op_has_trait(c->node->op, RUNS_GRAPHS))
         return cpu_select_control(dev, c);
     if (!k)
         return diag_fail(c->diag, RLX_ERROR_UNSUPPORTED, "the CPU has no kernel for %s (node %d)",

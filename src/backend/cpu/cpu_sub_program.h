@@ -1,8 +1,8 @@
 /* cpu_sub_program.h: a sub-graph compiled into steps whose memory is its parent step's scratch.
  *
- * It is compiled once, however many steps run it, and is at home in one of their scratches at a
- * time: whoever enters it from another has its addresses filled in again. Graphs do not recurse, so
- * nobody is in it then. */
+ * It is compiled once, however many steps run it, and its addresses point into the scratch of one
+ * of them at a time: a run from another step has them filled in again. Graphs do not recurse, so it
+ * is not running then. */
 #ifndef BACKEND_CPU_SUB_PROGRAM_H
 #define BACKEND_CPU_SUB_PROGRAM_H
 
@@ -31,8 +31,8 @@ struct cpu_sub_program {
 rlx_status cpu_sub_build(struct cpu_device *dev, struct select_call *c, int32_t graph,
                          struct cpu_sub_program **out);
 uint64_t cpu_sub_bytes(const struct cpu_sub_program *p); /* of memory it needs */
-/* Its values lie in that memory from now on; nothing is done where they do already. Comes before
- * inputs are written, and again whenever something else may have run in between. */
+/* Places its values in that memory from now on; does nothing if they are there already. To be
+ * called before inputs are written, and again whenever something else may have run in between. */
 rlx_status cpu_sub_enter(struct cpu_sub_program *p, uint8_t *memory, struct diag *d);
 /* Inputs have been written, outputs can be read afterwards. Bad indices go to the parent's fault.
  */

@@ -164,7 +164,7 @@ static void await(struct cpu_queue *q, uint64_t ticket)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* ---- who uses what ---- */
+/* ---- which jobs use which buffers ---- */
 
 static bool writes(const struct command *c, uint32_t operand)
 {
@@ -238,7 +238,7 @@ void cpu_settle(struct backend *b, const struct command *list)
 
 /* ---- jobs ---- */
 
-/* A full queue is waited for. 0: there is no thread to do it. */
+/* Waits while the queue is full. 0: the device has no thread. */
 static uint64_t put(struct cpu_queue *q, const struct cpu_job *j)
 {
     uint64_t ticket = 0;

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "backend/gpu/gpu_programs.h"
+#include "backend/gpu/gpu_driver.h"
 #include "base/str.h"
 
 static const struct {

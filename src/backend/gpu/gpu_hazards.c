@@ -1,6 +1,6 @@
 /* gpu_hazards.c: where a barrier is needed: between a write and whatever touches the same bytes
  * next, and between a read and a write. */
-#include "backend/gpu/gpu_programs.h"
+#include "backend/gpu/gpu_run.h"
 
 static bool must_wait(const struct gpu_hazards *h, const struct gpu_touch *t)
 {

@@ -119,6 +119,7 @@ static rlx_status build(struct gpu_kernels *g, const struct kir *k, const struct
     describe(k, bind, out);
     TRY(kc_bind(k, bind, scratch, &bound, first, d));
     out->bindings = bound.buffers;
+    out->all_words = bound.param_words;
     for (uint32_t i = 0; i < k->buffers; i++)
         out->first[i] = (uint8_t)first[i];
     return g->pipelines->make(g->target.backend, &bound, &how, out->key, &out->pipeline, d);

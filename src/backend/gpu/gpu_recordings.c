@@ -5,7 +5,7 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-#include "backend/gpu/gpu_recordings.h"
+#include "backend/gpu/gpu_run.h"
 #include "base/map.h"
 
 #define KEPT 8 /* recordings of one program; one more is for single steps */
@@ -18,24 +18,23 @@ struct gpu_program { /* or a piece of one */
     alignas(max_align_t) unsigned char recording[]; /* KEPT + 1, as the driver has them */
 };
 
-static size_t program_bytes(const struct gpu_programs *g)
+static size_t program_bytes(const struct gpu_device *g)
 {
-    return sizeof(struct gpu_program) + (KEPT + 1) * g->queue->recording_bytes;
+    return sizeof(struct gpu_program) + (KEPT + 1) * g->driver->recording_bytes;
 }
 
-static struct gpu_recording *recording(const struct gpu_programs *g, struct gpu_program *p,
-                                       size_t i)
+static struct gpu_recording *recording(const struct gpu_device *g, struct gpu_program *p, size_t i)
 {
-    return (struct gpu_recording *)(void *)(p->recording + i * g->queue->recording_bytes);
+    return (struct gpu_recording *)(void *)(p->recording + i * g->driver->recording_bytes);
 }
 
 /* Those that were asked for last come first, as loops ask for the same again and again. */
-static rlx_status find_program(struct gpu_programs *g, const struct command *list,
+static rlx_status find_program(struct gpu_device *g, const struct command *list,
                                const struct gpu_piece *piece, struct gpu_program **out,
                                struct diag *d)
 {
     size_t command = (size_t)(piece->list - list);
-    struct gpu_program **at = &g->first;
+    struct gpu_program **at = &g->programs;
 
     while (*at &&
            ((*at)->list != list || (*at)->command != command || (*at)->launch != piece->first))
@@ -44,21 +43,21 @@ static rlx_status find_program(struct gpu_programs *g, const struct command *lis
     if (p) {
         *at = p->next;
     } else {
-        p = mem_alloc(g->backend->mem, program_bytes(g));
+        p = mem_alloc(g->base.mem, program_bytes(g));
         if (!p)
             return diag_no_memory(d, program_bytes(g));
         p->list = list;
         p->command = command;
         p->launch = piece->first;
     }
-    p->next = g->first;
-    *out = g->first = p;
+    p->next = g->programs;
+    *out = g->programs = p;
     return RLX_OK;
 }
 
 /* ---- recordings ---- */
 
-static uint64_t key_of(const struct gpu_programs *g, const struct gpu_piece *p, bool timed)
+static uint64_t key_of(const struct gpu_device *g, const struct gpu_piece *p, bool timed)
 {
     uint64_t h = hash_mix(hash_mix(g->released, p->end), 2 * p->count + timed);
 
@@ -68,15 +67,15 @@ static uint64_t key_of(const struct gpu_programs *g, const struct gpu_piece *p, 
 }
 
 /* The recording of this key, if it can be run now; else the one that was used longest ago. */
-static struct gpu_recording *choose(const struct gpu_programs *g, struct gpu_program *p,
-                                    uint64_t key, bool *found)
+static struct gpu_recording *choose(const struct gpu_device *g, struct gpu_program *p, uint64_t key,
+                                    bool *found)
 {
     struct gpu_recording *oldest = recording(g, p, 0);
 
     *found = false;
     for (size_t i = 0; i < KEPT; i++) {
         struct gpu_recording *r = recording(g, p, i);
-        if (r->valid && r->key == key && !r->report && !g->no_cache) {
+        if (r->valid && r->key == key && !r->report && !g->options.no_cache) {
             *found = true;
             return r;
         }
@@ -86,15 +85,17 @@ static struct gpu_recording *choose(const struct gpu_programs *g, struct gpu_pro
     return oldest;
 }
 
-static rlx_status reserve(struct gpu_programs *g, struct gpu_program *p,
+/* All recordings of a program have what they may want from its first run on, so that later ones ask
+ * for nothing. */
+static rlx_status reserve(struct gpu_device *g, struct gpu_program *p,
                           const struct gpu_piece *piece, struct diag *d)
 {
-    for (size_t i = 0; g->queue->reserve && i < KEPT; i++)
-        TRY(g->queue->reserve(g->backend, recording(g, p, i), piece, d));
+    for (size_t i = 0; i < KEPT; i++)
+        TRY(gpu_reserve(g, recording(g, p, i), piece, d));
     return RLX_OK;
 }
 
-rlx_status gpu_find_recording(struct gpu_programs *g, const struct command *of,
+rlx_status gpu_find_recording(struct gpu_device *g, const struct command *of,
                               const struct gpu_piece *piece, bool timed, struct gpu_recording **out,
                               struct diag *d)
 {
@@ -108,15 +109,15 @@ rlx_status gpu_find_recording(struct gpu_programs *g, const struct command *of,
     r->used = g->runs;
     if (found)
         return RLX_OK;
-    TRY(g->queue->await(g->backend, r->ticket, d));
+    TRY(gpu_await(g, r->ticket, d));
     TRY(gpu_take_due(g, d));
     TRY(reserve(g, p, piece, d));
     r->timed = timed;
     r->key = key;
-    return g->queue->record(g->backend, r, piece, d);
+    return gpu_record(g, r, piece, d);
 }
 
-rlx_status gpu_record_single(struct gpu_programs *g, const struct command *of,
+rlx_status gpu_record_single(struct gpu_device *g, const struct command *of,
                              const struct gpu_piece *piece, struct gpu_recording **out,
                              struct diag *d)
 {
@@ -124,14 +125,13 @@ rlx_status gpu_record_single(struct gpu_programs *g, const struct command *of,
 
     TRY(find_program(g, of, &(struct gpu_piece){.list = of}, &p, d));
     *out = recording(g, p, KEPT);
-    if (g->queue->reserve)
-        TRY(g->queue->reserve(g->backend, *out, piece, d));
-    return g->queue->record(g->backend, *out, piece, d);
+    TRY(gpu_reserve(g, *out, piece, d));
+    return gpu_record(g, *out, piece, d);
 }
 
 /* ---- reports ---- */
 
-void gpu_note_report(struct gpu_programs *g, struct gpu_recording *r, struct run_report *report)
+void gpu_note_report(struct gpu_device *g, struct gpu_recording *r, struct run_report *report)
 {
     if (!r->faults)
         return;
@@ -146,14 +146,14 @@ void gpu_note_report(struct gpu_programs *g, struct gpu_recording *r, struct run
 
 /* Word 0: 0, or 1 + the step; then where in the index operand, and what was there, 64 bits each.
  * The first to tell is heard. */
-static rlx_status take(struct gpu_programs *g, struct gpu_recording *r, struct diag *d)
+static rlx_status take(struct gpu_device *g, struct gpu_recording *r, struct diag *d)
 {
     struct run_report *report = r->report;
     uint32_t word[5];
 
     g->due = r->later;
     r->report = NULL;
-    TRY(g->queue->read_fault(g->backend, r, word, 5, d));
+    TRY(gpu_read_fault(g, r, word, 5, d));
     if (word[0] == 0 || report->step >= 0)
         return RLX_OK;
     report->step = (int32_t)(word[0] - 1);
@@ -162,22 +162,14 @@ static rlx_status take(struct gpu_programs *g, struct gpu_recording *r, struct d
     return RLX_OK;
 }
 
-rlx_status gpu_take_due(struct gpu_programs *g, struct diag *d)
+rlx_status gpu_take_due(struct gpu_device *g, struct diag *d)
 {
-    while (g->due && g->queue->is_done(g->backend, g->due->ticket))
+    while (g->due && gpu_is_done(g, g->due->ticket))
         TRY(take(g, g->due, d));
     return RLX_OK;
 }
 
-rlx_status gpu_take_reports(struct gpu_programs *g, struct diag *d)
-{
-    pthread_mutex_lock(g->lock);
-    rlx_status s = gpu_take_due(g, d);
-    pthread_mutex_unlock(g->lock);
-    return s;
-}
-
-void gpu_forget_report(struct gpu_programs *g, const struct run_report *report)
+void gpu_forget_report(struct gpu_device *g, const struct run_report *report)
 {
     struct gpu_recording **at = &g->due;
 
@@ -196,41 +188,43 @@ void gpu_forget_report(struct gpu_programs *g, const struct run_report *report)
 
 /* ---- the end ---- */
 
-static void drop_program(struct gpu_programs *g, struct gpu_program *p)
+static void drop_program(struct gpu_device *g, struct gpu_program *p)
 {
     for (size_t i = 0; i <= KEPT; i++) {
         struct gpu_recording *r = recording(g, p, i);
         if (r->report)
             gpu_forget_report(g, r->report);
-        g->queue->drop(g->backend, r);
+        gpu_drop_recording(g, r);
     }
-    mem_free(g->backend->mem, p, program_bytes(g));
+    mem_free(g->base.mem, p, program_bytes(g));
 }
 
-void gpu_unload(struct gpu_programs *g, const struct command *list)
+void gpu_unload(struct backend *b, const struct command *list)
 {
-    pthread_mutex_lock(g->lock);
+    struct gpu_device *g = gpu_device_of(b);
+
+    pthread_mutex_lock(&g->lock);
     bool settled = false;
-    for (struct gpu_program **at = &g->first; *at;) {
+    for (struct gpu_program **at = &g->programs; *at;) {
         struct gpu_program *p = *at;
         if (p->list != list) {
             at = &p->next;
             continue;
         }
         if (!settled)
-            g->queue->settle(g->backend);
+            gpu_settle(g);
         settled = true;
         *at = p->next;
         drop_program(g, p);
     }
-    pthread_mutex_unlock(g->lock);
+    pthread_mutex_unlock(&g->lock);
 }
 
-void gpu_drop_programs(struct gpu_programs *g)
+void gpu_drop_programs(struct gpu_device *g)
 {
-    while (g->first) {
-        struct gpu_program *p = g->first;
-        g->first = p->next;
+    while (g->programs) {
+        struct gpu_program *p = g->programs;
+        g->programs = p->next;
         drop_program(g, p);
     }
 }

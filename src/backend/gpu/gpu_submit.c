@@ -1,14 +1,14 @@
-/* gpu_submit.c: one run of a program, and what is told of it while it runs.
+/* gpu_submit.c: one run of a program, and what is said of it while it runs.
  *
  * A program without loops is one piece. Loops cut it at their begin, where a round begins, and at
  * their end:
  *
- *     [ steps before ]  { [ condition ] go on? [ round ] }...  [ steps behind ]
+ *     [ steps before ]  { [ condition ] go on? [ round ] }...  [ steps after ]
  *
  * Only "go on?" is waited for. The device is free for others in the meantime. */
 #include <time.h>
 
-#include "backend/gpu/gpu_recordings.h"
+#include "backend/gpu/gpu_run.h"
 
 static uint64_t now_ns(void)
 {
@@ -19,7 +19,7 @@ static uint64_t now_ns(void)
 }
 
 struct run {
-    struct gpu_programs *g;
+    struct gpu_device *g;
     const struct command *list;
     struct run_report *report;
     struct diag *diag;
@@ -35,16 +35,16 @@ struct run {
  * first: a device that is really lost stops. */
 static rlx_status count_run(struct run *r)
 {
-    struct gpu_programs *g = r->g;
+    struct gpu_device *g = r->g;
 
-    pthread_mutex_lock(g->lock);
-    if (g->lose_after && g->runs >= g->lose_after && !*g->lost) {
-        g->queue->settle(g->backend);
-        *g->lost = true;
+    pthread_mutex_lock(&g->lock);
+    if (g->options.lose_after && g->runs >= g->options.lose_after && !g->lost) {
+        gpu_settle(g);
+        g->lost = true;
     }
     g->runs++;
-    rlx_status s = g->queue->check(g->backend, r->diag);
-    pthread_mutex_unlock(g->lock);
+    rlx_status s = gpu_check(g, r->diag);
+    pthread_mutex_unlock(&g->lock);
     return s;
 }
 
@@ -52,17 +52,17 @@ static rlx_status count_run(struct run *r)
 
 static rlx_status run_piece(struct run *r, const struct gpu_piece *p)
 {
-    struct gpu_programs *g = r->g;
+    struct gpu_device *g = r->g;
     struct gpu_recording **out = &r->last;
 
     TRY(r->single ? gpu_record_single(g, r->list, p, out, r->diag)
                   : gpu_find_recording(g, r->list, p, r->timed, out, r->diag));
-    TRY(g->queue->run(g->backend, r->last, p, r->diag));
+    TRY(gpu_run(g, r->last, p, r->diag));
     gpu_note_report(g, r->last, r->report);
     r->ticket = r->last->ticket;
     if (!r->single)
         return RLX_OK;
-    TRY(g->queue->await(g->backend, r->ticket, r->diag));
+    TRY(gpu_await(g, r->ticket, r->diag));
     return gpu_take_due(g, r->diag);
 }
 
@@ -79,9 +79,9 @@ static rlx_status run_until(struct run *r, size_t command, uint32_t launch)
     r->launch = launch;
     if (none)
         return RLX_OK;
-    pthread_mutex_lock(r->g->lock);
+    pthread_mutex_lock(&r->g->lock);
     rlx_status s = run_piece(r, &p);
-    pthread_mutex_unlock(r->g->lock);
+    pthread_mutex_unlock(&r->g->lock);
     return s;
 }
 
@@ -90,7 +90,7 @@ static rlx_status run_until(struct run *r, size_t command, uint32_t launch)
 static rlx_status ask(struct run *r, const struct command *c, const struct gpu_arg *go_on,
                       bool *yes)
 {
-    struct backend *b = r->g->backend;
+    struct backend *b = &r->g->base;
     struct span at = c->operand[go_on->operand];
     uint32_t word;
 
@@ -104,7 +104,7 @@ static rlx_status ask(struct run *r, const struct command *c, const struct gpu_a
 static rlx_status run_loop(struct run *r, uint32_t loop);
 
 /* The launches of the command up to `end`, loops from number `next` on among them; what comes
- * behind the last loop is left for later. */
+ * after the last loop is left for later. */
 static rlx_status run_loops(struct run *r, uint32_t next, uint32_t end)
 {
     const struct gpu_work *w = r->list[r->command].work;
@@ -118,7 +118,7 @@ static rlx_status run_loops(struct run *r, uint32_t next, uint32_t end)
     return RLX_OK;
 }
 
-/* The first loop that begins at or behind a launch, of those behind number `loop`. */
+/* The first loop that begins at or after a launch, of those after number `loop`. */
 static uint32_t loop_from(const struct gpu_work *w, uint32_t loop, uint32_t launch)
 {
     uint32_t next = loop + 1;
@@ -169,15 +169,23 @@ static rlx_status run_commands(struct run *r, size_t from, size_t to)
 
 /* ---- with hooks ---- */
 
+static bool read_times(struct gpu_device *g, struct gpu_recording *r, size_t i, uint64_t out[2])
+{
+    pthread_mutex_lock(&g->lock);
+    bool known = g->driver->read_times(g, r, i, out);
+    pthread_mutex_unlock(&g->lock);
+    return known;
+}
+
 /* The device's clock becomes the host's: the last step ended when the host heard of it. */
 static void tell_times(struct run *r, size_t count, const struct run_hooks *hooks)
 {
-    struct gpu_programs *g = r->g;
+    struct gpu_device *g = r->g;
     uint64_t heard = now_ns(), last[2] = {0, 0}, at[2];
-    bool known = count && g->queue->read_times(g->backend, r->last, count - 1, last);
+    bool known = count && read_times(g, r->last, count - 1, last);
 
     for (size_t i = 0; i < count; i++) {
-        if (!known || !g->queue->read_times(g->backend, r->last, i, at))
+        if (!known || !read_times(g, r->last, i, at))
             at[0] = at[1] = last[1];
         hooks->after(hooks->user, r->list[i].step, heard - (last[1] - at[0]),
                      heard - (last[1] - at[1]));
@@ -196,10 +204,10 @@ static rlx_status run_singly(struct run *r, size_t count, const struct run_hooks
 }
 
 /* One after the other, if the hook looks at the results of each, or their times are not known. */
-static bool must_be_single(const struct gpu_programs *g, const struct command *list, size_t count,
+static bool must_be_single(const struct gpu_device *g, const struct command *list, size_t count,
                            const struct run_hooks *hooks)
 {
-    if (hooks->reads || g->no_times)
+    if (hooks->reads || !g->clock)
         return true;
     for (size_t i = 0; i < count; i++)
         if (((const struct gpu_work *)list[i].work)->loops)
@@ -216,15 +224,16 @@ static rlx_status submit(struct run *r, size_t count, const struct run_hooks *ho
     TRY(run_commands(r, 0, count));
     if (!hooks)
         return RLX_OK;
-    TRY(r->g->queue->await(r->g->backend, r->ticket, r->diag));
+    TRY(gpu_await(r->g, r->ticket, r->diag));
     tell_times(r, count, hooks);
     return RLX_OK;
 }
 
-rlx_status gpu_submit(struct gpu_programs *g, const struct command *list, size_t count,
+rlx_status gpu_submit(struct backend *b, const struct command *list, size_t count,
                       const struct run_hooks *hooks, struct run_report *report, uint64_t *ticket,
                       struct diag *d)
 {
+    struct gpu_device *g = gpu_device_of(b);
     struct run r = {.g = g, .list = list, .report = report, .diag = d};
 
     report->step = -1;
@@ -233,9 +242,9 @@ rlx_status gpu_submit(struct gpu_programs *g, const struct command *list, size_t
     if (s == RLX_OK) {
         *ticket = r.ticket;
     } else {
-        pthread_mutex_lock(g->lock);
+        pthread_mutex_lock(&g->lock);
         gpu_forget_report(g, report);
-        pthread_mutex_unlock(g->lock);
+        pthread_mutex_unlock(&g->lock);
     }
     return s;
 }

@@ -130,7 +130,7 @@ void vk_cache_choose(struct vk_device *dev, const struct device_desc *desc)
         snprintf(uuid + 2 * i, 3, "%02x", dev->uuid[i]);
     int len = snprintf(path, sizeof path, "%s/vulkan-%s-%08x-%d.bin", folder, uuid,
                        dev->properties.driverVersion, RLX_VERSION);
-    dev->cache_path = mem_alloc(dev->base.mem, (size_t)len + 1);
+    dev->cache_path = mem_alloc(dev->gpu.base.mem, (size_t)len + 1);
     if (dev->cache_path)
         memcpy(dev->cache_path, path, (size_t)len + 1);
 }
@@ -138,7 +138,7 @@ void vk_cache_choose(struct vk_device *dev, const struct device_desc *desc)
 void vk_cache_forget(struct vk_device *dev)
 {
     if (dev->cache_path)
-        mem_free(dev->base.mem, dev->cache_path, strlen(dev->cache_path) + 1);
+        mem_free(dev->gpu.base.mem, dev->cache_path, strlen(dev->cache_path) + 1);
     dev->cache_path = NULL;
 }
 
@@ -163,10 +163,11 @@ void vk_cache_load(struct vk_device *dev)
 
     diag_init(&d, "cache");
     if (dev->cache_path && access(dev->cache_path, F_OK) == 0) {
-        if (file_open_own(&f, dev->cache_path, FILE_READ, dev->base.mem, &d) != RLX_OK)
-            vk_log(dev, 1, "vulkan: pipelines not read: %s", d.first.message);
+        if (file_open_own(&f, dev->cache_path, FILE_READ, dev->gpu.base.mem, &d) != RLX_OK)
+            gpu_log(&dev->gpu, 1, "vulkan: pipelines not read: %s", d.first.message);
         else if (!vk_cache_check(&key, f.data, f.size, &data, &bytes))
-            vk_log(dev, 1, "vulkan: %s is damaged or another's; it is not used", dev->cache_path);
+            gpu_log(&dev->gpu, 1, "vulkan: %s is damaged or another's; it is not used",
+                    dev->cache_path);
         else
             dev->cache_hash = hash_of(data, bytes);
     }
@@ -195,11 +196,11 @@ void vk_cache_save(struct vk_device *dev)
     struct diag d;
 
     diag_init(&d, "cache");
-    if (!dev->cache_path || !dev->cache || !dev->built || dev->lost ||
+    if (!dev->cache_path || !dev->cache || !dev->built || dev->gpu.lost ||
         dev->vk.GetPipelineCacheData(dev->device, dev->cache, &bytes, NULL) < 0 || !bytes)
         return;
     room = bytes;
-    void *data = mem_alloc(dev->base.mem, room);
+    void *data = mem_alloc(dev->gpu.base.mem, room);
     if (!data)
         return;
     if (dev->vk.GetPipelineCacheData(dev->device, dev->cache, &bytes, data) == VK_SUCCESS &&
@@ -207,7 +208,7 @@ void vk_cache_save(struct vk_device *dev)
         make_folder(dev->cache_path);
         if (file_check_own_folder(dev->cache_path, &d) != RLX_OK ||
             vk_cache_write(dev->cache_path, &key, data, bytes, &d) != RLX_OK)
-            vk_log(dev, 1, "vulkan: pipelines are not kept: %s", d.first.message);
+            gpu_log(&dev->gpu, 1, "vulkan: pipelines are not kept: %s", d.first.message);
     }
-    mem_free(dev->base.mem, data, room);
+    mem_free(dev->gpu.base.mem, data, room);
 }

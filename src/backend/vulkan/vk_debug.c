@@ -1,25 +1,11 @@
 /* vk_debug.c: the validation layer, when RLX_GPU_VALIDATION asks for it. What it says is logged;
  * its errors are ours, and fail the next wait. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
 
 const char vk_validation_layer[] = "VK_LAYER_KHRONOS_validation";
-
-void vk_log(const struct vk_device *dev, int level, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-
-    if (!dev->log)
-        return;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    dev->log(dev->log_user, level, line);
-}
 
 bool vk_has_validation(struct vk_device *dev)
 {
@@ -44,7 +30,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
     bool error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
 
     (void)types;
-    vk_log(dev, error ? 0 : 1, "vulkan: %s", data->pMessage);
+    gpu_log(&dev->gpu, error ? 0 : 1, "vulkan: %s", data->pMessage);
     if (error && atomic_fetch_add(&dev->complaints, 1) == 0)
         snprintf(dev->complaint, sizeof dev->complaint, "%s", data->pMessage);
     return VK_FALSE;
@@ -73,8 +59,9 @@ rlx_status vk_open_messenger(struct vk_device *dev, struct diag *d)
     return RLX_OK;
 }
 
-rlx_status vk_check_complaints(struct vk_device *dev, struct diag *d)
+rlx_status vk_check_complaints(struct gpu_device *g, struct diag *d)
 {
+    struct vk_device *dev = vk_of(g);
     unsigned count = atomic_exchange(&dev->complaints, 0);
 
     if (!count)

@@ -61,7 +61,7 @@ static void link_chain(const struct vk_device *dev, const struct extensions *e,
             append(f, &f->size_control);
     }
     /* Kernels that use them are SPIR-V 1.6, which comes with 1.3. */
-    if (dev->api >= VK_API_VERSION_1_3 && !dev->options.no_coop) {
+    if (dev->api >= VK_API_VERSION_1_3 && !dev->gpu.options.no_coop) {
         if (has(e, "VK_KHR_cooperative_matrix"))
             append(f, &f->coop);
         if (has(e, "VK_NV_cooperative_matrix2"))
@@ -187,9 +187,9 @@ static void find_subgroups(struct vk_device *dev, const struct properties *p)
     bool varies = p->sizes.minSubgroupSize != p->sizes.maxSubgroupSize;
     bool asks = p->sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
 
-    dev->features.subgroups = (p->v11.subgroupSupportedOperations & used) == used &&
-                              (p->v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT);
-    dev->features.subgroup_size = varies && !asks ? 0 : p->v11.subgroupSize;
+    dev->gpu.features.subgroups = (p->v11.subgroupSupportedOperations & used) == used &&
+                                  (p->v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT);
+    dev->gpu.features.subgroup_size = varies && !asks ? 0 : p->v11.subgroupSize;
     dev->required_subgroup = varies && asks ? p->v11.subgroupSize : 0;
 }
 
@@ -226,7 +226,7 @@ void vk_find_features(struct vk_device *dev, struct vk_features *out)
     note_driver(dev, &p);
     const VkPhysicalDeviceLimits *l = &dev->properties.limits;
     bool coop = out->coop.cooperativeMatrix && has_tiles(dev);
-    dev->features = (struct kc_features){
+    dev->gpu.features = (struct kc_features){
         .f16 = out->v12.shaderFloat16 && out->v11.storageBuffer16BitAccess,
         .f16_rounds = p.v12.shaderRoundingModeRTEFloat16,
         .nan_preserve = p.v12.shaderSignedZeroInfNanPreserveFloat32,

@@ -13,7 +13,7 @@ rlx_status vk_open_instance(struct vk_device *dev, struct diag *d)
     const char *const layer[] = {vk_validation_layer};
     const char *const extension[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
     const VkDebugUtilsMessengerCreateInfoEXT hear = vk_messenger_info(dev);
-    bool checked = dev->options.validation;
+    bool checked = dev->gpu.options.validation;
 
     TRY(vk_load_library(&dev->vk, d));
     if (checked && !vk_has_validation(dev))
@@ -111,61 +111,49 @@ static uint64_t largest_heap(const VkPhysicalDeviceMemoryProperties *m)
     return most;
 }
 
-static void name_features(const struct vk_device *dev, char *out, size_t size)
+void vk_describe(const struct backend *b, struct target *out)
 {
-    const struct kc_features *f = &dev->features;
-    static const char *const modes[] = {"", "mapped", "bar", "staging"};
-    size_t len = 0;
-    const struct {
-        bool on;
-        const char *word;
-    } words[] = {{f->f16, "f16"},
-                 {f->f64, "f64"},
-                 {f->int64, "int64"},
-                 {f->storage16, "storage16"},
-                 {f->storage8, "storage8"},
-                 {f->dot8, "dot8"},
-                 {f->small_preserve, "denormals"},
-                 {f->coop, "coop"},
-                 {f->coop_group, "coop-group"},
-                 {f->coop_rows, "coop-rows"}};
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (words[i].on)
-            len += (size_t)snprintf(out + len, size - len, "%s ", words[i].word);
-    if (f->subgroups)
-        len += (size_t)snprintf(out + len, size - len, "subgroups=%u ", f->subgroup_size);
-    snprintf(out + len, size - len, "group=%u shared=%u memory=%s", f->max_group, f->shared_bytes,
-             modes[dev->mode]);
+    gpu_describe_device("vulkan", b, out);
 }
 
-void vk_describe_device(const struct vk_device *dev, struct target *out)
+/* One that computes, and times it. */
+bool vk_find_queue(struct vk_device *dev)
 {
-    const VkPhysicalDeviceProperties *p = &dev->properties;
+    VkQueueFamilyProperties family[32];
+    uint32_t count = 32;
 
-    snprintf(out->description, sizeof out->description, "%.60s (Vulkan %u.%u.%u, %.36s)",
-             p->deviceName, VK_API_VERSION_MAJOR(p->apiVersion),
-             VK_API_VERSION_MINOR(p->apiVersion), VK_API_VERSION_PATCH(p->apiVersion), dev->driver);
-    name_features(dev, out->features, sizeof out->features);
-    out->memory = largest_heap(&dev->memory);
-    out->max_buffer = dev->max_allocation; /* kernels see less of it, in parts if need be */
-    out->alignment = ALIGNMENT;
-    out->slow_uploads = dev->mode != VK_MODE_MAPPED;
-    out->flushes_small = p->deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
+    dev->vk.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, family);
+    for (uint32_t i = 0; i < count; i++)
+        if (family[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
+            dev->queue_family = i;
+            dev->timestamp_bits = family[i].timestampValidBits;
+            return true;
+        }
+    return false;
 }
 
 void vk_look_at(struct vk_device *dev)
 {
+    const VkPhysicalDeviceProperties *p = &dev->properties;
+    struct gpu_device *g = &dev->gpu;
     struct vk_features ignored;
 
     vk_find_features(dev, &ignored);
     dev->vk.GetPhysicalDeviceMemoryProperties(dev->physical, &dev->memory);
-    dev->mode = vk_best_mode(dev);
+    g->mode = vk_best_mode(dev);
+    g->clock = vk_find_queue(dev) && dev->timestamp_bits > 0;
+    g->memory = largest_heap(&dev->memory);
+    g->max_buffer = dev->max_allocation;
+    g->is_cpu = p->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    snprintf(g->name, sizeof g->name, "%.119s", p->deviceName);
+    snprintf(g->description, sizeof g->description, "%.60s (Vulkan %u.%u.%u, %.36s)", p->deviceName,
+             VK_API_VERSION_MAJOR(p->apiVersion), VK_API_VERSION_MINOR(p->apiVersion),
+             VK_API_VERSION_PATCH(p->apiVersion), dev->driver);
 }
 
 void vk_list(const struct device_desc *desc, device_row_fn each, void *user)
 {
-    struct vk_device dev = {.base.mem = desc->mem};
+    struct vk_device dev = {.gpu.base.mem = desc->mem};
     VkPhysicalDevice found[VK_MOST_DEVICES];
     struct diag d;
     uint32_t count = 0;
@@ -175,12 +163,12 @@ void vk_list(const struct device_desc *desc, device_row_fn each, void *user)
         count = vk_physical_devices(&dev, found);
     uint32_t api = dev.api;
     for (uint32_t i = 0; i < count; i++) {
-        struct target t = {.backend = "vulkan"};
+        struct target t;
         char variant[16];
         dev.physical = found[i];
         dev.api = api;
         vk_look_at(&dev);
-        vk_describe_device(&dev, &t);
+        vk_describe(&dev.gpu.base, &t);
         snprintf(variant, sizeof variant, "%u", i);
         each(user, variant, &t, NULL);
     }

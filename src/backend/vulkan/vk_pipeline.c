@@ -1,9 +1,7 @@
 /* vk_pipeline.c: a kernel as a compute pipeline. */
 #include "backend/vulkan/vulkan.h"
 
-#define PUSH_BYTES 128 /* what kc_emit_spirv puts into push constants at most */
-
-static void drop(struct backend *b, void *pipeline)
+void vk_drop_pipeline(struct backend *b, void *pipeline)
 {
     struct vk_device *dev = vk_device_of(b);
     struct vk_pipeline *p = pipeline;
@@ -69,8 +67,8 @@ static rlx_status make_pipeline(struct vk_device *dev, struct vk_pipeline *p, co
     return RLX_OK;
 }
 
-static rlx_status build(struct backend *b, const struct kir *k, const struct kc_emit *how,
-                        const char *key, void **pipeline, struct diag *d)
+rlx_status vk_make_pipeline(struct backend *b, const struct kir *k, const struct kc_emit *how,
+                            const char *key, void **pipeline, struct diag *d)
 {
     struct vk_device *dev = vk_device_of(b);
     struct vk_pipeline *p = mem_alloc(b->mem, sizeof *p);
@@ -82,7 +80,7 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     if (!p)
         return diag_no_memory(d, sizeof *p);
     p->buffers = k->buffers;
-    p->words_in_buffer = all * sizeof *words > PUSH_BYTES;
+    p->words_in_buffer = all * sizeof *words > VK_PUSH_BYTES;
     p->push_bytes = p->words_in_buffer ? 0 : all * (uint32_t)sizeof *words;
     arena_init(&arena, b->mem);
     rlx_status s = kc_emit_spirv(k, how, &arena, &words, &count, d);
@@ -91,11 +89,9 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
     dev->built++;
     arena_free(&arena);
     if (s != RLX_OK) {
-        drop(b, p);
+        vk_drop_pipeline(b, p);
         return s;
     }
     *pipeline = p;
     return RLX_OK;
 }
-
-const struct gpu_pipelines vk_pipelines = {.make = build, .drop = drop};

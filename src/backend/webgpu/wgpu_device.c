@@ -5,7 +5,6 @@
 
 #include "backend/webgpu/webgpu.h"
 #include "base/library.h"
-#include "base/str.h"
 
 #define TURN_NS 50000
 
@@ -48,7 +47,7 @@ static void hear_loss(WGPUDevice const *device, WGPUDeviceLostReason reason, WGP
         reason == WGPUDeviceLostReason_CallbackCancelled)
         return; /* we closed it */
     wg_note_error(dev, WGPUErrorType_Unknown, message);
-    dev->lost = true;
+    dev->gpu.lost = true;
 }
 
 static rlx_status tell(WGPUErrorType type, const char *message, struct diag *d)
@@ -62,9 +61,7 @@ rlx_status wg_check(struct wg_device *dev, struct diag *d)
 {
     char message[sizeof dev->message];
 
-    if (dev->lost)
-        return diag_fail(d, RLX_ERROR_DEVICE_LOST, "%s is lost: close it and open it again",
-                         dev->name);
+    TRY(gpu_check(&dev->gpu, d));
     pthread_mutex_lock(&dev->errors);
     WGPUErrorType type = dev->error;
     dev->error = (WGPUErrorType)0;
@@ -89,17 +86,6 @@ void wg_turn(struct wg_device *dev, bool wait)
 }
 
 /* ---- opening ---- */
-
-static void read_options(const struct flags *f, struct wg_options *o)
-{
-    if (!f)
-        return;
-    o->no_cache = f->at[FLAG_GPU_NOCACHE].on;
-    o->max_binding = (uint64_t)f->at[FLAG_GPU_MAX_BINDING].number;
-    o->max_groups = (uint64_t)f->at[FLAG_GPU_MAX_GROUPS].number;
-    o->max_memory = (uint64_t)f->at[FLAG_GPU_MAX_MEMORY].number;
-    o->lose_after = (uint64_t)f->at[FLAG_GPU_LOSE_AFTER].number;
-}
 
 /* What wgpu-native adds to an instance's descriptor: which backends it may use, and more that is
  * left at 0. It reads all of it, so this is no shorter than its struct. */
@@ -140,24 +126,15 @@ static rlx_status no_adapter(struct diag *d)
 static rlx_status choose_adapter(struct wg_device *dev, rlx_str variant, struct diag *d)
 {
     WGPUAdapter found[WG_MOST_ADAPTERS];
-    int64_t wanted = 0;
+    uint32_t count = wg_adapters(dev, found), at = 0;
 
-    if (variant.len && (!str_to_i64(variant, &wanted) || wanted < 0))
-        return diag_fail(d, RLX_ERROR_NO_DEVICE,
-                         "\"webgpu:%.*s\": a number stands behind the colon", STR_ARG(variant));
-    uint32_t count = wg_adapters(dev, found);
+    rlx_status s = count ? gpu_choose("webgpu", variant, count, &at, d) : no_adapter(d);
     for (uint32_t i = 0; i < count; i++)
-        if (i == wanted)
+        if (s == RLX_OK && i == at)
             dev->adapter = found[i];
         else
             dev->wg.AdapterRelease(found[i]);
-    if (dev->adapter)
-        return RLX_OK;
-    if (count == 0)
-        return no_adapter(d);
-    return diag_fail(d, RLX_ERROR_NO_DEVICE,
-                     "there are %u WebGPU devices, from webgpu:0 on, and no number %lld", count,
-                     (long long)wanted);
+    return s;
 }
 
 struct answer {
@@ -196,30 +173,27 @@ static rlx_status make_device(struct wg_device *dev, const struct wg_wish *wish,
     while (!a.came)
         wg_turn(dev, true);
     if (!a.device)
-        return diag_fail(d, RLX_ERROR_NO_DEVICE, "%s cannot be opened: %s", dev->name, a.message);
+        return diag_fail(d, RLX_ERROR_NO_DEVICE, "%s cannot be opened: %s", dev->gpu.name,
+                         a.message);
     dev->device = a.device;
     dev->queue = dev->wg.DeviceGetQueue(dev->device);
     return RLX_OK;
 }
 
-static rlx_status open_all(struct wg_device *dev, const struct device_desc *desc, struct diag *d)
+static rlx_status wg_open(struct gpu_device *g, const struct device_desc *desc, struct diag *d)
 {
+    struct wg_device *dev = wg_of(g);
     struct wg_wish wish;
 
+    if (pthread_mutex_init(&dev->errors, NULL) != 0)
+        return diag_fail(d, RLX_ERROR_MEMORY, "no lock could be made");
+    dev->has_errors = true;
     TRY(open_instance(dev, desc->flags, d));
     TRY(choose_adapter(dev, desc->variant, d));
     wg_look_at(dev);
     TRY(wg_choose(dev, desc->flags, &wish, d));
-    dev->programs.no_times = !dev->timestamps;
     TRY(make_device(dev, &wish, d));
-    TRY(wg_make_buffer(dev, WG_FOR_WORK, GPU_BINDINGS * GPU_ALIGN, &dev->nothing, d));
     wg_try(dev);
-    dev->kernels.target = (struct gpu_target){.backend = &dev->base,
-                                              .features = dev->features,
-                                              .max_groups = dev->max_groups,
-                                              .max_binding = dev->max_binding,
-                                              .max_bindings = dev->max_bindings};
-    TRY(gpu_kernels_open(&dev->kernels, &wg_pipelines, d));
     return wg_check(dev, d);
 }
 
@@ -235,62 +209,22 @@ static void close_instance(struct wg_device *dev)
         dev->wg.InstanceRelease(dev->instance);
 }
 
-static void wg_close(struct backend *b)
+static void wg_close(struct gpu_device *g)
 {
-    struct wg_device *dev = wg_device_of(b);
-    struct diag quiet;
+    struct wg_device *dev = wg_of(g);
 
-    diag_init(&quiet, "close");
     if (dev->device) {
-        wg_await(dev, dev->tickets, &quiet);
-        gpu_drop_programs(&dev->programs);
-        vec_free(dev->base.mem, &dev->words);
-        gpu_kernels_close(&dev->kernels);
         wg_close_readback(dev);
         wg_close_transfers(dev);
-        wg_drop_buffer(dev, &dev->nothing);
     }
     close_instance(dev);
-    pthread_mutex_destroy(&dev->lock);
-    pthread_mutex_destroy(&dev->errors);
-    mem_free(b->mem, dev, sizeof *dev);
-}
-
-static rlx_status wg_open(const struct device_desc *desc, struct backend **out, struct diag *d)
-{
-    struct wg_device *dev = mem_alloc(desc->mem, sizeof *dev);
-
-    if (!dev)
-        return diag_no_memory(d, sizeof *dev);
-    dev->base = (struct backend){&webgpu_backend, desc->mem};
-    read_options(desc->flags, &dev->options);
-    if (pthread_mutex_init(&dev->lock, NULL) != 0) {
-        mem_free(desc->mem, dev, sizeof *dev);
-        return diag_fail(d, RLX_ERROR_MEMORY, "no lock could be made");
-    }
-    if (pthread_mutex_init(&dev->errors, NULL) != 0) {
-        pthread_mutex_destroy(&dev->lock);
-        mem_free(desc->mem, dev, sizeof *dev);
-        return diag_fail(d, RLX_ERROR_MEMORY, "no lock could be made");
-    }
-    dev->programs = (struct gpu_programs){.backend = &dev->base,
-                                          .queue = &wg_programs_queue,
-                                          .lock = &dev->lock,
-                                          .lost = &dev->lost,
-                                          .lose_after = dev->options.lose_after,
-                                          .no_cache = dev->options.no_cache};
-    rlx_status s = open_all(dev, desc, d);
-    if (s != RLX_OK) {
-        wg_close(&dev->base);
-        return s;
-    }
-    *out = &dev->base;
-    return RLX_OK;
+    if (dev->has_errors)
+        pthread_mutex_destroy(&dev->errors);
 }
 
 rlx_status wg_count_adapters(const struct device_desc *desc, uint32_t *count, struct diag *d)
 {
-    struct wg_device dev = {.base.mem = desc->mem};
+    struct wg_device dev = {.gpu.base.mem = desc->mem};
     WGPUAdapter found[WG_MOST_ADAPTERS];
 
     rlx_status s = open_instance(&dev, desc->flags, d);
@@ -304,72 +238,47 @@ rlx_status wg_count_adapters(const struct device_desc *desc, uint32_t *count, st
     return s;
 }
 
-/* ---- the table ---- */
+/* ---- the tables ---- */
 
-static void wg_describe(const struct backend *b, struct target *out)
+static rlx_status check(struct gpu_device *g, struct diag *d)
 {
-    *out =
-        (struct target){.backend = "webgpu", .alignment = GPU_ALIGN, .least_alignment = GPU_ALIGN};
-    gpu_describe(out);
-    if (b)
-        wg_describe_device((const struct wg_device *)b, out);
+    return wg_check(wg_of(g), d);
 }
 
-static rlx_status wg_select(struct backend *b, struct select_call *c)
-{
-    return gpu_select(&wg_device_of(b)->kernels.target, c);
-}
+static const struct gpu_driver driver = {
+    .device_bytes = sizeof(struct wg_device),
+    .recording_bytes = sizeof(struct wg_recording),
+    .spare_words = 1, /* a zero ends them */
+    .apart = true,
+    .zeroes = true,
+    .transfers = &wg_transfers,
+    .pipelines = {wg_make_kernel, wg_drop_kernel},
+    .open = wg_open,
+    .close = wg_close,
+    .check = check,
+    .make_buffer = wg_make_buffer,
+    .drop_buffer = wg_drop_buffer,
+    .submit = wg_submit,
+    .done = wg_done,
+    .wait = wg_wait,
+    .turn = wg_look,
+    .reserve = wg_reserve,
+    .prepare = wg_prepare,
+    .launch = wg_launch_one,
+    .read_times = wg_read_times,
+    .drop = wg_drop_recording,
+};
 
-static bool wg_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v)
+static rlx_status open_webgpu(const struct device_desc *desc, struct backend **out, struct diag *d)
 {
-    return gpu_joins(&wg_device_of(b)->kernels.target, kind, g, v);
-}
-
-static rlx_status wg_load_step(struct backend *b, struct command *c, struct diag *d)
-{
-    return gpu_load(&wg_device_of(b)->kernels.target, c, d);
-}
-
-static rlx_status wg_prepare(struct backend *b, struct command *c, struct diag *d)
-{
-    TRY(gpu_prepare(&wg_device_of(b)->kernels.target, c, d));
-    return wg_prepare_launches(wg_device_of(b), c, d);
-}
-
-static rlx_status wg_pack(struct backend *b, struct command *c, int32_t operand, struct span source,
-                          struct diag *d)
-{
-    (void)operand;
-    return gpu_pack(&wg_device_of(b)->kernels, c, source, d);
-}
-
-static struct gpu_kernels *wg_gpu(struct backend *b)
-{
-    return &wg_device_of(b)->kernels;
+    return gpu_open(&driver, &webgpu_backend, desc, out, d);
 }
 
 const struct backend_ops webgpu_backend = {
-    .abi = BACKEND_ABI,
     .name = "webgpu",
-    .open = wg_open,
-    .close = wg_close,
+    .open = open_webgpu,
     .describe = wg_describe,
-    .alloc = wg_alloc,
-    .release = wg_release,
-    .write = wg_write,
-    .read = wg_read,
-    .copy = wg_copy,
-    .fill = wg_fill,
-    .fetch = wg_fetch,
-    .select = wg_select,
-    .joins = wg_joins,
-    .load = wg_load_step,
-    .prepare = wg_prepare,
-    .pack = wg_pack,
-    .unload = wg_unload,
-    .submit = wg_submit,
-    .poll = wg_poll,
-    .wait = wg_wait,
-    .gpu = wg_gpu,
+    .fetch = gpu_fetch,
     .list = wg_list,
+    GPU_BACKEND_OPS,
 };

@@ -35,22 +35,21 @@ static void read_limits(struct wg_device *dev, WGPULimits *has)
     has->maxComputeWorkgroupStorageSize = LEAST_SHARED;
 }
 
-/* RLX_GPU_MAX_BINDING and RLX_GPU_MAX_GROUPS lower what kernels see, not what is asked for. */
 static void choose_limits(struct wg_device *dev, WGPULimits *ask)
 {
-    uint64_t binding = dev->options.max_binding, groups = dev->options.max_groups;
+    struct gpu_device *g = &dev->gpu;
     WGPULimits has;
 
     read_limits(dev, &has);
-    dev->max_buffer = ask->maxBufferSize = has.maxBufferSize;
+    g->max_buffer = ask->maxBufferSize = has.maxBufferSize;
     ask->maxStorageBufferBindingSize =
-        least(has.maxStorageBufferBindingSize, dev->max_buffer) / GPU_ALIGN * GPU_ALIGN;
-    dev->max_binding = ask->maxStorageBufferBindingSize;
-    if (binding)
-        dev->max_binding = least(dev->max_binding, binding);
-    dev->max_bindings = (uint32_t)least(has.maxStorageBuffersPerShaderStage, GPU_BINDINGS);
-    ask->maxStorageBuffersPerShaderStage = dev->max_bindings;
-    dev->max_groups = (uint32_t)least(MOST_GROUPS, groups ? groups : MOST_GROUPS);
+        least(has.maxStorageBufferBindingSize, g->max_buffer) / GPU_ALIGN * GPU_ALIGN;
+    g->max_binding = ask->maxStorageBufferBindingSize;
+    g->max_bindings = (uint32_t)least(has.maxStorageBuffersPerShaderStage, GPU_BINDINGS);
+    ask->maxStorageBuffersPerShaderStage = g->max_bindings;
+    g->max_groups = MOST_GROUPS;
+    g->align = GPU_ALIGN;
+    g->mode = GPU_MODE_STAGING;
     dev->max_group = (uint32_t)least(
         MOST_GROUP, least(has.maxComputeInvocationsPerWorkgroup, has.maxComputeWorkgroupSizeX));
     ask->maxComputeInvocationsPerWorkgroup = ask->maxComputeWorkgroupSizeX = dev->max_group;
@@ -73,34 +72,39 @@ rlx_status wg_choose(struct wg_device *dev, const struct flags *flags, struct wg
 {
     *w = (struct wg_wish){.limits = WGPU_LIMITS_INIT};
     choose_limits(dev, &w->limits);
-    dev->features =
-        (struct kc_features){.f16 = true, .subgroups = true, .dot8 = true, .fma = !dev->is_cpu};
-    dev->timestamps = true;
-    TRY(gpu_leave_out(flags, &dev->features, &dev->timestamps, d));
-    dev->features.max_group = dev->max_group;
-    dev->features.shared_bytes = dev->max_shared;
-    dev->features.f16 = dev->features.f16 && take(dev, w, WGPUFeatureName_ShaderF16);
-    dev->features.subgroups = dev->features.subgroups && (take(dev, w, WGPUFeatureName_Subgroups) ||
-                                                          take(dev, w, NATIVE_SUBGROUPS));
-    dev->timestamps = dev->timestamps && take(dev, w, WGPUFeatureName_TimestampQuery);
+    dev->gpu.features =
+        (struct kc_features){.f16 = true, .subgroups = true, .dot8 = true, .fma = !dev->gpu.is_cpu};
+    dev->gpu.clock = true;
+    TRY(gpu_leave_out(flags, &dev->gpu.features, &dev->gpu.clock, d));
+    dev->gpu.features.max_group = dev->max_group;
+    dev->gpu.features.shared_bytes = dev->max_shared;
+    dev->gpu.features.f16 = dev->gpu.features.f16 && take(dev, w, WGPUFeatureName_ShaderF16);
+    dev->gpu.features.subgroups =
+        dev->gpu.features.subgroups &&
+        (take(dev, w, WGPUFeatureName_Subgroups) || take(dev, w, NATIVE_SUBGROUPS));
+    dev->gpu.clock = dev->gpu.clock && take(dev, w, WGPUFeatureName_TimestampQuery);
     return RLX_OK;
 }
 
 /* ---- what only a kernel can tell ---- */
+
+#define TRIAL_GROUP 256
+#define TRIAL_BYTES (TRIAL_GROUP * sizeof(uint32_t))
 
 /* A kernel of one buffer, and what it writes there for one group; false: it cannot be made. */
 static bool try_kernel(struct wg_device *dev, rlx_str source, uint32_t *word, uint32_t words)
 {
     const struct wg_functions *wg = &dev->wg;
     struct wg_pipeline p = {.buffers = 1};
-    struct span out = {&dev->nothing, 0, words * sizeof *word};
+    struct buffer buf = {0};
+    struct span out = {&buf, 0, words * sizeof *word};
     struct diag quiet;
 
     diag_init(&quiet, "open");
-    bool made = wg_make_pipeline(dev, source, "of a trial", &p, &quiet) == RLX_OK;
+    bool made = wg_make_pipeline(dev, source, "of a trial", &p, &quiet) == RLX_OK &&
+                gpu_make_buffer(&dev->gpu, GPU_FOR_WORK, TRIAL_BYTES, &buf, &quiet) == RLX_OK;
     if (made && words) {
-        const WGPUBindGroupEntry entry = {.buffer = dev->nothing.handle,
-                                          .size = dev->nothing.bytes};
+        const WGPUBindGroupEntry entry = {.buffer = buf.handle, .size = buf.bytes};
         WGPUBindGroup group = wg->DeviceCreateBindGroup(
             dev->device,
             &(WGPUBindGroupDescriptor){.layout = p.layout, .entryCount = 1, .entries = &entry});
@@ -111,9 +115,10 @@ static bool try_kernel(struct wg_device *dev, rlx_str source, uint32_t *word, ui
         wg->ComputePassEncoderDispatchWorkgroups(pass, 1, 1, 1);
         wg->ComputePassEncoderEnd(pass);
         wg->ComputePassEncoderRelease(pass);
-        made = wg_queue(dev, e, &quiet) == RLX_OK && wg_get(dev, out, word, &quiet) == RLX_OK;
+        made = wg_queue(dev, e, &quiet) == RLX_OK && wg_get(&dev->gpu, out, word, &quiet) == RLX_OK;
         wg->BindGroupRelease(group);
     }
+    gpu_drop_buffer(&dev->gpu, &buf);
     wg_drop_pipeline(dev, &p);
     return made;
 }
@@ -131,7 +136,6 @@ static bool compiles_dot8(struct wg_device *dev)
 }
 
 #define ENABLE "enable subgroups;\n"
-#define TRIAL_GROUP 256
 
 static bool count_lanes(struct wg_device *dev, bool enable, uint32_t size[TRIAL_GROUP])
 {
@@ -181,27 +185,18 @@ static uint32_t subgroup_size(struct wg_device *dev)
 
 void wg_try(struct wg_device *dev)
 {
-    dev->features.dot8 = dev->features.dot8 && compiles_dot8(dev);
-    if (dev->features.subgroups)
-        dev->features.subgroup_size = subgroup_size(dev);
-    dev->features.subgroups = dev->features.subgroup_size > 1;
+    dev->gpu.features.dot8 = dev->gpu.features.dot8 && compiles_dot8(dev);
+    if (dev->gpu.features.subgroups)
+        dev->gpu.features.subgroup_size = subgroup_size(dev);
+    dev->gpu.features.subgroups = dev->gpu.features.subgroup_size > 1;
     dev->tick_ns = (double)dev->wg.QueueGetTimestampPeriod(dev->queue);
 }
 
 /* ---- what is told of it ---- */
 
-void wg_describe_device(const struct wg_device *dev, struct target *out)
+void wg_describe(const struct backend *b, struct target *out)
 {
-    const struct kc_features *f = &dev->features;
-
-    snprintf(out->description, sizeof out->description, "%s", dev->name);
-    snprintf(out->features, sizeof out->features, "%s%s%ssubgroups=%u group=%u shared=%u",
-             f->f16 ? "f16 " : "", f->dot8 ? "dot8 " : "", dev->timestamps ? "timestamps " : "",
-             f->subgroup_size, f->max_group, f->shared_bytes);
-    out->max_buffer = dev->max_buffer; /* kernels see less of it, in parts if need be */
-    out->alignment = GPU_ALIGN;
-    out->slow_uploads = true;
-    out->flushes_small = !dev->is_cpu;
+    gpu_describe_device("webgpu", b, out);
 }
 
 /* One of them, opened as a session would: some of what it is can only be tried. */

@@ -148,19 +148,20 @@ static void describe(struct wg_device *dev, const WGPUAdapterInfo *info)
 
     wg_copy_text(device, sizeof device, info->device);
     wg_copy_text(driver, sizeof driver, info->description);
-    snprintf(dev->name, sizeof dev->name, "%.50s (WebGPU on %s%s%.36s)", device,
+    snprintf(dev->gpu.name, sizeof dev->gpu.name, "%.50s (WebGPU on %s%s%.36s)", device,
              kind < sizeof kinds / sizeof kinds[0] ? kinds[kind] : kinds[0], *driver ? ", " : "",
              driver);
-    dev->is_cpu = info->adapterType == WGPUAdapterType_CPU;
+    dev->gpu.is_cpu = info->adapterType == WGPUAdapterType_CPU;
 }
 
 void wg_look_at(struct wg_device *dev)
 {
     WGPUAdapterInfo info = {0};
 
-    snprintf(dev->name, sizeof dev->name, "an adapter");
+    snprintf(dev->gpu.name, sizeof dev->gpu.name, "an adapter");
     if (dev->wg.AdapterGetInfo(dev->adapter, &info) == WGPUStatus_Success) {
         describe(dev, &info);
         dev->wg.AdapterInfoFreeMembers(info);
     }
+    snprintf(dev->gpu.description, sizeof dev->gpu.description, "%s", dev->gpu.name);
 }

@@ -11,7 +11,7 @@ void wg_drop_pipeline(struct wg_device *dev, struct wg_pipeline *p)
         dev->wg.BindGroupLayoutRelease(p->layout);
 }
 
-static void drop(struct backend *b, void *pipeline)
+void wg_drop_kernel(struct backend *b, void *pipeline)
 {
     if (!pipeline)
         return;
@@ -94,7 +94,7 @@ static rlx_status judge(struct wg_device *dev, const char *key, struct diag *d)
         dev->device, (WGPUPopErrorScopeCallbackInfo){.mode = WGPUCallbackMode_AllowProcessEvents,
                                                      .callback = hear,
                                                      .userdata1 = &v});
-    while (!v.came && !dev->lost)
+    while (!v.came && !dev->gpu.lost)
         wg_turn(dev, true);
     if (v.type == WGPUErrorType_NoError)
         return wg_check(dev, d);
@@ -110,8 +110,8 @@ rlx_status wg_make_pipeline(struct wg_device *dev, rlx_str source, const char *k
     return judge(dev, key, d);
 }
 
-static rlx_status build(struct backend *b, const struct kir *k, const struct kc_emit *how,
-                        const char *key, void **pipeline, struct diag *d)
+rlx_status wg_make_kernel(struct backend *b, const struct kir *k, const struct kc_emit *how,
+                          const char *key, void **pipeline, struct diag *d)
 {
     struct wg_device *dev = wg_device_of(b);
     struct wg_pipeline *p = mem_alloc(b->mem, sizeof *p);
@@ -130,11 +130,9 @@ static rlx_status build(struct backend *b, const struct kir *k, const struct kc_
         s = wg_make_pipeline(dev, (rlx_str){source.at, source.len}, key, p, d);
     text_free(&source);
     if (s != RLX_OK) {
-        drop(b, p);
+        wg_drop_kernel(b, p);
         return s;
     }
     *pipeline = p;
     return RLX_OK;
 }
-
-const struct gpu_pipelines wg_pipelines = {.make = build, .drop = drop};

@@ -61,7 +61,7 @@ static void unmap(struct wg_device *dev, struct wg_staging *s)
 {
     uintptr_t number = atomic_load(&s->stage) / 4;
 
-    while (state_of(s) == WG_MAPPING && !dev->lost)
+    while (state_of(s) == WG_MAPPING && !dev->gpu.lost)
         wg_turn(dev, true);
     uintptr_t state = atomic_exchange(&s->stage, (number + 1) * 4 + WG_UNMAPPED) % 4;
 
@@ -84,7 +84,7 @@ void wg_close_readback(struct wg_device *dev)
 {
     drop(dev, &dev->tiny);
     drop(dev, &dev->staging);
-    vec_free(dev->base.mem, &dev->fetched);
+    vec_free(dev->gpu.base.mem, &dev->fetched);
 }
 
 /* Free, and of at least so many bytes. */
@@ -128,7 +128,7 @@ static rlx_status queue_and_map(struct wg_device *dev, struct wg_staging *s, uin
 static rlx_status take_bytes(struct wg_device *dev, struct wg_staging *s, uint64_t from, void *dst,
                              uint64_t bytes, struct diag *d)
 {
-    while (state_of(s) == WG_MAPPING && !dev->lost)
+    while (state_of(s) == WG_MAPPING && !dev->gpu.lost)
         wg_turn(dev, true);
     TRY(wg_check(dev, d));
     if (state_of(s) != WG_MAPPED)
@@ -162,7 +162,7 @@ static rlx_status get_part(struct wg_device *dev, struct span src, void *dst, st
     struct wg_staging *s = whole.bytes <= LEAST ? &dev->tiny : &dev->staging;
 
     if (s == &dev->staging)
-        wg_forget_fetched(dev);
+        wg_forget_fetched(&dev->gpu);
     TRY(take(dev, s, whole.bytes, d));
     WGPUCommandEncoder e = dev->wg.DeviceCreateCommandEncoder(dev->device, NULL);
     copy_to(dev, e, s, 0, whole);
@@ -186,8 +186,9 @@ static bool find_fetched(const struct wg_device *dev, struct span src, uint64_t 
     return false;
 }
 
-rlx_status wg_get(struct wg_device *dev, struct span src, void *dst, struct diag *d)
+rlx_status wg_get(struct gpu_device *g, struct span src, void *dst, struct diag *d)
 {
+    struct wg_device *dev = wg_of(g);
     uint8_t *to = dst;
     uint64_t at;
 
@@ -202,23 +203,12 @@ rlx_status wg_get(struct wg_device *dev, struct span src, void *dst, struct diag
     return RLX_OK;
 }
 
-rlx_status wg_read(struct backend *b, struct span src, void *dst, struct diag *d)
-{
-    struct wg_device *dev = wg_device_of(b);
-
-    TRY(wg_check_span(dev, src, d));
-    pthread_mutex_lock(&dev->lock);
-    rlx_status s = wg_get(dev, src, dst, d);
-    pthread_mutex_unlock(&dev->lock);
-    return s;
-}
-
 /* ---- fetching ---- */
 
 /* The buffer stays mapped until it is wanted again: unmapping might have to wait for a run. */
-void wg_forget_fetched(struct wg_device *dev)
+void wg_forget_fetched(struct gpu_device *g)
 {
-    dev->fetched.len = 0;
+    wg_of(g)->fetched.len = 0;
 }
 
 /* As many as fit, one behind the other; the bytes of all. */
@@ -236,12 +226,11 @@ static uint64_t choose(struct wg_device *dev, const struct span *src, size_t cou
     return total;
 }
 
-static rlx_status fetch_all(struct wg_device *dev, const struct span *src, size_t count,
-                            struct diag *d)
+rlx_status wg_fetch(struct gpu_device *g, const struct span *src, size_t count, struct diag *d)
 {
-    for (size_t i = 0; i < count; i++)
-        TRY(wg_check_span(dev, src[i], d));
-    if (!vec_room_for(dev->base.mem, &dev->fetched, count))
+    struct wg_device *dev = wg_of(g);
+
+    if (!vec_room_for(dev->gpu.base.mem, &dev->fetched, count))
         return diag_no_memory(d, count * sizeof(struct wg_fetched));
     uint64_t total = choose(dev, src, count);
     if (total == 0)
@@ -251,17 +240,4 @@ static rlx_status fetch_all(struct wg_device *dev, const struct span *src, size_
     for (size_t i = 0; i < dev->fetched.len; i++)
         copy_to(dev, e, &dev->staging, dev->fetched.at[i].start, dev->fetched.at[i].span);
     return queue_and_map(dev, &dev->staging, total, e, d);
-}
-
-void wg_fetch(struct backend *b, const struct span *src, size_t count)
-{
-    struct wg_device *dev = wg_device_of(b);
-    struct diag quiet;
-
-    diag_init(&quiet, "fetch");
-    pthread_mutex_lock(&dev->lock);
-    wg_forget_fetched(dev);
-    if (fetch_all(dev, src, count, &quiet) != RLX_OK)
-        dev->fetched.len = 0; /* the reads will tell */
-    pthread_mutex_unlock(&dev->lock);
 }

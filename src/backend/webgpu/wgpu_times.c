@@ -9,7 +9,7 @@
 
 static rlx_status add_set(struct wg_device *dev, struct wg_times *t, struct diag *d)
 {
-    if (!vec_room(dev->base.mem, &t->set))
+    if (!vec_room(dev->gpu.base.mem, &t->set))
         return diag_no_memory(d, sizeof(WGPUQuerySet));
     WGPUQuerySet set = dev->wg.DeviceCreateQuerySet(
         dev->device,
@@ -25,25 +25,24 @@ rlx_status wg_make_times(struct wg_device *dev, struct wg_times *t, size_t count
     uint64_t bytes = (uint64_t)count * 2 * sizeof *t->tick.at;
 
     t->tick.len = 0;
-    if (!vec_room_for(dev->base.mem, &t->tick, 2 * count))
+    if (!vec_room_for(dev->gpu.base.mem, &t->tick, 2 * count))
         return diag_no_memory(d, bytes);
     t->tick.len = 2 * count;
     while (t->set.len * (MOST_TIMES / 2) < count)
         TRY(add_set(dev, t, d));
     if (t->buffer.bytes >= bytes)
         return RLX_OK;
-    wg_drop_buffer(dev, &t->buffer);
-    return wg_make_buffer(dev, WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, bytes,
-                          &t->buffer, d);
+    gpu_drop_buffer(&dev->gpu, &t->buffer);
+    return gpu_make_buffer(&dev->gpu, GPU_FOR_TIMES, bytes, &t->buffer, d);
 }
 
 void wg_close_times(struct wg_device *dev, struct wg_times *t)
 {
     for (size_t i = 0; i < t->set.len; i++)
         dev->wg.QuerySetRelease(t->set.at[i]);
-    vec_free(dev->base.mem, &t->set);
-    vec_free(dev->base.mem, &t->tick);
-    wg_drop_buffer(dev, &t->buffer);
+    vec_free(dev->gpu.base.mem, &t->set);
+    vec_free(dev->gpu.base.mem, &t->tick);
+    gpu_drop_buffer(&dev->gpu, &t->buffer);
 }
 
 /* ---- a run ---- */
@@ -84,21 +83,17 @@ void wg_encode_timed(struct wg_device *dev, struct wg_recording *r, size_t count
 
 /* ---- what it left ---- */
 
-bool wg_read_times(struct backend *b, struct gpu_recording *r, size_t i, uint64_t out[2])
+bool wg_read_times(struct gpu_device *g, struct gpu_recording *r, size_t i, uint64_t out[2])
 {
-    struct wg_device *dev = wg_device_of(b);
     struct wg_times *t = &wg_recording_of(r)->times;
     struct diag quiet;
 
     diag_init(&quiet, "times");
-    pthread_mutex_lock(&dev->lock);
     if (!t->known) {
         struct span all = {&t->buffer, 0, t->tick.len * sizeof *t->tick.at};
-        t->known = wg_get(dev, all, t->tick.at, &quiet) == RLX_OK;
+        t->known = wg_get(g, all, t->tick.at, &quiet) == RLX_OK;
     }
     for (size_t k = 0; k < 2 && t->known; k++)
-        out[k] = (uint64_t)((double)t->tick.at[2 * i + k] * dev->tick_ns);
-    bool known = t->known;
-    pthread_mutex_unlock(&dev->lock);
-    return known;
+        out[k] = (uint64_t)((double)t->tick.at[2 * i + k] * wg_of(g)->tick_ns);
+    return t->known;
 }

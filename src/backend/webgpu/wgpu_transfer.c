@@ -1,5 +1,5 @@
 /* wgpu_transfer.c: the host's bytes to the device, copies within it and fills, in the order of the
- * queue; readback.c has the way back.
+ * queue; wgpu_readback.c has reads.
  *
  * WebGPU moves whole words only. What begins or ends inside a word is read, changed and written
  * back. Nor does it copy from a buffer to itself: that goes by way of another one, which is kept.
@@ -45,19 +45,20 @@ static rlx_status put_in_word(struct wg_device *dev, struct span dst, const uint
 
     if (dst.bytes == 0)
         return RLX_OK;
-    TRY(wg_get(dev, (struct span){dst.buffer, dst.offset - skip, 4}, word, d));
+    TRY(wg_get(&dev->gpu, (struct span){dst.buffer, dst.offset - skip, 4}, word, d));
     memcpy(word + skip, src, (size_t)dst.bytes);
     dev->wg.QueueWriteBuffer(dev->queue, dst.buffer->handle, dst.offset - skip, word, 4);
     return RLX_OK;
 }
 
-static rlx_status put(struct wg_device *dev, struct span dst, const void *src, struct diag *d)
+static rlx_status put(struct gpu_device *g, struct span dst, const void *src, struct diag *d)
 {
+    struct wg_device *dev = wg_of(g);
     const uint8_t *from = src;
     struct pieces p = pieces_of(dst);
     uint64_t end = p.head + p.words;
 
-    wg_forget_fetched(dev);
+    wg_forget_fetched(g);
     TRY(wg_check(dev, d));
     TRY(put_in_word(dev, part(dst, 0, p.head), from, d));
     for (uint64_t at = p.head, n; at < end; at += n) {
@@ -67,19 +68,6 @@ static rlx_status put(struct wg_device *dev, struct span dst, const void *src, s
     }
     TRY(put_in_word(dev, part(dst, end, p.tail), from + end, d));
     return wg_check(dev, d);
-}
-
-rlx_status wg_write(struct backend *b, struct span dst, const void *src, struct diag *d)
-{
-    struct wg_device *dev = wg_device_of(b);
-
-    TRY(wg_check_span(dev, dst, d));
-    if (dst.bytes == 0)
-        return RLX_OK;
-    pthread_mutex_lock(&dev->lock);
-    rlx_status s = put(dev, dst, src, d);
-    pthread_mutex_unlock(&dev->lock);
-    return s;
 }
 
 /* ---- copies ---- */
@@ -159,8 +147,8 @@ static rlx_status copy_ends(struct wg_device *dev, struct span dst, struct span 
     uint64_t end = p.head + p.words;
     uint8_t head[4], tail[4];
 
-    TRY(wg_get(dev, part(src, 0, p.head), head, d));
-    TRY(wg_get(dev, part(src, end, p.tail), tail, d));
+    TRY(wg_get(&dev->gpu, part(src, 0, p.head), head, d));
+    TRY(wg_get(&dev->gpu, part(src, end, p.tail), tail, d));
     TRY(copy_words(dev, part(dst, p.head, p.words), part(src, p.head, p.words), d));
     TRY(put_in_word(dev, part(dst, 0, p.head), head, d));
     TRY(put_in_word(dev, part(dst, end, p.tail), tail, d));
@@ -175,28 +163,17 @@ static rlx_status copy_bytes(struct wg_device *dev, struct span dst, struct span
     for (uint64_t done = 0, n; done < src.bytes; done += n) {
         n = lesser(src.bytes - done, sizeof bytes);
         uint64_t at = next_piece(dst, src, done, n);
-        TRY(wg_get(dev, part(src, at, n), bytes, d));
-        TRY(put(dev, part(dst, at, n), bytes, d));
+        TRY(wg_get(&dev->gpu, part(src, at, n), bytes, d));
+        TRY(put(&dev->gpu, part(dst, at, n), bytes, d));
     }
     return RLX_OK;
 }
 
-rlx_status wg_copy(struct backend *b, struct span dst, struct span src, struct diag *d)
+static rlx_status move(struct gpu_device *g, struct span dst, struct span src, struct diag *d)
 {
-    struct wg_device *dev = wg_device_of(b);
     bool alike = dst.offset % 4 == src.offset % 4;
 
-    TRY(wg_check_span(dev, src, d));
-    TRY(wg_check_span(dev, dst, d));
-    if (dst.bytes != src.bytes)
-        return diag_fail(d, RLX_ERROR_INTERNAL, "a copy's two sides differ in size");
-    if (src.bytes == 0 || (dst.buffer == src.buffer && dst.offset == src.offset))
-        return RLX_OK;
-    pthread_mutex_lock(&dev->lock);
-    wg_forget_fetched(dev);
-    rlx_status s = alike ? copy_ends(dev, dst, src, d) : copy_bytes(dev, dst, src, d);
-    pthread_mutex_unlock(&dev->lock);
-    return s;
+    return alike ? copy_ends(wg_of(g), dst, src, d) : copy_bytes(wg_of(g), dst, src, d);
 }
 
 /* ---- fills ---- */
@@ -225,22 +202,21 @@ static rlx_status fill_words(struct wg_device *dev, struct span dst, uint8_t byt
     return RLX_OK;
 }
 
-rlx_status wg_fill(struct backend *b, struct span dst, uint8_t byte, struct diag *d)
+static rlx_status fill(struct gpu_device *g, struct span dst, uint8_t byte, struct diag *d)
 {
-    struct wg_device *dev = wg_device_of(b);
     const uint8_t few[4] = {byte, byte, byte, byte};
+    struct wg_device *dev = wg_of(g);
     struct pieces p = pieces_of(dst);
 
-    TRY(wg_check_span(dev, dst, d));
-    pthread_mutex_lock(&dev->lock);
-    wg_forget_fetched(dev);
-    rlx_status s = put_in_word(dev, part(dst, 0, p.head), few, d);
-    if (s == RLX_OK)
-        s = fill_words(dev, part(dst, p.head, p.words), byte, d);
-    if (s == RLX_OK)
-        s = put_in_word(dev, part(dst, p.head + p.words, p.tail), few, d);
-    if (s == RLX_OK)
-        s = wg_check(dev, d);
-    pthread_mutex_unlock(&dev->lock);
-    return s;
+    TRY(put_in_word(dev, part(dst, 0, p.head), few, d));
+    TRY(fill_words(dev, part(dst, p.head, p.words), byte, d));
+    TRY(put_in_word(dev, part(dst, p.head + p.words, p.tail), few, d));
+    return wg_check(dev, d);
 }
+
+const struct gpu_transfers wg_transfers = {.put = put,
+                                           .get = wg_get,
+                                           .move = move,
+                                           .fill = fill,
+                                           .stale = wg_forget_fetched,
+                                           .fetch = wg_fetch};

@@ -4,6 +4,7 @@
  *     selftest_rows.c      that table, and what its words mean
  *     selftest_values.c    the numbers that go in
  *     selftest_compare.c   how far a result may be from its definition (ops-core.md 22)
+ *     selftest_terms.c     how many terms an element of a sum has
  *     selftest_undecided.c where rounding may decide which of several answers is given
  *     selftest_factors.c   factors of matrices, which are not unique
  *     selftest.c           each case through ir/eval and through the device */
@@ -95,6 +96,9 @@ void selftest_compare(const struct ir_graph *g, const struct ir_node *n,
 void selftest_allowed(const struct ir_graph *g, const struct ir_node *n,
                       const struct eval_tensor *want, const struct eval_tensor *abs_want,
                       double *out);
+/* How many terms go into one element of the result, where its tolerance grows with them; 1 at
+ * least. */
+double selftest_terms(const struct ir_graph *g, const struct ir_node *n);
 /* Where that comparison failed: how many ways there are to read the definition of this op when
  * numbers that it compares are within rounding of each other; 0: just the one. */
 int selftest_variants(rlx_op op);

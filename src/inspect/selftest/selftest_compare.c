@@ -5,130 +5,25 @@
 
 #include "inspect/selftest/selftest.h"
 
-enum tolerance {
-    TOLERANCE_EXACT,
-    TOLERANCE_ROUNDED,  /* correctly rounded; f16, bf16: one unit in the last place */
-    TOLERANCE_ULP,      /* one unit */
-    TOLERANCE_FUNCTION, /* exp, log and their kind */
-    TOLERANCE_TRIG,
-    TOLERANCE_SUM,       /* grows with the number and size of the terms */
-    TOLERANCE_ACTIVATED, /* a sum, and a function of it whose slope is about 1 at most */
-    TOLERANCE_PRODUCT,   /* of many factors */
-    TOLERANCE_SOFTMAX,
-    TOLERANCE_NORM,
-    TOLERANCE_ATTENTION, /* relative to the largest |v|, where the caller knows it */
-    TOLERANCE_GRADIENT,  /* relative to the largest value */
-    TOLERANCE_SPECTRUM   /* relative to the row (ops-special.md 5.1) */
-};
-
-static enum tolerance unary_tolerance(rlx_op op)
+/* Where an attribute says what is done with the elements, it says how exact that is. */
+static enum tolerance_class tolerance_of(const struct ir_node *n)
 {
-    switch (op) {
-    case RLX_OP_relu:
-    case RLX_OP_neg:
-    case RLX_OP_abs:
-    case RLX_OP_round:
-    case RLX_OP_floor:
-    case RLX_OP_ceil:
-    case RLX_OP_sign:
-    case RLX_OP_not: return TOLERANCE_EXACT;
-    case RLX_OP_sqrt:
-    case RLX_OP_recip: return TOLERANCE_ULP;
-    case RLX_OP_sin:
-    case RLX_OP_cos:
-    case RLX_OP_tan: return TOLERANCE_TRIG;
-    default: return TOLERANCE_FUNCTION;
-    }
-}
+    enum tolerance_class class = op_tolerance(n->op);
+    int64_t reduction = attr_integer(n->op, &n->attr, "reduction", -1);
 
-static enum tolerance binary_tolerance(rlx_op op)
-{
-    switch (op) {
-    case RLX_OP_add:
-    case RLX_OP_sub:
-    case RLX_OP_mul: return TOLERANCE_ROUNDED;
-    case RLX_OP_div: return TOLERANCE_ULP;
-    case RLX_OP_pow:
-    case RLX_OP_atan2: return TOLERANCE_FUNCTION;
-    default: return TOLERANCE_EXACT;
-    }
-}
-
-static bool scatter_adds(const struct ir_node *n)
-{
-    int32_t how = n->op == RLX_OP_scatter_nd ? n->attr.scatter_nd.reduction
-                                             : n->attr.scatter_elements.reduction;
-    return how == RLX_SCATTER_REDUCTION_add || how == RLX_SCATTER_REDUCTION_mul;
-}
-
-static enum tolerance tolerance_of(const struct ir_node *n)
-{
-    const struct op_info *o = op_info(n->op);
-
-    if (n->op == RLX_OP_gather_backward || n->op == RLX_OP_cumsum_backward)
-        return TOLERANCE_SUM;
-    if (o->category == CATEGORY_GRADIENT)
-        return n->op == RLX_OP_rope_backward ? TOLERANCE_NORM : TOLERANCE_GRADIENT;
-    switch (o->family) {
-    case FAMILY_unary: return unary_tolerance(n->op);
-    case FAMILY_binary: return binary_tolerance(n->op);
-    case FAMILY_fma: return TOLERANCE_ROUNDED;
-    case FAMILY_reduce:
-        return n->op == RLX_OP_reduce_prod                                ? TOLERANCE_PRODUCT
-               : n->op == RLX_OP_reduce_max || n->op == RLX_OP_reduce_min ? TOLERANCE_EXACT
-                                                                          : TOLERANCE_SUM;
-    case FAMILY_cumulative:
-        return n->op == RLX_OP_cumsum    ? TOLERANCE_SUM
-               : n->op == RLX_OP_cumprod ? TOLERANCE_PRODUCT
-                                         : TOLERANCE_EXACT;
-    case FAMILY_pool:
-        return n->attr.pool.kind <= RLX_POOL_KIND_mean   ? TOLERANCE_SUM
-               : n->attr.pool.kind == RLX_POOL_KIND_prod ? TOLERANCE_PRODUCT
-                                                         : TOLERANCE_EXACT;
-    case FAMILY_scatter_elements:
-    case FAMILY_scatter_nd: return scatter_adds(n) ? TOLERANCE_NORM : TOLERANCE_EXACT;
-    case FAMILY_scatter_add:
-    case FAMILY_matmul:
-    case FAMILY_dot_general:
-    case FAMILY_grouped_matmul:
-    case FAMILY_dequant_matmul:
-    case FAMILY_dequant_grouped_matmul:
-    case FAMILY_grouped_matmul_backward_weight:
-    case FAMILY_conv:
-    case FAMILY_conv_transpose:
-    case FAMILY_complex_norm_sq: return TOLERANCE_SUM;
-    case FAMILY_fused_matmul_bias_act:
-    case FAMILY_fused_conv_bias_act: return TOLERANCE_ACTIVATED;
-    case FAMILY_softmax:
-    case FAMILY_softmax_cross_entropy:
-    case FAMILY_softmax_cross_entropy_with_logits: return TOLERANCE_SOFTMAX;
-    case FAMILY_attention: return TOLERANCE_ATTENTION;
-    case FAMILY_group_limited_gate:
-    case FAMILY_gaussian_splat:
-    case FAMILY_gaussian_splat_rasterize: return TOLERANCE_NORM;
-    case FAMILY_dequant_moe_weights: return TOLERANCE_EXACT;
-    case FAMILY_fft: return TOLERANCE_SPECTRUM;
-    case FAMILY_rng_normal:
-    case FAMILY_rng_uniform: return TOLERANCE_FUNCTION;
-    default: break;
-    }
-    switch (o->category) {
-    case CATEGORY_NORMALISATION:
-    case CATEGORY_SEQUENCE:
-    case CATEGORY_CONTRACTION:
-    case CATEGORY_FUSED:
-    case CATEGORY_CONTROL: return TOLERANCE_NORM;
-    default: break;
-    }
-    return o->family == FAMILY_fake_quantize || o->family == FAMILY_fake_quantize_lsq
-               ? TOLERANCE_NORM
-               : TOLERANCE_EXACT;
+    if (reduction >= 0)
+        return reduction == RLX_SCATTER_REDUCTION_add || reduction == RLX_SCATTER_REDUCTION_mul
+                   ? class
+                   : TOLERANCE_EXACT;
+    if (n->op == RLX_OP_pool && n->attr.pool.kind > RLX_POOL_KIND_mean)
+        return n->attr.pool.kind == RLX_POOL_KIND_prod ? TOLERANCE_PRODUCT : TOLERANCE_EXACT;
+    return class;
 }
 
 bool selftest_wants_abs(rlx_op op)
 {
     struct ir_node n = {.op = op};
-    enum tolerance t = tolerance_of(&n);
+    enum tolerance_class t = tolerance_of(&n);
 
     return t == TOLERANCE_SUM || t == TOLERANCE_ACTIVATED;
 }
@@ -151,50 +46,8 @@ static double unit_at(rlx_dtype t, double v)
     return ldexp(1, exponent - mantissa > least ? exponent - mantissa : least);
 }
 
-/* How many terms go into one element of the result. */
-static double terms(const struct ir_graph *g, const struct ir_node *n)
-{
-    int64_t in = 1, out = 1, k = 1;
-    const struct ir_type *a = n->in_count ? ir_type_of(g, n->in[0]) : &n->type;
-
-    type_count(a, &in);
-    type_count(&n->type, &out);
-    switch (op_info(n->op)->family) {
-    case FAMILY_matmul: k = a->dim[a->rank - (n->attr.matmul.transpose_a ? 2 : 1)]; break;
-    case FAMILY_fused_matmul_bias_act:
-        k = a->dim[a->rank - (n->attr.fused_matmul_bias_act.transpose_a ? 2 : 1)];
-        break;
-    case FAMILY_grouped_matmul: k = a->dim[1]; break;
-    case FAMILY_dequant_matmul:
-    case FAMILY_dequant_grouped_matmul: k = a->dim[a->rank - 1]; break;
-    case FAMILY_grouped_matmul_backward_weight: k = a->dim[0]; break;
-    case FAMILY_dot_general:
-        for (int32_t i = 0; i < n->attr.dot_general.lhs_contracting.count; i++)
-            k *= a->dim[n->attr.dot_general.lhs_contracting.at[i]];
-        break;
-    case FAMILY_conv:
-    case FAMILY_fused_conv_bias_act:
-    case FAMILY_conv_transpose: {
-        const struct ir_type *w = ir_type_of(g, n->in[1]);
-        for (int32_t i = 1; i < w->rank; i++)
-            k *= w->dim[i];
-        break;
-    }
-    case FAMILY_cumulative: k = a->dim[n->attr.cumulative.axis]; break;
-    case FAMILY_cumsum_backward: k = a->dim[n->attr.cumsum_backward.axis]; break;
-    case FAMILY_pool:
-        for (int32_t i = 0; i < n->attr.pool.kernel_size.count; i++)
-            k *= n->attr.pool.kernel_size.at[i];
-        break;
-    case FAMILY_complex_norm_sq: k = 2; break;
-    case FAMILY_reduce: k = out ? in / out : 1; break;
-    default: k = in; break;
-    }
-    return (double)(k < 1 ? 1 : k);
-}
-
 struct allowance {
-    enum tolerance class;
+    enum tolerance_class class;
     rlx_dtype dtype;
     double terms, largest; /* largest finite |want| */
     double shrink;         /* f64 is that much tighter than f32 */
@@ -310,7 +163,7 @@ static struct allowance allowance_of(const struct ir_graph *g, const struct ir_n
     struct allowance a = {
         .class = tolerance_of(n),
         .dtype = t == RLX_DTYPE_c64 ? RLX_DTYPE_f32 : t,
-        .terms = terms(g, n),
+        .terms = selftest_terms(g, n),
         .largest = largest_finite(want),
         .shrink = t == RLX_DTYPE_f64 ? 0x1p-27 : 1,
         .half = t == RLX_DTYPE_f16 || t == RLX_DTYPE_bf16,

@@ -185,13 +185,19 @@ void eval_store(const struct eval_tensor *t, void *bytes)
 /* ---- nodes and graphs ---------------------------------------------------------------------- */
 
 static const eval_fn eval_table[FAMILY_count] = {
-#define EVAL(family) [FAMILY_##family] = eval_##family,
-#include "ir/eval/eval_families.def"
+#define FAMILY(name, ...) [FAMILY_##name] = eval_##name,
+#include "ir/ops.def"
 };
 
 eval_fn eval_fn_of(enum op_family f)
 {
     return (unsigned)f < FAMILY_count ? eval_table[f] : NULL;
+}
+
+rlx_status eval_leaf(struct eval_call *c)
+{
+    return diag_fail(c->diag, RLX_ERROR_INTERNAL, "%s: a leaf's value is given, not computed",
+                     op_info(c->op)->name);
 }
 
 rlx_status eval_const_(struct eval_call *c)

@@ -31,7 +31,7 @@ struct eval_call {
     struct diag *diag;
 };
 typedef rlx_status (*eval_fn)(struct eval_call *c);
-eval_fn eval_fn_of(enum op_family f); /* NULL: a leaf, or a hole, which tests list */
+eval_fn eval_fn_of(enum op_family f); /* NULL: no such family */
 
 /* An element as a real number (integers and bool converted; the real part of c64), as a truth value
  * (NaN is true), as an index that may be out of range (INT64_MIN for NaN; floats truncate; what
@@ -93,7 +93,7 @@ rlx_status eval_node_sizes(const struct ir_graph *g, const struct ir_node *n,
                            const struct eval_tensor *const *in, struct eval_tensor *out,
                            struct eval_tensor *state, struct arena *arena, struct diag *d);
 
-#define EVAL(family) rlx_status eval_##family(struct eval_call *c);
-#include "ir/eval/eval_families.def"
+#define FAMILY(name, ...) rlx_status eval_##name(struct eval_call *c);
+#include "ir/ops.def"
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const shape_rule rule_table[FAMILY_count] = {
-#define FAMILY(name, rule, precision, cost, traits) [FAMILY_##name] = shape_##rule,
+#define FAMILY(name, rule, ...) [FAMILY_##name] = shape_##rule,
 #include "ir/ops.def"
 };
 

@@ -105,7 +105,7 @@ rlx_status shape_chain_types(const char *name, const struct ir_blob *chain,
                              const struct ir_type *const *in, int32_t in_count, rlx_dtype *step,
                              struct diag *d);
 
-#define FAMILY(name, rule, precision, cost, traits) rlx_status shape_##rule(struct shape_call *c);
+#define FAMILY(name, rule, ...) rlx_status shape_##rule(struct shape_call *c);
 #include "ir/ops.def"
 
 #endif

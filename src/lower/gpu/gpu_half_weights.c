@@ -23,17 +23,10 @@ int32_t gpu_half_operand(const struct select_call *c)
 
     if (!c->options->f16_weights || !c->options->pack_weights)
         return 0;
-    switch (op_info(n->op)->family) {
-    case FAMILY_matmul:
-    case FAMILY_fused_matmul_bias_act:
-        if (!is_weight(c, n->in[1]))
-            return is_weight(c, n->in[0]) ? 1 : 0;
-        return 2;
-    case FAMILY_conv:
-    case FAMILY_conv_transpose:
-    case FAMILY_fused_conv_bias_act: return is_weight(c, n->in[1]) ? 2 : 0;
-    default: return 0;
-    }
+    for (int32_t i = n->in_count; i > 0; i--)
+        if (op_input_role(n->op, i - 1, n->in_count) == ROLE_WEIGHT && is_weight(c, n->in[i - 1]))
+            return i;
+    return 0;
 }
 
 rlx_status gpu_select_half(struct select_call *c, const struct gpu_work *w)

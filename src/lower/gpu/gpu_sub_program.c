@@ -6,7 +6,7 @@
 
 bool gpu_has_subs(enum op_family f)
 {
-    return f == FAMILY_if_ || f == FAMILY_while_ || f == FAMILY_scan || f == FAMILY_scan_backward;
+    return (family_info(f)->traits & RUNS_GRAPHS) != 0;
 }
 
 static rlx_status note_inputs(struct gpu_sub_program *p, struct arena *arena, struct diag *d)

@@ -1,6 +1,6 @@
 /* hazards_test.c: where a barrier must be between two launches. No GPU is needed. */
 #include "../../test.h"
-#include "backend/gpu/gpu_programs.h"
+#include "backend/gpu/gpu_run.h"
 
 static int slots[2]; /* stand for device memory */
 #define SLOT(i) ((struct buffer *)(void *)&slots[i])

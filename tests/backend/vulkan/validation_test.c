@@ -11,7 +11,7 @@ TEST(vulkan_validation, mistakes_are_told)
     if (!world_open_on(t, &w, "vulkan", NULL, 0))
         return;
     struct vk_device *dev = vk_device_of(w.b);
-    if (!dev->options.validation) {
+    if (!dev->gpu.options.validation) {
         world_close(t, &w);
         skip(t, "there is no validation layer");
     }

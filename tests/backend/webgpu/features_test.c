@@ -143,12 +143,12 @@ TEST(webgpu_features, limits_are_the_adapters)
     const struct wg_device *dev = wg_device_of(b);
     WGPULimits has = WGPU_LIMITS_INIT;
     if (expect_eq(t, dev->wg.AdapterGetLimits(dev->adapter, &has), WGPUStatus_Success)) {
-        expect_eq_u64(t, dev->max_buffer, has.maxBufferSize);
-        expect_eq_u64(t, dev->max_binding,
+        expect_eq_u64(t, dev->gpu.max_buffer, has.maxBufferSize);
+        expect_eq_u64(t, dev->gpu.max_binding,
                       least(has.maxStorageBufferBindingSize, has.maxBufferSize) / 256 * 256);
-        expect_eq_u64(t, dev->features.max_group,
+        expect_eq_u64(t, dev->gpu.features.max_group,
                       least(has.maxComputeInvocationsPerWorkgroup, 1024));
-        expect_eq_u64(t, dev->features.shared_bytes, has.maxComputeWorkgroupStorageSize);
+        expect_eq_u64(t, dev->gpu.features.shared_bytes, has.maxComputeWorkgroupStorageSize);
     }
     webgpu_backend.close(b);
 }

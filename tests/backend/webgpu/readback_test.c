@@ -81,15 +81,16 @@ TEST(webgpu_readback, what_was_fetched_is_read)
         return;
     fetch_some(&r);
     expect_eq_u64(t, wg_device_of(r.w.b)->fetched.len, 5);
-    uint64_t before = wg_device_of(r.w.b)->tickets;
+    uint64_t before = gpu_device_of(r.w.b)->tickets;
     expect_read(t, &r, 0, 13, 40);
     expect_read(t, &r, 1, 6, 7);
     expect_read(t, &r, 0, 1024, 2048);
     expect_read(t, &r, 0, 1030, 1); /* parts of it */
     expect_read(t, &r, 0, 3000, 72);
     expect_read(t, &r, 1, 400, 4);
-    expect_eq_u64(t, wg_device_of(r.w.b)->tickets, before); /* nothing had to be copied for these */
-    expect_read(t, &r, 1, 0, 16);                           /* not fetched, and few bytes */
+    expect_eq_u64(t, gpu_device_of(r.w.b)->tickets,
+                  before);        /* nothing had to be copied for these */
+    expect_read(t, &r, 1, 0, 16); /* not fetched, and few bytes */
     expect_read(t, &r, 1, 6, 7);
     expect_read(t, &r, 0, 0, ROOM); /* not fetched, and many */
     expect_read(t, &r, 0, 13, 40);

@@ -88,7 +88,7 @@ TEST(onnx_ml, labels_are_looked_up)
     one_in(&o, RLX_DTYPE_i64, RLX_LIST(4), x);
     ONE_INTS(&o, "keys_int64s", 1, 5, 1);
     ONE_INTS(&o, "values_int64s", 1);
-    expect_one_refused(t, &o, RLX_ERROR_UNSUPPORTED, "no lists of numbers of equal length");
+    expect_one_refused(t, &o, RLX_ERROR_UNSUPPORTED, "not lists of numbers of equal length");
 }
 
 TEST(onnx_ml, one_score_tells_two_classes)

@@ -74,7 +74,6 @@ TEST(eval, indices_out_of_range_stay_out_of_range)
 
 TEST(eval, families_are_found)
 {
-    expect(t, eval_fn_of(FAMILY_leaf) == NULL);
     expect(t, eval_fn_of(FAMILY_none) == NULL);
     expect(t, eval_fn_of(FAMILY_count) == NULL);
     expect(t, eval_fn_of(FAMILY_binary) == eval_binary);

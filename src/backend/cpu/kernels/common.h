@@ -104,7 +104,7 @@ void cpu_store_f32(rlx_dtype to, const float *src, void *dst, int64_t n);
 void cpu_store_f64(rlx_dtype to, const double *src, void *dst, int64_t n);
 void cpu_store_i64(rlx_dtype to, const int64_t *src, void *dst, int64_t n);
 
-/* n elements of a float type as f32: the elements themselves if they are f32 already, else
+/* n elements of a float type as f32: the elements themselves if they are f32 already, otherwise
  * converted into buffer, which holds n. */
 static inline const float *cpu_as_f32(rlx_dtype from, const void *src, float *buffer, int64_t n)
 {

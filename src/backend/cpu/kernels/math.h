@@ -102,7 +102,7 @@ static inline float math_expm1_core(float r)
     return MATH_FMA(p * r, r, r);
 }
 
-/* 2^k is multiplied on in two halves: the result may lie where 2^k itself does not. */
+/* 2^k is multiplied in two halves: the result may be in range where 2^k itself is not. */
 static inline float math_exp(float x)
 {
     int32_t k;

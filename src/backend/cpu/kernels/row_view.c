@@ -1,4 +1,4 @@
-/* row_view.c: operands that do not lie as the output does, read a row at a time. */
+/* row_view.c: operands that are not laid out like the output, read a row at a time. */
 #include "backend/cpu/kernels/common.h"
 
 /* Axes of size 1 go, and an axis joins its right neighbour when one stride serves both. */
@@ -131,7 +131,7 @@ static void gather(const struct cpu_view *v, int64_t *index, int64_t at, int64_t
     }
     while (done < n) {
         if (repeats && done >= width) {
-            /* What is there already, whole rows of it, serves again. */
+            /* Whole rows that are there already are used again. */
             int64_t have = done - done % width;
             int64_t run = cpu_min_i64(n - done, have);
             memcpy(buffer + done * v->size, buffer + (done - have) * v->size,
@@ -167,7 +167,7 @@ const void *cpu_view_read(const struct cpu_view *v, int64_t pos, int64_t n, void
 
 int64_t cpu_view_span(const struct cpu_view *v, int32_t count, int64_t pos, int64_t n)
 {
-    enum { WORTHWHILE = CPU_TILE / 4 }; /* a row as long as this is read where it lies */
+    enum { WORTHWHILE = CPU_TILE / 4 }; /* a row as long as this is read in place */
 
     for (int32_t i = 0; i < count; i++) {
         int32_t last = v[i].rank - 1;

@@ -46,7 +46,7 @@ void cpu_stream_out(void *dst, const void *src, int64_t bytes)
 #endif
 }
 
-/* Such stores wait for no other; who is told of the result must find it. */
+/* Such stores are not ordered with others; they must be visible before the result is announced. */
 void cpu_stream_end(void)
 {
 #if defined(__SSE2__)

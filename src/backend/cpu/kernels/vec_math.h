@@ -1,6 +1,6 @@
-/* vec_math.h: functions of vectors of f32, for loops that the compiler cannot turn by itself: those
- * that sum on the way, or that have an instruction of their own for a step. What math.h says of its
- * functions holds here too. */
+/* vec_math.h: functions of vectors of f32, for loops that the compiler cannot vectorise itself:
+ * those that also sum, or that have an instruction for a step. What math.h says of its functions
+ * holds here too. */
 #ifndef CPU_VEC_MATH_H
 #define CPU_VEC_MATH_H
 

@@ -1,9 +1,9 @@
 /* onnx_attention.c: attention and rotary embedding of ONNX.
  *
  *     Y = softmax(softcap(scale Q K^T) + bias) V      with bias from a mask, causality, a window
- * and how many keys are no padding
+ * and how many keys are not padding
  *
- * Where nothing but Y is asked for it is our attention; else it is written out. */
+ * Where only Y is needed it is our attention; otherwise it is written out. */
 #include <math.h>
 
 #include "base/str.h"
@@ -124,7 +124,7 @@ ir_value onnx_distance(struct onnx_call *c, const struct onnx_heads *h, ir_value
 }
 
 /* The position of the first query: after the past, or so that the last one meets the last key that
- * is no padding. */
+ * is not padding. */
 static ir_value first_position(struct onnx_call *c, const struct onnx_heads *h)
 {
     struct formula *f = &c->f;
@@ -314,7 +314,7 @@ void onnx_ms_rotary_embedding(struct onnx_call *c)
         return;
     }
     if (heads == 0 && t.rank == 3 && rotated == 0 && dim_is_static(t.dim[2])) {
-        ir_dim half = onnx_type(c, 2)->dim[1]; /* the tables tell the size of a head */
+        ir_dim half = onnx_type(c, 2)->dim[1]; /* the size of a head follows from the tables */
         heads = half > 0 ? t.dim[2] / (2 * half) : 0;
     }
     if (p.rank == 1) {

@@ -16,7 +16,7 @@ ir_value onnx_split_heads(struct onnx_call *c, ir_value x, int64_t heads);
 ir_value onnx_join_heads(struct onnx_call *c, const struct onnx_heads *h, ir_value y);
 /* The numbers of h from its tensors; false: they do not go together. */
 bool onnx_measure_heads(struct onnx_call *c, struct onnx_heads *h);
-/* 0 where the condition holds, else -Inf. */
+/* 0 where the condition holds, otherwise -Inf. */
 ir_value onnx_allow(struct onnx_call *c, ir_value condition);
 /* a + b, or b where a is RLX_NO_VALUE. */
 ir_value onnx_add_bias(struct onnx_call *c, ir_value a, ir_value b);

@@ -114,9 +114,9 @@ static bool is_only(const struct onnx_graph *g, rlx_str op)
     return g != NULL;
 }
 
-/* "Squeeze the axis if it has one element, else leave it", which exporters write for an axis whose
- * size they do not know. What comes after counts on the axis being gone; that it may go is checked
- * when sizes are known. */
+/* "Squeeze the axis if it has one element, otherwise leave it", which exporters write for an axis
+ * whose size they do not know. What follows relies on the axis being removed; that it may go is
+ * checked when sizes are known. */
 static bool is_maybe_squeeze(struct onnx_call *c, const struct onnx_value *a,
                              const struct onnx_value *b)
 {

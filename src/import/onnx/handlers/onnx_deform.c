@@ -209,7 +209,8 @@ static void place_taps(struct onnx_call *c, const struct deform *d, struct place
     p->first = formula_reshape(f, picture, RLX_LIST(p->count));
 }
 
-/* The picture's elements as the convolution meets them, times the weights: [N, oC, points]. */
+/* The picture's elements in the order that the convolution reads them, times the weights: [N, oC,
+ * points]. */
 static ir_value deformed_product(struct onnx_call *c, const struct deform *d, ir_value rows)
 {
     struct formula *f = &c->f;
@@ -261,7 +262,7 @@ void onnx_deform_conv(struct onnx_call *c)
 struct regions {
     ir_dim count;
     int64_t samples; /* along an axis of a bin */
-    bool half_pixel; /* else a region is at least one element large */
+    bool half_pixel; /* otherwise a region is at least one element large */
     bool largest;    /* the largest part of a corner, not the mean of what lies between them */
     double scale;
 };

@@ -170,7 +170,7 @@ void onnx_atanh(struct onnx_call *c)
 
 /* ---- activations ---- */
 
-/* x above 0, else alpha (e^(x / width) - 1); all times scale */
+/* x above 0, otherwise alpha (e^(x / width) - 1); all times scale */
 static void elu(struct onnx_call *c, double alpha, double width, double scale)
 {
     struct formula *f = begin(c);

@@ -89,7 +89,7 @@ static double scale_of(struct onnx_call *c, int64_t head)
     return scale != 0 ? scale : 1 / sqrt((double)head);
 }
 
-/* Keys that count: 1 in a mask [B, Sk], or the first so many of each item, [B]. */
+/* Keys that count: 1 in a mask [B, Sk], or the number of leading keys of each item, [B]. */
 static ir_value key_mask(struct onnx_call *c, const struct onnx_heads *h, size_t i)
 {
     struct formula *f = &c->f;
@@ -125,7 +125,7 @@ static ir_value causal_bias(struct onnx_call *c, const struct onnx_heads *h)
     return onnx_allow(c, formula_2(f, RLX_OP_ge, d, formula_number_of(f, RLX_DTYPE_i64, 0)));
 }
 
-/* The masks together; RLX_NO_VALUE: none, or causality alone, which the op knows by itself. */
+/* The masks together; RLX_NO_VALUE: none, or only causality, which is an attribute of the op. */
 static ir_value masks(struct onnx_call *c, const struct onnx_heads *h, size_t mask, size_t added,
                       bool causal)
 {

@@ -1,6 +1,6 @@
 /* onnx_microsoft_quant.c: ops of com.microsoft on integers with scales and zero points.
  *
- * Products are of integers, exactly; all else is worked out on what they stand for. */
+ * Products are of integers, exactly; everything else is computed on the values they represent. */
 #include "base/str.h"
 #include "import/onnx/handlers/onnx_quant.h"
 #include "import/onnx/handlers/onnx_window.h"

@@ -23,7 +23,7 @@ static uint64_t seed_of(const struct onnx_call *c)
     return hash_bytes(name.ptr, name.len);
 }
 
-/* The type asked for by the attribute, which is to be one of floats; else a failure. */
+/* The type asked for by the attribute, which must be a type of floats; otherwise a failure. */
 static rlx_dtype dtype_asked(struct onnx_call *c, rlx_dtype otherwise, unsigned classes)
 {
     int64_t asked = onnx_int(c, "dtype", 0);

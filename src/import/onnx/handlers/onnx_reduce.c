@@ -176,7 +176,7 @@ void onnx_log_softmax(struct onnx_call *c)
     onnx_give(c, 0, formula_reshape(f, x, s.shape));
 }
 
-/* 1 at the first largest element, else 0. */
+/* 1 at the first largest element, otherwise 0. */
 void onnx_hardmax(struct onnx_call *c)
 {
     struct softmax s = begin_softmax(c);

@@ -156,7 +156,7 @@ static ir_value by_nearest(struct onnx_call *c, const struct resize *r, ir_value
     return formula_node(&c->f, RLX_OP_gather, in, 2, &attr);
 }
 
-/* What a crop leaves outside of the picture along an axis has a value of its own. */
+/* Where a crop reaches outside the picture along an axis, a separate value is used. */
 static ir_value fill_outside(struct onnx_call *c, const struct resize *r, ir_value y, int32_t axis,
                              int64_t n, int64_t m)
 {

@@ -34,7 +34,7 @@ struct onnx_value *onnx_give_items(struct onnx_call *c, size_t i, size_t count)
     return item;
 }
 
-/* Input i as an item. A weight becomes a node first, so that all who hold it mean one param. */
+/* Input i as an item. A weight becomes a node first, so that all uses refer to one param. */
 static struct onnx_value item_of(struct onnx_call *c, size_t i)
 {
     if (!onnx_has(c, i) || c->in[i]->is_sequence || c->in[i]->is_weight)

@@ -62,8 +62,8 @@ static ir_value transform(struct onnx_call *c, ir_value x, int64_t period, bool 
     return formula_concat(f, y, 2, line.count - 1);
 }
 
-/* Back to reals, which half of their spectrum tells: x [.., bins, 2] as [.., n, 1]. The other half
- * mirrors it, so that all bins but the first, and the last of an even n, count twice. */
+/* Back to reals, which follow from half of their spectrum: x [.., bins, 2] as [.., n, 1]. The other
+ * half mirrors it, so that all bins but the first, and the last of an even n, count twice. */
 static ir_value transform_back(struct onnx_call *c, ir_value x, int64_t n)
 {
     struct formula *f = &c->f;

@@ -79,7 +79,7 @@ static ir_value moved(struct update *u, ir_value rate, ir_value along)
     return formula_2(u->f, RLX_OP_sub, u->x, times(u, rate, along));
 }
 
-/* b once there were steps before, else a. */
+/* b if there were steps before, otherwise a. */
 static ir_value after_first(struct update *u, ir_value a, ir_value b)
 {
     ir_value later = formula_2(u->f, RLX_OP_gt, u->steps, formula_number(u->f, 0));

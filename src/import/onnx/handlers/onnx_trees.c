@@ -1,9 +1,9 @@
 /* onnx_trees.c: ensembles of decision trees of ai.onnx.ml.
  *
- * All nodes of all trees are rows of tables. Every item stands at one node of each tree, [N,
- * trees], and goes one level down per step, as many as the deepest tree has; a leaf leads to
- * itself. What a file says of its trees is checked before: where nodes lead, and that none is come
- * to twice. */
+ * All nodes of all trees are rows of tables. Every item is at one node of each tree, [N, trees],
+ * and goes down one level per step, for as many steps as the deepest tree has levels; a leaf leads
+ * to itself. What a file says about its trees is checked beforehand: where nodes lead, and that
+ * none is reached twice. */
 #include <math.h>
 
 #include "import/onnx/handlers/onnx_trees.h"

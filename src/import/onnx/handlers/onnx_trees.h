@@ -29,7 +29,7 @@ struct onnx_forest {
     rlx_dtype dtype; /* of features and weights */
 };
 
-/* Room for so many nodes, all of them leaves that lead to themselves without a vote. */
+/* Room for that many nodes, all of them leaves that lead to themselves without a vote. */
 bool onnx_trees_make(struct onnx_call *c, struct onnx_forest *t, size_t count, int64_t targets);
 void onnx_trees_vote(struct onnx_forest *t, size_t node, int64_t target, double weight);
 /* Follows every tree from its root; sets levels. all: every node is in a tree. */

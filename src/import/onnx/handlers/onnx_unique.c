@@ -40,7 +40,7 @@ static ir_value first_indices(struct onnx_call *c, const struct groups *g, ir_di
 
 /* ---- single values: x [n] ---- */
 
-/* Equal ones stand together once sorted, in their order: each run is a group. */
+/* Equal elements are adjacent once sorted, in their order: each run is a group. */
 static struct groups sorted_groups(struct onnx_call *c, ir_value x, ir_dim n)
 {
     struct formula *f = &c->f;

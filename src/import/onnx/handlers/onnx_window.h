@@ -17,7 +17,7 @@ struct onnx_window {
 bool onnx_spatial(struct onnx_call *c, const char *name, int32_t n, rlx_list *out);
 bool onnx_pads(struct onnx_call *c, int32_t n, rlx_list *before, rlx_list *after);
 
-/* From the node's attributes and x's type; kernel: its sizes, where the weights tell them. */
+/* From the node's attributes and x's type; kernel: its sizes, where the weights determine them. */
 bool onnx_window_of(struct onnx_call *c, const struct ir_type *x, const rlx_list *kernel,
                     struct onnx_window *out);
 /* Elements of that value around the spatial axes, `extra` included if asked for. */

@@ -28,14 +28,14 @@ struct onnx_imported {
     struct ir_module *mod; /* NULL once somebody took it */
     rlx_str *output_name;  /* one per output of the entry graph */
     VEC(struct onnx_weight) weight;
-    VEC(struct ir_cut) cut; /* sizes that the data tells */
+    VEC(struct ir_cut) cut; /* sizes that depend on data */
     struct text report;     /* a line for each node that cannot be imported */
     struct onnx_files files;
     struct arena arena; /* of names and decoded weights */
 };
 
-/* UNSUPPORTED says how many nodes stand in the way; the report names every one of them. Free it in
- * either case. */
+/* UNSUPPORTED says how many nodes cannot be imported; the report names every one of them. Free it
+ * in either case. */
 rlx_status onnx_import(rlx_str bytes, const struct onnx_import_options *options,
                        const rlx_allocator *mem, struct onnx_imported *out, struct diag *d);
 void onnx_imported_free(struct onnx_imported *m);

@@ -70,7 +70,7 @@ static int64_t whole_at(rlx_dtype t, const void *data, size_t k)
     return (int64_t)bits;
 }
 
-/* Bytes of that type as doubles in the arena; NULL: they are no numbers. */
+/* Bytes of that type as doubles in the arena; NULL: they are not numbers. */
 static double *as_reals(struct onnx_call *c, const struct ir_type *type, const void *data,
                         size_t *count)
 {
@@ -117,7 +117,7 @@ const int64_t *onnx_i64s(struct onnx_call *c, size_t i, size_t *count)
     return out;
 }
 
-/* What whoever loads the model can do about it. */
+/* What the caller who loads the model can do about it. */
 #define FIX_IT ": fix the model's input that it comes from (--fix NAME=VALUE)"
 
 bool onnx_sizes_in(struct onnx_call *c, size_t i, struct onnx_size *out, size_t room, size_t *count)
@@ -215,7 +215,7 @@ static const struct onnx_attr *find_attr(const struct onnx_attr *at, size_t coun
 
 const struct onnx_attr *onnx_resolve_attr(const struct onnx_call *c, const struct onnx_attr *a)
 {
-    /* In a function's body: what the caller gave, or else what the function has for it. Chains of
+    /* In a function's body: what the caller gave, otherwise the function's default. Chains of
      * them end, as scopes do. */
     for (const struct onnx_scope *s = c->scope; a && a->ref.len && s->function;
          s = s->function->scope) {

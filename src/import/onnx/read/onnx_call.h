@@ -25,7 +25,7 @@ struct onnx_size {
     ir_dim dim;
 };
 
-/* What a name stands for. A tensor is a node, or bytes known at load, or small integers some of
+/* The value of a name. A tensor is a node, or bytes known at load, or small integers some of
  * which are sizes; the latter two become nodes when a handler asks for one (onnx_in). */
 struct onnx_value {
     rlx_str name;
@@ -37,7 +37,8 @@ struct onnx_value {
     ir_value count;
     int32_t count_axis;
     struct ir_type type; /* of a tensor */
-    int64_t narrow;      /* ONNX's type, where ours does not tell it (onnx_narrow_type); else 0 */
+    int64_t narrow;      /* ONNX's type, where ours is not the same (onnx_narrow_type); otherwise
+                          * 0 */
     ir_value node;       /* RLX_NO_VALUE: none yet */
     const void *data;    /* of that type, at any address; NULL: not known */
     const struct onnx_size *size; /* as many as it has elements; NULL: not known */

@@ -38,7 +38,7 @@ static rlx_str free_symbol(struct onnx_call *c)
     return (rlx_str){0};
 }
 
-/* The cut's symbol: the one that this count tells already, or a new one. */
+/* The cut's symbol: the one that already has this count, or a new one. */
 static ir_dim symbol_of(struct onnx_call *c, struct ir_cut *cut)
 {
     rlx_str name = {0};
@@ -88,7 +88,7 @@ ir_dim onnx_counted_dim(struct onnx_call *c, ir_value count)
     return d;
 }
 
-/* Called after the output, or after its size where that has no name of its own. */
+/* Called after the output, or after its size where that has no name. */
 static rlx_str leaf_name(struct onnx_call *c, size_t i, const struct ir_cut *cut)
 {
     rlx_str name = c->node->output.at[i];

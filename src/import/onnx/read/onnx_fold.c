@@ -149,7 +149,7 @@ static rlx_status fold(struct folding *f)
     for (size_t i = f->first; i < c->f.g->node.len; i++)
         TRY(evaluate(f, i));
     for (size_t i = 0; i < c->out_count; i++)
-        if (c->out[i].node != RLX_NO_VALUE && !c->out[i].data) /* else an input passed on */
+        if (c->out[i].node != RLX_NO_VALUE && !c->out[i].data) /* otherwise an input passed on */
             TRY(keep(f, &c->out[i]));
     return RLX_OK;
 }

@@ -1,8 +1,8 @@
 /* onnx_import.c: an ONNX model becomes a module.
  *
- * Nodes are gone through in order. Each finds its handler in onnx_ops.def, by domain, op and opset,
+ * Nodes are visited in order. Each finds its handler in onnx_ops.def, by domain, op and opset,
  * and the handler writes nodes of ours. A node that cannot be imported is noted, and so is every
- * other one; nodes that need its results are passed over. */
+ * other one; nodes that need its results are skipped. */
 #include "import/onnx/read/onnx.h"
 
 #include <stdio.h>
@@ -331,7 +331,7 @@ static rlx_status import_graph(struct onnx_import *im, struct diag *d)
         status = onnx_check_told(im, g, d);
     if (status == RLX_OK)
         status = bind_initializers(im, &s, g, d);
-    /* Before IR version 4 initializers were listed among the inputs; those are no inputs of ours.
+    /* Before IR version 4 initializers were listed among the inputs; those are not inputs for us.
      */
     for (size_t i = 0; status == RLX_OK && i < g->input.count; i++)
         if (!onnx_find(im, &s, g->input.at[i].name))

@@ -1,7 +1,8 @@
 /* onnx_io.c: the inputs and outputs of an ONNX graph as those of ours.
  *
  * Ours are tensors. A sequence "x" of n tensors is n of them, "x[0]" and so on; an optional is its
- * value, or nothing. How many there are, and which are absent, is told by whoever loads the model.
+ * value, or nothing. How many there are, and which are absent, is given by the caller who loads the
+ * model.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 struct leaf {
     rlx_str name;
     const struct onnx_tensor_type *type;
-    const rlx_tensor *shape; /* as told at load; NULL: it was not */
+    const rlx_tensor *shape; /* as given at load; NULL: it was not */
     const rlx_tensor *known; /* its value; NULL: not known */
     int64_t item;            /* its place in a sequence; -1: it is in none */
 };
@@ -53,7 +54,7 @@ static rlx_str symbol_name(struct onnx_import *im, const struct leaf *in, int ax
     return rlx_cstr(name);
 }
 
-/* The shape that was told at load, where the model does not contradict it. */
+/* The shape that was given at load, where the model does not contradict it. */
 static rlx_status told_shape(const struct leaf *in, struct ir_type *out, struct diag *d)
 {
     const struct onnx_shape *declared = in->type->shape;
@@ -110,7 +111,7 @@ static rlx_status leaf_type(struct onnx_import *im, const struct leaf *in, struc
     return in->shape ? told_shape(in, out, d) : declared_shape(im, in, out, d);
 }
 
-/* ---- what was told at load ---- */
+/* ---- what was given at load ---- */
 
 /* The value of input `number` of that name; NULL: none. */
 static const rlx_tensor *known_value(const struct onnx_import *im, size_t number, rlx_str name)

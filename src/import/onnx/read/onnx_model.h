@@ -52,7 +52,7 @@ bool onnx_is_small_float(int64_t data_type);        /* one that rlx has codes of
 /* The type that elements are kept as: numbers, or codes. false: there is none. */
 bool onnx_element_dtype(int64_t data_type, rlx_dtype *out);
 int onnx_dtype_bits(int64_t data_type); /* of an element in a file; 0: there is none */
-/* The type, if it has fewer bits than ours or other numbers; else 0. */
+/* The type, if it has fewer bits than ours or other numbers; otherwise 0. */
 int64_t onnx_narrow_type(int64_t data_type);
 /* The least and greatest integer of that type; false: it is none of at most 16 bits. */
 bool onnx_dtype_range(int64_t data_type, double *least, double *greatest);

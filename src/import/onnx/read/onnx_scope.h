@@ -1,6 +1,6 @@
-/* onnx_scope.h: names and what they stand for, while a graph is gone through.
+/* onnx_scope.h: names and their values, while a graph is read.
  *
- * A graph inside of a node sees the names around it. It has a scope of its own, whose nodes go to
+ * A graph inside of a node sees the names around it. It has its own scope, whose nodes go to
  * the same graph of ours (a branch that is known at load, a function) or to a sub-graph. */
 #ifndef IMPORT_ONNX_SCOPE_H
 #define IMPORT_ONNX_SCOPE_H
@@ -10,7 +10,7 @@
 #include "import/onnx/read/onnx_call.h"
 
 #define ONNX_MAX_DEPTH 64
-#define ONNX_MAX_NODES (1 << 20)  /* gone through in all, functions and branches included */
+#define ONNX_MAX_NODES (1 << 20)  /* visited in total, functions and branches included */
 #define ONNX_MAX_ITEMS 4096       /* of a sequence */
 #define ONNX_ALL_ITEMS (1 << 20)  /* of all of them */
 #define ONNX_FOLD_LIMIT (1 << 16) /* elements of what is worked out at load */
@@ -26,7 +26,7 @@ struct onnx_import {
     size_t nodes;
     size_t items; /* of all sequences made so far */
     size_t failures;
-    rlx_status status; /* of the first failure that is no missing op */
+    rlx_status status; /* of the first failure that is not a missing op */
     rlx_error first;
 };
 
@@ -74,7 +74,8 @@ struct onnx_value *onnx_give_items(struct onnx_call *c, size_t i, size_t count);
 void onnx_note_failure(struct onnx_import *im, const struct onnx_node *n, int64_t opset,
                        const rlx_error *e);
 
-/* onnx_io.c: what is told of inputs names some; input `number` of the model; all its outputs. */
+/* onnx_io.c: what was given about inputs names some of them; input `number` of the model; all its
+ * outputs. */
 rlx_status onnx_check_told(const struct onnx_import *im, const struct onnx_graph *g,
                            struct diag *d);
 rlx_status onnx_add_input(struct onnx_import *im, struct onnx_scope *s, size_t number,

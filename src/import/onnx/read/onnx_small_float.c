@@ -100,8 +100,8 @@ static ir_value with(const struct bits *b, rlx_op op, ir_value x, double v)
     return formula_2(b->f, op, x, number(b, v));
 }
 
-/* What is not a float becomes an f32, or an f64 where that rounds and it matters: all codes but
- * those of FLOAT8E8M0 stand for less than the integers that an f32 does not hold. */
+/* What is not a float becomes an f32, or an f64 where that rounds and it matters: all codes except
+ * those of FLOAT8E8M0 represent less than the integers that an f32 does not hold. */
 static struct bits bits_of(struct onnx_call *c, ir_value x, int64_t data_type)
 {
     struct bits b = {.f = &c->f, .sign = RLX_NO_VALUE, .magnitude = RLX_NO_VALUE};
@@ -216,7 +216,7 @@ ir_value onnx_encode(struct onnx_call *c, ir_value x, int64_t data_type)
     return formula_cast(&c->f, code, RLX_DTYPE_u8);
 }
 
-/* ---- who may be given codes ---- */
+/* ---- which ops may be given codes ---- */
 
 static const char *const movers[] = {
     "Compress",       "Concat",       "DepthToSpace", "Expand",  "Flatten", "Gather",
@@ -244,7 +244,7 @@ static bool moves(const struct onnx_call *c)
            is_among(c->node->op, movers, sizeof movers / sizeof movers[0]);
 }
 
-/* The first input whose type ours does not tell; c->in_count: there is none. */
+/* The first input whose type ours does not express; c->in_count: there is none. */
 static size_t first_narrow(const struct onnx_call *c)
 {
     size_t i = 0;

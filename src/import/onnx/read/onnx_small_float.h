@@ -14,10 +14,10 @@
 
 #include "import/onnx/read/onnx_call.h"
 
-/* The floats that the codes stand for, in f32, which holds them all. */
+/* The floats that the codes represent, in f32, which holds them all. */
 ir_value onnx_decode(struct onnx_call *c, ir_value code, int64_t data_type);
 /* The codes of floats, integers or bools, rounded to nearest even; those of FLOAT8E8M0 as the
- * attribute round_mode says. The attribute saturate tells what becomes of numbers out of range. */
+ * attribute round_mode says. The attribute saturate says what becomes of numbers out of range. */
 ir_value onnx_encode(struct onnx_call *c, ir_value x, int64_t data_type);
 
 /* May the node be given codes, if it is given any? If not, that is the call's failure. */

@@ -1,4 +1,4 @@
-/* onnx_tree_read.c: the ops of ai.onnx.ml that are decision trees, and how each of them tells its
+/* onnx_tree_read.c: the ops of ai.onnx.ml that are decision trees, and how each of them stores its
  * nodes. */
 #include <math.h>
 #include <stdlib.h>
@@ -269,7 +269,7 @@ static const struct key *read_nodes(struct onnx_call *c, struct onnx_forest *t, 
                : k;
 }
 
-/* Names of the attributes that tell who votes for what. */
+/* Names of the attributes that say which leaf votes for what. */
 struct vote_names {
     const char *trees, *nodes, *ids, *weights, *tensor;
 };

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* ---- the table ---- */
 
@@ -219,7 +219,7 @@ static rlx_str *reserve_outputs(struct onnx_writer *w, const struct onnx_write_o
 
     for (size_t i = 0; as && i < g->output.len; i++) {
         ir_value v = g->output.at[i];
-        if (str_eq(o->output_name[i], name[v])) { /* a leaf that is handed out as it is */
+        if (str_eq(o->output_name[i], name[v])) { /* a leaf that is itself an output */
             as[i] = name[v];
             continue;
         }

@@ -20,7 +20,7 @@ struct onnx_written {
     struct arena arena;
 };
 
-/* UNSUPPORTED says how many nodes stand in the way; the report names every one of them. The module
+/* UNSUPPORTED says how many nodes cannot be written; the report names every one of them. The module
  * must outlive it. Free it in either case. */
 rlx_status onnx_write(const struct ir_module *m, const struct onnx_write_options *options,
                       const rlx_allocator *mem, struct onnx_written *out, struct diag *d);

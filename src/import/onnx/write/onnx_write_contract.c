@@ -1,5 +1,5 @@
 /* onnx_write_contract.c: products of matrices. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 void write_matmul(struct emit *e)
 {
@@ -20,7 +20,7 @@ static bool holds(const rlx_list *l, int64_t axis)
 }
 
 /* A letter per axis: those of the left side are a, b, ..; the right side has the same ones where it
- * is paired with it, else the next. */
+ * is paired with it, otherwise the next. */
 void write_dot_general(struct emit *e)
 {
     const struct attr_dot_general *a = &e->n->attr.dot_general;

@@ -1,11 +1,11 @@
-/* onnx_write_control.c: branches and loops. A graph of ONNX's sees the names around it, so what our
- * sub-graphs are given is not passed on: their inputs are those names.
+/* onnx_write_control.c: branches and loops. An ONNX graph sees the names around it, so the operands
+ * of our sub-graphs are not passed on: their inputs are those names.
  *
  * Ours has a node per result; ONNX's nodes have all of them, so that nodes which differ in nothing
  * else are written once. */
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 static const struct ir_graph *sub_graph(const struct emit *e, int32_t id)
 {
@@ -43,7 +43,7 @@ static void remember(struct emit *e, int32_t a, int32_t b, const rlx_str *out)
         e->w->no_memory = true;
 }
 
-/* A node with so many results, all of them named. */
+/* A node with that many results, all of them named. */
 static rlx_str *results(struct emit *e, const char *op, const rlx_str *in, size_t count,
                         size_t outs)
 {

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* ---- two operands ---- */
 
@@ -80,7 +80,7 @@ void write_shift(struct emit *e)
     emit_give(e, y);
 }
 
-/* Below 0, -0 counting: 1/x tells the zeros apart. */
+/* Below 0, -0 counting: 1/x distinguishes the zeros. */
 static rlx_str is_negative(struct emit *e, rlx_str x, rlx_str zero)
 {
     rlx_str below = emit_2(e, "Less", x, zero);

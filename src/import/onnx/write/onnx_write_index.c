@@ -1,9 +1,9 @@
-/* onnx_write_index.c: elements picked and put by index. An index outside of its axis is clamped or
- * left out by us; what ONNX does with one is for the runtime to say, so that those which stand for
- * "nothing" are seen to here. */
+/* onnx_write_index.c: elements read and written by index. We clamp an index outside of its axis, or
+ * leave it out; ONNX leaves that to the runtime, so indices that mean "nothing" are handled
+ * here. */
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 static rlx_str wide_index(struct emit *e, int32_t operand)
 {
@@ -26,7 +26,7 @@ void write_gather_elements(struct emit *e)
     emit_give(e, y);
 }
 
-/* A coordinate of no numbers, which stands for all of the data, is nothing that ONNX has. */
+/* A coordinate of no numbers, which means all of the data, does not exist in ONNX. */
 static bool has_coordinates(struct emit *e)
 {
     const struct ir_type *t = emit_type(e, 1);

@@ -1,5 +1,5 @@
 /* onnx_write_movement.c: elements that only change places. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* A single size that is not known is what is left of the elements. */
 void write_reshape(struct emit *e)
@@ -52,8 +52,8 @@ void write_expand(struct emit *e)
     emit_give(e, emit_expand(e, e->in[0], shape));
 }
 
-/* Behind the last element that is read; going backwards, "before the first" has a number of its
- * own, as -1 is the last. */
+/* Behind the last element that is read; going backwards, "before the first" needs a special number,
+ * as -1 is the last. */
 static bool slice_end(const struct attr_slice *a, int64_t *end)
 {
     int64_t last;

@@ -1,12 +1,12 @@
 /* onnx_write_norm.c: norms. Where scales are wider than what they scale, or one op of ours is two,
  * all is computed in f32. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* May ONNX's op have the operands as they are? */
 static bool takes_all(const struct emit *e)
 {
     if (e->n->op == RLX_OP_rms_norm && e->n->in_count > 2)
-        return false; /* the sum is a node of its own */
+        return false; /* the sum is a separate node */
     for (int32_t i = 1; i < e->n->in_count; i++)
         if (emit_type(e, i)->dtype != emit_type(e, 0)->dtype)
             return false;

@@ -1,7 +1,7 @@
 /* onnx_write_quant.c: numbers of fewer bits. */
 #include <math.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 #define LEAST_SCALE 1e-12
 
@@ -177,7 +177,7 @@ void write_qmatmul(struct emit *e)
     rescale(e, emit_2(e, "Add", sum, e->in[2]), a->mult, a->out_zp);
 }
 
-/* Padding counts as nothing, so it is put around x before, as the number that stands for nothing.
+/* Padding counts as nothing, so it is put around x before, as the number that represents zero.
  */
 void write_qconv_2d(struct emit *e)
 {

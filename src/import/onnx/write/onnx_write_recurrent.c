@@ -1,6 +1,6 @@
-/* onnx_write_recurrent.c: recurrent layers. ONNX wants the steps in front of the batch, gates in an
- * order of its own, and both biases in one tensor. */
-#include "import/onnx/read/onnx_emit.h"
+/* onnx_write_recurrent.c: recurrent layers. ONNX wants the steps before the batch, gates in a
+ * different order, and both biases in one tensor. */
+#include "import/onnx/write/onnx_emit.h"
 
 #define MAX_GATES 4
 

@@ -1,7 +1,7 @@
 /* onnx_write_reduce.c: over axes, and in order along one. */
 #include <math.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* ---- reductions ---- */
 

@@ -1,7 +1,7 @@
 /* onnx_write_sequence.c: attention, rotary embedding, Fourier transform. */
 #include <math.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 /* ---- attention ---- */
 
@@ -68,7 +68,7 @@ static rlx_str mask_of(struct emit *e, ir_dim queries, ir_dim keys, bool *causal
     if (e->n->attr.attention.mask_kind == RLX_MASK_KIND_none)
         return STR("");
     if (e->n->attr.attention.mask_kind == RLX_MASK_KIND_causal && queries == keys) {
-        *causal = true; /* ONNX lets the first query stand at the first key */
+        *causal = true; /* ONNX puts the first query at the first key */
         return STR("");
     }
     return window_mask(e, queries, keys, e->n->attr.attention.window);

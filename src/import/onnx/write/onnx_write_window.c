@@ -1,6 +1,6 @@
 /* onnx_write_window.c: convolution and pooling. Padding is the same on both sides here; ONNX lists
  * the fronts, then the backs. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 static void window_attrs(struct emit *e, const rlx_list *kernel, const rlx_list *stride,
                          const rlx_list *padding, const rlx_list *dilation)

@@ -43,17 +43,8 @@ static int32_t weight_of(rlx_op op, rlx_dtype t)
         return op == RLX_OP_mul || op == RLX_OP_div ? 16 : 1;
     if (is_circle(op) || op == RLX_OP_pow || op == RLX_OP_mod)
         return 24;
-    switch (op) {
-    case RLX_OP_relu:
-    case RLX_OP_neg:
-    case RLX_OP_abs:
-    case RLX_OP_round:
-    case RLX_OP_floor:
-    case RLX_OP_ceil:
-    case RLX_OP_sign:
-    case RLX_OP_not: return 1;
-    default: return op_info(op)->family == FAMILY_unary ? 8 : 1;
-    }
+    /* What is exact is an instruction or two. */
+    return op_info(op)->family != FAMILY_unary || op_tolerance(op) == TOLERANCE_EXACT ? 1 : 8;
 }
 
 /* ---- one dtype as another ---- */

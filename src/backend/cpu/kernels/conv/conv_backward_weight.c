@@ -50,7 +50,7 @@ static void pack_taps(const void *ctx, const struct gemm_part *p)
     int64_t size = v->src->dtype == RLX_DTYPE_f64 ? 8 : 4;
     struct windows w = g->c.win;
 
-    if (v->src->count > 0) /* else all is padding */
+    if (v->src->count > 0) /* otherwise all is padding */
         w.src = cpu_at(v->src, p->item * v->ch * windows_volume(v->src_dim));
     for (int64_t l = 0; l < p->lines; l += p->width) {
         char *panel = (char *)p->panel + l * p->ks * size;
@@ -116,7 +116,7 @@ static uint64_t scratch(const struct cpu_call *c)
     return gemm_scratch(&gemm, c->pool);
 }
 
-/* As in conv_run: zeros that stand for nothing must not meet an infinity in dy. */
+/* As in conv_run: zeros from padding must not be multiplied with an infinity in dy. */
 static void run(const struct cpu_call *c)
 {
     struct weight_grad g;

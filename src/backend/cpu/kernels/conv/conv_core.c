@@ -128,7 +128,7 @@ static const void *weight_at(const struct conv *v, int64_t group, int64_t at)
     return cpu_at(v->w, group * v->m * v->ch * windows_volume(v->kernel) + at);
 }
 
-/* The weights' k are dense, but for the transposed ones, where each k is a row of its own. */
+/* The weights' k are dense, except for transposed ones, where each k is a separate row. */
 static void pack_weights(const void *ctx, const struct gemm_part *p)
 {
     const struct conv *v = ctx;
@@ -189,7 +189,7 @@ static void pack_windows(const void *ctx, const struct gemm_part *p)
     struct conv_class c;
 
     conv_class_at(v, at.class_at, &c);
-    if (v->src->count > 0) /* else all is padding */
+    if (v->src->count > 0) /* otherwise all is padding */
         c.win.src = cpu_at(v->src, (at.image * v->groups + at.group) * v->ch * plane);
     if (is_pointwise(v, &c.win)) {
         struct gemm_view view = {c.win.src, v->src->dtype, 1, plane};
@@ -400,8 +400,8 @@ static bool special_weights(const struct conv *v, struct pool *pool)
 
 /* A product multiplies weights with zeros where the definition leaves terms out, which is the same
  * unless a weight is an infinity or a NaN. Then, or if the result has a NaN, whichever is quicker
- * to find out, the definition is followed to the letter. An activation
- * may hide a NaN, and a residual may be gone by then. */
+ * to check, the definition is followed exactly. An activation may hide a NaN, and a residual may
+ * have been overwritten by then. */
 void conv_run(const struct conv *v, struct pool *pool, void *scratch)
 {
     if (v->out->count == 0)

@@ -23,7 +23,7 @@ struct conv {
     int64_t kernel[3], stride[3], pad[3], dilation[3];
     int64_t w_line, w_ch;        /* strides of w along m and ch; along taps it is dense */
     int64_t x_zero, w_zero;      /* i8 only */
-    gemm_store_fn store;         /* NULL: as out's dtype; else it gets struct conv as its context */
+    gemm_store_fn store;         /* its context is struct conv; NULL: by out's dtype */
     const struct cpu_call *call; /* for that function */
 
     /* Forward and of floats only: what is done to sums before they are stored. */
@@ -62,7 +62,7 @@ uint64_t conv_scratch(const struct conv *v, const struct pool *pool);
 void conv_run(const struct conv *v, struct pool *pool, void *scratch);
 
 /* conv_direct.c: by loops over the definition, floats only: where there are too few channels for a
- * product, and where an infinity or NaN must not meet a zero that is not there. */
+ * product, and where an infinity or NaN must not be multiplied with a zero of the padding. */
 void conv_direct(const struct conv *v, struct pool *pool);
 /* dw from x (as src) and dy (as out): w's shape [groups * m, ch, taps]. */
 void conv_direct_weight(const struct conv *v, const struct cpu_tensor *dw, struct pool *pool);

@@ -93,7 +93,7 @@ static void DIRECT(row)(const struct direct_row *r)
     }
 }
 
-/* Sum of products of n pairs, in 16 sums that stand side by side. */
+/* Sum of products of n pairs, in 16 sums side by side. */
 static DIRECT_T DIRECT(dot)(const DIRECT_T *a, int64_t a_step, const DIRECT_T *b, int64_t n)
 {
     DIRECT_T sum[16] = {0}, total = 0;

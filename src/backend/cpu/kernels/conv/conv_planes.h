@@ -47,7 +47,7 @@ struct conv_band {
 #define conv_planes_fill CPU_NAME(conv_planes_fill)
 #define conv_band_at CPU_NAME(conv_band_at)
 
-/* How v is laid out; false: too much of it would be computed and dropped, or it is no forward
+/* How v is laid out; false: too much of it would be computed and dropped, or it is not a forward
  * convolution of f32, f16 or bf16. */
 bool conv_planes_make(const struct conv *v, struct conv_planes *p);
 

@@ -4,7 +4,7 @@
 
 enum {
     STRETCH = 256,       /* products between two additions to the sums in memory, about */
-    STRETCH_POINT = 128, /* the same where each is of another channel, in lines of its own */
+    STRETCH_POINT = 128, /* the same where each is of another channel, in separate lines */
     TASKS = 16,          /* tasks that keep a machine busy, about */
     TASK_PANELS = 128,   /* panels of sums that a task may hold */
     LANE_STRETCH = 192,  /* products as in STRETCH, where a panel of weights stays in the cache */
@@ -38,8 +38,8 @@ static void cut_tasks(const struct conv *v, struct tiles *t)
 }
 
 /* Where all weights fit into a worker's cache beside a band of the image, each worker does whole
- * bands: what it lays out stays with it, and nobody waits. Bands of a few rows, so that there are
- * enough of them; those that two bands read are laid out twice. */
+ * bands: what it lays out stays with it, and no worker waits. Bands have a few rows, so that there
+ * are enough of them; rows that two bands read are laid out twice. */
 static int64_t own_band(const struct conv *v, const struct tiles *t)
 {
     enum { POSITIONS = 256 }; /* fewer fill vectors badly */

@@ -30,7 +30,7 @@ enum { TASK_LEAST = 1 << 18 }; /* products worth a task */
 struct tiles {
     struct conv_planes planes;
     bool lanes;         /* vectors are channels (conv_lanes.c), not positions */
-    bool own;           /* workers lay out bands of their own, and do all rows of them */
+    bool own;           /* each worker lays out its own bands, and computes all their rows */
     int64_t rows;       /* of a panel: TILE_ROWS, or 1, or LANE_CHANNELS */
     int64_t row_panels; /* of a group */
     int64_t taps, k;    /* of a channel; of an output */

@@ -282,8 +282,8 @@ static void run_single(const struct job *job, const struct task *k)
     }
 }
 
-/* Panels of positions of task number `at`: large tasks first, and smaller ones after them, which
- * even out who began late. */
+/* Panels of positions of task number `at`: large tasks first, then smaller ones, which balance
+ * workers that began late. */
 static int64_t small_task(const struct tiles *t)
 {
     return conv_up(t->col_task, 3);
@@ -329,8 +329,8 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end, int worker)
 
 /* ---- one row at a time --------------------------------------------------------------------- */
 
-/* Groups of few output channels: a row of outputs needs no tile of its own, and no search for
- * where it goes. */
+/* Groups of few output channels: a row of outputs needs no separate tile, and its place need not be
+ * looked up. */
 struct line {
     int64_t image, group, row; /* output channel `row` of the group */
     int64_t z, y;              /* in the band */

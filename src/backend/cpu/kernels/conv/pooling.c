@@ -27,7 +27,7 @@ struct pooling {
         memcpy(p->identity, &v_, sizeof v_); \
     } while (0)
 
-/* What max (else min) starts from. */
+/* What max (or min) starts from. */
 static void set_extreme(struct pooling *p, bool max)
 {
     switch (p->dtype) {

@@ -3,8 +3,8 @@
  *     y[m, n] = sum over k of x[m, k] * B[n, k]
  *
  * Packed rows are decoded a tile at a time, into the cache, and the matrix as f32 is never in
- * memory. A few rows of x: each tile is some packed rows over a stretch of k, and meets all of
- * them. More rows: gemm, whose panels are decoded as it asks for them. */
+ * memory. A few rows of x: each tile is some packed rows over a stretch of k, and is multiplied
+ * with all of them. More rows: gemm, whose panels are decoded as it asks for them. */
 #include "backend/cpu/kernels/dequant/dequant_exact.h"
 #include "backend/cpu/kernels/gemm/gemm.h"
 #include "backend/cpu/kernels/gemm/gemm_vec.h"
@@ -22,7 +22,7 @@ struct job {
     const float *x;
     float *out;
     struct experts e;         /* of the grouped op */
-    struct expert_group only; /* else: all rows, in their order, and e.row is NULL */
+    struct expert_group only; /* otherwise: all rows, in their order, and e.row is NULL */
 };
 
 static int64_t row_of(const struct job *j, const struct expert_group *g, int64_t i)
@@ -154,7 +154,7 @@ static void size_of(const void *ctx, int64_t item, int64_t *m, int64_t *n, int64
     *k = j->d.k;
 }
 
-/* Rows lie anywhere, so each is written to its lane by itself. */
+/* Rows may be anywhere, so each is written to its lane separately. */
 static void pack_sorted(const struct job *j, const struct gemm_part *p)
 {
     const struct expert_group *g = &j->e.many[p->item];

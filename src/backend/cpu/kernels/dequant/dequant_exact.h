@@ -7,10 +7,10 @@
 #include "backend/cpu/kernels/gemm/experts.h"
 
 /* What both ops come to: rows of x, in groups, each with an expert's n packed rows of k elements.
- * dequant_matmul has one expert, and all rows are its. */
+ * dequant_matmul has one expert, which has all rows. */
 struct dequant {
     int64_t m, n, k, experts;
-    bool grouped; /* x [m,k], ids in c->in[2]; else the leading axes of x are rows */
+    bool grouped; /* x [m,k], ids in c->in[2]; otherwise the leading axes of x are rows */
     struct quant_rows w;
 };
 

@@ -1,8 +1,8 @@
-/* dequant_q8.c: who works on what in a product with act=q8, and results that are not finite
+/* dequant_q8.c: how a product with act=q8 is divided among workers, and results that are not finite
  * (dequant_q8.h).
  *
  * Rows of one expert are a group; dequant_matmul has one group. A group of few rows reads its
- * packed rows where they lie. A larger one cuts them into panels of codes, which serve all of its
+ * packed rows in place. A larger one cuts them into panels of codes, which serve all of its
  * rows. */
 #include "backend/cpu/kernels/dequant/dequant_q8.h"
 
@@ -82,7 +82,7 @@ static void describe(const struct cpu_call *c, struct q8_job *j)
     j->cols = gemm_up(cpu_max_i64(16, cpu_min_i64(256, j->w.n / 32)), 16);
 }
 
-/* Rows of x up to which w is read where it lies. Panels of blocks of 256 take longer to make. */
+/* Rows of x up to which w is read in place. Panels of blocks of 256 take longer to make. */
 static int64_t few_rows(const struct q8_job *j)
 {
 #ifdef Q8_VNNI
@@ -174,7 +174,7 @@ static char *coded(const struct q8_job *j, const struct expert_group *g, int64_t
 /* ---- results that are not finite ----------------------------------------------------------- */
 
 /* One result straight from the definition. Where scales are infinite or NaN, or too small or too
- * large to be multiplied, sums of codes do not tell what the sum of products would be. */
+ * large to be multiplied, the sum of products does not follow from the sums of codes. */
 static float by_definition(const struct q8_weight *w, const float *x, int64_t col)
 {
     float a[QUANT_BLOCK_ELEMS], b[QUANT_BLOCK_ELEMS];
@@ -388,7 +388,7 @@ static void expect_part(const struct q8_weight *w, int64_t col, int64_t first, i
     }
 }
 
-/* By rows of y: pieces of it that lie together are written together. */
+/* By rows of y: adjacent pieces of it are written together. */
 static void store_sums(const struct many *m, const struct q8_weight *w, const struct q8_part *t,
                        int64_t row, int64_t rows, int64_t col)
 {

@@ -39,7 +39,7 @@ void dequant_q8_run_amx(const struct cpu_call *c); /* with the same scratch */
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-enum { Q8_FEW = 16 }; /* rows of x that are multiplied with w where it lies, at most */
+enum { Q8_FEW = 16 }; /* most rows of x that are multiplied with w in place */
 
 /* One matrix of packed rows. */
 struct q8_weight {
@@ -240,7 +240,7 @@ void q8_amx_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_t
                    int64_t last, char *to);
 void q8_amx_run(const struct q8_weight *w, const struct q8_part *t);
 
-/* Blocks of 256 (dequant_q8_wide.c), from panels of its own. Bytes of a block in them: */
+/* Blocks of 256 (dequant_q8_wide.c), from panels in its own layout. Bytes of a block in them: */
 enum { Q8_WIDE_X = 5 * 1024 + 64, Q8_WIDE_W = 9 * 1024 + 128 };
 void q8_wide_pack_x(const struct q8_weight *w, const float *const *row, int64_t rows, char *to,
                     uint8_t *kind);

@@ -205,8 +205,8 @@ INLINE void store_sums(const __m512 *sum, float *to)
         _mm512_store_ps(to + Q8_LINES * r, sum[r]);
 }
 
-/* Tile i of the group before goes to memory, and is multiplied anew: by now it is complete, and
- * nobody has waited. */
+/* Stores tile i of the previous group and starts multiplying into it again: by now it is complete,
+ * so the store does not wait. */
 #define TURN(i, a, b)                                        \
     do {                                                     \
         if (g > 0)                                           \

@@ -161,7 +161,7 @@ static inline void factors_q6_k(const uint8_t *b, struct q8_factors *f)
     memcpy(f->scale, b + 192, 16);
 }
 
-/* Elements that overflow are no multiples of the scale any more: NaN marks the result. */
+/* Elements that overflow are no longer multiples of the scale: NaN marks the result. */
 static inline void factors_q8_k(const uint8_t *b, struct q8_factors *f)
 {
     uint32_t bits;

@@ -286,8 +286,8 @@ INLINE void scale(const struct unit *u, const struct dots *dots, int64_t turn, i
     }
 }
 
-/* A tile's sums go to memory, and new ones begin. By then they are complete: stores come as late as
- * the tile is wanted again, so that nobody waits. */
+/* A tile's sums go to memory, and new ones begin. A tile is stored only when it is needed again: by
+ * then its sums are complete, and the store does not wait. */
 #define RENEW(t, to)             \
     do {                         \
         TILE_STORE(t, (to), 64); \

@@ -1,7 +1,7 @@
 /* dequant_side.c: products with a packed matrix W[k,n] whose scales lie beside it (dequant_side.h).
  *
- * As in dequant_exact.c: a few rows of x meet tiles of W that are decoded for all of them, more
- * rows go through gemm, whose panels are decoded as it asks for them. */
+ * As in dequant_exact.c: a few rows of x are multiplied with tiles of W that are decoded once for
+ * all of them, more rows go through gemm, whose panels are decoded as it asks for them. */
 #include "backend/cpu/kernels/dequant/dequant_side.h"
 #include "backend/cpu/kernels/dequant/quant_rows.h"
 #include "backend/cpu/kernels/gemm/gemm.h"
@@ -46,8 +46,8 @@ static struct job describe(const struct cpu_call *c)
 
 /* ---- few rows ------------------------------------------------------------------------------ */
 
-/* Codes that will be read soon. They lie in short pieces a row apart, which the hardware does not
- * see coming. */
+/* Codes that will be read soon. They are in short pieces, one per row, which the hardware does not
+ * prefetch. */
 static void fetch_tile(const struct job *j, int64_t k, int64_t n, int64_t ns)
 {
     int per = quant_scheme(j->w.scheme)->nibbles ? 2 : 1;

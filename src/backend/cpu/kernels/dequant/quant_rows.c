@@ -105,7 +105,7 @@ INLINE codes16 high_half(bytes16 v)
     return (codes16)(v >> 4);
 }
 
-/* `value` where bit j is set, else 0. */
+/* `value` where bit j is set, otherwise 0. */
 INLINE codes16 where_bit(bytes16 v, int j, int value)
 {
     return (codes16)((v & (uint8_t)(1 << j)) != 0) & (int8_t)value;

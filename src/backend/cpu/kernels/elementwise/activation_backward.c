@@ -1,5 +1,5 @@
 /* activation_backward.c: dy times the derivative of a unary op, recomputed from x
- * (ops-core.md 5.3).
+ * (ops-core.md 5.3), by the rows of unary.def.
  *
  * A product with a derivative of 0 is still a product, NaN where dy is infinite; and where an
  * infinite x makes a formula infinity times 0, the result is NaN. In f32 a derivative that may
@@ -20,7 +20,7 @@
         }                                 \
     } while (0)
 
-/* dy e^x. 2^k is multiplied on in four parts, so that it may lie far outside of f32. */
+/* dy e^x. 2^k is multiplied in four parts, so it may be far outside the range of f32. */
 static inline float times_exp(float x, float dy)
 {
     int32_t k;
@@ -120,53 +120,29 @@ static inline float hard_swish_slope(float x)
     return x >= 3.0f ? 1.0f : d;
 }
 
-/* sin, cos and tan: their derivatives are others of the family. */
-static void grad_circle(rlx_op op, const float *px, const float *pdy, float *out, int64_t n)
+/* sin, cos and tan: their derivatives are others of the family. n <= CPU_TILE. */
+static void gradient_f32_sin(const float *px, const float *pdy, float *out, int64_t n)
 {
-    rlx_op other = op == RLX_OP_sin ? RLX_OP_cos : op == RLX_OP_cos ? RLX_OP_sin : RLX_OP_tan;
     CPU_TILE_OF(float, y);
 
-    cpu_row_unary(other, RLX_DTYPE_f32, px, y, n);
-    if (op == RLX_OP_sin)
-        EACH(dy * y[i]);
-    else if (op == RLX_OP_cos)
-        EACH(dy * -y[i]);
-    else
-        EACH(dy * (1.0f + y[i] * y[i]));
+    cpu_row_unary(RLX_OP_cos, RLX_DTYPE_f32, px, y, n);
+    EACH(dy * y[i]);
 }
 
-/* n <= CPU_TILE; out may be px or pdy. */
-static void grad_finite(rlx_op op, const float *px, const float *pdy, float *out, int64_t n)
+static void gradient_f32_cos(const float *px, const float *pdy, float *out, int64_t n)
 {
-    switch ((int)op) {
-    case RLX_OP_relu: EACH(dy * (x > 0 ? 1.0f : 0.0f)); break;
-    case RLX_OP_sigmoid: EACH(dy * sigmoid_slope(x)); break;
-    case RLX_OP_tanh: EACH(dy * tanh_slope(x)); break;
-    case RLX_OP_exp: EACH(times_exp(x, dy)); break;
-    case RLX_OP_log: EACH(dy / x); break;
-    case RLX_OP_sqrt: EACH(times_sqrt_slope(x, dy)); break;
-    case RLX_OP_rsqrt: EACH(times_rsqrt_slope(x, dy)); break;
-    case RLX_OP_neg: EACH(-dy); break;
-    case RLX_OP_abs: EACH(dy * (x > 0 ? 1.0f : x < 0 ? -1.0f : x)); break;
-    case RLX_OP_gelu: EACH(dy * gelu_slope(x)); break;
-    case RLX_OP_gelu_approx: EACH(dy * gelu_approx_slope(x)); break;
-    case RLX_OP_silu: EACH(dy * silu_slope(x)); break;
-    case RLX_OP_round: EACH(dy); break;
-    case RLX_OP_sin:
-    case RLX_OP_cos:
-    case RLX_OP_tan: grad_circle(op, px, pdy, out, n); break;
-    case RLX_OP_atan: EACH(times_atan_slope(x, dy)); break;
-    case RLX_OP_recip: EACH(-(dy / x) / x); break;
-    case RLX_OP_softplus: EACH(dy * math_sigmoid(x)); break;
-    case RLX_OP_elu: EACH(dy * elu_slope(x)); break;
-    case RLX_OP_erf: EACH(dy * (1.128379167f * math_exp(-x * x))); break;
-    case RLX_OP_hard_swish: EACH(dy * hard_swish_slope(x)); break;
-    case RLX_OP_hard_sigmoid: EACH(dy * (x > -3.0f && x < 3.0f ? 1.0f / 6.0f : 0.0f)); break;
-    case RLX_OP_mish: EACH(dy * mish_slope(x)); break;
-    case RLX_OP_softsign: EACH(times_softsign_slope(x, dy)); break;
-    case RLX_OP_log_sigmoid: EACH(dy * math_sigmoid(-x)); break;
-    default: EACH(dy * 0.0f); break; /* floor, ceil, sign */
-    }
+    CPU_TILE_OF(float, y);
+
+    cpu_row_unary(RLX_OP_sin, RLX_DTYPE_f32, px, y, n);
+    EACH(dy * -y[i]);
+}
+
+static void gradient_f32_tan(const float *px, const float *pdy, float *out, int64_t n)
+{
+    CPU_TILE_OF(float, y);
+
+    cpu_row_unary(RLX_OP_tan, RLX_DTYPE_f32, px, y, n);
+    EACH(dy * (1.0f + y[i] * y[i]));
 }
 
 /* ---- f64 ----------------------------------------------------------------------------------- */
@@ -249,38 +225,33 @@ static inline double tan_slope_f64(double x)
     return 1.0 + y * y;
 }
 
-static void factor_f64(rlx_op op, const double *px, double *factor, int64_t n)
-{
-    switch ((int)op) {
-    case RLX_OP_relu: FACTOR(x > 0 ? 1.0 : 0.0); break;
-    case RLX_OP_sigmoid: FACTOR(sigmoid_slope_f64(x)); break;
-    case RLX_OP_tanh: FACTOR(tanh_slope_f64(x)); break;
-    case RLX_OP_exp: FACTOR(exp(x)); break;
-    case RLX_OP_log: FACTOR(1.0 / x); break;
-    case RLX_OP_sqrt: FACTOR(x == 0 ? 0.0 : 0.5 / sqrt(x)); break;
-    case RLX_OP_rsqrt: FACTOR(rsqrt_slope_f64(x)); break;
-    case RLX_OP_neg: FACTOR(-1.0); break;
-    case RLX_OP_abs: FACTOR(x > 0 ? 1.0 : x < 0 ? -1.0 : x); break;
-    case RLX_OP_gelu: FACTOR(gelu_slope_f64(x)); break;
-    case RLX_OP_gelu_approx: FACTOR(gelu_approx_slope_f64(x)); break;
-    case RLX_OP_silu: FACTOR(silu_slope_f64(x)); break;
-    case RLX_OP_round: FACTOR(1.0); break;
-    case RLX_OP_sin: FACTOR(cos(x)); break;
-    case RLX_OP_cos: FACTOR(-sin(x)); break;
-    case RLX_OP_tan: FACTOR(tan_slope_f64(x)); break;
-    case RLX_OP_atan: FACTOR(1.0 / (1.0 + x * x)); break;
-    case RLX_OP_recip: FACTOR(-(1.0 / x) * (1.0 / x)); break;
-    case RLX_OP_softplus: FACTOR(sigmoid_f64(x)); break;
-    case RLX_OP_elu: FACTOR(x > 0 ? 1.0 : exp(x)); break;
-    case RLX_OP_erf: FACTOR(1.12837916709551257390 * exp(-x * x)); break;
-    case RLX_OP_hard_swish: FACTOR(hard_swish_slope_f64(x)); break;
-    case RLX_OP_hard_sigmoid: FACTOR(x > -3.0 && x < 3.0 ? 1.0 / 6.0 : 0.0); break;
-    case RLX_OP_mish: FACTOR(mish_slope_f64(x)); break;
-    case RLX_OP_softsign: FACTOR(1.0 / ((1.0 + fabs(x)) * (1.0 + fabs(x)))); break;
-    case RLX_OP_log_sigmoid: FACTOR(sigmoid_f64(-x)); break;
-    default: FACTOR(0.0); break; /* floor, ceil, sign */
+/* ---- the table ----------------------------------------------------------------------------- */
+
+/* n <= CPU_TILE; out may be px or pdy. */
+#define UNARY(op, effort, f32, f64, gradient, slope)                                        \
+    static void gradient_f32_##op(const float *px, const float *pdy, float *out, int64_t n) \
+    {                                                                                       \
+        EACH(gradient);                                                                     \
     }
-}
+#include "backend/cpu/kernels/elementwise/unary.def"
+
+#define UNARY(op, effort, f32, f64, gradient, slope)                        \
+    static void slope_f64_##op(const double *px, double *factor, int64_t n) \
+    {                                                                       \
+        FACTOR(slope);                                                      \
+    }
+#define CIRCLE(op, effort, f64, slope) UNARY(op, effort, 0, f64, 0, slope)
+#include "backend/cpu/kernels/elementwise/unary.def"
+
+static const struct {
+    void (*gradient_f32)(const float *px, const float *pdy, float *out, int64_t n);
+    void (*slope_f64)(const double *px, double *factor, int64_t n);
+} table[RLX_OP_count] = {
+#define UNARY(op, effort, f32, f64, gradient, slope) \
+    [RLX_OP_##op] = {gradient_f32_##op, slope_f64_##op},
+#define CIRCLE(op, effort, f64, slope) UNARY(op, effort, 0, f64, 0, slope)
+#include "backend/cpu/kernels/elementwise/unary.def"
+};
 
 /* ---- all together -------------------------------------------------------------------------- */
 
@@ -288,7 +259,7 @@ static void grad_f64(rlx_op op, const double *x, const double *dy, double *out, 
 {
     CPU_TILE_OF(double, factor);
 
-    factor_f64(op, x, factor, n);
+    table[op].slope_f64(x, factor, n);
     CPU_INDEPENDENT
     for (int64_t i = 0; i < n; i++)
         out[i] = dy[i] * factor[i];
@@ -306,7 +277,7 @@ static bool any_infinite(const float *v, int64_t n)
 static void grad_f32(rlx_op op, const float *x, const float *dy, float *out, int64_t n)
 {
     if (!any_infinite(dy, n)) {
-        grad_finite(op, x, dy, out, n);
+        table[op].gradient_f32(x, dy, out, n);
         return;
     }
     CPU_TILE_OF(double, x_tile);

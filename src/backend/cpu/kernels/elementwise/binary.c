@@ -1,7 +1,7 @@
 /* binary.c: two operands of one type, element by element (ops-core.md 5.1).
  *
- * f32 and f64 arithmetic has loops of its own for a single element on either side. All else knows
- * only full rows: a single element is spread over a tile first. */
+ * f32 and f64 arithmetic has separate loops for a single element on either side. Everything else
+ * works on full rows: a single element is spread over a tile first. */
 #include "backend/cpu/kernels/elementwise/row.h"
 
 #define PAIR_LOOP(type, a_at, b_at, value) \
@@ -72,33 +72,40 @@ static bool power_f64(const void *va, int as, const void *vb, int bs, void *vout
             q_[i] = call(pa_[i * as], pb_[i * bs]); \
     } while (0)
 
-#define FLOAT_CASES(type, max, min, pow_short, pow, mod, atan2) \
-    switch ((int)op) {                                          \
-    case RLX_OP_add: STEPPED(type, a + b); break;               \
-    case RLX_OP_sub: STEPPED(type, a - b); break;               \
-    case RLX_OP_mul: STEPPED(type, a *b); break;                \
-    case RLX_OP_div: STEPPED(type, a / b); break;               \
-    case RLX_OP_max: STEPPED(type, max(a, b)); break;           \
-    case RLX_OP_min: STEPPED(type, min(a, b)); break;           \
-    case RLX_OP_pow:                                            \
-        if (bs || !pow_short(va, as, vb, bs, vout, n))          \
-            CALLED(type, pow);                                  \
-        break;                                                  \
-    case RLX_OP_mod: CALLED(type, mod); break;                  \
-    case RLX_OP_atan2: CALLED(type, atan2); break;              \
-    default: break;                                             \
+#define FLOAT_CASES(type, max, min)                   \
+    switch ((int)op) {                                \
+    case RLX_OP_add: STEPPED(type, a + b); break;     \
+    case RLX_OP_sub: STEPPED(type, a - b); break;     \
+    case RLX_OP_mul: STEPPED(type, a *b); break;      \
+    case RLX_OP_div: STEPPED(type, a / b); break;     \
+    case RLX_OP_max: STEPPED(type, max(a, b)); break; \
+    case RLX_OP_min: STEPPED(type, min(a, b)); break; \
+    default: break;                                   \
+    }
+
+#define CALLED_CASES(type, pow_short, pow, mod, atan2) \
+    switch ((int)op) {                                 \
+    case RLX_OP_pow:                                   \
+        if (bs || !pow_short(va, as, vb, bs, vout, n)) \
+            CALLED(type, pow);                         \
+        break;                                         \
+    case RLX_OP_mod: CALLED(type, mod); break;         \
+    case RLX_OP_atan2: CALLED(type, atan2); break;     \
+    default: break;                                    \
     }
 
 static void binary_f32(rlx_op op, const void *va, int as, const void *vb, int bs, void *vout,
                        int64_t n)
 {
-    FLOAT_CASES(float, cpu_max_f32, cpu_min_f32, power_f32, powf, fmodf, atan2f)
+    FLOAT_CASES(float, cpu_max_f32, cpu_min_f32)
+    CALLED_CASES(float, power_f32, powf, fmodf, atan2f)
 }
 
 static void binary_f64(rlx_op op, const void *va, int as, const void *vb, int bs, void *vout,
                        int64_t n)
 {
-    FLOAT_CASES(double, cpu_max_f64, cpu_min_f64, power_f64, pow, fmod, atan2)
+    FLOAT_CASES(double, cpu_max_f64, cpu_min_f64)
+    CALLED_CASES(double, power_f64, pow, fmod, atan2)
 }
 
 static void binary_half(rlx_op op, rlx_dtype dtype, const void *va, int as, const void *vb, int bs,

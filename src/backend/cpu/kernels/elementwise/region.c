@@ -15,7 +15,7 @@ struct region_step {
     rlx_op op;
     enum op_family family;
     rlx_dtype type;    /* of the result */
-    rlx_dtype operand; /* what the operands meet in; of where: a and b */
+    rlx_dtype operand; /* the type that the operands are brought to; of where: a and b */
     int32_t in[3];     /* values: inputs first, then steps */
     int32_t tile;      /* among the step tiles */
 };
@@ -84,7 +84,7 @@ static int32_t assign_tiles(const struct rlx_chain_step *chain, int32_t len, int
     return tiles;
 }
 
-/* Before the run: exactly for chains of an ordinary length, else a tile each. */
+/* Before the run: exact for chains of an ordinary length, otherwise a tile each. */
 static int32_t tiles_needed(const struct rlx_chain_step *chain, int32_t len)
 {
     enum { ORDINARY = 256 };

@@ -1,4 +1,5 @@
-/* unary.c: functions of one element (ops-core.md 5.3). f16 and bf16 are computed in f32 tiles. */
+/* unary.c: functions of one element (ops-core.md 5.3), by the rows of unary.def. f16 and bf16 are
+ * computed in f32 tiles. */
 #include "backend/cpu/kernels/elementwise/row.h"
 #include "backend/cpu/kernels/math.h"
 
@@ -55,50 +56,19 @@ static inline float mish_f32(float x)
     return x * (w / (w + 2.0f));
 }
 
-/* What one or two instructions do. */
-static bool plain_f32(rlx_op op, const void *px, void *pout, int64_t n)
+static void value_f32_sin(const void *px, void *pout, int64_t n)
 {
-    switch ((int)op) {
-    case RLX_OP_relu: EACH(float, x < 0 ? 0.0f : x); return true;
-    case RLX_OP_sqrt: EACH(float, __builtin_sqrtf(x)); return true;
-    case RLX_OP_rsqrt: EACH(float, 1.0f / math_abs(__builtin_sqrtf(x))); return true;
-    case RLX_OP_neg: EACH(float, -x); return true;
-    case RLX_OP_abs: EACH(float, math_abs(x)); return true;
-    case RLX_OP_round: EACH(float, math_round(x)); return true;
-    case RLX_OP_recip: EACH(float, 1.0f / x); return true;
-    case RLX_OP_floor: EACH(float, math_floor(x)); return true;
-    case RLX_OP_ceil: EACH(float, math_ceil(x)); return true;
-    case RLX_OP_sign: EACH(float, x > 0 ? 1.0f : x < 0 ? -1.0f : x); return true;
-    case RLX_OP_hard_swish: EACH(float, x *(math_clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f)); return true;
-    case RLX_OP_hard_sigmoid: EACH(float, math_clamp(x / 6.0f + 0.5f, 0.0f, 1.0f)); return true;
-    case RLX_OP_softsign: EACH(float, x / (1.0f + math_abs(x))); return true;
-    default: return false;
-    }
+    sin_row(px, pout, n, 0);
 }
 
-static void unary_f32(rlx_op op, const void *px, void *pout, int64_t n)
+static void value_f32_cos(const void *px, void *pout, int64_t n)
 {
-    if (plain_f32(op, px, pout, n))
-        return;
-    switch ((int)op) {
-    case RLX_OP_sigmoid: EACH(float, math_sigmoid(x)); break;
-    case RLX_OP_tanh: EACH(float, math_tanh(x)); break;
-    case RLX_OP_exp: EACH(float, math_exp(x)); break;
-    case RLX_OP_log: EACH(float, math_log(x)); break;
-    case RLX_OP_gelu: EACH(float, math_gelu(x)); break;
-    case RLX_OP_gelu_approx: EACH(float, math_gate(x, math_gelu_approx_arg(x))); break;
-    case RLX_OP_silu: EACH(float, math_gate(x, x)); break;
-    case RLX_OP_sin: sin_row(px, pout, n, 0); break;
-    case RLX_OP_cos: sin_row(px, pout, n, 1); break;
-    case RLX_OP_tan: EACH(float, tanf(x)); break;
-    case RLX_OP_atan: EACH(float, atanf(x)); break;
-    case RLX_OP_softplus: EACH(float, (x < 0 ? 0.0f : x) + math_log1p_exp_neg(x)); break;
-    case RLX_OP_elu: EACH(float, elu_f32(x)); break;
-    case RLX_OP_erf: EACH(float, math_erf(x)); break;
-    case RLX_OP_mish: EACH(float, mish_f32(x)); break;
-    case RLX_OP_log_sigmoid: EACH(float, (x > 0 ? 0.0f : x) - math_log1p_exp_neg(x)); break;
-    default: break;
-    }
+    sin_row(px, pout, n, 1);
+}
+
+static void value_f32_tan(const void *px, void *pout, int64_t n)
+{
+    EACH(float, tanf(x));
 }
 
 /* ---- f64 ----------------------------------------------------------------------------------- */
@@ -144,41 +114,35 @@ static inline double mish_f64(double x)
     return x * (w / (w + 2.0));
 }
 
-static void unary_f64(rlx_op op, const void *px, void *pout, int64_t n)
-{
-    switch ((int)op) {
-    case RLX_OP_relu: EACH(double, x < 0 ? 0.0 : x); break;
-    case RLX_OP_sigmoid: EACH(double, sigmoid_f64(x)); break;
-    case RLX_OP_tanh: EACH(double, tanh(x)); break;
-    case RLX_OP_exp: EACH(double, exp(x)); break;
-    case RLX_OP_log: EACH(double, log(x)); break;
-    case RLX_OP_sqrt: EACH(double, sqrt(x)); break;
-    case RLX_OP_rsqrt: EACH(double, 1.0 / fabs(sqrt(x))); break;
-    case RLX_OP_neg: EACH(double, -x); break;
-    case RLX_OP_abs: EACH(double, fabs(x)); break;
-    case RLX_OP_gelu: EACH(double, gelu_f64(x)); break;
-    case RLX_OP_gelu_approx: EACH(double, gelu_approx_f64(x)); break;
-    case RLX_OP_silu: EACH(double, gate_f64(x, x)); break;
-    case RLX_OP_round: EACH(double, rint(x)); break;
-    case RLX_OP_sin: EACH(double, sin(x)); break;
-    case RLX_OP_cos: EACH(double, cos(x)); break;
-    case RLX_OP_tan: EACH(double, tan(x)); break;
-    case RLX_OP_atan: EACH(double, atan(x)); break;
-    case RLX_OP_recip: EACH(double, 1.0 / x); break;
-    case RLX_OP_floor: EACH(double, floor(x)); break;
-    case RLX_OP_ceil: EACH(double, ceil(x)); break;
-    case RLX_OP_sign: EACH(double, x > 0 ? 1.0 : x < 0 ? -1.0 : x); break;
-    case RLX_OP_softplus: EACH(double, (x < 0 ? 0.0 : x) + log1p_exp_neg_f64(x)); break;
-    case RLX_OP_elu: EACH(double, x > 0 ? x : expm1(x)); break;
-    case RLX_OP_erf: EACH(double, erf(x)); break;
-    case RLX_OP_hard_swish: EACH(double, x *(clamp_f64(x + 3.0, 0.0, 6.0) / 6.0)); break;
-    case RLX_OP_hard_sigmoid: EACH(double, clamp_f64(x / 6.0 + 0.5, 0.0, 1.0)); break;
-    case RLX_OP_mish: EACH(double, mish_f64(x)); break;
-    case RLX_OP_softsign: EACH(double, x / (1.0 + fabs(x))); break;
-    case RLX_OP_log_sigmoid: EACH(double, (x > 0 ? 0.0 : x) - log1p_exp_neg_f64(x)); break;
-    default: break;
+/* ---- the table ----------------------------------------------------------------------------- */
+
+#define UNARY(op, effort, f32, f64, gradient, slope)                  \
+    static void value_f32_##op(const void *px, void *pout, int64_t n) \
+    {                                                                 \
+        EACH(float, f32);                                             \
     }
-}
+#include "backend/cpu/kernels/elementwise/unary.def"
+
+#define UNARY(op, effort, f32, f64, gradient, slope)                  \
+    static void value_f64_##op(const void *px, void *pout, int64_t n) \
+    {                                                                 \
+        EACH(double, f64);                                            \
+    }
+#define CIRCLE(op, effort, f64, slope) UNARY(op, effort, 0, f64, 0, slope)
+#include "backend/cpu/kernels/elementwise/unary.def"
+
+enum effort { PLAIN, COSTLY };
+
+static const struct {
+    void (*f32)(const void *px, void *pout, int64_t n);
+    void (*f64)(const void *px, void *pout, int64_t n);
+    enum effort effort;
+} table[RLX_OP_count] = {
+#define UNARY(op, effort, f32, f64, gradient, slope) \
+    [RLX_OP_##op] = {value_f32_##op, value_f64_##op, effort},
+#define CIRCLE(op, effort, f64, slope) UNARY(op, effort, 0, f64, 0, slope)
+#include "backend/cpu/kernels/elementwise/unary.def"
+};
 
 /* ---- other types --------------------------------------------------------------------------- */
 
@@ -207,7 +171,7 @@ static void unary_half(rlx_op op, rlx_dtype dtype, const void *px, void *pout, i
     for (int64_t at = 0; at < n; at += CPU_TILE) {
         int64_t part = cpu_min_i64(n - at, CPU_TILE);
         cpu_load_f32(dtype, (const uint16_t *)px + at, tile, part);
-        unary_f32(op, tile, tile, part);
+        table[op].f32(tile, tile, part);
         cpu_store_f32(dtype, tile, (uint16_t *)pout + at, part);
     }
 }
@@ -215,8 +179,8 @@ static void unary_half(rlx_op op, rlx_dtype dtype, const void *px, void *pout, i
 void cpu_row_unary(rlx_op op, rlx_dtype dtype, const void *px, void *pout, int64_t n)
 {
     switch (dtype) {
-    case RLX_DTYPE_f32: unary_f32(op, px, pout, n); break;
-    case RLX_DTYPE_f64: unary_f64(op, px, pout, n); break;
+    case RLX_DTYPE_f32: table[op].f32(px, pout, n); break;
+    case RLX_DTYPE_f64: table[op].f64(px, pout, n); break;
     case RLX_DTYPE_f16:
     case RLX_DTYPE_bf16: unary_half(op, dtype, px, pout, n); break;
     case RLX_DTYPE_i8: SIGNED_CASES(int8_t, uint8_t) break;
@@ -238,26 +202,9 @@ void cpu_row_unary(rlx_op op, rlx_dtype dtype, const void *px, void *pout, int64
 
 bool cpu_row_is_costly(rlx_op op)
 {
-    switch ((int)op) {
-    case RLX_OP_relu:
-    case RLX_OP_sqrt:
-    case RLX_OP_rsqrt:
-    case RLX_OP_neg:
-    case RLX_OP_abs:
-    case RLX_OP_round:
-    case RLX_OP_recip:
-    case RLX_OP_floor:
-    case RLX_OP_ceil:
-    case RLX_OP_sign:
-    case RLX_OP_hard_swish:
-    case RLX_OP_hard_sigmoid:
-    case RLX_OP_softsign:
-    case RLX_OP_not: return false;
-    case RLX_OP_pow:
-    case RLX_OP_mod:
-    case RLX_OP_atan2: return true;
-    default: return op_info(op)->family == FAMILY_unary;
-    }
+    bool called = op == RLX_OP_pow || op == RLX_OP_mod || op == RLX_OP_atan2;
+
+    return called || table[op].effort == COSTLY;
 }
 
 static void unary_span(const struct cpu_call *c, const struct cpu_span *s)

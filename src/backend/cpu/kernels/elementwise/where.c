@@ -13,7 +13,7 @@
         }                                 \
     } while (0)
 
-/* All are rows. Elements are told apart by their size only. */
+/* All are rows. Only the size of the elements matters. */
 static void select_rows(int32_t size, const uint8_t *cond, const void *a, const void *b, void *out,
                         int64_t n)
 {

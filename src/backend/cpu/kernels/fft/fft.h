@@ -70,7 +70,7 @@ uint64_t fft_scratch_bytes(int64_t n, int64_t rows, int64_t size, int threads, b
 struct fft_end {
     void *re, *im;
     int64_t stride;
-    int64_t step; /* 1: parts in rows of their own; 2: pairs */
+    int64_t step; /* 1: parts in separate rows; 2: pairs */
 };
 
 struct fft_run {

@@ -1,8 +1,8 @@
 /* gemm_ready.c: panels of a weight, made once and read by every product with it (gemm.h).
  *
- * They stand as those of an operand that gemm packs as a whole (gemm_panels_at), so one copy serves
- * products of one row and of thousands. Panels of f16 and bf16 take half the room at half of each
- * offset. */
+ * They are laid out like those of an operand that gemm packs completely (gemm_panels_at), so one
+ * copy serves products of one row and of thousands. Panels of f16 and bf16 take half the room at
+ * half of each offset. */
 #include "backend/cpu/kernels/gemm/gemm_kind.h"
 
 struct ready_job {

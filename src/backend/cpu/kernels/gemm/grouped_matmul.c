@@ -3,7 +3,7 @@
  *     x [m, k], w [experts, k, n], expert [m]  ->  [m, n]
  *
  * Rows are sorted by expert, so that those of one expert, a group, are one product. Groups of a few
- * rows read their matrix where it lies, unless w is a weight whose panels were made beforehand; all
+ * rows read their matrix in place, unless w is a weight whose panels were made beforehand; all
  * others are items of one gemm. */
 #include "backend/cpu/kernels/gemm/experts.h"
 #include "backend/cpu/kernels/gemm/gemm.h"
@@ -11,7 +11,7 @@
 struct grouped {
     const struct cpu_tensor *x, *w, *out;
     int64_t m, n, k;
-    int64_t per;         /* f32 per element: 2 for c64, else 1 */
+    int64_t per;         /* f32 per element: 2 for c64, otherwise 1 */
     int64_t cols;        /* of one part of a group of few rows */
     struct experts e;    /* rows by expert */
     int64_t ready_bytes; /* of one expert's panels */
@@ -43,7 +43,7 @@ static void size_of(const void *ctx, int64_t item, int64_t *m, int64_t *n, int64
     *k = g->k * g->per;
 }
 
-/* Rows lie anywhere, so each is written to its lane by itself. */
+/* Rows may be anywhere, so each is written to its lane separately. */
 static void pack_a(const void *ctx, const struct gemm_part *p)
 {
     const struct grouped *g = ctx;
@@ -177,7 +177,7 @@ static void describe_gemm(struct grouped *g, int64_t items, struct gemm *out)
 /* Every expert's panels, one after the other. */
 static struct cpu_pack pack_size(const struct cpu_call *c, int32_t i)
 {
-    const uint64_t layout = (uint64_t)0x67726d6d << 32; /* told from those of other kernels */
+    const uint64_t layout = (uint64_t)0x67726d6d << 32; /* unlike other kernels' */
     struct grouped g;
     struct gemm gemm;
 

@@ -97,7 +97,7 @@ static void describe(const struct cpu_call *c, bool amx, struct product *p)
     if (fused) {
         p->bias_in = &c->in[2];
         p->act = f->activation;
-        if (c->out->data) /* else only sizes are asked for */
+        if (c->out->data) /* otherwise only sizes are asked for */
             cpu_view_broadcast(&p->bias, p->bias_in, c->out);
     }
 }
@@ -220,7 +220,7 @@ struct few_job {
     int64_t cols, parts; /* of the many: per part, and parts per item */
 };
 
-/* Sums of a swapped product stand the wrong way round. */
+/* Sums of a swapped product are transposed. */
 #define TURN(T)                                         \
     do {                                                \
         const T *from_ = sum;                           \
@@ -352,7 +352,7 @@ static void run_on(const struct cpu_call *c, bool amx)
  * memory to lose. */
 static struct cpu_pack pack_size_on(const struct cpu_call *c, int32_t i, bool amx)
 {
-    const uint64_t layout = (uint64_t)0x67656d6d << 32; /* told from those of other kernels */
+    const uint64_t layout = (uint64_t)0x67656d6d << 32; /* unlike other kernels' */
     struct product p;
     struct gemm g;
 

@@ -221,10 +221,10 @@ static void run_on(const struct cpu_call *c, bool amx)
     gemm_run(&g, c->pool, c->scratch);
 }
 
-/* Panels, then the sums of columns where the kind wants them. Pairs have w_zp in them already. */
+/* Panels, then the sums of columns where the kind needs them. Pairs already include w_zp. */
 static struct cpu_pack pack_size_on(const struct cpu_call *c, int32_t i, bool amx)
 {
-    const uint64_t layout = (uint64_t)0x716d6d00 << 32; /* told from those of other kernels */
+    const uint64_t layout = (uint64_t)0x716d6d00 << 32; /* unlike other kernels' */
     enum gemm_kind kind = ready_kind(amx);
     struct qproduct q;
     struct gemm g;

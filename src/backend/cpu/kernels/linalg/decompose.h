@@ -62,8 +62,8 @@ struct reflections {
     int64_t count, n;
 };
 
-/* x[0 .. n-1] becomes v with v[0] = 1, *tau its factor; the result is what the reflection makes of
- * x[0], all else becoming 0. */
+/* x[0 .. n-1] becomes v with v[0] = 1, *tau its factor; returns what the reflection makes of x[0];
+ * all other elements become 0. */
 double reflect_make(double *x, int64_t n, double *tau);
 
 /* x [n, columns], rows ld apart: becomes H_k H_(k+1) .. x, or the transpose of that product times

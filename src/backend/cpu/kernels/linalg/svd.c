@@ -22,7 +22,7 @@ struct svd {
     int64_t *order;
 };
 
-/* The sizes, and where everything lies in scratch; how many doubles that is, is the result. */
+/* The sizes, and where everything is in scratch; returns how many doubles that takes. */
 static uint64_t lay_out(struct svd *s, const struct cpu_call *c)
 {
     int64_t rows = c->in[0].dim[0], columns = c->in[0].dim[1];

@@ -1,5 +1,5 @@
 /* copy.c: stop_gradient, which is the identity (ops-core.md 5.4), and reshape and bitcast where
- * they are no views. */
+ * they are not views. */
 #include "backend/cpu/kernels/elementwise/row.h"
 
 static void copy_span(const struct cpu_call *c, const struct cpu_span *s)

@@ -1,5 +1,5 @@
 /* expand_axes.c: elements repeated: broadcast (expand), whole copies side by side (tile), pixels
- * doubled (resize_nearest_2x). A repetition is an axis along which the source stands still. */
+ * doubled (resize_nearest_2x). A repetition is an axis along which the source does not advance. */
 #include "backend/cpu/kernels/move/move.h"
 
 static void expand(const struct cpu_call *c)

@@ -70,7 +70,7 @@ static inline int64_t cpu_grain(int64_t block, int64_t each)
     return each >= block ? 1 : block / cpu_max_i64(each, 1);
 }
 
-/* Elements of any type, moved by their size; they may lie anywhere. */
+/* Elements of any type, moved by their size; alignment does not matter. */
 typedef uint8_t move_u8 __attribute__((may_alias));
 typedef uint16_t move_u16 __attribute__((may_alias, aligned(1)));
 typedef uint32_t move_u32 __attribute__((may_alias, aligned(1)));

@@ -2,8 +2,8 @@
  *
  *     | before |   copied from x   | after |
  *
- * An axis maps an output index to an input index, or to none where the constant goes. Rows that lie
- * in the padding of an outer axis under `constant` have no input row at all. */
+ * An axis maps an output index to an input index, or to none, where the constant goes. Rows in the
+ * padding of an outer axis under `constant` have no input row at all. */
 #include "backend/cpu/kernels/move/move.h"
 
 struct pad_axis {

@@ -3,8 +3,8 @@
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-/* Signed integers in the order of the floats. Negative floats have their bits run the other way;
- * -0 counts as 0. The largest and the smallest integer stand for no float but NaN. */
+/* Signed integers in the order of the floats. The bits of negative floats are inverted; -0 counts
+ * as 0. The largest and the smallest integer represent no float except NaN. */
 static inline int32_t key_f32(uint32_t bits, int32_t flip, int32_t nan)
 {
     int32_t s = (int32_t)bits;

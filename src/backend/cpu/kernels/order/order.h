@@ -74,7 +74,7 @@ int64_t order_top_pairs(struct order_pair *top, int64_t k, int64_t have,
 void order_finish_packed(uint64_t *top, int64_t have);
 void order_finish_pairs(struct order_pair *top, int64_t have);
 
-/* Rows of n elements are shared out over lanes, each with scratch of its own: enough of them to
+/* Rows of n elements are divided among lanes, each with its own scratch: enough of them to
  * keep many threads busy, few enough to leave some memory, and to have something to do. */
 static inline int64_t order_lanes(int64_t rows, int64_t n, uint64_t bytes_per_lane)
 {

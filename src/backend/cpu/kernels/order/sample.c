@@ -164,7 +164,7 @@ static int64_t likely_of(const struct sample_job *j, int64_t row, float top, con
 
 /* ---- order --------------------------------------------------------------------------------- */
 
-/* The first `want` in order, if that is not all of them; else the whole row sorted. */
+/* The first `want` in order, if that is not all of them; otherwise the whole row sorted. */
 static void order_scores(const struct sample_job *j, int64_t row, uint64_t *item, int64_t want)
 {
     int64_t have = 0;

@@ -23,7 +23,7 @@ struct grad_sum {
     bool columns;
     bool empty;            /* no terms: all sums are 0 */
     int64_t outputs;       /* sums */
-    int64_t set;           /* columns: rows per sum; else terms per sum */
+    int64_t set;           /* columns: rows per sum; otherwise terms per sum */
     int64_t tiles;         /* columns: of CPU_TILE sums */
     int64_t chunk, chunks; /* the set is cut where there are few sums; chunks are added in order */
 };

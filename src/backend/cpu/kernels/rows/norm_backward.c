@@ -139,7 +139,7 @@ static void add_products(const double *h, const double *xn, int64_t n, double *s
     }
 }
 
-/* Sets that lie together. */
+/* Contiguous sets. */
 static void dx_rows(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct grad *g = ctx;

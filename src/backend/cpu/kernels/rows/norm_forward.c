@@ -71,7 +71,7 @@ static bool shares_sets(const struct norm *n)
     return n->blocks > 1 && (n->outer < FEW || n->size > LARGE);
 }
 
-/* f16 and bf16 sets that a worker does alone are f32 in a row of its own. */
+/* f16 and bf16 sets that one worker does alone are converted to f32 in a separate row. */
 static uint64_t row_bytes(const struct forward *f)
 {
     bool rows = f->n.inner == 1 && !shares_sets(&f->n) && cpu_is_half(f->n.x->dtype);
@@ -88,7 +88,7 @@ static uint64_t scratch(const struct cpu_call *c)
     return 2 * wide_bytes(&f) + moments_bytes(&f) + workers(c) * row_bytes(&f);
 }
 
-/* ---- sets that lie together ---------------------------------------------------------------- */
+/* ---- contiguous sets ----------------------------------------------------------------------- */
 
 /* Where a set is, or a copy of it. */
 struct set {

@@ -1,8 +1,8 @@
 /* norm_moments.c: mean and squared deviations of elements that lie together (norm.h).
  *
  * Rows of f32 are summed in f32, in lanes short enough to lose next to nothing. Where that is not
- * good enough, for values so large or so small that their squares are no floats or that are nearly
- * all the same, f64 does it again, as for every other type. */
+ * good enough, for values so large or so small that their squares are out of range or that are
+ * nearly all the same, f64 does it again, as for every other type. */
 #include "backend/cpu/kernels/rows/norm.h"
 #include "backend/cpu/kernels/vec_math.h"
 

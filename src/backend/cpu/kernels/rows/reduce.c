@@ -384,7 +384,7 @@ static void multiply_c64(void *ctx, int64_t begin, int64_t end, int worker)
 
 /* ---- the op -------------------------------------------------------------------------------- */
 
-/* What nothing at all reduces to. */
+/* The reduction of no elements. */
 static void store_empty(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct reduce *r = ctx;

@@ -8,7 +8,8 @@
 #include "backend/cpu/kernels/rows/softmax.h"
 #include "backend/cpu/kernels/vec_math.h"
 
-/* Elements of a row that one worker does alone, of one where rows are few, and of a block else. */
+/* Elements of a row that one worker does alone, of a row where there are few, and of a block
+ * otherwise. */
 enum { ROW_MOST = 262144, ROW_FEW = 32768, BLOCK = 16384, FEW = 8 };
 enum { AHEAD = 8 }; /* rows of columns that are fetched before they are read */
 

@@ -62,7 +62,7 @@ struct attention_product {
     const uint8_t *keep; /* laid out as a is, or NULL; 0: that element of a takes no part */
 };
 
-/* What a worker needs to itself; what is not asked for is NULL. */
+/* A worker's private memory; what is not needed is NULL. */
 enum attention_needs {
     ATTENTION_NEEDS_DP = 1, /* dy_panel, dp, delta */
     ATTENTION_NEEDS_SLOPE = 2,
@@ -87,7 +87,7 @@ struct attention_math {
                   const struct attention_tile *t, void *panel);
     void (*gather)(const struct attention *a, const struct attention_operand *o,
                    const struct attention_tile *t, void *rows);
-    /* The tile's keys of an operand, `width` apart: where they lie, or copied to room. */
+    /* The tile's keys of an operand, `width` apart: in place, or copied to room. */
     const void *(*keys)(const struct attention *a, const struct attention_operand *o,
                         const struct attention_tile *t, void *room);
     /* n rows of head_dim elements from sums, `width` apart, to an operand's rows or keys. */

@@ -174,7 +174,7 @@ uint64_t attention_carve(const struct attention *a, unsigned needs, char *base,
 
 /* ---- tiles --------------------------------------------------------------------------------- */
 
-/* Which keys a row may see for where it stands. */
+/* Which keys a row may see from its position. */
 static void range_of(const struct attention *a, int64_t row, int64_t *low, int64_t *high)
 {
     int64_t position = row / a->group + a->shift;

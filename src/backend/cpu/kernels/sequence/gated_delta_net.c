@@ -134,7 +134,7 @@ static void put_states(void *ctx, int64_t begin, int64_t end, int worker)
     cpu_store_f32(j->state->dtype, j->later + begin, cpu_at(j->state, begin), end - begin);
 }
 
-/* The state [b,h,n,n] may also stand for q, k or v [b,s,h,n] where s = h = n: tasks then read what
+/* The state [b,h,n,n] may also be q, k or v [b,s,h,n] where s = h = n: tasks then read what
  * others would have written already. There may be more heads in a plan than in a run. */
 static bool may_read_state(const struct cpu_call *c)
 {

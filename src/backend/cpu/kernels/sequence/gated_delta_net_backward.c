@@ -1,9 +1,9 @@
 /* gated_delta_net_backward.c: the gradients of gated_delta_net without carry, packed flat
  * (ops-special.md 3.2).
  *
- * A task is a head of one item. It goes forth once and keeps every so many states, then back
- * stretch by stretch, making the states of a stretch again. Rows of its matrices are whole vectors,
- * filled up with zeros; sums across a row leave those out. */
+ * A task is a head of one item. It goes forward once and keeps one state per stretch, then goes
+ * backward stretch by stretch, computing the states of a stretch again. Rows of its matrices are
+ * whole vectors, filled up with zeros; sums across a row leave those out. */
 #include "backend/cpu/kernels/sequence/lanes.h"
 
 enum { STATES = 128 }; /* at most, says the shape rule; and a whole number of vectors */

@@ -20,7 +20,7 @@ static inline int64_t lanes_blocks(int64_t columns)
     return (columns + LANES - 1) / LANES;
 }
 
-/* Blocks of work to hand out together, where one takes `work` multiply-adds. */
+/* Blocks of work to give to a worker together, where one takes `work` multiply-adds. */
 static inline int64_t lanes_grain(double work)
 {
     return work >= 65536 ? 1 : (int64_t)(65536 / (work + 1)) + 1;
@@ -65,8 +65,8 @@ static inline vec_f32 lanes_only(vec_i32 mask, vec_f32 x)
     return (vec_f32)((vec_i32)x & mask);
 }
 
-/* Going back through `steps` states, every so many of them are kept and those between made again:
- * the smallest number whose square is not less. */
+/* For going backward through `steps` states: one state per this many is kept, and those between are
+ * computed again. The smallest number whose square is not less than `steps`. */
 static inline int64_t lanes_stretch(int64_t steps)
 {
     int64_t k = (int64_t)sqrt((double)steps);

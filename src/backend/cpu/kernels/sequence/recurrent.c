@@ -39,7 +39,7 @@ struct layer {
 
     const void *turned[3]; /* by operand, 1 and 2; NULL: as they lie */
 
-    int64_t stretch; /* steps whose inputs are weighed at once */
+    int64_t stretch; /* steps whose inputs are multiplied with the weights together */
     int64_t first;   /* of the stretch at hand */
     int64_t rows;    /* per item that from_x holds */
     char *from_x;    /* [dirs, items, rows, gates hidden]; rows by time where they are all steps,
@@ -148,7 +148,7 @@ static void pack_stretch_a(const void *ctx, const struct gemm_part *part)
     struct gemm_part some = *part;
 
     if (left <= 0)
-        return; /* sums that nobody will look at */
+        return; /* sums that are not used */
     some.lines = cpu_min_i64(part->lines, left);
     int64_t row = item * l->steps + time_of(l, dir, item, l->first);
     struct gemm_view v = {cpu_at(&l->c->in[0], row * l->inputs), l->c->in[0].dtype,

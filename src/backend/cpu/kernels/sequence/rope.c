@@ -158,7 +158,7 @@ static void rope_rows(void *ctx, int64_t begin, int64_t end, int worker)
     const struct rope *r = ctx;
     const struct cpu_tensor *x = r->x, *y = r->c->out;
     rlx_dtype wide = wide_of(x->dtype);
-    /* There is none where tables are read as they lie. */
+    /* None where tables are read in place. */
     char *room = r->room ? r->room + (uint64_t)worker * 2 * r->room_bytes : NULL;
     char *more = room ? room + r->room_bytes : NULL;
 

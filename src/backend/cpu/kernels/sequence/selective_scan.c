@@ -1,7 +1,7 @@
 /* selective_scan.c: the selective state-space scan (ops-special.md 3.1).
  *
- * A task is a block of channels of one item. Its state and its part of A stand by state index, the
- * channels side by side, so that no sum runs across a vector. */
+ * A task is a block of channels of one item. Its state and its part of A are ordered by state
+ * index, with channels side by side, so that no sum runs across a vector. */
 #include "backend/cpu/kernels/sequence/lanes.h"
 
 struct job {

@@ -188,7 +188,7 @@ static void make_stretch(const struct job *j, int64_t item, int64_t group, int64
 
     for (int64_t k = 0; k < blocks_of(j, group); k++) {
         struct block b = block_of(j, group, k);
-        float *last = r->da_stretch + b.at; /* the state after the stretch, which nobody needs */
+        float *last = r->da_stretch + b.at; /* the state after the stretch, which is not needed */
         memcpy(r->before + b.at, r->kept + from / j->stretch * state + b.at,
                (size_t)(j->n * LANES) * sizeof(float));
         for (int64_t t = 0; t < count; t++) {

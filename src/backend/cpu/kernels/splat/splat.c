@@ -1,5 +1,5 @@
 /* splat.c: Gaussian splats prepared, drawn from what was prepared, or both at once (ops-special.md
- * 7.8, 7.9). splat.h tells who does what. */
+ * 7.8, 7.9). splat.h says which file does what. */
 #include "backend/cpu/kernels/splat/splat.h"
 
 enum { PER_SPLAT = 15 }; /* floats of a prepared scene */

@@ -56,7 +56,7 @@ struct splat_footprint {
     bool whole; /* the whole screen */
 };
 
-/* A splat as a ray meets it: b = axes ray, and the nearest point on the ray is local + t b. */
+/* A splat as seen along a ray: b = axes ray, and the nearest point on the ray is local + t b. */
 struct splat_shape {
     double axes[9]; /* the world to the splat's axes, in support radii */
     double local[3];

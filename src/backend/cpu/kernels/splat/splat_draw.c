@@ -71,8 +71,8 @@ static int64_t whole(float v) /* NaN is out of every range */
     return v != v ? INT64_MIN : cpu_trunc_i64((double)v);
 }
 
-/* A tile's part of the list, as prepare wrote it or anyone else did; *end 0: it is empty, or not to
- * be trusted. Positions are counted in the prepared scene. */
+/* A tile's part of the list, which need not have been written by prepare; *end 0: it is empty, or
+ * not valid. Positions are counted in the prepared scene. */
 static void tile_list(const struct draw_job *j, int64_t tile, int64_t *start, int64_t *end)
 {
     const float *range = j->from->range + 2 * tile, *begin = j->from->colour;
@@ -123,7 +123,7 @@ static void blend(const struct splat_shape *p, const float *restrict alpha,
     }
 }
 
-/* Rays whose light is used up meet nothing any more; false: all of them. */
+/* Rays whose light is used up no longer meet anything; false: all of them. */
 static bool close_rays(const struct light *l, float threshold, struct splat_rays *r)
 {
     int32_t open = 0;
@@ -174,7 +174,7 @@ static void draw_block(const struct draw_job *j, const struct splat_tile *t, int
     struct light l = {.left = {0}};
 
     for (int i = 0; i < SPLAT_BLOCK; i++)
-        l.left[i] = i < n ? 1 : -1; /* what is no pixel is done from the start */
+        l.left[i] = i < n ? 1 : -1; /* rays outside the image are done from the start */
     splat_rays_of(j->s, j->from, t, from, n, &rays);
     for (int64_t i = start; i < end; i++) {
         const struct splat_shape *p = &j->shape[(int64_t)j->from->list[i]];

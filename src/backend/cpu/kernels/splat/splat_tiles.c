@@ -2,8 +2,8 @@
  *
  *     valid splats by distance -> tiles of each, counted -> (tile, splat), written -> dealt by tile
  *
- * Counting first tells each splat where its entries begin, so that all of them can write at once,
- * and which come too late for the list. */
+ * Counting first gives each splat the place where its entries begin, so that all of them can be
+ * written in parallel, and shows which do not fit in the list. */
 #include "backend/cpu/kernels/order/order.h"
 #include "backend/cpu/kernels/splat/splat.h"
 

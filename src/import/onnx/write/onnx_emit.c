@@ -1,6 +1,6 @@
 /* onnx_emit.c: see onnx_emit.h. Everything is put into one arena; after memory ran out, nothing
  * more happens. */
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 /* ---- memory and names ---- */
 
-/* Lists are as long as a power of two allows: the count tells when one is full. */
+/* Lists have room for a power of two, so the count says when one is full. */
 void *emit_room(struct onnx_writer *w, void *at, size_t *count, size_t size)
 {
     size_t n = *count, room = n ? n * 2 : 1;
@@ -320,7 +320,7 @@ rlx_str emit_reshape(struct emit *e, rlx_str x, rlx_list shape)
         has_zero |= shape.at[i] == 0;
     x = emit_2(e, "Reshape", x, emit_dims(e, shape));
     if (has_zero)
-        emit_int(e, "allowzero", 1); /* else 0 is "as it was" */
+        emit_int(e, "allowzero", 1); /* otherwise 0 means "as it was" */
     return x;
 }
 

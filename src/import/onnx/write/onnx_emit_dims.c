@@ -6,7 +6,7 @@
  * outermost graph, once, where graphs within it see it, too. */
 #include <string.h>
 
-#include "import/onnx/read/onnx_emit.h"
+#include "import/onnx/write/onnx_emit.h"
 
 static rlx_str size_of(struct emit *e, ir_dim d);
 
@@ -46,7 +46,7 @@ static rlx_str atom_size(struct emit *e, const struct dim_atom *a)
     return of.len ? emit_2(e, "Div", of, emit_i64(e, a->by)) : of;
 }
 
-/* Without its sign; "": it holds a symbol that no input tells. */
+/* Without its sign; "": it holds a symbol that no input has. */
 static rlx_str term_size(struct emit *e, int64_t coef, const struct dim_atom *atom, size_t atoms)
 {
     rlx_str product = coef == 1 && atoms ? STR("") : emit_i64(e, coef);
