@@ -1,7 +1,7 @@
 /* public.c: the parts of rlx.h that need nothing but the tables in it. */
 #include <string.h>
 
-#include "rlx/rlx.h"
+#include "rlx/graph.h"
 
 uint32_t rlx_version(void)
 {
@@ -30,4 +30,14 @@ const char *rlx_dtype_name(rlx_dtype d)
 size_t rlx_dtype_size(rlx_dtype d)
 {
     return (unsigned)d < RLX_DTYPE_count ? dtypes[d].bytes : 0;
+}
+
+rlx_list rlx_list_of(int32_t count, const int64_t *at)
+{
+    rlx_list l = {0};
+
+    l.count = count < 0 || !at ? 0 : count > RLX_MAX_RANK ? RLX_MAX_RANK : count;
+    if (l.count)
+        memcpy(l.at, at, (size_t)l.count * sizeof *at);
+    return l;
 }

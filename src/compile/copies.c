@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "model/way_back.h"
+#include "model/undo_moves.h"
 #include "pass/pass.h"
 #include "pass/static_pack.h"
 
@@ -173,7 +173,7 @@ static bool is_needed_later(const struct batch *k, size_t param)
     return false;
 }
 
-/* Its value is in a pack: it need not be anywhere else. That no way leads back is not a failure,
+/* Its value is in a pack: it need not be anywhere else. That there is no way back is not a failure,
  * nor that there is no memory to note it. */
 static void leave_to_packs(const struct batch *k, size_t param, ir_value leaf)
 {
@@ -182,13 +182,13 @@ static void leave_to_packs(const struct batch *k, size_t param, ir_value leaf)
     struct diag d;
 
     diag_init(&d, "run");
-    for (size_t i = k->from; i < k->to && plain_is_spare(k->r->store, param); i++) {
+    for (size_t i = k->from; i < k->to && plain_param_is_spare(k->r->store, param); i++) {
         struct weight_copy *c = k->of->fixed.pack[i]->needs[param] ? copy_with_all(k, i) : NULL;
-        struct ir_module *way = NULL;
+        struct ir_module *undo = NULL;
         if (c)
-            way_back_find(part, part->output.at[i - k->from], leaf, k->r->target, mem, &way, &d);
-        if (way)
-            param_leave_to(&k->r->store->values->param[param], k->r->store, c, way, mem);
+            undo_moves_find(part, part->output.at[i - k->from], leaf, k->r->target, mem, &undo, &d);
+        if (undo)
+            param_leave_to(&k->r->store->values->param[param], k->r->store, c, undo, mem);
     }
 }
 
@@ -204,9 +204,9 @@ static rlx_status hold_params(const struct batch *k, bool hold, bool made, struc
             if (!str_eq(m->param[i].name, ir_leaf_name(n)))
                 continue;
             if (hold)
-                TRY(plain_hold(store, i, d));
+                TRY(plain_param_hold(store, i, d));
             else
-                plain_packed(store, i, store->plain[i], NULL);
+                plain_param_was_packed(store, i, store->plain[i], NULL);
             if (made && !is_needed_later(k, i))
                 leave_to_packs(k, i, leaf);
             program_set_plain(k->p, leaf, store->plain[i]);
@@ -283,13 +283,14 @@ static rlx_status pack(const struct compile_request *r, const struct compiled_pr
 
     if (leaf) {
         from.bytes = r->store->values->param[leaf->param].bytes;
-        TRY(plain_source(r->store, leaf->param, &from.buffer, d));
+        TRY(plain_param_source(r->store, leaf->param, &from.buffer, d));
     }
     rlx_status status = b->ops->pack(b, &p->command[k->step], k->operand, from, d);
     if (status == RLX_OK)
         p->packed[i]->made = r->store->values->version;
     if (leaf)
-        plain_packed(r->store, leaf->param, from.buffer, status == RLX_OK ? p->packed[i] : NULL);
+        plain_param_was_packed(r->store, leaf->param, from.buffer,
+                               status == RLX_OK ? p->packed[i] : NULL);
     return status;
 }
 
@@ -299,7 +300,7 @@ static rlx_status hold_leaves(const struct compile_request *r, struct compiled_p
     for (size_t i = 0; i < sp->leaf_count; i++) {
         const struct param_leaf *l = &sp->leaf[i];
         if (l->read)
-            TRY(plain_hold(r->store, l->param, d));
+            TRY(plain_param_hold(r->store, l->param, d));
         program_set_plain(sp->program, l->value, l->read ? r->store->plain[l->param] : NULL);
     }
     return RLX_OK;

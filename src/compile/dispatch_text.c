@@ -16,6 +16,20 @@ void dispatch_text(const struct ir_module *mod, const struct target *t,
     dispatch_free(&r);
 }
 
+rlx_status dispatch_of(const struct ir_module *mod, struct backend *backend, bool json,
+                       struct text *out, struct diag *d)
+{
+    static const struct pass_options defaults;
+    struct dispatch_report r;
+    struct target target;
+
+    backend->ops->describe(backend, &target);
+    TRY(dispatch_inspect(mod, &target, &defaults, true, &r, d));
+    (json ? dispatch_print_json : dispatch_print)(&r, out);
+    dispatch_free(&r);
+    return RLX_OK;
+}
+
 void log_dispatch(const struct rlx_context *ctx, const struct ir_module *mod,
                   const struct target *t, const struct pass_options *o)
 {

@@ -138,8 +138,8 @@ void fusion_text(const struct ir_module *mod, const struct target *t, const stru
     ir_module_destroy(copy);
 }
 
-rlx_status fusion_print(const struct ir_module *mod, struct backend *backend, bool json,
-                        struct text *out, struct diag *d)
+rlx_status fusion_of(const struct ir_module *mod, struct backend *backend, bool json,
+                     struct text *out, struct diag *d)
 {
     static const struct pass_options defaults;
     static const struct joint_options all;

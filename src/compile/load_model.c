@@ -1,7 +1,6 @@
 /* load_model.c: which reader a file is for: text, ONNX, or an artefact with compiled programs. */
 #include "compile/load_model.h"
 
-#include "base/desc.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "compile/cache/artefact.h"
@@ -38,18 +37,4 @@ rlx_status load_model(rlx_context *ctx, const char *path, const rlx_load_desc *d
     if (s != RLX_OK)
         file_close(&f);
     return s;
-}
-
-rlx_status rlx_model_load(rlx_context *ctx, const char *path, const rlx_load_desc *desc,
-                          rlx_model **out, rlx_error *err)
-{
-    rlx_load_desc own = {RLX_SIZED(rlx_load_desc)};
-    struct diag d;
-
-    diag_init(&d, "load");
-    if (!ctx || !out || !path)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "path");
-    else if (DESC_READ(rlx_load_desc, &own, desc, &d) == RLX_OK)
-        load_model(ctx, path, &own, out, &d);
-    return diag_report(&d, err);
 }

@@ -20,10 +20,13 @@ void fusion_text(const struct ir_module *mod, const struct target *t, const stru
 void log_dispatch(const struct rlx_context *ctx, const struct ir_module *mod,
                   const struct target *t, const struct pass_options *o);
 
+/* Who runs which op on that device. */
+rlx_status dispatch_of(const struct ir_module *mod, struct backend *backend, bool json,
+                       struct text *out, struct diag *d);
 /* What fusing makes of a copy of mod, with the defaults. backend NULL: a device that has
  * everything, as far as passes go. */
-rlx_status fusion_print(const struct ir_module *mod, struct backend *backend, bool json,
-                        struct text *out, struct diag *d);
+rlx_status fusion_of(const struct ir_module *mod, struct backend *backend, bool json,
+                     struct text *out, struct diag *d);
 
 /* Steps by kind, with bytes and arithmetic. */
 void schedule_text(const struct program *p, struct text *out);

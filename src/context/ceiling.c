@@ -146,7 +146,7 @@ static rlx_status measure_host(rlx_context *ctx, struct rate *out, struct diag *
     return s;
 }
 
-static rlx_status measure(rlx_device *dev, bool fresh, rlx_ceilings *out, struct diag *d)
+rlx_status ceilings_measure(rlx_device *dev, bool fresh, rlx_ceilings *out, struct diag *d)
 {
     char folder[PATH_MAX], path[PATH_MAX], which[64];
     const rlx_allocator *mem = &dev->ctx->mem;
@@ -168,16 +168,4 @@ static rlx_status measure(rlx_device *dev, bool fresh, rlx_ceilings *out, struct
     }
     *out = c;
     return RLX_OK;
-}
-
-rlx_status rlx_ceilings_measure(rlx_device *dev, bool fresh, rlx_ceilings *out, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "ceilings");
-    if (!dev || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", dev ? "out" : "dev");
-    else
-        measure(dev, fresh, out, &d);
-    return diag_report(&d, err);
 }

@@ -4,10 +4,8 @@
 
 #include "base/desc.h"
 #include "base/str.h"
-#include "base/version.h"
 #include "context/context.h"
 #include "context/trace.h"
-#include "rlx/custom.h"
 #include "rlx/tools.h"
 
 extern char **environ;
@@ -52,6 +50,7 @@ static rlx_status read_customs(rlx_context *ctx, const rlx_context_desc *desc, s
 {
     size_t count = desc->custom_op_count, bytes = 0;
 
+    ctx->customs.owner = ctx;
     if (count == 0)
         return RLX_OK;
     rlx_custom_op *own = size_mul(count, sizeof *own, &bytes) ? mem_alloc(&ctx->mem, bytes) : NULL;
@@ -65,7 +64,7 @@ static rlx_status read_customs(rlx_context *ctx, const rlx_context_desc *desc, s
         return s;
     }
     ctx->custom = own;
-    ctx->customs = (struct ir_customs){.op = own, .count = count, .vjp = custom_vjp, .owner = ctx};
+    ctx->customs = (struct ir_customs){.op = own, .count = count, .owner = ctx};
     return RLX_OK;
 }
 
@@ -109,22 +108,11 @@ static rlx_status take_cache(rlx_context *ctx, const rlx_context_desc *desc, str
     return RLX_OK;
 }
 
-static rlx_status create(uint32_t version, const rlx_context_desc *theirs, rlx_context **out,
-                         struct diag *d)
+rlx_status context_create(const rlx_context_desc *desc, rlx_context **out, struct diag *d)
 {
-    rlx_context_desc own = {RLX_SIZED(rlx_context_desc)}, *desc = &own;
     const rlx_allocator *mem;
     rlx_context *ctx;
 
-    if (!out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "out is NULL");
-    if (!version_serves(RLX_VERSION, version))
-        return diag_fail(d, RLX_ERROR_VERSION,
-                         "the program was compiled with headers of rlx %u.%u.%u, the library is "
-                         "%d.%d.%d: compile it again",
-                         version / 10000, version / 100 % 100, version % 100, RLX_VERSION / 10000,
-                         RLX_VERSION / 100 % 100, RLX_VERSION % 100);
-    TRY(DESC_READ(rlx_context_desc, &own, theirs, d));
     mem = desc->allocator ? desc->allocator : mem_default();
     if (!mem->resize)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the allocator has no resize function");
@@ -159,23 +147,13 @@ static rlx_status create(uint32_t version, const rlx_context_desc *theirs, rlx_c
     return RLX_OK;
 }
 
-rlx_status rlx_context_create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
-                              rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "context");
-    create(version, desc, out, &d);
-    return diag_report(&d, err);
-}
-
 struct rlx_context *context_retain(struct rlx_context *ctx)
 {
     atomic_fetch_add(&ctx->refs, 1);
     return ctx;
 }
 
-void rlx_context_destroy(rlx_context *ctx)
+void context_release(struct rlx_context *ctx)
 {
     if (!ctx || atomic_fetch_sub(&ctx->refs, 1) != 1)
         return;
@@ -273,10 +251,8 @@ static rlx_status open_new(rlx_context *ctx, rlx_str name, rlx_device **out, str
     return RLX_OK;
 }
 
-static rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)
+rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, struct diag *d)
 {
-    if (!ctx || !out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "out" : "ctx");
     if (str_eq(name, STR("auto")))
         name = flags_auto_device(ctx);
     if (!name.ptr || name.len == 0 || name.len >= sizeof(((rlx_device *)0)->name))
@@ -298,15 +274,6 @@ static rlx_status device_open(rlx_context *ctx, rlx_str name, rlx_device **out, 
     return s;
 }
 
-rlx_status rlx_device_open(rlx_context *ctx, const char *name, rlx_device **out, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "device");
-    device_open(ctx, rlx_cstr(name), out, &d);
-    return diag_report(&d, err);
-}
-
 void device_retain(struct rlx_device *dev)
 {
     pthread_mutex_lock(&dev->ctx->lock);
@@ -314,7 +281,7 @@ void device_retain(struct rlx_device *dev)
     pthread_mutex_unlock(&dev->ctx->lock);
 }
 
-void rlx_device_close(rlx_device *dev)
+void device_release(struct rlx_device *dev)
 {
     if (!dev)
         return;
@@ -332,7 +299,7 @@ void rlx_device_close(rlx_device *dev)
         return;
     dev->backend->ops->close(dev->backend);
     mem_free(&ctx->mem, dev, sizeof *dev);
-    rlx_context_destroy(ctx);
+    context_release(ctx);
 }
 
 /* ---- the list ---- */
@@ -389,23 +356,14 @@ static void list_devices(rlx_context *ctx)
     ctx->listed = l.complete;
 }
 
-rlx_status rlx_device_at(rlx_context *ctx, size_t i, rlx_device_info *out, rlx_error *err)
+bool device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out)
 {
-    struct diag d;
-
-    diag_init(&d, "device");
-    if (!ctx) {
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "ctx is NULL");
-        return diag_report(&d, err);
-    }
     pthread_mutex_lock(&ctx->lock);
     if (!ctx->listed)
         list_devices(ctx);
-    if (i < ctx->known.len)
-        INFO_WRITE(rlx_device_info, &ctx->known.at[i], out, &d);
-    else
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "there are %zu devices, no number %zu", ctx->known.len,
-                  i);
+    bool there = i < ctx->known.len;
+    if (there)
+        *out = ctx->known.at[i];
     pthread_mutex_unlock(&ctx->lock);
-    return diag_report(&d, err);
+    return there;
 }

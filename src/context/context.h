@@ -44,8 +44,14 @@ struct rlx_device {
     int refs; /* under the context's lock */
 };
 
-struct rlx_context *context_retain(struct rlx_context *ctx); /* rlx_context_destroy takes it back */
+rlx_status context_create(const rlx_context_desc *desc, struct rlx_context **out, struct diag *d);
+struct rlx_context *context_retain(struct rlx_context *ctx);
+void context_release(struct rlx_context *ctx); /* one reference; NULL is fine */
+rlx_status device_open(struct rlx_context *ctx, rlx_str name, struct rlx_device **out,
+                       struct diag *d);
 void device_retain(struct rlx_device *dev);
+void device_release(struct rlx_device *dev); /* one reference; NULL is fine */
+bool device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out); /* false: there is none */
 
 /* context_flags.c: what the context's flags say where the caller said nothing. */
 void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc, rlx_debug_desc *debug);
@@ -58,10 +64,6 @@ rlx_str flags_auto_device(const struct rlx_context *ctx);
 /* May a device of that name be opened? Or, if asked, one that is a kind of it? (RLX_DEVICES) */
 bool flags_allow_device(const struct rlx_context *ctx, rlx_str name, bool or_kind_of_it);
 
-/* graph/custom_vjp.c: calls op->vjp, as struct ir_customs asks. */
-rlx_status custom_vjp(void *owner, const rlx_custom_op *op, struct ir_graph *g,
-                      const struct ir_node *n, ir_value y, ir_value dy, ir_value *dx,
-                      struct diag *d);
 /* One line for whoever listens, if anybody does. */
 void context_log(const struct rlx_context *ctx, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -85,30 +85,3 @@ void context_log_text(const struct rlx_context *ctx, int level, rlx_str lines)
         lines.len -= len + (end != NULL);
     }
 }
-
-/* ---- rlx/tools.h ---- */
-
-bool rlx_flag_list(const rlx_context *ctx, size_t i, rlx_flag_row *out)
-{
-    static const char *const kinds[] = {"switch", "number", "text", "choice"};
-    static const char *const sources[] = {"default", "environment", "override"};
-
-    if (!out || i >= FLAG_count)
-        return false;
-    const struct flag_info *info = flag_info((enum flag_id)i);
-    const struct flag_value *v = ctx ? context_flag(ctx, (enum flag_id)i) : NULL;
-    *out = (rlx_flag_row){
-        .name = info->name,
-        .kind = kinds[info->kind],
-        .values = info->values,
-        .default_value = info->default_text,
-        .stability = info->stability,
-        .layer = info->layer,
-        .summary = info->summary,
-        .value = v ? v->text : info->default_text,
-        .source = sources[v ? v->source : FLAG_DEFAULT],
-        .option = info->option,
-        .on = v && (v->on || v->number > 0 || (info->kind == FLAG_KIND_TEXT && *v->text)),
-    };
-    return true;
-}

@@ -29,7 +29,7 @@ static rlx_status create(rlx_context *ctx, rlx_graph **out, struct diag *d)
         s = ir_graph_add(g->mod, STR("main"), &g->g, d);
     }
     if (s != RLX_OK) {
-        rlx_graph_destroy(g);
+        graph_destroy(g);
         return s;
     }
     *out = g;
@@ -45,10 +45,11 @@ rlx_status rlx_graph_create(rlx_context *ctx, rlx_graph **out, rlx_error *err)
     return diag_report(&d, err);
 }
 
-void rlx_graph_destroy(rlx_graph *g)
+/* Sub-graphs go with their root. */
+void graph_destroy(struct rlx_graph *g)
 {
     if (!g || g->root != g)
-        return; /* sub-graphs go with their root */
+        return;
     rlx_context *ctx = g->ctx;
     const rlx_allocator *mem = &ctx->mem;
     for (size_t i = 0; i < g->sub.len; i++)
@@ -56,7 +57,12 @@ void rlx_graph_destroy(rlx_graph *g)
     vec_free(mem, &g->sub);
     ir_module_destroy(g->mod);
     mem_free(mem, g, sizeof *g);
-    rlx_context_destroy(ctx);
+    context_release(ctx);
+}
+
+void rlx_graph_destroy(rlx_graph *g)
+{
+    graph_destroy(g);
 }
 
 static rlx_status create_sub(rlx_graph *g, rlx_str name, rlx_graph **out, struct diag *d)
@@ -105,16 +111,6 @@ rlx_status rlx_graph_check(const rlx_graph *g, rlx_error *err)
         return g->root->first.status;
     }
     return diag_report(&d, err);
-}
-
-rlx_list rlx_list_of(int32_t count, const int64_t *at)
-{
-    rlx_list l = {0};
-
-    l.count = count < 0 || !at ? 0 : count > RLX_MAX_RANK ? RLX_MAX_RANK : count;
-    if (l.count)
-        memcpy(l.at, at, (size_t)l.count * sizeof *at);
-    return l;
 }
 
 /* ---- nodes ---- */

@@ -17,6 +17,8 @@ struct rlx_graph {
     rlx_error first;             /* of the root: the first failure */
 };
 
+void graph_destroy(struct rlx_graph *g); /* NULL is fine */
+
 /* The node of op on in[0..count) followed by more[0..more_count). Optional inputs (a bit each in
  * `optional`, for the first ones) that are RLX_NO_VALUE are left out. attr NULL: defaults. */
 rlx_value build_node(rlx_graph *g, rlx_op op, const rlx_value *in, size_t count, uint32_t optional,
@@ -34,5 +36,10 @@ int32_t build_graph_id(const rlx_graph *g,
 /* Keeps a failure of something that is made of several nodes, under its own name. Always false. */
 bool build_fail_in(rlx_graph *g, rlx_status s, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* custom_vjp.c: calls op->vjp, as struct ir_customs asks; owner: the context. */
+rlx_status custom_vjp(void *owner, const rlx_custom_op *op, struct ir_graph *g,
+                      const struct ir_node *n, ir_value y, ir_value dy, ir_value *dx,
+                      struct diag *d);
 
 #endif

@@ -31,9 +31,11 @@ rlx_status check_parts(rlx_model *m, const rlx_check_desc *desc, rlx_check_summa
 
     if (rlx_session_create(m, desc->devices[0], NULL, &s, &err) != RLX_OK)
         return diag_again(d, &err, err.status);
-    rlx_status status = parts_run(s, desc->run, d);
+    rlx_run_desc all = *desc->run;
+    all.output_count = 0; /* only the parts' values are wanted */
+    rlx_status status = s->kind->run(s, &all, d);
     for (size_t i = 0; status == RLX_OK && i < m->parts->count; i++) {
-        rlx_run_desc run = part_run(s, i, desc->run);
+        rlx_run_desc run = staged_part_run(s, i, desc->run);
         rlx_check_desc part = *desc;
         part.run = &run;
         if (rlx_check(m->parts->part[i].model, &part, &one, &err) != RLX_OK)

@@ -4,9 +4,9 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "inspect/inspect.h"
 #include "ir/text/text.h"
 #include "rlx/tools.h"
-#include "session/session.h"
 
 struct row {
     const char *kind, *region;
@@ -193,39 +193,17 @@ static void print_json(const struct rlx_session *s, const struct manifest *m, st
     text_add(out, STR("\n"));
 }
 
-static rlx_status print(rlx_session *s, bool json, rlx_write_fn write, void *user,
-                        struct arena *arena, struct diag *d)
+rlx_status session_bindings(struct rlx_session *s, bool json, struct text *out, struct diag *d)
 {
     struct manifest m;
-    struct text out;
-    rlx_status status = RLX_OK;
-
-    TRY(collect(s, arena, &m, d));
-    text_init(&out, &s->model->ctx->mem);
-    (json ? print_json : print_text)(s, &m, &out);
-    if (out.failed)
-        status = diag_no_memory(d, out.len);
-    else
-        write(user, out.at, out.len);
-    text_free(&out);
-    return status;
-}
-
-rlx_status rlx_session_bindings(rlx_session *s, bool json, rlx_write_fn write, void *user,
-                                rlx_error *err)
-{
-    struct diag d;
     struct arena arena;
 
-    diag_init(&d, "session");
-    if (!s || !write)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "write" : "s");
-    else if (session_is_whole(s, "show its bindings", &d) == RLX_OK && !s->current)
-        diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else if (s->current) {
-        arena_init(&arena, &s->model->ctx->mem);
-        print(s, json, write, user, &arena, &d);
-        arena_free(&arena);
-    }
-    return diag_report(&d, err);
+    TRY(session_is_whole(s, "show its bindings", d));
+    TRY(session_need_program(s, d));
+    arena_init(&arena, &s->model->ctx->mem);
+    rlx_status status = collect(s, &arena, &m, d);
+    if (status == RLX_OK)
+        (json ? print_json : print_text)(s, &m, out);
+    arena_free(&arena);
+    return status;
 }

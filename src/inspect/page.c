@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "inspect/category.h"
-#include "inspect/hand_out.h"
+#include "inspect/inspect.h"
 #include "ir/cost.h"
 #include "ir/text/text_fold.h"
 #include "plan/report.h"
@@ -325,11 +325,8 @@ static void assemble(struct text *out, rlx_str data)
     text_add(out, rlx_cstr(at));
 }
 
-static rlx_status check(const rlx_model *m, const rlx_page_desc *desc, rlx_write_fn write,
-                        struct diag *d)
+static rlx_status check(const struct rlx_model *m, const rlx_page_desc *desc, struct diag *d)
 {
-    if (!m || !desc || !write)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !desc ? "desc" : "write");
     TRY(model_is_whole(m, "be shown on one page", d));
     if (desc->session && desc->session->model != m)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the session is another model's");
@@ -338,28 +335,23 @@ static rlx_status check(const rlx_model *m, const rlx_page_desc *desc, rlx_write
     return RLX_OK;
 }
 
-rlx_status rlx_page_write(const rlx_model *m, const rlx_page_desc *desc, rlx_write_fn write,
-                          void *user, rlx_error *err)
+rlx_status page_print(const struct rlx_model *m, const rlx_page_desc *desc, struct text *out,
+                      struct diag *d)
 {
-    struct diag d;
-    struct text data, out;
+    struct text data;
     struct arena arena;
 
-    diag_init(&d, "page");
-    if (check(m, desc, write, &d) != RLX_OK)
-        return diag_report(&d, err);
+    TRY(check(m, desc, d));
     text_init(&data, &m->ctx->mem);
-    text_init(&out, &m->ctx->mem);
     arena_init(&arena, &m->ctx->mem);
-    struct page p = {.desc = desc, .arena = &arena, .diag = &d};
+    struct page p = {.desc = desc, .arena = &arena, .diag = d};
     json_init(&p.json, &data);
-    if (add_data(&p, m) == RLX_OK && !data.failed) {
-        assemble(&out, (rlx_str){data.at, data.len});
-        hand_out(&out, write, user, &d);
-    } else if (data.failed) {
-        diag_no_memory(&d, data.len);
-    }
+    rlx_status s = add_data(&p, m);
+    if (s == RLX_OK && data.failed)
+        s = diag_no_memory(d, data.len);
+    if (s == RLX_OK)
+        assemble(out, (rlx_str){data.at, data.len});
     arena_free(&arena);
     text_free(&data);
-    return diag_report(&d, err);
+    return s;
 }

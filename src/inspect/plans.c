@@ -1,9 +1,8 @@
 /* plans.c: memory plans, of sessions and of bare problems, as text, JSON and pictures. */
-#include "rlx/tools.h"
-
 #include "base/str.h"
 #include "compile/reports.h"
-#include "session/session.h"
+#include "inspect/inspect.h"
+#include "plan/plan.h"
 
 static void render(const struct plan *p, rlx_plan_format format, plan_name name, void *who,
                    struct text *t)
@@ -13,24 +12,6 @@ static void render(const struct plan *p, rlx_plan_format format, plan_name name,
     case RLX_PLAN_JSON: plan_print_json(p, name, who, t); break;
     case RLX_PLAN_SVG: plan_draw(p, name, who, t); break;
     }
-}
-
-static rlx_status hand_out(const struct plan *p, rlx_plan_format format, plan_name name, void *who,
-                           const rlx_allocator *mem, rlx_write_fn write, void *user, struct diag *d)
-{
-    struct text t;
-    rlx_status s = RLX_OK;
-
-    if (!write)
-        return RLX_OK;
-    text_init(&t, mem);
-    render(p, format, name, who, &t);
-    if (t.failed)
-        s = diag_no_memory(d, t.len);
-    else
-        write(user, t.at, t.len);
-    text_free(&t);
-    return s;
 }
 
 static void summarise(const struct plan *p, rlx_plan_summary *out)
@@ -45,24 +26,16 @@ static void summarise(const struct plan *p, rlx_plan_summary *out)
         };
 }
 
-rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn write, void *user,
-                            rlx_plan_summary *out, rlx_error *err)
+rlx_status session_plan(struct rlx_session *s, rlx_plan_format format, struct text *out,
+                        rlx_plan_summary *summary, struct diag *d)
 {
-    struct diag d;
-
-    diag_init(&d, "plan");
-    if (!s)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
-    else if (session_is_whole(s, "show one plan", &d) == RLX_OK && !s->current)
-        diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else if (s->current) {
-        struct plan *p = s->current->plan;
-        p->held[REGION_OUTSIDE] = store_copy_bytes(s->store); /* other programs may have more */
-        if (hand_out(p, format, plan_node_name, ir_entry(s->current->mod), &s->model->ctx->mem,
-                     write, user, &d) == RLX_OK)
-            summarise(p, out);
-    }
-    return diag_report(&d, err);
+    TRY(session_is_whole(s, "show one plan", d));
+    TRY(session_need_program(s, d));
+    struct plan *p = s->current->plan;
+    p->held[REGION_OUTSIDE] = store_copy_bytes(s->store); /* other programs may have more */
+    render(p, format, plan_node_name, ir_entry(s->current->mod), out);
+    summarise(p, summary);
+    return RLX_OK;
 }
 
 static rlx_str csv_name(void *user, int32_t node)
@@ -72,9 +45,9 @@ static rlx_str csv_name(void *user, int32_t node)
     return node >= 0 && (size_t)node < csv->count ? csv->id[node] : STR("");
 }
 
-static rlx_status plan_csv(rlx_context *ctx, rlx_str text, uint64_t capacity,
-                           rlx_plan_format format, rlx_write_fn write, void *user,
-                           rlx_plan_summary *out, struct arena *arena, struct diag *d)
+static rlx_status plan_in(struct arena *arena, rlx_str text, uint64_t capacity,
+                          rlx_plan_format format, struct text *out, rlx_plan_summary *summary,
+                          struct diag *d)
 {
     struct plan_csv csv;
     struct plan_fit fit;
@@ -88,47 +61,18 @@ static rlx_status plan_csv(rlx_context *ctx, rlx_str text, uint64_t capacity,
                                    .budget = PLAN_BUDGET_THOROUGH};
     TRY(plan_assign(&problem, arena, &fit, d));
     TRY(plan_from_fit(csv.item, csv.count, &fit, arena, &plan, d));
-    TRY(hand_out(plan, format, csv_name, &csv, &ctx->mem, write, user, d));
-    summarise(plan, out);
+    render(plan, format, csv_name, &csv, out);
+    summarise(plan, summary);
     return RLX_OK;
 }
 
-rlx_status rlx_plan_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity, rlx_plan_format format,
-                        rlx_write_fn write, void *user, rlx_plan_summary *out, rlx_error *err)
+rlx_status plan_of_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity, rlx_plan_format format,
+                       struct text *out, rlx_plan_summary *summary, struct diag *d)
 {
-    struct diag d;
     struct arena arena;
 
-    diag_init(&d, "plan");
-    if (!ctx || !csv.ptr) {
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "csv" : "ctx");
-        return diag_report(&d, err);
-    }
     arena_init(&arena, &ctx->mem);
-    plan_csv(ctx, csv, capacity, format, write, user, out, &arena, &d);
+    rlx_status s = plan_in(&arena, csv, capacity, format, out, summary, d);
     arena_free(&arena);
-    return diag_report(&d, err);
-}
-
-rlx_status rlx_session_schedule(rlx_session *s, bool json, rlx_write_fn write, void *user,
-                                rlx_error *err)
-{
-    struct diag d;
-    struct text t;
-
-    diag_init(&d, "schedule");
-    if (!s || !write)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "write" : "s");
-    else if (session_is_whole(s, "show one schedule", &d) == RLX_OK && !s->current)
-        diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else if (s->current) {
-        text_init(&t, &s->model->ctx->mem);
-        (json ? schedule_json : schedule_text)(s->current, &t);
-        if (t.failed)
-            diag_no_memory(&d, t.len);
-        else
-            write(user, t.at, t.len);
-        text_free(&t);
-    }
-    return diag_report(&d, err);
+    return s;
 }

@@ -1,6 +1,5 @@
 /* dims.c: the symbolic dims of a model: by name, and with the sizes that a run gives them. */
 #include "model/dims.h"
-#include "base/desc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,109 +55,48 @@ rlx_status refuse_shape(const struct rlx_model *m, const char *what, rlx_str nam
     return s;
 }
 
-/* ---- asked from outside ---- */
+/* ---- what sizes a model has ---- */
 
 /* A leaf of that kind, or an output; RLX_NO_VALUE: there is none. */
 static ir_value find_io(const rlx_model *m, rlx_io_kind kind, size_t i)
 {
     const struct ir_graph *g = ir_entry(m->mod);
     rlx_io_info info = {RLX_SIZED(rlx_io_info)};
+    struct diag quiet;
     ir_value v;
 
-    if (rlx_model_io(m, kind, i, &info, NULL) != RLX_OK)
+    diag_init(&quiet, "model");
+    if (model_io(m, kind, i, &info, &quiet) != RLX_OK)
         return RLX_NO_VALUE;
     if (kind == RLX_IO_OUTPUT)
         return i < g->output.len ? g->output.at[i] : RLX_NO_VALUE;
     return ir_find_leaf(g, info.name, &v) ? v : RLX_NO_VALUE;
 }
 
-const char *rlx_model_io_type(const rlx_model *m, rlx_io_kind kind, size_t i, char *out,
-                              size_t size)
+void model_io_type(const struct rlx_model *m, rlx_io_kind kind, size_t i, char *out, size_t size)
 {
-    ir_value v = m ? find_io(m, kind, i) : RLX_NO_VALUE;
+    ir_value v = find_io(m, kind, i);
     struct text type;
 
-    if (!out || !size)
-        return "";
     out[0] = 0;
     if (v == RLX_NO_VALUE)
-        return out;
+        return;
     text_init(&type, &m->ctx->mem);
     ir_print_type(m->mod, ir_type_of(ir_entry(m->mod), v), &type);
     snprintf(out, size, "%s", type.at ? type.at : "");
     text_free(&type);
-    return out;
 }
 
-/* Is it part of the shape of an input that something reads? leads: the first axis of one. */
-static bool is_of_inputs(const rlx_model *m, size_t symbol, bool *leads)
-{
-    const struct ir_graph *g = ir_entry(m->mod);
-    bool found = false;
-
-    *leads = false;
-    IR_EACH(n, g) {
-        if (n->op != RLX_OP_input || !model_is_input(m, ir_id(g, n)) || !m->used[ir_id(g, n)])
-            continue;
-        for (int32_t a = 0; a < n->type.rank; a++) {
-            bool uses = !dim_is_static(n->type.dim[a]) && n->type.dim[a] != RLX_DIM_UNKNOWN &&
-                        dim_uses(m->mod->dims, n->type.dim[a], symbol);
-            found |= uses;
-            *leads |= uses && a == 0;
-        }
-    }
-    return found;
-}
-
-static bool is_used(const rlx_model *m, size_t symbol)
+bool model_uses_dim(const struct rlx_model *m, size_t symbol)
 {
     return dim_symbol_name(m->mod->dims, symbol).len && dim_symbol_is_used(m->mod->dims, symbol);
 }
 
-size_t rlx_model_dim_count(const rlx_model *m)
+size_t model_dim_count(const struct rlx_model *m)
 {
     size_t count = 0;
 
-    for (size_t i = 0; m && i < dim_symbol_count(m->mod->dims); i++)
-        count += is_used(m, i);
+    for (size_t i = 0; i < dim_symbol_count(m->mod->dims); i++)
+        count += model_uses_dim(m, i);
     return count;
-}
-
-static rlx_status list_dims(const rlx_model *m, const rlx_run_desc *run, int64_t *size,
-                            size_t symbols, rlx_dim_info *out, struct diag *d)
-{
-    size_t count = 0;
-
-    TRY(bind_shapes(m, run, size, symbols, d));
-    for (size_t i = 0; i < symbols; i++) {
-        if (!is_used(m, i))
-            continue;
-        rlx_dim_info *info = &out[count++];
-        *info = (rlx_dim_info){.name = dim_symbol_name(m->mod->dims, i),
-                               .size = size[i],
-                               .bound = dim_symbol_bound(m->mod->dims, i)};
-        info->of_input = is_of_inputs(m, i, &info->leads);
-    }
-    return RLX_OK;
-}
-
-rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
-                          rlx_error *err)
-{
-    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
-    struct diag d;
-
-    diag_init(&d, "model");
-    if (!m || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
-    else if (DESC_READ(rlx_run_desc, &own, run, &d) == RLX_OK) {
-        size_t symbols = dim_symbol_count(m->mod->dims), bytes = symbols * sizeof(int64_t);
-        int64_t *size = mem_alloc(&m->ctx->mem, bytes);
-        if (size)
-            list_dims(m, &own, size, symbols, out, &d);
-        else
-            diag_no_memory(&d, bytes);
-        mem_free(&m->ctx->mem, size, bytes);
-    }
-    return diag_report(&d, err);
 }

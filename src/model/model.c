@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/desc.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "graph/builder.h"
@@ -12,7 +11,7 @@
 #include "ir/text/text.h"
 #include "model/dims.h"
 #include "model/store.h"
-#include "rlx/weights.h"
+#include "model/weights.h"
 #include "run/convert.h"
 
 static rlx_status lay_out_params(struct rlx_model *m, struct diag *d)
@@ -127,7 +126,7 @@ static void destroy(struct rlx_model *m)
     stores_destroy(m);
     params_free(&m->values, mem);
     for (size_t i = 0; i < m->weights.len; i++)
-        rlx_weights_close(m->weights.at[i]);
+        shared_weights_release(m->weights.at[i]);
     vec_free(mem, &m->weights);
     model_parts_destroy(m->parts); /* which have constants of mod */
     ir_module_destroy(m->mod);
@@ -139,8 +138,8 @@ static void destroy(struct rlx_model *m)
     pthread_mutex_destroy(&m->lock);
     rlx_model *origin = m->origin;
     mem_free(mem, m, sizeof *m);
-    rlx_model_destroy(origin);
-    rlx_context_destroy(ctx);
+    model_release(origin);
+    context_release(ctx);
 }
 
 rlx_status model_from_module(rlx_context *ctx, struct ir_module *mod, rlx_model **out,
@@ -185,10 +184,8 @@ rlx_status model_from_copy(const rlx_model *m, struct ir_module *mod, rlx_model 
     return RLX_OK;
 }
 
-static rlx_status create(rlx_graph *g, rlx_model **out, struct diag *d)
+rlx_status model_create(rlx_graph *g, rlx_model **out, struct diag *d)
 {
-    if (!g || !out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", g ? "out" : "g");
     if (g->root != g)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "a sub-graph is no model of its own");
     if (g->first.status != RLX_OK) {
@@ -198,21 +195,12 @@ static rlx_status create(rlx_graph *g, rlx_model **out, struct diag *d)
     }
     TRY(model_from_module(g->ctx, g->mod, out, d));
     g->mod = NULL;
-    rlx_graph_destroy(g);
+    graph_destroy(g);
     return RLX_OK;
 }
 
-rlx_status rlx_model_create(rlx_graph *g, rlx_model **out, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "build");
-    create(g, out, &d);
-    return diag_report(&d, err);
-}
-
-static rlx_status parse(rlx_context *ctx, rlx_str text, const struct text_parse_options *options,
-                        rlx_model **out, struct diag *d)
+rlx_status model_parse(rlx_context *ctx, rlx_str text, const struct text_parse_options *options,
+                       rlx_model **out, struct diag *d)
 {
     struct ir_module *mod;
 
@@ -221,18 +209,6 @@ static rlx_status parse(rlx_context *ctx, rlx_str text, const struct text_parse_
     if (s != RLX_OK)
         ir_module_destroy(mod);
     return s;
-}
-
-rlx_status rlx_model_parse(rlx_context *ctx, rlx_str text, rlx_model **out, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "parse");
-    if (!ctx || !out || !text.ptr)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "text");
-    else
-        parse(ctx, text, &(struct text_parse_options){.customs = &ctx->customs}, out, &d);
-    return diag_report(&d, err);
 }
 
 struct beside {
@@ -261,7 +237,7 @@ rlx_status model_load_text(rlx_context *ctx, const char *path, struct file *f,
     struct beside b = {path, follow ? FILE_READ | FILE_FOLLOW : FILE_READ, &ctx->mem};
     struct text_parse_options options = {load_npy, &b, &ctx->customs};
 
-    TRY(parse(ctx, (rlx_str){(const char *)f->data, f->size}, &options, out, d));
+    TRY(model_parse(ctx, (rlx_str){(const char *)f->data, f->size}, &options, out, d));
     file_close(f);
     return RLX_OK;
 }
@@ -271,7 +247,7 @@ void model_retain(struct rlx_model *m)
     atomic_fetch_add(&m->refs, 1);
 }
 
-void rlx_model_destroy(rlx_model *m)
+void model_release(struct rlx_model *m)
 {
     if (m && atomic_fetch_sub(&m->refs, 1) == 1)
         destroy(m);
@@ -288,11 +264,11 @@ static bool is_leaf(const rlx_model *m, const struct ir_node *n, rlx_io_kind kin
            (kind != RLX_IO_INPUT || model_is_input(m, ir_id(ir_entry(m->mod), n)));
 }
 
-size_t rlx_model_io_count(const rlx_model *m, rlx_io_kind kind)
+size_t model_io_count(const struct rlx_model *m, rlx_io_kind kind)
 {
     size_t count = 0;
 
-    if (!m || (unsigned)kind > RLX_IO_OUTPUT)
+    if ((unsigned)kind > RLX_IO_OUTPUT)
         return 0;
     if (kind == RLX_IO_OUTPUT)
         return m->output_count;
@@ -318,28 +294,23 @@ static void describe(const struct rlx_model *m, ir_value v, rlx_io_kind kind, rl
         out->dim[i] = dim_is_static(t->dim[i]) ? t->dim[i] : -1;
 }
 
-rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_info *out,
-                        rlx_error *err)
+rlx_status model_io(const struct rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_info *out,
+                    struct diag *d)
 {
-    struct diag d;
-    size_t count = rlx_model_io_count(m, kind), k = 0;
-    rlx_io_info own = {RLX_SIZED(rlx_io_info)};
+    size_t count = model_io_count(m, kind), k = 0;
 
-    diag_init(&d, "model");
-    if (!m)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "m is NULL");
-    else if (i >= count)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "there are %zu of that kind, no number %zu", count, i);
-    else if (kind == RLX_IO_OUTPUT)
-        describe(m, ir_entry(m->mod)->output.at[i], kind, m->output_name[i], &own);
-    else
-        IR_EACH(n, ir_entry(m->mod)) {
-            if (is_leaf(m, n, kind) && k++ == i)
-                describe(m, ir_id(ir_entry(m->mod), n), kind, ir_leaf_name(n), &own);
-        }
-    if (d.count == 0)
-        INFO_WRITE(rlx_io_info, &own, out, &d);
-    return diag_report(&d, err);
+    if (i >= count)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "there are %zu of that kind, no number %zu", count,
+                         i);
+    if (kind == RLX_IO_OUTPUT) {
+        describe(m, ir_entry(m->mod)->output.at[i], kind, m->output_name[i], out);
+        return RLX_OK;
+    }
+    IR_EACH(n, ir_entry(m->mod)) {
+        if (is_leaf(m, n, kind) && k++ == i)
+            describe(m, ir_id(ir_entry(m->mod), n), kind, ir_leaf_name(n), out);
+    }
+    return RLX_OK;
 }
 
 static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *dims, size_t count,
@@ -347,7 +318,6 @@ static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *
 {
     size_t symbols = dim_symbol_count(m->mod->dims), symbol;
     rlx_io_info info = {RLX_SIZED(rlx_io_info)};
-    rlx_error err;
     ir_value v = 0;
 
     for (size_t k = 0; k < symbols; k++)
@@ -356,8 +326,7 @@ static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *
         TRY(find_dim(m->mod->dims, dims[k].name, &symbol, d));
         size[symbol] = dims[k].size;
     }
-    if (rlx_model_io(m, RLX_IO_INPUT, i, &info, &err) != RLX_OK)
-        return diag_fail(d, err.status, "%s", err.message);
+    TRY(model_io(m, RLX_IO_INPUT, i, &info, d));
     ir_find_leaf(ir_entry(m->mod), info.name, &v);
     const struct ir_type *t = ir_type_of(ir_entry(m->mod), v);
     rlx_tensor shape = {.dtype = t->dtype, .rank = t->rank};
@@ -379,24 +348,17 @@ static rlx_status input_shape(const rlx_model *m, size_t i, const rlx_dim_size *
     return RLX_OK;
 }
 
-rlx_status rlx_model_input_shape(const rlx_model *m, size_t i, const rlx_dim_size *dims,
-                                 size_t dim_count, rlx_tensor *out, rlx_error *err)
+rlx_status model_input_shape(const struct rlx_model *m, size_t i, const rlx_dim_size *dims,
+                             size_t dim_count, rlx_tensor *out, struct diag *d)
 {
-    struct diag d;
+    size_t bytes = dim_symbol_count(m->mod->dims) * sizeof(int64_t);
+    int64_t *size = mem_alloc(&m->ctx->mem, bytes);
 
-    diag_init(&d, "model");
-    if (!m || !out || (dim_count && !dims))
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !out ? "out" : "dims");
-    else {
-        size_t bytes = dim_symbol_count(m->mod->dims) * sizeof(int64_t);
-        int64_t *size = mem_alloc(&m->ctx->mem, bytes);
-        if (size)
-            input_shape(m, i, dims, dim_count, size, out, &d);
-        else
-            diag_no_memory(&d, bytes);
-        mem_free(&m->ctx->mem, size, bytes);
-    }
-    return diag_report(&d, err);
+    if (!size)
+        return diag_no_memory(d, bytes);
+    rlx_status s = input_shape(m, i, dims, dim_count, size, out, d);
+    mem_free(&m->ctx->mem, size, bytes);
+    return s;
 }
 
 const char *leaf_names(const struct ir_graph *g, rlx_op op, char *out, size_t size)
@@ -499,6 +461,14 @@ rlx_status model_find_param(const struct rlx_model *m, rlx_str name, size_t *out
     return refuse_leaf(m, "param", RLX_OP_param, name, d);
 }
 
+bool model_has_param(const struct rlx_model *m, rlx_str name)
+{
+    for (size_t i = 0; i < m->param_count; i++)
+        if (str_eq(m->param[i].name, name))
+            return m->param[i].changed != 0;
+    return false;
+}
+
 rlx_status model_need_open(struct rlx_model *m, struct diag *d)
 {
     pthread_mutex_lock(&m->lock);
@@ -510,13 +480,11 @@ rlx_status model_need_open(struct rlx_model *m, struct diag *d)
     return RLX_OK;
 }
 
-static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *value, struct diag *d)
+rlx_status model_set_param(rlx_model *m, const char *name, const rlx_tensor *value, struct diag *d)
 {
     size_t i = 0, count;
     void *data;
 
-    if (!m || !name || !value)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !name ? "name" : "value");
     TRY(model_need_open(m, d));
     TRY(model_find_param(m, rlx_cstr(name), &i, d));
     const struct ir_type *type = ir_type_of(ir_entry(m->mod), m->param[i].node);
@@ -526,14 +494,4 @@ static rlx_status set_param(rlx_model *m, const char *name, const rlx_tensor *va
         convert(type->dtype, data, value->dtype, value->data, count);
     param_take(&m->values, i, data, PARAM_OWN, &m->ctx->mem);
     return RLX_OK;
-}
-
-rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx_tensor *value,
-                               rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "params");
-    set_param(m, name, value, &d);
-    return diag_report(&d, err);
 }

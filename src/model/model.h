@@ -8,6 +8,7 @@
 #include "run/memory.h"
 
 struct store;
+struct text_parse_options;
 struct weight_copy;
 
 /* Who keeps the memory of a param's value: its own, that of somebody who lives as long, or a mapped
@@ -24,7 +25,7 @@ struct model_param {
     uint64_t changed;           /* the version that brought it; 0: it was never set */
     struct weight_copy *packed; /* what has the value in the place of data; NULL: none */
     struct store *home;         /* whose copy that is */
-    struct ir_module *way;      /* from what it is a copy of to the value; NULL: they are equal */
+    struct ir_module *undo;     /* from what it is a copy of to the value; NULL: they are equal */
 };
 
 /* What the params hold: the model's, for all its sessions, or a clone's own. Stores on devices are
@@ -90,6 +91,7 @@ struct rlx_model {
 };
 
 void model_retain(struct rlx_model *m);
+void model_release(struct rlx_model *m); /* one reference; NULL is fine */
 
 /* params.c */
 rlx_status params_copy(const struct param_values *from, const rlx_allocator *mem,
@@ -103,10 +105,10 @@ void param_take(struct param_values *v, size_t i, void *data, enum param_kept ke
 rlx_status param_room(const struct model_param *p, const rlx_allocator *mem, void **out,
                       struct diag *d);
 void param_drop_room(const struct model_param *p, const rlx_allocator *mem, void *room);
-/* Its value, its own so far, stays in that copy alone, until param_restore. way: becomes the
+/* Its value, its own so far, stays in that copy alone, until param_restore. undo: becomes the
  * param's. */
 void param_leave_to(struct model_param *p, struct store *home, struct weight_copy *c,
-                    struct ir_module *way, const rlx_allocator *mem);
+                    struct ir_module *undo, const rlx_allocator *mem);
 rlx_status param_restore(struct model_param *p, const rlx_allocator *mem, struct diag *d);
 rlx_status model_restore_params(const struct rlx_model *m, struct diag *d);
 /* Its value, for a moment: until param_looked, also after a failure. */
@@ -115,6 +117,20 @@ rlx_status param_look(const struct model_param *p, const rlx_allocator *mem, con
 void param_looked(const struct model_param *p, const rlx_allocator *mem, const void *data);
 
 /* model.c */
+/* The graph becomes the model's when this succeeds. */
+rlx_status model_create(struct rlx_graph *g, struct rlx_model **out, struct diag *d);
+rlx_status model_parse(rlx_context *ctx, rlx_str text, const struct text_parse_options *options,
+                       struct rlx_model **out, struct diag *d);
+/* Inputs, params, states or outputs. */
+size_t model_io_count(const struct rlx_model *m, rlx_io_kind kind);
+rlx_status model_io(const struct rlx_model *m, rlx_io_kind kind, size_t i, rlx_io_info *out,
+                    struct diag *d);
+/* The shape of input i where dims have these sizes. */
+rlx_status model_input_shape(const struct rlx_model *m, size_t i, const rlx_dim_size *dims,
+                             size_t dim_count, rlx_tensor *out, struct diag *d);
+rlx_status model_set_param(struct rlx_model *m, const char *name, const rlx_tensor *value,
+                           struct diag *d);
+bool model_has_param(const struct rlx_model *m, rlx_str name); /* was it set? */
 /* f becomes the model's when this succeeds. */
 struct file;
 rlx_status model_load_text(rlx_context *ctx, const char *path, struct file *f,

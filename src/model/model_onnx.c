@@ -67,7 +67,7 @@ static rlx_status make_model(rlx_context *ctx, const struct file *f, struct onnx
         *out = m;
     else {
         m->source = NULL; /* stays the caller's */
-        rlx_model_destroy(m);
+        model_release(m);
     }
     return status;
 }

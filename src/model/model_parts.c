@@ -189,7 +189,7 @@ rlx_status model_cut(struct rlx_model *m, const struct ir_cut *cut, size_t count
 void model_parts_destroy(struct model_parts *p)
 {
     for (size_t i = 0; p && i < p->count; i++)
-        rlx_model_destroy(p->part[i].model);
+        model_release(p->part[i].model);
 }
 
 void model_parts_share_params(struct rlx_model *m)

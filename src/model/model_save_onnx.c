@@ -162,7 +162,7 @@ static rlx_status write_files(struct onnx_written *w, const char *path, bool ext
     return file_commit(&file->file, d);
 }
 
-static rlx_status save(const rlx_model *m, const char *path, bool external, struct diag *d)
+rlx_status model_save_onnx(const rlx_model *m, const char *path, bool external, struct diag *d)
 {
     const rlx_allocator *mem = &m->ctx->mem;
     struct output *o = mem_alloc(mem, 2 * sizeof *o); /* the file, and the one beside it */
@@ -180,20 +180,6 @@ static rlx_status save(const rlx_model *m, const char *path, bool external, stru
     mem_free(mem, o, 2 * sizeof *o);
     model_as_onnx_free(&a);
     return s;
-}
-
-rlx_status rlx_model_save_onnx(const rlx_model *m, const char *path, const rlx_onnx_desc *desc,
-                               rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "save");
-    if (!m || !path || !*path)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is %s", !m ? "m" : "path",
-                  m && path ? "empty" : "NULL");
-    else
-        save(m, path, desc && desc->external, &d);
-    return diag_report(&d, err);
 }
 
 /* ---- there and back, for the self-test ---- */

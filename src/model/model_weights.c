@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/desc.h"
 #include "base/str.h"
 #include "ir/quant/quant_scheme.h"
 #include "model/weights.h"
@@ -131,7 +130,7 @@ static rlx_status take_tensor(const struct pairing *p, size_t i, const struct mo
     enum fit fit = FIT_CONVERTED;
 
     TRY(find_fit(p, t, type, &fit));
-    TRY(weights_locked_data(p->w, i, &data, p->d));
+    TRY(shared_weights_data(p->w, i, &data, p->d));
     TRY(check_bools(p, t, data));
     if (fit == FIT_AS_IT_IS && (uintptr_t)data % rlx_dtype_size(type->dtype) == 0) {
         *out = (struct taken){(uint8_t *)data, kept_where(p->w, data, (size_t)t->bytes)};
@@ -180,16 +179,15 @@ static void commit(rlx_model *m, struct rlx_weights *w, const struct taken *take
         if (taken[k].data)
             param_take(&m->values, k, taken[k].data, taken[k].kept, &m->ctx->mem);
     }
-    weights_retain(w);
+    shared_weights_retain(w);
     m->weights.at[m->weights.len++] = w;
 }
 
-static rlx_status load(rlx_model *m, struct rlx_weights *w, rlx_weights_use *use, struct diag *d)
+rlx_status model_load_weights(rlx_model *m, struct rlx_weights *w, rlx_weights_use *use,
+                              struct diag *d)
 {
     struct pairing p = {m, w, d};
 
-    if (!m || !w)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "w" : "m");
     TRY(model_need_open(m, d));
     size_t bytes = m->param_count * sizeof(struct taken);
     struct taken *taken = mem_alloc(&m->ctx->mem, bytes);
@@ -206,17 +204,4 @@ static rlx_status load(rlx_model *m, struct rlx_weights *w, rlx_weights_use *use
                             taken[k].data);
     mem_free(&m->ctx->mem, taken, bytes);
     return s;
-}
-
-rlx_status rlx_model_load_weights(rlx_model *m, rlx_weights *w, rlx_weights_use *out,
-                                  rlx_error *err)
-{
-    rlx_weights_use use = {RLX_SIZED(rlx_weights_use)};
-    struct diag d;
-
-    diag_init(&d, "params");
-    if ((!out || INFO_CHECK(rlx_weights_use, out, &d) == RLX_OK) &&
-        load(m, w, &use, &d) == RLX_OK && out)
-        INFO_WRITE(rlx_weights_use, &use, out, &d);
-    return diag_report(&d, err);
 }

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "model/store.h"
-#include "model/way_back.h"
+#include "model/undo_moves.h"
 
 /* At least what buffers of a device that works in host memory have. Larger values are blocks of
  * their own, which leave nothing behind when they go. */
@@ -48,8 +48,8 @@ void param_drop_room(const struct model_param *p, const rlx_allocator *mem, void
 
 static void forget_copy(struct model_param *p)
 {
-    ir_module_destroy(p->way);
-    p->way = NULL;
+    ir_module_destroy(p->undo);
+    p->undo = NULL;
     p->packed = NULL;
 }
 
@@ -85,7 +85,7 @@ static rlx_status unpack(const struct model_param *p, const rlx_allocator *mem, 
 {
     uint64_t bytes = 0;
 
-    if (!p->way)
+    if (!p->undo)
         return read_copy(p->home, p->packed, to, d);
     type_bytes(&p->packed->type, &bytes);
     void *joined = mem_alloc_aligned(mem, (size_t)bytes, alignment_of(bytes));
@@ -93,18 +93,18 @@ static rlx_status unpack(const struct model_param *p, const rlx_allocator *mem, 
         return diag_no_memory(d, (size_t)bytes);
     rlx_status status = read_copy(p->home, p->packed, joined, d);
     if (status == RLX_OK)
-        status = way_back_go(p->way, p->home->device->backend, mem, joined, to, d);
+        status = undo_moves_run(p->undo, p->home->device->backend, mem, joined, to, d);
     mem_free_aligned(mem, joined, (size_t)bytes, alignment_of(bytes));
     return status;
 }
 
 void param_leave_to(struct model_param *p, struct store *home, struct weight_copy *c,
-                    struct ir_module *way, const rlx_allocator *mem)
+                    struct ir_module *undo, const rlx_allocator *mem)
 {
     free_room(p, mem, p->data);
     p->data = NULL;
     p->packed = c;
-    p->way = way;
+    p->undo = undo;
     p->home = home;
 }
 
@@ -190,7 +190,7 @@ rlx_status params_copy(const struct param_values *from, const rlx_allocator *mem
         out->param[i] = from->param[i];
         out->param[i].data = from->param[i].kept == PARAM_OWN ? NULL : from->param[i].data;
         out->param[i].packed = NULL;
-        out->param[i].way = NULL;
+        out->param[i].undo = NULL;
     }
     for (size_t i = 0; i < from->count; i++)
         TRY(copy_param(&from->param[i], mem, &out->param[i], d)); /* what there is goes with out */
@@ -202,6 +202,6 @@ void params_free(struct param_values *v, const rlx_allocator *mem)
     for (size_t i = 0; i < v->count; i++) {
         if (v->param[i].kept == PARAM_OWN)
             free_room(&v->param[i], mem, v->param[i].data);
-        ir_module_destroy(v->param[i].way);
+        ir_module_destroy(v->param[i].undo);
     }
 }

@@ -1,11 +1,10 @@
 /* precision_text.c: precision policies by name, for the command line and for tests. */
 #include <string.h>
 
-#include "base/desc.h"
 #include "base/diag.h"
 #include "base/str.h"
 #include "ir/type.h"
-#include "rlx/tools.h"
+#include "model/precision_text.h"
 
 static const struct {
     const char *name;
@@ -60,7 +59,7 @@ static rlx_status parse_part(rlx_str part, rlx_precision_map *map, struct diag *
     return RLX_OK;
 }
 
-static rlx_status parse(const char *text, rlx_session_desc *desc, struct diag *d)
+rlx_status precision_parse(const char *text, rlx_session_desc *desc, struct diag *d)
 {
     rlx_precision_map map = {0};
 
@@ -80,18 +79,4 @@ static rlx_status parse(const char *text, rlx_session_desc *desc, struct diag *d
     desc->precision = RLX_PRECISION_CUSTOM;
     desc->precision_map = map;
     return RLX_OK;
-}
-
-rlx_status rlx_precision_parse(const char *text, rlx_session_desc *desc, rlx_error *err)
-{
-    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
-    struct diag d;
-
-    diag_init(&d, "precision");
-    if (!text || !desc)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", text ? "desc" : "text");
-    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK &&
-             parse(text, &own, &d) == RLX_OK)
-        INFO_WRITE(rlx_session_desc, &own, desc, &d);
-    return diag_report(&d, err);
 }

@@ -1,13 +1,13 @@
-/* quantise_weight.c: `rlx/quant.h`: weights in few bits, made and read. */
+/* quantise_weight.c: weights in few bits, made and read. */
+#include "model/quantise_weight.h"
+
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/diag.h"
 #include "ir/op.h"
 #include "ir/quant/quant_decode.h"
 #include "ir/quant/quant_encode.h"
 #include "ir/quant/quant_side.h"
-#include "rlx/quant.h"
 
 /* ---- blocks ---- */
 
@@ -73,17 +73,13 @@ static rlx_status check_rows(struct diag *d, const char *call, rlx_quant_scheme 
     return RLX_OK;
 }
 
-rlx_status rlx_quant_row_bytes(rlx_quant_scheme scheme, int64_t k, size_t *out, rlx_error *err)
+rlx_status quantise_row_bytes(rlx_quant_scheme scheme, int64_t k, size_t *out, struct diag *d)
 {
-    struct diag d;
     int64_t bytes = 0;
 
-    diag_init(&d, "quantise");
-    if (!out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "quant_row_bytes: out is NULL");
-    else if (row_bytes(&d, "quant_row_bytes", scheme, k, &bytes) == RLX_OK)
-        *out = (size_t)bytes;
-    return diag_report(&d, err);
+    TRY(row_bytes(d, "quant_row_bytes", scheme, k, &bytes));
+    *out = (size_t)bytes;
+    return RLX_OK;
 }
 
 static const char *not_finite_word(float v)
@@ -111,40 +107,29 @@ static rlx_status quantise_row(struct diag *d, rlx_quant_scheme scheme, const fl
     return RLX_OK;
 }
 
-rlx_status rlx_quantize_rows(rlx_quant_scheme scheme, const float *x, int64_t rows, int64_t k,
-                             void *out, size_t out_bytes, rlx_error *err)
+rlx_status quantise_rows(rlx_quant_scheme scheme, const float *x, int64_t rows, int64_t k,
+                         void *out, size_t out_bytes, struct diag *d)
 {
-    struct diag d;
-    int64_t row = 0;
-    rlx_status status;
-
-    diag_init(&d, "quantise");
-    status = check_rows(&d, "quantize_rows", scheme, rows, k, x, out, out_bytes, &row);
-    if (status == RLX_OK && !quant_has_encoder((int32_t)scheme))
-        status = diag_fail(&d, RLX_ERROR_UNSUPPORTED,
-                           "quantize_rows: %s is only read, never written", word_of(scheme));
-    for (int64_t r = 0; row && r < rows && status == RLX_OK; r++)
-        status = quantise_row(&d, scheme, x + r * k, r, k, (uint8_t *)out + r * row);
-    return diag_report(&d, err);
-}
-
-bool rlx_quant_has_encoder(rlx_quant_scheme scheme)
-{
-    return quant_has_encoder((int32_t)scheme);
-}
-
-rlx_status rlx_dequantize_rows(rlx_quant_scheme scheme, const void *packed, size_t packed_bytes,
-                               int64_t rows, int64_t k, float *out, rlx_error *err)
-{
-    struct diag d;
     int64_t row = 0;
 
-    diag_init(&d, "quantise");
-    if (check_rows(&d, "dequantize_rows", scheme, rows, k, out, packed, packed_bytes, &row) ==
-        RLX_OK)
-        for (int64_t r = 0; row && r < rows; r++)
-            quant_decode_row((int32_t)scheme, (const uint8_t *)packed + r * row, k, out + r * k);
-    return diag_report(&d, err);
+    TRY(check_rows(d, "quantize_rows", scheme, rows, k, x, out, out_bytes, &row));
+    if (!quant_has_encoder((int32_t)scheme))
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "quantize_rows: %s is only read, never written",
+                         word_of(scheme));
+    for (int64_t r = 0; row && r < rows; r++)
+        TRY(quantise_row(d, scheme, x + r * k, r, k, (uint8_t *)out + r * row));
+    return RLX_OK;
+}
+
+rlx_status dequantise_rows(rlx_quant_scheme scheme, const void *packed, size_t packed_bytes,
+                           int64_t rows, int64_t k, float *out, struct diag *d)
+{
+    int64_t row = 0;
+
+    TRY(check_rows(d, "dequantize_rows", scheme, rows, k, out, packed, packed_bytes, &row));
+    for (int64_t r = 0; row && r < rows; r++)
+        quant_decode_row((int32_t)scheme, (const uint8_t *)packed + r * row, k, out + r * k);
+    return RLX_OK;
 }
 
 /* ---- scales beside the weight ---- */
@@ -235,48 +220,39 @@ static rlx_status check_weight(struct diag *d, const char *call, const rlx_quant
     return RLX_OK;
 }
 
-rlx_status rlx_quant_weight_sizes(rlx_quant_weight *w, rlx_error *err)
+rlx_status quantise_sizes(rlx_quant_weight *w, struct diag *d)
 {
     struct part_bytes bytes;
-    struct diag d;
 
-    diag_init(&d, "quantise");
-    if (!w) {
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "quant_weight_sizes: w is NULL");
-    } else if (part_bytes(&d, "quant_weight_sizes", w, &bytes) == RLX_OK) {
-        w->code_bytes = bytes.code;
-        w->scale_bytes = bytes.scale;
-        w->zero_point_bytes = bytes.zero;
-    }
-    return diag_report(&d, err);
+    if (!w)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "quant_weight_sizes: w is NULL");
+    TRY(part_bytes(d, "quant_weight_sizes", w, &bytes));
+    w->code_bytes = bytes.code;
+    w->scale_bytes = bytes.scale;
+    w->zero_point_bytes = bytes.zero;
+    return RLX_OK;
 }
 
-rlx_status rlx_quantize_weight(const rlx_quant_weight *w, const float *x, rlx_error *err)
+rlx_status quantise_weight(const rlx_quant_weight *w, const float *x, struct diag *d)
 {
     struct quant_side_weight side;
-    struct diag d;
 
-    diag_init(&d, "quantise");
-    if (check_weight(&d, "quantize_weight", w, x, &side) == RLX_OK) {
-        int64_t bad = quant_first_not_finite(x, w->k * w->n);
-        if (bad >= 0)
-            diag_fail(&d, RLX_ERROR_NUMERIC,
-                      "quantize_weight: element %" PRId64 ", %" PRId64 " is %s", bad / w->n,
-                      bad % w->n, not_finite_word(x[bad]));
-        else
-            quant_side_encode(&side, x);
-    }
-    return diag_report(&d, err);
+    TRY(check_weight(d, "quantize_weight", w, x, &side));
+    int64_t bad = quant_first_not_finite(x, w->k * w->n);
+    if (bad >= 0)
+        return diag_fail(d, RLX_ERROR_NUMERIC,
+                         "quantize_weight: element %" PRId64 ", %" PRId64 " is %s", bad / w->n,
+                         bad % w->n, not_finite_word(x[bad]));
+    quant_side_encode(&side, x);
+    return RLX_OK;
 }
 
-rlx_status rlx_dequantize_weight(const rlx_quant_weight *w, float *out, rlx_error *err)
+rlx_status dequantise_weight(const rlx_quant_weight *w, float *out, struct diag *d)
 {
     struct quant_side_weight side;
-    struct diag d;
 
-    diag_init(&d, "quantise");
-    if (check_weight(&d, "dequantize_weight", w, out, &side) == RLX_OK)
-        for (int64_t e = 0; e < w->k * w->n; e++)
-            out[e] = quant_side_value(&side, e / w->n, e % w->n);
-    return diag_report(&d, err);
+    TRY(check_weight(d, "dequantize_weight", w, out, &side));
+    for (int64_t e = 0; e < w->k * w->n; e++)
+        out[e] = quant_side_value(&side, e / w->n, e % w->n);
+    return RLX_OK;
 }

@@ -16,4 +16,6 @@ void model_as_onnx_free(struct model_as_onnx *a);
 /* The model that a reader makes of what is written. */
 rlx_status model_through_onnx(const rlx_model *m, rlx_model **out, struct diag *d);
 
+rlx_status model_save_onnx(const rlx_model *m, const char *path, bool external, struct diag *d);
+
 #endif

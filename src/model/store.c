@@ -25,7 +25,7 @@ static void destroy(struct store *s)
     for (size_t i = 0; s->plain && i < params; i++)
         backend_of(s)->ops->release(backend_of(s), s->plain[i]);
     memory_release(&s->memory);
-    rlx_device_close(s->device);
+    device_release(s->device);
     params_free(&s->own, mem);
     mem_free(mem, s->own.param, s->own.count * sizeof *s->own.param);
     mem_free(mem, s->offset, params * sizeof *s->offset);
@@ -399,7 +399,7 @@ static rlx_status write_device(struct store *s, size_t i, const rlx_tensor *valu
 
     tensor_count(value, &count);
     if (s->plain)
-        return plain_expect(s, i, room, d);
+        return plain_param_expect(s, i, room, d);
     return span_write(backend_of(s), span_of(s, i), type->dtype, value->dtype, value->data, count,
                       d);
 }

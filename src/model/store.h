@@ -57,17 +57,19 @@ bool store_copy_is_old(const struct store *s, const struct weight_copy *c);
 rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, struct diag *d);
 rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct diag *d);
 
-/* plain.c: params as they are, on a device that works in host memory. Under the model's lock. */
-/* s->plain[i] is its value, until plain_let_go finds that no program reads it. */
-rlx_status plain_hold(struct store *s, size_t i, struct diag *d);
+/* plain_params.c: params as they are, on a device that works in host memory. Under the model's
+ * lock. */
+/* s->plain[i] is its value, until plain_param_let_go finds that no program reads it. */
+rlx_status plain_param_hold(struct store *s, size_t i, struct diag *d);
 /* Its next value will be in that memory: all that can fail about holding it is done now. */
-rlx_status plain_expect(struct store *s, size_t i, const void *room, struct diag *d);
-void plain_let_go(struct store *s, size_t i);
+rlx_status plain_param_expect(struct store *s, size_t i, const void *room, struct diag *d);
+void plain_param_let_go(struct store *s, size_t i);
 /* A buffer with its value, to make copies from; then what is to become of the value once `c` (NULL:
  * nothing that could stand for it) is made. */
-rlx_status plain_source(struct store *s, size_t i, struct buffer **out, struct diag *d);
-void plain_packed(struct store *s, size_t i, struct buffer *source, struct weight_copy *c);
+rlx_status plain_param_source(struct store *s, size_t i, struct buffer **out, struct diag *d);
+void plain_param_was_packed(struct store *s, size_t i, struct buffer *source,
+                            struct weight_copy *c);
 /* Is it the model's own memory that holds its value, for nobody but those who make copies? */
-bool plain_is_spare(const struct store *s, size_t i);
+bool plain_param_is_spare(const struct store *s, size_t i);
 
 #endif

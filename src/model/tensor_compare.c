@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/store.h"
-#include "rlx/tools.h"
+#include "model/tensor_file.h"
 #include "run/convert.h"
 
 struct limits {
@@ -85,7 +85,7 @@ static rlx_status check(const rlx_tensor *got, const rlx_tensor *want, rlx_toler
     return RLX_OK;
 }
 
-static rlx_status compare(const rlx_tensor *got, const rlx_tensor *want, rlx_tolerance preset,
+rlx_status tensor_compare(const rlx_tensor *got, const rlx_tensor *want, rlx_tolerance preset,
                           rlx_comparison *out, struct diag *d)
 {
     enum { CHUNK = 256 };
@@ -112,17 +112,4 @@ static rlx_status compare(const rlx_tensor *got, const rlx_tensor *want, rlx_tol
     }
     *out = c;
     return RLX_OK;
-}
-
-rlx_status rlx_compare(const rlx_tensor *got, const rlx_tensor *want, rlx_tolerance preset,
-                       rlx_comparison *out, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "compare");
-    if (!got || !want || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !got ? "got" : !want ? "want" : "out");
-    else
-        compare(got, want, preset, out, &d);
-    return diag_report(&d, err);
 }

@@ -1,5 +1,7 @@
 /* tensor_file.c: tensors in host memory, in .npy files, in pictures and in those of ONNX's tests.
  */
+#include "model/tensor_file.h"
+
 #include <string.h>
 
 #include "base/file.h"
@@ -8,35 +10,24 @@
 #include "import/npy.h"
 #include "import/onnx/read/onnx_model.h"
 #include "model/store.h"
-#include "rlx/tools.h"
 
-rlx_status rlx_tensor_alloc(rlx_context *ctx, rlx_tensor *t, rlx_error *err)
+rlx_status tensor_alloc(rlx_context *ctx, rlx_tensor *t, struct diag *d)
 {
-    struct diag d;
-    size_t count, bytes;
+    size_t count;
 
-    diag_init(&d, "tensor");
-    if (!ctx || !t)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "t" : "ctx");
-    else if (!tensor_count(t, &count))
-        diag_fail(&d, RLX_ERROR_SIZE, "the tensor's rank, dims or dtype make no sense");
-    else {
-        bytes = count * rlx_dtype_size(t->dtype);
-        void *data = mem_alloc(&ctx->mem, bytes);
-        if (!data && bytes)
-            diag_no_memory(&d, bytes);
-        else {
-            t->data = data;
-            t->bytes = bytes;
-        }
-    }
-    return diag_report(&d, err);
+    if (!tensor_count(t, &count))
+        return diag_fail(d, RLX_ERROR_SIZE, "the tensor's rank, dims or dtype make no sense");
+    size_t bytes = count * rlx_dtype_size(t->dtype);
+    void *data = mem_alloc(&ctx->mem, bytes);
+    if (!data && bytes)
+        return diag_no_memory(d, bytes);
+    t->data = data;
+    t->bytes = bytes;
+    return RLX_OK;
 }
 
-void rlx_tensor_free(rlx_context *ctx, rlx_tensor *t)
+void tensor_free(rlx_context *ctx, rlx_tensor *t)
 {
-    if (!ctx || !t)
-        return;
     mem_free(&ctx->mem, t->data, t->bytes);
     t->data = NULL;
     t->bytes = 0;
@@ -57,11 +48,9 @@ static rlx_status copy_out(rlx_context *ctx, const struct ir_type *type, const v
                            rlx_tensor *out, struct diag *d)
 {
     rlx_tensor t = {.dtype = type->dtype, .rank = type->rank};
-    rlx_error err;
 
     memcpy(t.dim, type->dim, sizeof t.dim);
-    if (rlx_tensor_alloc(ctx, &t, &err) != RLX_OK)
-        return diag_fail(d, err.status, "%s", err.message);
+    TRY(tensor_alloc(ctx, &t, d));
     if (t.bytes)
         memcpy(t.data, data, t.bytes);
     *out = t;
@@ -85,26 +74,20 @@ static rlx_status load(rlx_context *ctx, const char *path, rlx_tensor *out, stru
     return s;
 }
 
-rlx_status rlx_tensor_load(rlx_context *ctx, const char *path, rlx_tensor *out, rlx_error *err)
+rlx_status tensor_load(rlx_context *ctx, const char *path, rlx_tensor *out, struct diag *d)
 {
-    struct diag d;
     struct arena arena;
 
-    diag_init(&d, "load");
-    if (!ctx || !path || !out) {
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !path ? "path" : "out");
-        return diag_report(&d, err);
-    }
     arena_init(&arena, &ctx->mem);
-    load(ctx, path, out, &arena, &d);
+    rlx_status s = load(ctx, path, out, &arena, d);
     arena_free(&arena);
-    return diag_report(&d, err);
+    return s;
 }
 
 /* ---- pictures ---- */
 
-static rlx_status read_image(rlx_context *ctx, const void *bytes, size_t size, rlx_tensor *out,
-                             struct diag *d)
+rlx_status image_parse(rlx_context *ctx, const void *bytes, size_t size, rlx_tensor *out,
+                       struct diag *d)
 {
     struct image i;
 
@@ -117,42 +100,22 @@ static rlx_status read_image(rlx_context *ctx, const void *bytes, size_t size, r
     return RLX_OK;
 }
 
-rlx_status rlx_image_parse(rlx_context *ctx, const void *bytes, size_t size, rlx_tensor *out,
-                           rlx_error *err)
+rlx_status image_load(rlx_context *ctx, const char *path, rlx_tensor *out, struct diag *d)
 {
-    struct diag d;
-
-    diag_init(&d, "load");
-    if (!ctx || (!bytes && size) || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !out ? "out" : "bytes");
-    else
-        read_image(ctx, bytes, size, out, &d);
-    return diag_report(&d, err);
-}
-
-rlx_status rlx_image_load(rlx_context *ctx, const char *path, rlx_tensor *out, rlx_error *err)
-{
-    struct diag d;
     struct file f;
 
-    diag_init(&d, "load");
-    if (!ctx || !path || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !path ? "path" : "out");
-    else if (file_open(&f, path, FILE_MAP, &ctx->mem, &d) == RLX_OK) {
-        read_image(ctx, f.data, f.size, out, &d);
-        file_close(&f);
-    }
-    return diag_report(&d, err);
+    TRY(file_open(&f, path, FILE_MAP, &ctx->mem, d));
+    rlx_status s = image_parse(ctx, f.data, f.size, out, d);
+    file_close(&f);
+    return s;
 }
 
 /* ---- lists of tensors ---- */
 
-void rlx_tensor_list_free(rlx_context *ctx, rlx_tensor_list *l)
+void tensor_list_free(rlx_context *ctx, rlx_tensor_list *l)
 {
-    if (!ctx || !l)
-        return;
     for (size_t i = 0; i < l->count; i++)
-        rlx_tensor_free(ctx, &l->at[i]);
+        tensor_free(ctx, &l->at[i]);
     mem_free(&ctx->mem, l->at, l->count * sizeof *l->at);
     *l = (rlx_tensor_list){0};
 }
@@ -176,7 +139,7 @@ static rlx_status read_list(rlx_context *ctx, const struct file *f, rlx_tensor_l
     return RLX_OK;
 }
 
-static rlx_status load_list(rlx_context *ctx, const char *path, rlx_tensor_list *out,
+rlx_status tensor_list_load(rlx_context *ctx, const char *path, rlx_tensor_list *out,
                             struct diag *d)
 {
     rlx_tensor_list l = {0};
@@ -191,24 +154,11 @@ static rlx_status load_list(rlx_context *ctx, const char *path, rlx_tensor_list 
     if (s == RLX_OK)
         *out = l;
     else
-        rlx_tensor_list_free(ctx, &l);
+        tensor_list_free(ctx, &l);
     return s;
 }
 
-rlx_status rlx_tensor_list_load(rlx_context *ctx, const char *path, rlx_tensor_list *out,
-                                rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "load");
-    if (!ctx || !path || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !path ? "path" : "out");
-    else
-        load_list(ctx, path, out, &d);
-    return diag_report(&d, err);
-}
-
-static rlx_status save(rlx_context *ctx, const char *path, const rlx_tensor *t, struct diag *d)
+rlx_status tensor_save(rlx_context *ctx, const char *path, const rlx_tensor *t, struct diag *d)
 {
     struct text file;
     struct ir_type type = {.dtype = t->dtype, .rank = t->rank};
@@ -230,16 +180,4 @@ static rlx_status save(rlx_context *ctx, const char *path, const rlx_tensor *t, 
         s = file_write(path, file.at, file.len, d);
     text_free(&file);
     return s;
-}
-
-rlx_status rlx_tensor_save(rlx_context *ctx, const char *path, const rlx_tensor *t, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "save");
-    if (!ctx || !path || !t)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !path ? "path" : "t");
-    else
-        save(ctx, path, t, &d);
-    return diag_report(&d, err);
 }

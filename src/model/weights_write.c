@@ -1,11 +1,12 @@
-/* weights_write.c: `rlx/weights.h`: files of tensors, written. */
+/* weights_write.c: files of tensors, written: bytes as they are, and numbers packed by threads. */
+#include "model/weights_write.h"
+
 #include <math.h>
 
-#include "base/desc.h"
 #include "base/pool.h"
+#include "context/context.h"
 #include "import/weight_writer.h"
 #include "ir/quant/quant_encode.h"
-#include "model/store.h"
 #include "run/convert.h"
 
 struct rlx_weights_writer {
@@ -18,49 +19,32 @@ struct rlx_weights_writer {
 
 enum { PIECE = 4096, PIECES = 64 }; /* elements: a multiple of every block; pieces at a time */
 
-rlx_status rlx_weights_begin(rlx_context *ctx, const char *path, const rlx_weights_content *content,
-                             rlx_weights_writer **out, rlx_error *err)
+rlx_status weights_writer_begin(rlx_context *ctx, const char *path,
+                                const rlx_weights_content *content, struct rlx_weights_writer **out,
+                                struct diag *d)
 {
-    rlx_weights_content own = {RLX_SIZED(rlx_weights_content)};
-    struct rlx_weights_writer *w;
-    struct diag d;
+    struct rlx_weights_writer *w = mem_alloc(&ctx->mem, sizeof *w);
 
-    diag_init(&d, "save");
-    if (!ctx || !path || !content || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL",
-                  !ctx       ? "ctx"
-                  : !path    ? "path"
-                  : !content ? "content"
-                             : "out");
-    else if (DESC_READ(rlx_weights_content, &own, content, &d) != RLX_OK)
-        return diag_report(&d, err);
-    else if ((w = mem_alloc(&ctx->mem, sizeof *w)) == NULL)
-        diag_no_memory(&d, sizeof *w);
-    else {
-        w->ctx = context_retain(ctx);
-        if (writer_begin(&w->writer, &ctx->mem, path, &own, &d) == RLX_OK)
-            *out = w;
-        else
-            rlx_weights_abandon(w);
-    }
-    return diag_report(&d, err);
-}
-
-bool rlx_weights_next(const rlx_weights_writer *w, size_t *i, uint64_t *left)
-{
-    return w && i && left && writer_next(&w->writer, i, left);
-}
-
-rlx_status rlx_weights_write(rlx_weights_writer *w, const void *data, size_t bytes, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "save");
-    if (!w || (!data && bytes))
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", w ? "data" : "w");
+    if (!w)
+        return diag_no_memory(d, sizeof *w);
+    w->ctx = context_retain(ctx);
+    rlx_status s = writer_begin(&w->writer, &ctx->mem, path, content, d);
+    if (s == RLX_OK)
+        *out = w;
     else
-        writer_write(&w->writer, data, bytes, &d);
-    return diag_report(&d, err);
+        weights_writer_abandon(w);
+    return s;
+}
+
+bool weights_writer_next(const struct rlx_weights_writer *w, size_t *i, uint64_t *left)
+{
+    return writer_next(&w->writer, i, left);
+}
+
+rlx_status weights_writer_write(struct rlx_weights_writer *w, const void *data, size_t bytes,
+                                struct diag *d)
+{
+    return writer_write(&w->writer, data, bytes, d);
 }
 
 /* ---- from numbers ---- */
@@ -161,8 +145,8 @@ static rlx_status check_numbers(const struct weight_writer *w, uint64_t count, s
     return RLX_OK;
 }
 
-static rlx_status write_f32(struct rlx_weights_writer *w, const float *x, uint64_t count,
-                            struct diag *d)
+rlx_status weights_writer_write_f32(struct rlx_weights_writer *w, const float *x, uint64_t count,
+                                    struct diag *d)
 {
     enum { AT_ONCE = PIECE * PIECES };
     size_t i;
@@ -184,33 +168,15 @@ static rlx_status write_f32(struct rlx_weights_writer *w, const float *x, uint64
     return RLX_OK;
 }
 
-rlx_status rlx_weights_write_f32(rlx_weights_writer *w, const float *x, uint64_t count,
-                                 rlx_error *err)
+rlx_status weights_writer_finish(struct rlx_weights_writer *w, struct diag *d)
 {
-    struct diag d;
+    rlx_status s = writer_finish(&w->writer, d);
 
-    diag_init(&d, "save");
-    if (!w || (!x && count))
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", w ? "x" : "w");
-    else
-        write_f32(w, x, count, &d);
-    return diag_report(&d, err);
+    weights_writer_abandon(w);
+    return s;
 }
 
-rlx_status rlx_weights_finish(rlx_weights_writer *w, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "save");
-    if (!w)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "w is NULL");
-    else
-        writer_finish(&w->writer, &d);
-    rlx_weights_abandon(w);
-    return diag_report(&d, err);
-}
-
-void rlx_weights_abandon(rlx_weights_writer *w)
+void weights_writer_abandon(struct rlx_weights_writer *w)
 {
     if (!w)
         return;
@@ -219,5 +185,5 @@ void rlx_weights_abandon(rlx_weights_writer *w)
     mem_free(&ctx->mem, w->packed, PACKED_BYTES);
     writer_free(&w->writer);
     mem_free(&ctx->mem, w, sizeof *w);
-    rlx_context_destroy(ctx);
+    context_release(ctx);
 }

@@ -1,20 +1,18 @@
 /* batch.c: what goes into the next batch: sequences that decode first, then prompts, in pieces. */
-#include "rlx/serving.h"
+#include "serve/serve.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-size_t rlx_batch_make(const rlx_waiting *waiting, size_t count, const rlx_batch_limits *limits,
-                      rlx_batch_entry *out)
+size_t batch_make(const rlx_waiting *waiting, size_t count, const rlx_batch_limits *limits,
+                  rlx_batch_entry *out)
 {
     int64_t room = limits && limits->tokens > 0 ? limits->tokens : INT64_MAX;
     int64_t chunk = limits && limits->chunk > 0 ? limits->chunk : INT64_MAX;
     size_t most = limits && limits->entries > 0 ? limits->entries : SIZE_MAX, made = 0;
 
-    if (!waiting || !out)
-        return 0;
     for (int decodes = 1; decodes >= 0; decodes--)
         for (size_t i = 0; i < count && made < most && room > 0; i++) {
             const rlx_waiting *w = &waiting[i];

@@ -4,8 +4,7 @@
  * handed out. What a row past actual comes to does not matter: nobody reads it. */
 #include <string.h>
 
-#include "rlx/cache.h"
-#include "session/session.h"
+#include "serve/serve.h"
 
 /* ---- rows ---- */
 
@@ -82,42 +81,18 @@ static rlx_status resize_rows(const rlx_tensor *from, int64_t inner, int64_t hav
     return RLX_OK;
 }
 
-static rlx_status pad(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
-                      rlx_tensor *to, struct diag *d)
+rlx_status rows_pad(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
+                    rlx_tensor *to, struct diag *d)
 {
-    if (!from || !to)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", from ? "to" : "from");
     TRY(check_rows(actual, upper, d));
     return resize_rows(from, inner, actual, upper, to, d);
 }
 
-rlx_status rlx_pad_rows(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
-                        rlx_tensor *to, rlx_error *err)
+rlx_status rows_slice(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
+                      rlx_tensor *to, struct diag *d)
 {
-    struct diag d;
-
-    diag_init(&d, "pad");
-    pad(from, inner, actual, upper, to, &d);
-    return diag_report(&d, err);
-}
-
-static rlx_status slice(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
-                        rlx_tensor *to, struct diag *d)
-{
-    if (!from || !to)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", from ? "to" : "from");
     TRY(check_rows(actual, upper, d));
     return resize_rows(from, inner, upper, actual, to, d);
-}
-
-rlx_status rlx_slice_rows(const rlx_tensor *from, int64_t inner, int64_t actual, int64_t upper,
-                          rlx_tensor *to, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "slice");
-    slice(from, inner, actual, upper, to, &d);
-    return diag_report(&d, err);
 }
 
 /* ---- the run ---- */
@@ -152,7 +127,7 @@ static rlx_status pad_input(struct padding *p, size_t i)
     rlx_tensor to = {.data = arena_alloc(&p->arena, bytes, 64), .bytes = bytes};
     if (!to.data)
         return diag_no_memory(p->diag, bytes);
-    if (pad(&from->tensor, run->input_inner[i], run->actual, run->upper, &to, &own) != RLX_OK)
+    if (rows_pad(&from->tensor, run->input_inner[i], run->actual, run->upper, &to, &own) != RLX_OK)
         return about(p, "input", from->name, &own);
     p->in[i].tensor = to;
     return RLX_OK;
@@ -196,11 +171,11 @@ static rlx_status take_output(struct padding *p, size_t i)
         /* a run that was told the actual size hands out so many rows by itself */
         p->out[i].tensor.bytes =
             (size_t)(p->out[i].tensor.bytes / (size_t)run->upper) * (size_t)run->actual;
-        if (slice(&p->out[i].tensor, run->output_inner[i], run->actual, run->actual, &to->tensor,
-                  &own) != RLX_OK)
+        if (rows_slice(&p->out[i].tensor, run->output_inner[i], run->actual, run->actual,
+                       &to->tensor, &own) != RLX_OK)
             return about(p, "output", to->name, &own);
-    } else if (slice(&p->out[i].tensor, run->output_inner[i], run->actual, run->upper, &to->tensor,
-                     &own) != RLX_OK)
+    } else if (rows_slice(&p->out[i].tensor, run->output_inner[i], run->actual, run->upper,
+                          &to->tensor, &own) != RLX_OK)
         return about(p, "output", to->name, &own);
     return RLX_OK;
 }
@@ -210,7 +185,6 @@ static rlx_status run_all(rlx_session *s, struct padding *p)
     const rlx_padded_run *run = p->run;
     size_t in_count = run->input_count + run->other_count;
     rlx_dim_size dim = {run->dim, run->actual};
-    rlx_error err;
 
     p->in = arena_array(&p->arena, rlx_binding, in_count);
     p->out = arena_array(&p->arena, rlx_binding, run->output_count);
@@ -225,20 +199,14 @@ static rlx_status run_all(rlx_session *s, struct padding *p)
     rlx_run_desc desc = {
         RLX_SIZED(rlx_run_desc), p->in,           in_count, p->out, run->output_count,
         run->dim ? &dim : NULL,  run->dim != NULL};
-    if (rlx_session_run(s, &desc, &err) != RLX_OK) {
-        p->diag->first = err;
-        p->diag->count = 1;
-        return err.status;
-    }
+    TRY(session_run(s, &desc, p->diag));
     for (size_t i = 0; i < run->output_count; i++)
         TRY(take_output(p, i));
     return RLX_OK;
 }
 
-static rlx_status run_padded(rlx_session *s, const rlx_padded_run *run, struct diag *d)
+rlx_status run_padded(struct rlx_session *s, const rlx_padded_run *run, struct diag *d)
 {
-    if (!s || !run)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "run" : "s");
     if ((run->input_count && (!run->inputs || !run->input_inner)) ||
         (run->other_count && !run->others) ||
         (run->output_count && (!run->outputs || !run->output_inner)))
@@ -250,13 +218,4 @@ static rlx_status run_padded(rlx_session *s, const rlx_padded_run *run, struct d
     rlx_status status = run_all(s, &p);
     arena_free(&p.arena);
     return status;
-}
-
-rlx_status rlx_session_run_padded(rlx_session *s, const rlx_padded_run *run, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "run");
-    run_padded(s, run, &d);
-    return diag_report(&d, err);
 }

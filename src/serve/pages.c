@@ -3,8 +3,7 @@
  * free. */
 #include <string.h>
 
-#include "rlx/serving.h"
-#include "session/session.h"
+#include "serve/serve.h"
 
 struct sequence {
     bool open;
@@ -26,11 +25,9 @@ static size_t word_count(int32_t pages)
     return ((size_t)pages + 63) / 64;
 }
 
-static rlx_status create(rlx_context *ctx, int64_t page_tokens, int32_t pages, rlx_pages **out,
-                         struct diag *d)
+rlx_status pages_create(rlx_context *ctx, int64_t page_tokens, int32_t pages, rlx_pages **out,
+                        struct diag *d)
 {
-    if (!ctx || !out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", ctx ? "out" : "ctx");
     if (page_tokens < 1 || pages < 1)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%d pages of %lld tokens; both are at least 1",
                          (int)pages, (long long)page_tokens);
@@ -41,7 +38,7 @@ static rlx_status create(rlx_context *ctx, int64_t page_tokens, int32_t pages, r
         .ctx = context_retain(ctx), .page_tokens = page_tokens, .pages = pages, .free = pages};
     p->taken = mem_alloc(&ctx->mem, word_count(pages) * sizeof *p->taken);
     if (!p->taken) {
-        rlx_pages_destroy(p);
+        pages_destroy(p);
         return diag_no_memory(d, word_count(pages) * sizeof *p->taken);
     }
     memset(p->taken, 0, word_count(pages) * sizeof *p->taken);
@@ -49,17 +46,7 @@ static rlx_status create(rlx_context *ctx, int64_t page_tokens, int32_t pages, r
     return RLX_OK;
 }
 
-rlx_status rlx_pages_create(rlx_context *ctx, int64_t page_tokens, int32_t pages, rlx_pages **out,
-                            rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "pages");
-    create(ctx, page_tokens, pages, out, &d);
-    return diag_report(&d, err);
-}
-
-void rlx_pages_destroy(rlx_pages *p)
+void pages_destroy(rlx_pages *p)
 {
     if (!p)
         return;
@@ -71,24 +58,22 @@ void rlx_pages_destroy(rlx_pages *p)
     if (p->taken)
         mem_free(mem, p->taken, word_count(p->pages) * sizeof *p->taken);
     mem_free(mem, p, sizeof *p);
-    rlx_context_destroy(ctx);
+    context_release(ctx);
 }
 
 /* ---- sequences ---- */
 
 static struct sequence *find(const rlx_pages *p, int32_t sequence)
 {
-    if (!p || sequence < 0 || (size_t)sequence >= p->sequence.len)
+    if (sequence < 0 || (size_t)sequence >= p->sequence.len)
         return NULL;
     return p->sequence.at[sequence].open ? &p->sequence.at[sequence] : NULL;
 }
 
-static rlx_status open_sequence(rlx_pages *p, int32_t *out, struct diag *d)
+rlx_status pages_open(rlx_pages *p, int32_t *out, struct diag *d)
 {
     size_t i = 0;
 
-    if (!p || !out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", p ? "sequence" : "pages");
     while (i < p->sequence.len && p->sequence.at[i].open)
         i++;
     if (i == INT32_MAX)
@@ -102,15 +87,6 @@ static rlx_status open_sequence(rlx_pages *p, int32_t *out, struct diag *d)
     p->sequence.at[i].open = true;
     *out = (int32_t)i;
     return RLX_OK;
-}
-
-rlx_status rlx_pages_open(rlx_pages *p, int32_t *sequence, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "pages");
-    open_sequence(p, sequence, &d);
-    return diag_report(&d, err);
 }
 
 /* ---- taking and giving back ---- */
@@ -138,7 +114,7 @@ static void give_back(rlx_pages *p, struct sequence *s, size_t keep)
     }
 }
 
-static rlx_status resize(rlx_pages *p, int32_t sequence, int64_t tokens, struct diag *d)
+rlx_status pages_resize(rlx_pages *p, int32_t sequence, int64_t tokens, struct diag *d)
 {
     struct sequence *s = find(p, sequence);
 
@@ -167,16 +143,7 @@ static rlx_status resize(rlx_pages *p, int32_t sequence, int64_t tokens, struct 
     return RLX_OK;
 }
 
-rlx_status rlx_pages_resize(rlx_pages *p, int32_t sequence, int64_t tokens, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "pages");
-    resize(p, sequence, tokens, &d);
-    return diag_report(&d, err);
-}
-
-void rlx_pages_close(rlx_pages *p, int32_t sequence)
+void pages_close(rlx_pages *p, int32_t sequence)
 {
     struct sequence *s = find(p, sequence);
 
@@ -189,23 +156,22 @@ void rlx_pages_close(rlx_pages *p, int32_t sequence)
 
 /* ---- looking ---- */
 
-const int32_t *rlx_pages_table(const rlx_pages *p, int32_t sequence, size_t *count)
+const int32_t *pages_table(const rlx_pages *p, int32_t sequence, size_t *count)
 {
     const struct sequence *s = find(p, sequence);
 
-    if (count)
-        *count = s ? s->page.len : 0;
+    *count = s ? s->page.len : 0;
     return s && s->page.len ? s->page.at : NULL;
 }
 
-int64_t rlx_pages_tokens(const rlx_pages *p, int32_t sequence)
+int64_t pages_tokens(const rlx_pages *p, int32_t sequence)
 {
     const struct sequence *s = find(p, sequence);
 
     return s ? s->tokens : -1;
 }
 
-int32_t rlx_pages_free(const rlx_pages *p)
+int32_t pages_free(const rlx_pages *p)
 {
-    return p ? p->free : 0;
+    return p->free;
 }

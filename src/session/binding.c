@@ -76,7 +76,7 @@ static rlx_status match_dim(struct binder *b, ir_dim want, int64_t got, int32_t 
     return contradiction(b, want, value, got, axis, name);
 }
 
-int64_t upper_dim(rlx_session *s, ir_dim dim)
+int64_t session_upper_dim(rlx_session *s, ir_dim dim)
 {
     for (size_t i = 0; i < s->symbol_count; i++)
         s->upper[i] = s->bound[i] ? s->bound[i] : s->binding[i];
@@ -91,7 +91,7 @@ static bool is_upper_shape(struct binder *b, const struct ir_type *t, const rlx_
 
     for (int32_t i = 0; i < t->rank; i++) {
         size_t open;
-        if (in->dim[i] != upper_dim(b->s, t->dim[i]))
+        if (in->dim[i] != session_upper_dim(b->s, t->dim[i]))
             return false;
         some |= !dim_is_static(t->dim[i]);
         if (!dim_is_static(t->dim[i]) &&
@@ -189,15 +189,7 @@ static rlx_status bind_all(struct binder *b, const rlx_run_desc *run)
     return RLX_OK;
 }
 
-rlx_status bind_shapes(const struct rlx_model *m, const rlx_run_desc *run, int64_t *size,
-                       size_t count, struct diag *d)
-{
-    struct binder b = {.model = m, .dims = m->mod->dims, .size = size, .count = count, .diag = d};
-
-    return bind_all(&b, run);
-}
-
-rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
+rlx_status session_bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
     struct binder b = {.model = s->model,
                        .s = s,
@@ -207,4 +199,65 @@ rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct d
                        .diag = d};
 
     return bind_all(&b, run);
+}
+
+/* ---- without a session ---- */
+
+static rlx_status bind_shapes(const struct rlx_model *m, const rlx_run_desc *run, int64_t *size,
+                              size_t count, struct diag *d)
+{
+    struct binder b = {.model = m, .dims = m->mod->dims, .size = size, .count = count, .diag = d};
+
+    return bind_all(&b, run);
+}
+
+/* Is it part of the shape of an input that something reads? leads: the first axis of one. */
+static bool is_of_inputs(const rlx_model *m, size_t symbol, bool *leads)
+{
+    const struct ir_graph *g = ir_entry(m->mod);
+    bool found = false;
+
+    *leads = false;
+    IR_EACH(n, g) {
+        if (n->op != RLX_OP_input || !model_is_input(m, ir_id(g, n)) || !m->used[ir_id(g, n)])
+            continue;
+        for (int32_t a = 0; a < n->type.rank; a++) {
+            bool uses = !dim_is_static(n->type.dim[a]) && n->type.dim[a] != RLX_DIM_UNKNOWN &&
+                        dim_uses(m->mod->dims, n->type.dim[a], symbol);
+            found |= uses;
+            *leads |= uses && a == 0;
+        }
+    }
+    return found;
+}
+
+static rlx_status list_dims(const rlx_model *m, const rlx_run_desc *run, int64_t *size,
+                            size_t symbols, rlx_dim_info *out, struct diag *d)
+{
+    size_t count = 0;
+
+    TRY(bind_shapes(m, run, size, symbols, d));
+    for (size_t i = 0; i < symbols; i++) {
+        if (!model_uses_dim(m, i))
+            continue;
+        rlx_dim_info *info = &out[count++];
+        *info = (rlx_dim_info){.name = dim_symbol_name(m->mod->dims, i),
+                               .size = size[i],
+                               .bound = dim_symbol_bound(m->mod->dims, i)};
+        info->of_input = is_of_inputs(m, i, &info->leads);
+    }
+    return RLX_OK;
+}
+
+rlx_status binding_of_model(const struct rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
+                            struct diag *d)
+{
+    size_t symbols = dim_symbol_count(m->mod->dims), bytes = symbols * sizeof(int64_t);
+    int64_t *size = mem_alloc(&m->ctx->mem, bytes);
+
+    if (!size)
+        return diag_no_memory(d, bytes);
+    rlx_status s = list_dims(m, run, size, symbols, out, d);
+    mem_free(&m->ctx->mem, size, bytes);
+    return s;
 }

@@ -1,7 +1,6 @@
 /* estimate.c: how much memory a model will take on a device, before anything is put there: a
  * session that is only planned says of itself what any session does. */
 #include "base/str.h"
-#include "rlx/tools.h"
 #include "session/session.h"
 
 static uint64_t input_bytes(const struct program *p)
@@ -19,12 +18,9 @@ static rlx_status estimate(rlx_session *s, const rlx_dim_size *dims, size_t coun
 {
     const rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .dims = dims, .dim_count = count};
     rlx_memory_info m = {RLX_SIZED(rlx_memory_info)};
-    rlx_error err;
 
-    TRY(choose_program(s, &run, d));
-    rlx_status status = rlx_session_memory(s, &m, &err);
-    if (status != RLX_OK)
-        return diag_again(d, &err, status);
+    TRY(session_choose_program(s, &run, d));
+    TRY(s->kind->memory(s, &m, d));
     rlx_memory_estimate e = {.weights = m.weights,
                              .weight_copies = m.weight_copies,
                              .constants = m.constants,
@@ -42,25 +38,14 @@ static rlx_status estimate(rlx_session *s, const rlx_dim_size *dims, size_t coun
     return RLX_OK;
 }
 
-rlx_status rlx_model_memory(const rlx_model *m, rlx_device *dev, const rlx_dim_size *dims,
+rlx_status session_estimate(struct rlx_model *m, struct rlx_device *dev, const rlx_dim_size *dims,
                             size_t dim_count, uint64_t budget, rlx_memory_estimate *out,
-                            rlx_error *err)
+                            struct diag *d)
 {
-    struct diag d;
     rlx_session *s;
 
-    diag_init(&d, "memory");
-    if (!m || !dev || !out || (dim_count && !dims)) {
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL",
-                  !m     ? "m"
-                  : !dev ? "dev"
-                  : !out ? "out"
-                         : "dims");
-        return diag_report(&d, err);
-    }
-    if (session_plan_only((rlx_model *)m /* to count it */, dev, &s, &d) == RLX_OK) {
-        estimate(s, dims, dim_count, budget, out, &d);
-        rlx_session_destroy(s);
-    }
-    return diag_report(&d, err);
+    TRY(session_plan_only(m, dev, &s, d));
+    rlx_status status = estimate(s, dims, dim_count, budget, out, d);
+    session_destroy(s);
+    return status;
 }

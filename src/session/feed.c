@@ -1,7 +1,6 @@
 /* feed.c: outputs that become part of a handle after each run, without leaving the device. */
 #include <string.h>
 
-#include "base/desc.h"
 #include "base/str.h"
 #include "ir/text/text.h"
 #include "session/handle.h"
@@ -47,11 +46,13 @@ static rlx_status check_feed(const rlx_session *s, const struct handle *h, const
     return RLX_OK;
 }
 
-static rlx_status set_feed(rlx_session *s, const char *name, const rlx_feed *feed, struct diag *d)
+rlx_status feed_set(struct rlx_session *s, const char *name, const rlx_feed *feed, struct diag *d)
 {
     struct handle *h;
-    struct feed f = {.is_set = true, .output = feed->output};
+    struct feed f = {.is_set = true};
 
+    TRY(session_check_idle(s, name, feed, d));
+    f.output = feed->output;
     if (handle_is_state(s, name))
         return diag_fail(d, RLX_ERROR_STATE, "\"%s\" is a state: an op writes it, not a feed",
                          name);
@@ -70,27 +71,14 @@ static rlx_status set_feed(rlx_session *s, const char *name, const rlx_feed *fee
     return RLX_OK;
 }
 
-rlx_status rlx_session_set_feed(rlx_session *s, const char *name, const rlx_feed *feed,
-                                rlx_error *err)
-{
-    rlx_feed own = {RLX_SIZED(rlx_feed)};
-    struct diag d;
-
-    diag_init(&d, "handle");
-    if (check_idle(s, name, feed, &d) == RLX_OK && DESC_READ(rlx_feed, &own, feed, &d) == RLX_OK)
-        set_feed(s, name, &own, &d);
-    return diag_report(&d, err);
-}
-
-rlx_status rlx_session_clear_feed(rlx_session *s, const char *name, rlx_error *err)
+rlx_status feed_clear(struct rlx_session *s, const char *name, struct diag *d)
 {
     struct handle *h;
-    struct diag d;
 
-    diag_init(&d, "handle");
-    if (check_idle(s, name, name, &d) == RLX_OK && handle_find_bound(s, name, &h, &d) == RLX_OK)
-        h->feed = (struct feed){0};
-    return diag_report(&d, err);
+    TRY(session_check_idle(s, name, name, d));
+    TRY(handle_find_bound(s, name, &h, d));
+    h->feed = (struct feed){0};
+    return RLX_OK;
 }
 
 static rlx_status row(rlx_session *s, const struct handle *h, ir_dim expr, int64_t *out,

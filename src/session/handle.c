@@ -99,7 +99,7 @@ static rlx_status lay_out(rlx_session *s, struct handle *h, const int64_t *dim, 
         for (size_t y = 0; y < s->symbol_count && !dim_is_static(t->dim[i]); y++)
             shrinks |= s->bound[y] && dim_uses(dims, t->dim[i], y);
         if (shrinks) {
-            int64_t upper = upper_dim(s, t->dim[i]);
+            int64_t upper = session_upper_dim(s, t->dim[i]);
             h->layout.dim[i] = upper >= 0 ? upper : dim[i];
             h->direct &= outer_one;
         }
@@ -126,9 +126,9 @@ static rlx_status renew(rlx_session *s, struct handle *h, struct diag *d)
                          STR_ARG(handle_name(s, h)));
     TRY(budget_alloc(s, "handle", handle_name(s, h), bytes, &made, d));
     if (!h->buffer)
-        drop_programs(s);
+        session_drop_programs(s);
     else
-        reload_programs(s);
+        session_reload_programs(s);
     b->ops->release(b, h->buffer);
     h->buffer = made;
     h->bytes = bytes;
@@ -214,25 +214,18 @@ rlx_status handle_replace(rlx_session *s, struct handle *h, const rlx_tensor *va
     return give(s, h, value, d);
 }
 
-rlx_status rlx_session_bind_handle(rlx_session *s, const char *name, const rlx_tensor *value,
-                                   rlx_error *err)
+rlx_status handle_bind(struct rlx_session *s, const char *name, const rlx_tensor *value,
+                       struct diag *d)
 {
     struct handle *h;
-    struct diag d;
 
-    diag_init(&d, "handle");
-    if (check_idle(s, name, value, &d) == RLX_OK) {
-        if (handle_is_state(s, name))
-            return rlx_session_set_state(s, name, value, err);
-        if (find_input(s, name, &h, &d) == RLX_OK)
-            give(s, h, value, &d);
+    TRY(session_check_idle(s, name, value, d));
+    if (handle_is_state(s, name)) {
+        diag_stage(d, "state", NULL);
+        return session_set_state(s, name, value, d);
     }
-    return diag_report(&d, err);
-}
-
-bool rlx_session_has_handle(rlx_session *s, const char *name)
-{
-    return s && name && (handle_is_state(s, name) || handle_of(s, rlx_cstr(name)));
+    TRY(find_input(s, name, &h, d));
+    return give(s, h, value, d);
 }
 
 static rlx_status read_handle(rlx_session *s, const char *name, rlx_tensor *value, struct diag *d)
@@ -252,32 +245,26 @@ static rlx_status read_handle(rlx_session *s, const char *name, rlx_tensor *valu
     return transfer_all(s, h, value->dtype, value->data, true, d);
 }
 
-rlx_status rlx_session_read_handle(rlx_session *s, const char *name, rlx_tensor *value,
-                                   rlx_error *err)
+rlx_status handle_read(struct rlx_session *s, const char *name, rlx_tensor *value, struct diag *d)
 {
-    struct diag d;
-
-    diag_init(&d, "handle");
-    if (check_idle(s, name, value, &d) == RLX_OK) {
-        if (handle_is_state(s, name))
-            return rlx_session_get_state(s, name, value, err);
-        read_handle(s, name, value, &d);
+    TRY(session_check_idle(s, name, value, d));
+    if (handle_is_state(s, name)) {
+        diag_stage(d, "state", NULL);
+        return session_get_state(s, name, value, d);
     }
-    return diag_report(&d, err);
+    return read_handle(s, name, value, d);
 }
 
-rlx_status rlx_session_unbind_handle(rlx_session *s, const char *name, rlx_error *err)
+rlx_status handle_unbind(struct rlx_session *s, const char *name, struct diag *d)
 {
     struct handle *h;
-    struct diag d;
 
-    diag_init(&d, "handle");
-    if (check_idle(s, name, name, &d) == RLX_OK && handle_find_bound(s, name, &h, &d) == RLX_OK) {
-        drop_programs(s);
-        s->device->backend->ops->release(s->device->backend, h->buffer);
-        *h = (struct handle){.leaf = h->leaf};
-    }
-    return diag_report(&d, err);
+    TRY(session_check_idle(s, name, name, d));
+    TRY(handle_find_bound(s, name, &h, d));
+    session_drop_programs(s);
+    s->device->backend->ops->release(s->device->backend, h->buffer);
+    *h = (struct handle){.leaf = h->leaf};
+    return RLX_OK;
 }
 
 void handles_release(rlx_session *s)
@@ -320,7 +307,7 @@ static rlx_status copy_handle(rlx_session *to, struct handle *h, const struct ha
         return diag_fail(d, RLX_ERROR_SHAPE, "the two handles \"%.*s\" differ in rank or dtype",
                          STR_ARG(handle_name(to, h)));
     for (int32_t i = 0; i < t->rank; i++) {
-        int64_t upper = upper_dim(to, t->dim[i]);
+        int64_t upper = session_upper_dim(to, t->dim[i]);
         dim[i] = upper >= 0 && upper < from->held.dim[i] ? upper : from->held.dim[i];
     }
     rlx_status status = lay_out(to, h, dim, d);
@@ -333,21 +320,18 @@ static rlx_status copy_handle(rlx_session *to, struct handle *h, const struct ha
     return copy_value(to, h, from, d);
 }
 
-rlx_status rlx_session_copy_handle(rlx_session *to, rlx_session *from, const char *name,
-                                   rlx_error *err)
+rlx_status handle_copy(struct rlx_session *to, struct rlx_session *from, const char *name,
+                       struct diag *d)
 {
     struct handle *h, *other;
-    struct diag d;
 
-    diag_init(&d, "handle");
-    if (check_idle(to, name, from, &d) == RLX_OK && check_idle(from, name, to, &d) == RLX_OK) {
-        if (to->device != from->device)
-            diag_fail(&d, RLX_ERROR_ARGUMENT, "the sessions are on different devices");
-        else if (handle_find_bound(from, name, &other, &d) == RLX_OK &&
-                 find_input(to, name, &h, &d) == RLX_OK)
-            copy_handle(to, h, other, &d);
-    }
-    return diag_report(&d, err);
+    TRY(session_check_idle(to, name, from, d));
+    TRY(session_check_idle(from, name, to, d));
+    if (to->device != from->device)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "the sessions are on different devices");
+    TRY(handle_find_bound(from, name, &other, d));
+    TRY(find_input(to, name, &h, d));
+    return copy_handle(to, h, other, d);
 }
 
 rlx_status handles_copy(rlx_session *from, rlx_session *to, struct diag *d)
@@ -393,7 +377,7 @@ rlx_status handle_fit(rlx_session *s, struct handle *h, const struct ir_type *wa
         *h = before;
         return status;
     }
-    reload_programs(s);
+    session_reload_programs(s);
     s->device->backend->ops->release(s->device->backend, before.buffer);
     return RLX_OK;
 }

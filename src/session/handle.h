@@ -6,7 +6,6 @@
 #include "session/session.h"
 
 rlx_str handle_name(const rlx_session *s, const struct handle *h);
-bool handle_is_state(const rlx_session *s, const char *name);
 /* Bound as a handle; else NAME, or STATE. */
 rlx_status handle_find_bound(rlx_session *s, const char *name, struct handle **out, struct diag *d);
 /* The handle gets room for this shape. Data moves along where symbols without a bound changed. */

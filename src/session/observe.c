@@ -171,7 +171,7 @@ rlx_status observe_end(struct rlx_session *s, const struct flight *f, rlx_status
     return checks ? numerics_end(s, f, so_far, d) : so_far;
 }
 
-/* ---- rlx/tools.h ---- */
+/* ---- asked from outside ---- */
 
 static rlx_status set_watch(rlx_session *s, rlx_watch_fn fn, void *user, struct diag *d)
 {
@@ -182,21 +182,15 @@ static rlx_status set_watch(rlx_session *s, rlx_watch_fn fn, void *user, struct 
     return RLX_OK;
 }
 
-rlx_status rlx_session_set_watch(rlx_session *s, rlx_watch_fn fn, void *user, rlx_error *err)
+rlx_status observe_watch(struct rlx_session *s, rlx_watch_fn fn, void *user, struct diag *d)
 {
-    struct diag d;
+    struct session_list l = s->kind->parts(&s);
 
-    diag_init(&d, "session");
-    if (!s)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
-    else if (s->flights)
-        diag_fail(&d, RLX_ERROR_STATE, "the session is running: wait for it first");
-    else {
-        struct session_list l = session_parts(&s);
-        for (size_t i = 0; i < l.count && d.first.status == RLX_OK; i++)
-            set_watch(l.at[i], fn, user, &d);
-    }
-    return diag_report(&d, err);
+    if (s->flights)
+        return diag_fail(d, RLX_ERROR_STATE, "the session is running: wait for it first");
+    for (size_t i = 0; i < l.count; i++)
+        TRY(set_watch(l.at[i], fn, user, d));
+    return RLX_OK;
 }
 
 /* Does the value lie in rows of another, apart from each other? */
@@ -207,13 +201,11 @@ static bool lies_apart(const struct program *p, ir_value v)
     return p->steps->value[joint_renamed(g, v)].flags & VALUE_COLUMNS;
 }
 
-static rlx_status peek(rlx_session *s, int32_t node, uint64_t first, size_t count, double *out,
-                       struct diag *d)
+rlx_status observe_peek(struct rlx_session *s, int32_t node, uint64_t first, size_t count,
+                        double *out, struct diag *d)
 {
     uint8_t element[16];
 
-    if (!s || !out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
     TRY(session_is_whole(s, "show nodes by number", d));
     if (!s->current || node < 0 || (size_t)node >= ir_entry(s->current->mod)->node.len)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the program has no node %d", node);
@@ -234,14 +226,4 @@ static rlx_status peek(rlx_session *s, int32_t node, uint64_t first, size_t coun
         convert(RLX_DTYPE_f64, &out[i], dtype == RLX_DTYPE_c64 ? RLX_DTYPE_f32 : dtype, element, 1);
     }
     return RLX_OK;
-}
-
-rlx_status rlx_session_peek(rlx_session *s, int32_t node, uint64_t first, size_t count, double *out,
-                            rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "session");
-    peek(s, node, first, count, out, &d);
-    return diag_report(&d, err);
 }

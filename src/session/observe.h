@@ -43,11 +43,20 @@ rlx_status observe_end(struct rlx_session *s, const struct flight *f, rlx_status
 uint64_t observe_now(const struct rlx_session *s);
 void observe_span(const struct rlx_session *s, const char *name, uint64_t start);
 
+/* Called after each step that made a value. */
+rlx_status observe_watch(struct rlx_session *s, rlx_watch_fn fn, void *user, struct diag *d);
+/* Elements of a node of the current program. */
+rlx_status observe_peek(struct rlx_session *s, int32_t node, uint64_t first, size_t count,
+                        double *out, struct diag *d);
+
 /* numerics.c */
 void numerics_begin(struct rlx_session *s, const struct flight *f);
 void numerics_step(struct rlx_session *s, int32_t step);
 rlx_status numerics_end(struct rlx_session *s, const struct flight *f, rlx_status so_far,
                         struct diag *d);
+/* What the last run showed; STATE where the session does not look. */
+rlx_status numerics_of(struct rlx_session *s, rlx_numerics *out, struct diag *d);
+void numerics_print(const rlx_numerics *n, rlx_write_fn write, void *user);
 /* A value of the present program, looked at now. */
 void stats_of_value(struct rlx_session *s, int32_t value, struct scan *scan);
 void stats_describe(const struct rlx_session *s, int32_t value, const struct scan *scan,

@@ -4,6 +4,7 @@
 
 #include "compile/compile.h"
 #include "rlx/session.h"
+#include "rlx/tools.h"
 
 /* After each run, part of an output becomes part of a handle. */
 struct feed {
@@ -44,7 +45,8 @@ struct rlx_session {
     struct rlx_device *device;
     rlx_allocator host; /* of what its programs are compiled into, and on the way */
     struct mem_bound host_bound;
-    struct session_parts *parts; /* of a model in parts: it has little else; session_parts.c */
+    const struct session_kind *kind;
+    struct session_parts *parts; /* of session_staged, which has little else; otherwise NULL */
     bool plan_only; /* compiled up to the plan: what it would take is known, it takes nothing and
                      * cannot run */
     struct store *store;
@@ -84,42 +86,111 @@ struct rlx_session {
 #define SESSION_PROGRAMS 4
 #define SESSION_FLIGHTS 2
 
-/* session.c: see rlx_session.plan_only; with the defaults, as the context's flags make them. */
+/* ---- what rooms above call ---- */
+
+rlx_status session_create(struct rlx_model *m, struct rlx_device *dev, const rlx_session_desc *desc,
+                          struct rlx_session **out, struct diag *d);
+/* See rlx_session.plan_only; with the defaults, as the context's flags make them. */
 rlx_status session_plan_only(struct rlx_model *m, struct rlx_device *dev, struct rlx_session **out,
                              struct diag *d);
+rlx_status session_clone(struct rlx_session *s, unsigned flags, struct rlx_session **out,
+                         struct diag *d);
+void session_destroy(struct rlx_session *s); /* NULL is fine */
+rlx_status session_set_bound(struct rlx_session *s, const char *dim, int64_t upper, struct diag *d);
+rlx_status session_bound(struct rlx_session *s, const char *dim, rlx_bound_info *out,
+                         struct diag *d);
+void session_set_profile(struct rlx_session *s, rlx_profile_fn fn, void *user);
 
-/* session_parts.c: a session of a model in parts. */
-rlx_status parts_open(struct rlx_session *s, struct diag *d);
-void parts_close(struct rlx_session *s);
-rlx_status parts_clone(struct rlx_session *from, unsigned flags, struct rlx_session *to,
-                       struct diag *d);
-rlx_status parts_prepare(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
-/* All of a run; then its outputs, with the shapes they have. */
-rlx_status parts_run(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
-/* Inputs and sizes of part i, once those before it ran. */
-rlx_run_desc part_run(struct rlx_session *s, size_t i, const rlx_run_desc *run);
-rlx_status parts_read(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
-rlx_status parts_submit(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
-                        struct diag *d);
-rlx_status parts_wait(struct rlx_session *s, uint64_t ticket, const rlx_run_desc *run,
-                      struct diag *d);
-rlx_status parts_poll(const struct rlx_session *s, uint64_t ticket, struct diag *d); /* it is */
-rlx_status parts_output_shape(const struct rlx_session *s, size_t i, rlx_tensor *out,
-                              struct diag *d);
-rlx_status parts_set_bound(struct rlx_session *s, size_t symbol, int64_t upper, struct diag *d);
-void parts_set_profile(struct rlx_session *s);
-rlx_status parts_memory(struct rlx_session *s, rlx_memory_info *out, struct diag *d);
-rlx_status parts_write_param(struct rlx_session *s, const char *name, const rlx_tensor *value,
+/* session_values.c */
+rlx_status session_set_param(struct rlx_session *s, const char *name, const rlx_tensor *value,
                              struct diag *d);
-/* The sessions of its parts; itself, where it has none. */
+rlx_status session_set_param_bytes(struct rlx_session *s, const char *name, const void *data,
+                                   size_t bytes, struct diag *d);
+rlx_status session_get_param(struct rlx_session *s, const char *name, rlx_tensor *value,
+                             struct diag *d);
+rlx_status session_set_state(struct rlx_session *s, const char *name, const rlx_tensor *value,
+                             struct diag *d);
+rlx_status session_get_state(struct rlx_session *s, const char *name, rlx_tensor *value,
+                             struct diag *d);
+
+/* session_run.c */
+rlx_status session_run(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+rlx_status session_submit(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+                          struct diag *d);
+rlx_status session_prepare(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+/* ARGUMENT where s, run or one of run's lists is NULL. */
+rlx_status session_check_run(const struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+
+/* handle.c, feed.c: see rlx_session_bind_handle and so on. A state stands for a handle of its name.
+ */
+rlx_status handle_bind(struct rlx_session *s, const char *name, const rlx_tensor *value,
+                       struct diag *d);
+rlx_status handle_read(struct rlx_session *s, const char *name, rlx_tensor *value, struct diag *d);
+rlx_status handle_unbind(struct rlx_session *s, const char *name, struct diag *d);
+rlx_status handle_copy(struct rlx_session *to, struct rlx_session *from, const char *name,
+                       struct diag *d);
+rlx_status feed_set(struct rlx_session *s, const char *name, const rlx_feed *feed, struct diag *d);
+rlx_status feed_clear(struct rlx_session *s, const char *name, struct diag *d);
+bool handle_is_state(const struct rlx_session *s, const char *name);
+struct handle *handle_of(struct rlx_session *s, rlx_str name); /* bound ones only; otherwise NULL */
+
+/* session_save.c, session_load.c, estimate.c */
+rlx_status session_save(struct rlx_session *s, const char *path, unsigned flags, struct diag *d);
+rlx_status session_load(struct rlx_device *dev, const char *path, const rlx_load_desc *load_desc,
+                        const rlx_session_desc *desc, struct rlx_model **model,
+                        struct rlx_session **session, struct diag *d);
+rlx_status session_estimate(struct rlx_model *m, struct rlx_device *dev, const rlx_dim_size *dims,
+                            size_t dim_count, uint64_t budget, rlx_memory_estimate *out,
+                            struct diag *d);
+
+/* Refusals: a model in parts cannot do `what`; the session is running, or a or b is NULL; no run
+ * has compiled a program; there is no output i. */
+rlx_status session_is_whole(const struct rlx_session *s, const char *what, struct diag *d);
+rlx_status session_check_idle(const struct rlx_session *s, const void *a, const void *b,
+                              struct diag *d);
+rlx_status session_need_program(const struct rlx_session *s, struct diag *d);
+rlx_status session_check_output(const struct rlx_session *s, size_t i, struct diag *d);
+
+/* ---- the two kinds ---- */
+
 struct session_list {
     struct rlx_session *const *at;
     size_t count;
 };
-struct session_list session_parts(struct rlx_session *const *s);
-/* The part that has that leaf; the first, where none has: it says so. */
-struct rlx_session *part_with_leaf(struct rlx_session *s, const char *name);
-rlx_status session_is_whole(const struct rlx_session *s, const char *what, struct diag *d);
+
+/* What a session of a model that runs as one (whole.c) does in one way, and that of a model in
+ * parts (staged.c) in another. Arguments were checked. */
+struct session_kind {
+    /* Everything but symbols. s->store NULL: it shares the weights of other sessions there. */
+    rlx_status (*open)(struct rlx_session *s, struct diag *d);
+    void (*close)(struct rlx_session *s); /* also what was only half opened */
+    /* A clone: weights apart from everybody else's; then what the session has now. */
+    rlx_status (*own_weights)(struct rlx_session *s, struct store **out, struct diag *d);
+    rlx_status (*copy)(struct rlx_session *from, unsigned flags, struct rlx_session *to,
+                       struct diag *d);
+    rlx_status (*run)(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+    rlx_status (*submit)(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+                         struct diag *d);
+    rlx_status (*poll)(struct rlx_session *s, uint64_t ticket, bool *done, struct diag *d);
+    rlx_status (*wait)(struct rlx_session *s, uint64_t ticket, const rlx_run_desc *run,
+                       struct diag *d); /* run NULL: outputs are not wanted */
+    rlx_status (*prepare)(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+    rlx_status (*output_shape)(struct rlx_session *s, size_t i, rlx_tensor *out, struct diag *d);
+    rlx_status (*memory)(struct rlx_session *s, rlx_memory_info *out, struct diag *d);
+    rlx_status (*set_bound)(struct rlx_session *s, size_t symbol, int64_t upper, struct diag *d);
+    rlx_status (*write_param)(struct rlx_session *s, const char *name, const rlx_tensor *value,
+                              struct diag *d);
+    void (*set_profile)(struct rlx_session *s);                 /* s->profile changed */
+    struct session_list (*parts)(struct rlx_session *const *s); /* itself, where it has none */
+    /* The part with that leaf; the first, where none has it, which will say so. */
+    struct rlx_session *(*part_with)(struct rlx_session *s, const char *leaf);
+};
+extern const struct session_kind session_whole, session_staged;
+
+/* staged.c: inputs and sizes of part i, once those before it ran. */
+rlx_run_desc staged_part_run(struct rlx_session *s, size_t i, const rlx_run_desc *run);
+
+/* ---- inside the room ---- */
 
 /* budget.c: is there room on the device, and may the session have it? Asked before allocating. */
 void budget_open(struct rlx_session *s); /* how much of the host's memory compiling may take */
@@ -130,23 +201,26 @@ rlx_status budget_check_locked(const struct rlx_session *s, uint64_t bytes, stru
 rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, uint64_t bytes,
                         struct buffer **out, struct diag *d);
 
-/* binding.c: s->binding from the run's inputs, handles and dims. */
-rlx_status bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+/* binding.c: the dims of a model, with what that run would tell of their sizes; -1: nothing. */
+rlx_status binding_of_model(const struct rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
+                            struct diag *d);
+/* s->binding from the run's inputs, handles and dims. */
+rlx_status session_bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
 /* A dim of the model's at the symbols' bounds, others as bound in this run; -1: not known. */
-int64_t upper_dim(struct rlx_session *s, ir_dim dim);
+int64_t session_upper_dim(struct rlx_session *s, ir_dim dim);
 
 /* variants.c: the program for this run's sizes, loaded for them, becomes s->current. */
-rlx_status choose_program(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
-rlx_status compile_static(struct rlx_session *s, struct diag *d); /* of a model without symbols */
+rlx_status session_choose_program(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+rlx_status session_compile_static(struct rlx_session *s,
+                                  struct diag *d); /* of a model without symbols */
 /* What the session asks the compiler for: a program for s->key. It points into the session. */
 struct compile_request session_request(struct rlx_session *s);
-void drop_programs(struct rlx_session *s);
+void session_drop_programs(struct rlx_session *s);
 /* A buffer that programs read was replaced: they are to look where it is now. */
-void reload_programs(struct rlx_session *s);
-struct compiled_program *current_program(struct rlx_session *s);
+void session_reload_programs(struct rlx_session *s);
+struct compiled_program *session_current_program(struct rlx_session *s);
 
 /* handle.c, feed.c */
-struct handle *handle_of(struct rlx_session *s, rlx_str name); /* bound ones only; else NULL */
 /* Before the current program is loaded: it reads handles where they lie. */
 rlx_status handles_attach(struct rlx_session *s, struct diag *d);
 /* Before it runs: what it cannot read there is copied to where it can. */
@@ -177,19 +251,23 @@ struct span flight_span(const struct flight *f, size_t output);
 rlx_status flight_read(struct rlx_session *s, struct flight *f, size_t output, rlx_tensor *to,
                        struct diag *d);
 
-/* execute.c: a run of a session that is not in parts. here: the caller waits for it anyway, so this
+/* whole_run.c: a run of a session of a whole model. here: the caller waits for it anyway, so this
  * thread may do the work. run: the outputs that are wanted; NULL: none. */
-rlx_status run_begin(struct rlx_session *s, const rlx_run_desc *run, bool here, struct flight **out,
-                     struct diag *d);
-rlx_status run_end(struct rlx_session *s, struct flight *f, const rlx_run_desc *run,
-                   struct diag *d);
+rlx_status whole_run_begin(struct rlx_session *s, const rlx_run_desc *run, bool here,
+                           struct flight **out, struct diag *d);
+rlx_status whole_run_end(struct rlx_session *s, struct flight *f, const rlx_run_desc *run,
+                         struct diag *d);
+rlx_status whole_run(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);
+rlx_status whole_submit(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+                        struct diag *d);
+rlx_status whole_poll(struct rlx_session *s, uint64_t ticket, bool *done, struct diag *d);
+rlx_status whole_wait(struct rlx_session *s, uint64_t ticket, const rlx_run_desc *run,
+                      struct diag *d);
 /* Is there room for a run's outputs, of the types of that flight, or of the current program (NULL)?
  */
-rlx_status check_outputs(const struct rlx_session *s, const struct flight *f,
-                         const rlx_run_desc *run, struct diag *d);
-rlx_status find_output(const struct rlx_session *s, const char *name, size_t *out, struct diag *d);
-
-/* session.c */
-rlx_status check_idle(const rlx_session *s, const void *a, const void *b, struct diag *d);
+rlx_status session_check_outputs(const struct rlx_session *s, const struct flight *f,
+                                 const rlx_run_desc *run, struct diag *d);
+rlx_status session_find_output(const struct rlx_session *s, const char *name, size_t *out,
+                               struct diag *d);
 
 #endif

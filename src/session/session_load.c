@@ -25,58 +25,37 @@ static rlx_status prepare(rlx_session *s, struct diag *d)
     for (size_t i = 0; i < a->program_count && i < s->desc.programs; i++) {
         const struct saved_program *p = &a->program[i];
         rlx_dim_size dims[32];
-        rlx_error err;
         if (p->dim_count == 0 || p->dim_count > 32)
             continue; /* compiled already; or, for lack of room here, when a run asks for it */
         for (size_t k = 0; k < p->dim_count; k++)
             dims[k] = (rlx_dim_size){p->dim[k].ptr, take_size(s, p->dim[k], p->size[k])};
         rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .dims = dims, .dim_count = p->dim_count};
-        if (rlx_session_prepare(s, &run, &err) != RLX_OK)
-            return diag_fail(d, err.status, "%s", err.message);
+        TRY(session_prepare(s, &run, d));
     }
     return RLX_OK;
 }
 
-static rlx_status load(rlx_device *dev, const char *path, const rlx_load_desc *load_desc,
-                       const rlx_session_desc *desc, rlx_model **model, rlx_session **session,
-                       struct diag *d)
+rlx_status session_load(rlx_device *dev, const char *path, const rlx_load_desc *load_desc,
+                        const rlx_session_desc *desc, rlx_model **model, rlx_session **session,
+                        struct diag *d)
 {
     rlx_session *s = NULL;
     rlx_model *m = NULL;
-    rlx_error err;
     rlx_status status;
 
-    if (!dev || !path || !model || !session)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL",
-                         !dev     ? "dev"
-                         : !path  ? "path"
-                         : !model ? "model"
-                                  : "session");
-    if (rlx_model_load(dev->ctx, path, load_desc, &m, &err) != RLX_OK)
-        return diag_fail(d, err.status, "%s", err.message);
+    TRY(load_model(dev->ctx, path, load_desc, &m, d));
     if (!m->artefact)
         status = diag_fail(d, RLX_ERROR_FORMAT, "%s is a model, but no artefact", path);
-    else if ((status = rlx_session_create(m, dev, desc, &s, &err)) != RLX_OK)
-        status = diag_fail(d, status, "%s", err.message);
     else
+        status = session_create(m, dev, desc, &s, d);
+    if (status == RLX_OK)
         status = prepare(s, d);
     if (status != RLX_OK) {
-        rlx_session_destroy(s);
-        rlx_model_destroy(m);
+        session_destroy(s);
+        model_release(m);
         return status;
     }
     *model = m;
     *session = s;
     return RLX_OK;
-}
-
-rlx_status rlx_session_load(rlx_device *dev, const char *path, const rlx_load_desc *load_desc,
-                            const rlx_session_desc *desc, rlx_model **model, rlx_session **session,
-                            rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "load");
-    load(dev, path, load_desc, desc, model, session, &d);
-    return diag_report(&d, err);
 }

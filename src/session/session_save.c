@@ -96,19 +96,20 @@ static rlx_status save_weight(struct saver *w, size_t i, struct file_writer *bes
     char *name = mem_alloc(w->mem, p->name.len + 1);
     void *data = mem_alloc(w->mem, (size_t)p->bytes + 1);
     rlx_tensor value = {.dtype = t->dtype, .data = data, .bytes = (size_t)p->bytes};
-    rlx_error err = {0};
+    struct diag own;
     uint64_t offset = 0;
     rlx_status s = name && data ? RLX_OK : diag_no_memory(w->diag, (size_t)p->bytes);
 
     if (s == RLX_OK) {
         memcpy(name, p->name.ptr, p->name.len);
-        s = rlx_session_get_param(w->s, name, &value, &err);
+        diag_init(&own, "params");
+        s = session_get_param(w->s, name, &value, &own);
     }
     bool set = s == RLX_OK;
     if (s == RLX_ERROR_STATE)
         s = RLX_OK;
     else if (s != RLX_OK && data && name)
-        s = diag_fail(w->diag, s, "%s", err.message);
+        s = diag_fail(w->diag, s, "%s", own.first.message);
     if (set && beside) {
         s = beside_align(beside, w->diag);
         offset = beside->size;
@@ -183,11 +184,8 @@ static rlx_status save_all(struct saver *w)
     return artefact_commit(&w->to, w->diag);
 }
 
-static rlx_status save(rlx_session *s, const char *path, unsigned flags, struct diag *d)
+rlx_status session_save(rlx_session *s, const char *path, unsigned flags, struct diag *d)
 {
-    if (!s || !path || !*path)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is %s", !s ? "s" : "path",
-                         s && path ? "empty" : "NULL");
     if (flags > RLX_SAVE_WEIGHTS_BESIDE)
         return diag_fail(d, RLX_ERROR_ARGUMENT,
                          "flags are %u; weights go into the file or beside it, or nowhere", flags);
@@ -204,13 +202,4 @@ static rlx_status save(rlx_session *s, const char *path, unsigned flags, struct 
     blobs_free(&w.blobs);
     arena_free(&w.scratch);
     return status;
-}
-
-rlx_status rlx_session_save(rlx_session *s, const char *path, unsigned flags, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "save");
-    save(s, path, flags, &d);
-    return diag_report(&d, err);
 }

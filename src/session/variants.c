@@ -21,7 +21,7 @@ static struct compiled_program *find_program(rlx_session *s)
     return NULL;
 }
 
-struct compiled_program *current_program(rlx_session *s)
+struct compiled_program *session_current_program(rlx_session *s)
 {
     for (size_t i = 0; i < s->program_count; i++)
         if (s->program[i].program == s->current)
@@ -29,7 +29,7 @@ struct compiled_program *current_program(rlx_session *s)
     return NULL;
 }
 
-void drop_programs(rlx_session *s)
+void session_drop_programs(rlx_session *s)
 {
     for (size_t i = 0; i < s->program_count; i++)
         compiled_program_destroy(&s->program[i]);
@@ -39,7 +39,7 @@ void drop_programs(rlx_session *s)
 }
 
 /* Comparing buffers would not do: a new one may have the address of one that is gone. */
-void reload_programs(rlx_session *s)
+void session_reload_programs(rlx_session *s)
 {
     for (size_t i = 0; i < s->program_count; i++)
         s->program[i].program->loaded = false;
@@ -253,7 +253,7 @@ static rlx_status try_program(rlx_session *s, struct diag *d)
     return load_current(s, d);
 }
 
-rlx_status compile_static(rlx_session *s, struct diag *d)
+rlx_status session_compile_static(rlx_session *s, struct diag *d)
 {
     for (size_t i = 0; i < s->symbol_count; i++)
         s->key[i] = s->binding[i] = -1;
@@ -261,15 +261,15 @@ rlx_status compile_static(rlx_session *s, struct diag *d)
     return load_current(s, d);
 }
 
-rlx_status choose_program(rlx_session *s, const rlx_run_desc *run, struct diag *d)
+rlx_status session_choose_program(rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
     struct diag own;
     rlx_error why;
     rlx_status status;
 
     if (s->model->is_static && run->dim_count == 0)
-        return compile_static(s, d);
-    TRY(bind_symbols(s, run, d));
+        return session_compile_static(s, d);
+    TRY(session_bind_symbols(s, run, d));
     TRY(check_bounds(s, d));
     TRY(ir_check_sizes(s->model->mod, s->binding, s->symbol_count, d));
     do {

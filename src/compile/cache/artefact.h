@@ -199,6 +199,8 @@ struct artefact {
 rlx_status artefact_load_model(rlx_context *ctx, const char *path, const struct file *f,
                                const rlx_load_desc *desc, rlx_model **out, struct diag *d);
 void artefact_destroy(struct artefact *a); /* NULL is fine */
+void artefact_describe(const struct artefact *a, rlx_artefact_info *out);
+bool artefact_describe_program(const struct artefact *a, size_t i, rlx_artefact_program *out);
 
 /* ---- what a compile can do without ---- */
 

@@ -197,7 +197,7 @@ static rlx_status read_all(struct artefact *a, rlx_context *ctx, const char *pat
     if (s == RLX_OK)
         s = read_weights(a, path, mode, m, d);
     if (s != RLX_OK) {
-        rlx_model_destroy(m);
+        model_release(m);
         return s;
     }
     *out = m;
@@ -236,11 +236,8 @@ static void copy_text(char *out, size_t size, rlx_str text)
     snprintf(out, size, "%.*s", STR_ARG(text));
 }
 
-bool rlx_model_artefact(const rlx_model *m, rlx_artefact_info *out)
+void artefact_describe(const struct artefact *a, rlx_artefact_info *out)
 {
-    if (!m || !m->artefact || !out)
-        return false;
-    const struct artefact *a = m->artefact;
     *out = (rlx_artefact_info){
         .format = a->file.format,
         .library = a->file.library,
@@ -251,23 +248,15 @@ bool rlx_model_artefact(const rlx_model *m, rlx_artefact_info *out)
     };
     copy_text(out->backend, sizeof out->backend, a->target.backend);
     copy_text(out->device, sizeof out->device, a->target.description);
-    return true;
 }
 
-bool rlx_model_has_param(const rlx_model *m, rlx_str name)
+bool artefact_describe_program(const struct artefact *a, size_t i, rlx_artefact_program *out)
 {
-    for (size_t i = 0; m && i < m->param_count; i++)
-        if (str_eq(m->param[i].name, name))
-            return m->param[i].changed != 0;
-    return false;
-}
-
-bool rlx_model_artefact_program(const rlx_model *m, size_t i, rlx_artefact_program *out)
-{
-    if (!m || !m->artefact || !out || i >= m->artefact->program_count)
-        return false;
-    const struct saved_program *p = &m->artefact->program[i];
+    const struct saved_program *p = &a->program[i];
     size_t len = 0;
+
+    if (i >= a->program_count)
+        return false;
     *out = (rlx_artefact_program){
         .steps = (uint32_t)p->steps.step_count,
         .activations = p->plan.size[REGION_ACTS],

@@ -76,11 +76,13 @@ static void look_around(struct rlx_session *s, int32_t value, rlx_value_stats *o
 {
     int64_t first = out->first_index > 2 ? out->first_index - 2 : 0;
     int64_t last = out->first_index + 3;
+    struct diag quiet;
 
     last = last < (int64_t)out->count ? last : (int64_t)out->count;
     out->around_first = first;
-    if (rlx_session_peek(s, s->current->steps->value[value].node, (uint64_t)first,
-                         (size_t)(last - first), out->around, NULL) == RLX_OK)
+    diag_init(&quiet, "numerics");
+    if (observe_peek(s, s->current->steps->value[value].node, (uint64_t)first,
+                     (size_t)(last - first), out->around, &quiet) == RLX_OK)
         out->around_count = (int32_t)(last - first);
 }
 
@@ -190,7 +192,7 @@ rlx_status numerics_end(struct rlx_session *s, const struct flight *flight, rlx_
         return so_far;
     const struct step *st = &flight->program->steps->step[f->step];
     if (o->mode == RLX_NUMERICS_REPORT) {
-        rlx_numerics_print(f, log_line, s->model->ctx);
+        numerics_print(f, log_line, s->model->ctx);
         return RLX_OK;
     }
     diag_at(d, st->name, st->node, ir_node(ir_entry(flight->program->mod), st->node)->label);
@@ -268,12 +270,10 @@ static void put_bad(const struct writer *w, const rlx_value_stats *v)
         (long long)v->around_first, (int)len, line);
 }
 
-void rlx_numerics_print(const rlx_numerics *n, rlx_write_fn write, void *user)
+void numerics_print(const rlx_numerics *n, rlx_write_fn write, void *user)
 {
     struct writer w = {write, user};
 
-    if (!n || !write)
-        return;
     if (n->step < 0) {
         put(&w, "numerics: clean; %llu steps were looked at\n", (unsigned long long)n->steps);
         return;
@@ -288,21 +288,15 @@ void rlx_numerics_print(const rlx_numerics *n, rlx_write_fn write, void *user)
         put_range(&w, "last finite value:", &n->previous);
 }
 
-rlx_status rlx_session_numerics(rlx_session *s, rlx_numerics *out, rlx_error *err)
+rlx_status numerics_of(struct rlx_session *s, rlx_numerics *out, struct diag *d)
 {
-    struct diag d;
+    struct session_list l = s->kind->parts(&s);
+    size_t i = 0;
 
-    diag_init(&d, "session");
-    if (!s || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
-    else if (!s->observer || s->observer->mode == RLX_NUMERICS_OFF)
-        diag_fail(&d, RLX_ERROR_STATE, "the session was made without check_numerics");
-    else {
-        struct session_list l = session_parts(&s);
-        size_t i = 0;
-        while (i + 1 < l.count && l.at[i]->observer->last.step < 0)
-            i++; /* the first part that has something to tell */
-        *out = l.at[i]->observer->last;
-    }
-    return diag_report(&d, err);
+    if (!s->observer || s->observer->mode == RLX_NUMERICS_OFF)
+        return diag_fail(d, RLX_ERROR_STATE, "the session was made without check_numerics");
+    while (i + 1 < l.count && l.at[i]->observer->last.step < 0)
+        i++; /* the first part that has something to show */
+    *out = l.at[i]->observer->last;
+    return RLX_OK;
 }

@@ -1,10 +1,10 @@
-/* way_back.c: what a static part did to a param, undone one node after the other.
+/* undo_moves.c: what a static part did to a param, undone one node after the other.
  *
  *     param %q: f32[k,a], param %k: f32[k,b]        input %made: f32[a+b,k]
  *     %j = concat %q, %k axis=1                     %j = transpose %made perm=[1,0]
  *     %made = transpose %j perm=[1,0]               %k = narrow %j axis=1 start=a len=b
  */
-#include "model/way_back.h"
+#include "model/undo_moves.h"
 
 #include "base/str.h"
 #include "ir/formula.h"
@@ -65,7 +65,7 @@ static rlx_status write_way(struct ir_module *mod, const struct ir_graph *part, 
     struct ir_new_node leaf = {.op = RLX_OP_input};
     ir_value now;
 
-    TRY(ir_graph_add(mod, STR("way"), &g, d));
+    TRY(ir_graph_add(mod, STR("undo"), &g, d));
     attr_defaults(RLX_OP_input, &leaf.attr);
     leaf.attr.leaf.name = (struct ir_blob){made_name, sizeof made_name - 1};
     leaf.attr.leaf.dtype = type->dtype;
@@ -78,9 +78,9 @@ static rlx_status write_way(struct ir_module *mod, const struct ir_graph *part, 
     return ir_add_output(g, now, d);
 }
 
-rlx_status way_back_find(const struct ir_graph *part, ir_value made, ir_value param,
-                         const struct target *t, const rlx_allocator *mem, struct ir_module **out,
-                         struct diag *d)
+rlx_status undo_moves_find(const struct ir_graph *part, ir_value made, ir_value param,
+                           const struct target *t, const rlx_allocator *mem, struct ir_module **out,
+                           struct diag *d)
 {
     static const struct pass_options only_required = {.no_optimize = true};
     struct ir_module *mod = NULL;
@@ -119,8 +119,8 @@ static rlx_status go(struct program *p, const void *from, void *to, struct diag 
     return program_read(p, out, out->type.dtype, to, (size_t)to_count, d);
 }
 
-rlx_status way_back_go(const struct ir_module *way, struct backend *b, const rlx_allocator *mem,
-                       const void *from, void *to, struct diag *d)
+rlx_status undo_moves_run(const struct ir_module *undo, struct backend *b, const rlx_allocator *mem,
+                          const void *from, void *to, struct diag *d)
 {
     struct target target;
     struct ir_module *mod;
@@ -128,11 +128,11 @@ rlx_status way_back_go(const struct ir_module *way, struct backend *b, const rlx
     ir_value leaf = 0;
 
     b->ops->describe(b, &target);
-    ir_find_leaf(ir_entry(way), rlx_cstr(made_name), &leaf);
-    const struct program_slot in = {rlx_cstr(made_name), *ir_type_of(ir_entry(way), leaf), leaf};
+    ir_find_leaf(ir_entry(undo), rlx_cstr(made_name), &leaf);
+    const struct program_slot in = {rlx_cstr(made_name), *ir_type_of(ir_entry(undo), leaf), leaf};
     const struct program_desc desc = {
         .backend = b, .mem = mem, .plan = {.align = target.alignment}};
-    TRY(ir_module_copy(way, mem, &mod, d));
+    TRY(ir_module_copy(undo, mem, &mod, d));
     TRY(program_create(&desc, mod, NULL, &in, 1, &p, d));
     rlx_status status = go(p, from, to, d);
     program_destroy(p);

@@ -1,15 +1,15 @@
-/* kernel_run.c: a kernel of the user's, run once on a GPU (rlx_kernel_run): its buffers are filled,
- * one launch is submitted as a program of one step, and what it wrote is read. */
+/* user_kernel_run.c: a kernel of the user's, run once on a GPU: its buffers are filled, one launch
+ * is submitted as a program of one step, and what it wrote is read. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/kernel_files.h"
 #include "backend/backend.h"
 #include "backend/gpu/gpu_kernels.h"
 #include "base/str.h"
+#include "inspect/user_kernel.h"
 
 #define MOST_WORDS 256 /* that drivers take */
 #define ROOM 16 /* bytes that a buffer is a multiple of, so that its last word is all there */
@@ -285,8 +285,8 @@ static rlx_status run_made(struct running *r)
     return s;
 }
 
-static rlx_status run_kernel(rlx_context *ctx, rlx_device *dev, const rlx_kernel_run_desc *run,
-                             struct diag *d)
+rlx_status user_kernel_run(rlx_context *ctx, rlx_device *dev, const rlx_kernel_run_desc *run,
+                           struct diag *d)
 {
     struct arena arena;
     struct running r = {.run = run, .backend = dev->backend, .arena = &arena, .diag = d};
@@ -307,24 +307,4 @@ static rlx_status run_kernel(rlx_context *ctx, rlx_device *dev, const rlx_kernel
         s = run_made(&r);
     arena_free(&arena);
     return s;
-}
-
-rlx_status rlx_kernel_run(rlx_context *ctx, rlx_device *dev, const rlx_kernel_run_desc *run,
-                          rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "kernel");
-    if (!ctx || !dev || !run || !run->kernel.file || (run->buffer_count && !run->buffers) ||
-        (run->word_count && !run->words))
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL",
-                  !ctx                                 ? "ctx"
-                  : !dev                               ? "dev"
-                  : !run                               ? "run"
-                  : !run->kernel.file                  ? "file"
-                  : run->buffer_count && !run->buffers ? "buffers"
-                                                       : "words");
-    else
-        run_kernel(ctx, dev, run, &d);
-    return diag_report(&d, err);
 }

@@ -1,11 +1,11 @@
-/* kernel_files.h: a kernel of the user's, its text and its constants, for those who compile it and
+/* user_kernel.h: a kernel of the user's, its text and its constants, for those who compile it and
  * those who run it. */
-#ifndef API_KERNEL_FILES_H
-#define API_KERNEL_FILES_H
+#ifndef INSPECT_USER_KERNEL_H
+#define INSPECT_USER_KERNEL_H
 
+#include "context/context.h"
 #include "kernel/kernel.h"
 #include "rlx/kernel.h"
-#include "session/session.h"
 
 #define KERNEL_DEFINES 64
 
@@ -26,5 +26,12 @@ struct kc_sources kernel_files_open(struct kernel_files *out, rlx_context *ctx,
 rlx_status kernel_make(const struct kc_sources *sources, const rlx_kernel_desc *desc,
                        const struct kc_features *f, struct arena *arena, struct kir *out,
                        struct diag *d);
+
+/* In the form that desc wants. */
+rlx_status user_kernel_compile(rlx_context *ctx, const rlx_kernel_desc *desc, struct text *out,
+                               struct diag *d);
+/* user_kernel_run.c: UNSUPPORTED on a device that is not a GPU. */
+rlx_status user_kernel_run(rlx_context *ctx, rlx_device *dev, const rlx_kernel_run_desc *run,
+                           struct diag *d);
 
 #endif

@@ -1,4 +1,4 @@
-/* plain.c: params as the graph has them, for devices that work in host memory.
+/* plain_params.c: params as the graph has them, for devices that work in host memory.
  *
  * Such a device reads a param where the model keeps it. A mapped file is read into memory of the
  * store's own, which is aligned and in large pages, and the file's pages are given back. A param
@@ -61,7 +61,7 @@ static rlx_status make(struct store *s, size_t i, struct diag *d)
     return RLX_OK;
 }
 
-rlx_status plain_hold(struct store *s, size_t i, struct diag *d)
+rlx_status plain_param_hold(struct store *s, size_t i, struct diag *d)
 {
     struct model_param *p = &s->values->param[i];
 
@@ -81,7 +81,7 @@ rlx_status plain_hold(struct store *s, size_t i, struct diag *d)
     return status;
 }
 
-rlx_status plain_expect(struct store *s, size_t i, const void *room, struct diag *d)
+rlx_status plain_param_expect(struct store *s, size_t i, const void *room, struct diag *d)
 {
     struct buffer *made;
 
@@ -96,20 +96,20 @@ rlx_status plain_expect(struct store *s, size_t i, const void *room, struct diag
     return RLX_OK;
 }
 
-void plain_let_go(struct store *s, size_t i)
+void plain_param_let_go(struct store *s, size_t i)
 {
     if (!s->readers[i])
         drop(s, i);
 }
 
-rlx_status plain_source(struct store *s, size_t i, struct buffer **out, struct diag *d)
+rlx_status plain_param_source(struct store *s, size_t i, struct buffer **out, struct diag *d)
 {
     struct model_param *p = &s->values->param[i];
 
     TRY(param_restore(p, mem_of(s), d));
     if (p->changed && !is_held(s, i) && is_aligned(s, p))
         return backend_of(s)->ops->wrap(backend_of(s), p->data, p->bytes, out, d);
-    TRY(plain_hold(s, i, d));
+    TRY(plain_param_hold(s, i, d));
     *out = s->plain[i];
     return RLX_OK;
 }
@@ -126,14 +126,14 @@ static bool is_read_elsewhere(const struct store *s, size_t i)
     return false;
 }
 
-bool plain_is_spare(const struct store *s, size_t i)
+bool plain_param_is_spare(const struct store *s, size_t i)
 {
     const struct model_param *p = &s->values->param[i];
 
     return !s->readers[i] && p->kept == PARAM_OWN && p->data && !is_read_elsewhere(s, i);
 }
 
-void plain_packed(struct store *s, size_t i, struct buffer *source, struct weight_copy *c)
+void plain_param_was_packed(struct store *s, size_t i, struct buffer *source, struct weight_copy *c)
 {
     struct model_param *p = &s->values->param[i];
 
@@ -144,6 +144,6 @@ void plain_packed(struct store *s, size_t i, struct buffer *source, struct weigh
     drop(s, i);
     if (p->kept == PARAM_MAPPED)
         file_forget(p->data, (size_t)p->bytes);
-    else if (c && c->form.whole && plain_is_spare(s, i))
+    else if (c && c->form.whole && plain_param_is_spare(s, i))
         param_leave_to(p, s, c, NULL, mem_of(s));
 }

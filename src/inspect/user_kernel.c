@@ -1,5 +1,5 @@
-/* kernel.c: the kernel compiler for files of the user's (rlx/kernel.h). */
-#include "api/kernel_files.h"
+/* user_kernel.c: the kernel compiler for files of the user's. */
+#include "inspect/user_kernel.h"
 
 #include <string.h>
 
@@ -135,30 +135,15 @@ static rlx_status compile_job(const struct job *j)
     return j->out->failed ? diag_no_memory(j->diag, j->out->len) : RLX_OK;
 }
 
-rlx_status rlx_kernel_compile(rlx_context *ctx, const rlx_kernel_desc *desc,
-                              void (*write)(void *user, const char *text, size_t len), void *user,
-                              rlx_error *err)
+rlx_status user_kernel_compile(rlx_context *ctx, const rlx_kernel_desc *desc, struct text *out,
+                               struct diag *d)
 {
-    struct diag d;
-    struct arena arena;
-    struct text out;
-
-    diag_init(&d, "kernel");
-    if (!ctx || !desc || !desc->file || !write) {
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL",
-                  !ctx    ? "ctx"
-                  : !desc ? "desc"
-                  : write ? "file"
-                          : "write");
-        return diag_report(&d, err);
-    }
-    arena_init(&arena, &ctx->mem);
-    text_init(&out, &ctx->mem);
     struct kernel_files files;
-    const struct kc_sources sources = kernel_files_open(&files, ctx, desc, &arena, &d);
-    if (compile_job(&(struct job){desc, &sources, &arena, &out, &d}) == RLX_OK)
-        write(user, out.at ? out.at : "", out.len);
-    text_free(&out);
+    struct arena arena;
+
+    arena_init(&arena, &ctx->mem);
+    const struct kc_sources sources = kernel_files_open(&files, ctx, desc, &arena, d);
+    rlx_status s = compile_job(&(struct job){desc, &sources, &arena, out, d});
     arena_free(&arena);
-    return diag_report(&d, err);
+    return s;
 }

@@ -1,4 +1,4 @@
-/* session_parts.c: a session of a model in parts (model_parts.c): one session per part.
+/* staged.c: a session of a model in parts (model/model_parts.c), which has a session per part.
  *
  * A run goes through the parts. After each, the counts it computed tell the sizes of what follows;
  * what later parts read, and outputs of the whole, is kept on the host, cut to what counts. */
@@ -16,7 +16,7 @@ struct held {
     bool filled; /* in this run */
 };
 
-/* What a part's profile is told to. */
+/* Where a part's profile goes. */
 struct part_profile {
     struct rlx_session *whole;
     size_t part;
@@ -29,7 +29,7 @@ struct session_parts {
     const char *const **name; /* by part, by input */
     const char *const **output_name;
     const char **symbol;          /* names, by symbol */
-    bool *is_told;                /* by symbol: by a cut */
+    bool *from_data;              /* by symbol: a cut has its size */
     rlx_binding *in;              /* room for the most that a part has */
     rlx_binding *out;             /* likewise */
     rlx_dim_size *dims;           /* one for each symbol */
@@ -86,13 +86,13 @@ static rlx_status make_room(struct rlx_session *s, struct diag *d)
     p->name = arena_array(&s->arena, const char *const *, m->count);
     p->output_name = arena_array(&s->arena, const char *const *, m->count);
     p->symbol = arena_array(&s->arena, const char *, s->symbol_count);
-    p->is_told = arena_array(&s->arena, bool, s->symbol_count);
+    p->from_data = arena_array(&s->arena, bool, s->symbol_count);
     p->in = arena_array(&s->arena, rlx_binding, inputs);
     p->out = arena_array(&s->arena, rlx_binding, outputs);
     p->dims = arena_array(&s->arena, rlx_dim_size, s->symbol_count);
     p->profile = arena_array(&s->arena, struct part_profile, m->count);
     p->result.type = arena_array(&s->arena, struct ir_type, s->model->output_count);
-    if (!p->session || !p->held || !p->name || !p->output_name || !p->symbol || !p->is_told ||
+    if (!p->session || !p->held || !p->name || !p->output_name || !p->symbol || !p->from_data ||
         !p->in || !p->out || !p->dims || !p->profile || !p->result.type)
         return diag_no_memory(d, m->slots * sizeof *p->held);
     for (size_t i = 0; i < s->symbol_count; i++) {
@@ -101,58 +101,58 @@ static rlx_status make_room(struct rlx_session *s, struct diag *d)
             return diag_no_memory(d, 16);
     }
     for (size_t i = 0; i < m->cut_count; i++)
-        p->is_told[m->cut[i].symbol] = true;
+        p->from_data[m->cut[i].symbol] = true;
     return RLX_OK;
 }
 
-static rlx_status again(rlx_status s, const rlx_error *e, struct diag *d)
-{
-    return s == RLX_OK ? RLX_OK : diag_again(d, e, s);
-}
-
-rlx_status parts_open(struct rlx_session *s, struct diag *d)
+static rlx_status open_staged(struct rlx_session *s, struct diag *d)
 {
     struct rlx_model *m = s->model;
-    rlx_error err;
 
     s->parts = arena_new(&s->arena, struct session_parts);
     if (!s->parts)
         return diag_no_memory(d, sizeof *s->parts);
     TRY(make_room(s, d));
     pthread_mutex_lock(&m->lock);
-    if (!m->has_session) /* else they cannot have changed */
+    if (!m->has_session) /* otherwise they cannot have changed */
         model_parts_share_params(m);
     m->has_session = true;
     pthread_mutex_unlock(&m->lock);
     for (size_t i = 0; i < m->parts->count; i++) {
         TRY(name_values(s, i, d));
-        TRY(again(rlx_session_create(m->parts->part[i].model, s->device, &s->desc,
-                                     &s->parts->session[i], &err),
-                  &err, d));
+        TRY(session_create(m->parts->part[i].model, s->device, &s->desc, &s->parts->session[i], d));
         s->parts->count++;
     }
     return RLX_OK;
 }
 
-void parts_close(struct rlx_session *s)
+static void close_staged(struct rlx_session *s)
 {
     struct session_parts *p = s->parts;
 
-    for (size_t i = 0; i < p->count; i++)
-        rlx_session_destroy(p->session[i]);
-    for (size_t i = 0; p->held && i < s->model->parts->slots; i++)
+    for (size_t i = 0; p && i < p->count; i++)
+        session_destroy(p->session[i]);
+    for (size_t i = 0; p && p->held && i < s->model->parts->slots; i++)
         mem_free(&s->model->ctx->mem, p->held[i].own, p->held[i].room);
 }
 
-rlx_status parts_clone(struct rlx_session *from, unsigned flags, struct rlx_session *to,
-                       struct diag *d)
+/* Each part clones its own. */
+static rlx_status own_weights(struct rlx_session *s, struct store **out, struct diag *d)
 {
-    rlx_error err;
-    rlx_session *copy;
+    (void)s;
+    (void)d;
+    *out = NULL;
+    return RLX_OK;
+}
+
+static rlx_status copy_staged(struct rlx_session *from, unsigned flags, struct rlx_session *to,
+                              struct diag *d)
+{
+    struct rlx_session *copy;
 
     for (size_t i = 0; i < from->parts->count; i++) {
-        TRY(again(rlx_session_clone(from->parts->session[i], flags, &copy, &err), &err, d));
-        rlx_session_destroy(to->parts->session[i]);
+        TRY(session_clone(from->parts->session[i], flags, &copy, d));
+        session_destroy(to->parts->session[i]);
         to->parts->session[i] = copy;
     }
     return RLX_OK;
@@ -183,14 +183,14 @@ static rlx_status check_given(const struct rlx_session *s, const rlx_run_desc *r
     }
     for (size_t i = 0; i < run->dim_count; i++)
         if (run->dims[i].name && dim_find_symbol(s->dims, rlx_cstr(run->dims[i].name), &symbol) &&
-            s->parts->is_told[symbol])
+            s->parts->from_data[symbol])
             return diag_fail(d, RLX_ERROR_ARGUMENT,
                              "dim \"%s\" cannot be given: it depends on the data",
                              run->dims[i].name);
     return RLX_OK;
 }
 
-rlx_run_desc part_run(struct rlx_session *s, size_t i, const rlx_run_desc *run)
+rlx_run_desc staged_part_run(struct rlx_session *s, size_t i, const rlx_run_desc *run)
 {
     const struct model_part *part = &s->model->parts->part[i];
     struct session_parts *p = s->parts;
@@ -228,11 +228,11 @@ static rlx_status reserve(const struct rlx_session *s, struct held *h, size_t by
 static rlx_status make_part_outputs(struct rlx_session *s, size_t i, struct diag *d)
 {
     const struct model_part *part = &s->model->parts->part[i];
-    rlx_error err;
+    struct rlx_session *of_part = s->parts->session[i];
 
     for (size_t k = 0; k < part->model->output_count; k++) {
         struct held *h = &s->parts->held[part->output_slot[k]];
-        TRY(again(rlx_session_output_shape(s->parts->session[i], k, &h->value, &err), &err, d));
+        TRY(of_part->kind->output_shape(of_part, k, &h->value, d));
         TRY(reserve(s, h, h->value.bytes, d));
         h->value.data = h->own;
         s->parts->out[k] = (rlx_binding){s->parts->output_name[i][k], h->value};
@@ -244,14 +244,14 @@ static rlx_status run_part(struct rlx_session *s, size_t i, const rlx_run_desc *
 {
     const struct model_part *part = &s->model->parts->part[i];
     rlx_session *of_part = s->parts->session[i];
-    rlx_run_desc own = part_run(s, i, run);
+    rlx_run_desc own = staged_part_run(s, i, run);
     struct flight *f;
 
-    TRY(run_begin(of_part, &own, true, &f, d));
+    TRY(whole_run_begin(of_part, &own, true, &f, d));
     rlx_status status = make_part_outputs(s, i, d);
     own.outputs = s->parts->out;
     own.output_count = status == RLX_OK ? part->model->output_count : 0;
-    rlx_status ended = run_end(of_part, f, &own, d);
+    rlx_status ended = whole_run_end(of_part, f, &own, d);
     TRY(status);
     TRY(ended);
     for (size_t k = 0; k < part->model->output_count; k++)
@@ -285,7 +285,7 @@ static rlx_status cut_value(const struct rlx_session *s, const rlx_tensor *from,
     return RLX_OK;
 }
 
-/* What is known now of the sizes that the data tells. */
+/* What is known now of the sizes that depend on data. */
 static rlx_status take_counts(struct rlx_session *s, struct diag *d)
 {
     struct session_parts *p = s->parts;
@@ -317,23 +317,21 @@ static rlx_status begin(struct rlx_session *s, const rlx_run_desc *run, struct d
         return diag_fail(d, RLX_ERROR_STATE,
                          "a run is in flight, and a model in parts has one at a time");
     TRY(check_given(s, run, d));
-    TRY(bind_symbols(s, run, d));
+    TRY(session_bind_symbols(s, run, d));
     s->parts->has_result = false;
     for (size_t i = 0; i < s->model->parts->slots; i++)
         s->parts->held[i].filled = false;
     return RLX_OK;
 }
 
-rlx_status parts_prepare(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
+static rlx_status prepare(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
-    rlx_error err;
-
     TRY(begin(s, run, d));
-    rlx_run_desc own = part_run(s, 0, run);
-    return again(rlx_session_prepare(s->parts->session[0], &own, &err), &err, d);
+    rlx_run_desc own = staged_part_run(s, 0, run);
+    return session_prepare(s->parts->session[0], &own, d);
 }
 
-rlx_status parts_run(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
+static rlx_status run_parts(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
     struct session_parts *p = s->parts;
 
@@ -352,14 +350,14 @@ rlx_status parts_run(struct rlx_session *s, const rlx_run_desc *run, struct diag
     return RLX_OK;
 }
 
-rlx_status parts_read(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
+static rlx_status read_outputs(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
     size_t k = 0, count = 0;
 
-    TRY(check_outputs(s, &s->parts->result, run, d));
+    TRY(session_check_outputs(s, &s->parts->result, run, d));
     for (size_t i = 0; i < run->output_count; i++) {
         rlx_tensor *t = &run->outputs[i].tensor;
-        TRY(find_output(s, run->outputs[i].name, &k, d));
+        TRY(session_find_output(s, run->outputs[i].name, &k, d));
         const rlx_tensor *from = &s->parts->held[s->model->parts->output_slot[k]].value;
         t->rank = from->rank;
         memcpy(t->dim, from->dim, sizeof t->dim);
@@ -369,35 +367,49 @@ rlx_status parts_read(struct rlx_session *s, const rlx_run_desc *run, struct dia
     return RLX_OK;
 }
 
-rlx_status parts_submit(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
-                        struct diag *d)
+static rlx_status run_staged(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
-    TRY(parts_run(s, run, d));
+    TRY(run_parts(s, run, d));
+    return read_outputs(s, run, d);
+}
+
+/* The sizes of later parts are known when earlier ones are done: all of it runs at once. */
+static rlx_status submit(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+                         struct diag *d)
+{
+    TRY(run_parts(s, run, d));
     s->flights = 1;
     *ticket = ++s->tickets;
     return RLX_OK;
 }
 
-rlx_status parts_wait(struct rlx_session *s, uint64_t ticket, const rlx_run_desc *run,
-                      struct diag *d)
-{
-    TRY(parts_poll(s, ticket, d));
-    if (run)
-        TRY(parts_read(s, run, d));
-    s->flights = 0;
-    return RLX_OK;
-}
-
-rlx_status parts_poll(const struct rlx_session *s, uint64_t ticket, struct diag *d)
+static rlx_status check_ticket(const struct rlx_session *s, uint64_t ticket, struct diag *d)
 {
     if (s->flights && ticket == s->tickets)
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_STATE, "ticket %llu is not running", (unsigned long long)ticket);
 }
 
-rlx_status parts_output_shape(const struct rlx_session *s, size_t i, rlx_tensor *out,
-                              struct diag *d)
+static rlx_status poll(struct rlx_session *s, uint64_t ticket, bool *done, struct diag *d)
 {
+    TRY(check_ticket(s, ticket, d));
+    *done = true;
+    return RLX_OK;
+}
+
+static rlx_status wait(struct rlx_session *s, uint64_t ticket, const rlx_run_desc *run,
+                       struct diag *d)
+{
+    TRY(check_ticket(s, ticket, d));
+    if (run)
+        TRY(read_outputs(s, run, d));
+    s->flights = 0;
+    return RLX_OK;
+}
+
+static rlx_status output_shape(struct rlx_session *s, size_t i, rlx_tensor *out, struct diag *d)
+{
+    TRY(session_check_output(s, i, d));
     if (!s->parts->has_result)
         return diag_fail(d, RLX_ERROR_STATE,
                          "the sizes of a model in parts depend on data: run it first");
@@ -409,7 +421,7 @@ rlx_status parts_output_shape(const struct rlx_session *s, size_t i, rlx_tensor 
 /* ---- its other sides ---- */
 
 /* Steps are numbered through the parts. */
-static void tell_profile(void *user, const rlx_profile_event *e)
+static void forward_profile(void *user, const rlx_profile_event *e)
 {
     const struct part_profile *p = user;
     rlx_profile_event numbered = *e;
@@ -421,22 +433,22 @@ static void tell_profile(void *user, const rlx_profile_event *e)
     p->whole->profile(p->whole->profile_user, &numbered);
 }
 
-void parts_set_profile(struct rlx_session *s)
+static void set_profile(struct rlx_session *s)
 {
     for (size_t i = 0; i < s->parts->count; i++) {
         s->parts->profile[i] = (struct part_profile){s, i};
-        rlx_session_set_profile(s->parts->session[i], s->profile ? tell_profile : NULL,
-                                &s->parts->profile[i]);
+        session_set_profile(s->parts->session[i], s->profile ? forward_profile : NULL,
+                            &s->parts->profile[i]);
     }
 }
 
-rlx_status parts_memory(struct rlx_session *s, rlx_memory_info *out, struct diag *d)
+static rlx_status memory_of(struct rlx_session *s, rlx_memory_info *out, struct diag *d)
 {
     rlx_memory_info sum = {RLX_SIZED(rlx_memory_info)}, one = {RLX_SIZED(rlx_memory_info)};
-    rlx_error err;
 
     for (size_t i = 0; i < s->parts->count; i++) {
-        TRY(again(rlx_session_memory(s->parts->session[i], &one, &err), &err, d));
+        struct rlx_session *part = s->parts->session[i];
+        TRY(part->kind->memory(part, &one, d));
         sum.weights += one.weights;
         sum.constants += one.constants;
         sum.activations += one.activations;
@@ -452,22 +464,16 @@ rlx_status parts_memory(struct rlx_session *s, rlx_memory_info *out, struct diag
     return RLX_OK;
 }
 
-rlx_status parts_set_bound(struct rlx_session *s, size_t symbol, int64_t upper, struct diag *d)
+static rlx_status set_bound(struct rlx_session *s, size_t symbol, int64_t upper, struct diag *d)
 {
-    rlx_error err;
-
     for (size_t i = 0; i < s->parts->count; i++)
         if (s->model->parts->part[i].uses[symbol])
-            TRY(again(
-                rlx_session_set_bound(s->parts->session[i], s->parts->symbol[symbol], upper, &err),
-                &err, d));
+            TRY(session_set_bound(s->parts->session[i], s->parts->symbol[symbol], upper, d));
     return RLX_OK;
 }
 
-struct session_list session_parts(struct rlx_session *const *s)
+static struct session_list parts_of(struct rlx_session *const *s)
 {
-    if (!(*s)->parts)
-        return (struct session_list){s, 1};
     return (struct session_list){(*s)->parts->session, (*s)->parts->count};
 }
 
@@ -478,30 +484,41 @@ static bool has_leaf(const struct rlx_session *s, rlx_str name)
     return ir_find_leaf(ir_entry(s->model->mod), name, &v);
 }
 
-struct rlx_session *part_with_leaf(struct rlx_session *s, const char *name)
+static struct rlx_session *part_with(struct rlx_session *s, const char *leaf)
 {
-    if (!s || !s->parts || !name)
-        return s;
     for (size_t i = 0; i < s->parts->count; i++)
-        if (has_leaf(s->parts->session[i], rlx_cstr(name)))
+        if (has_leaf(s->parts->session[i], rlx_cstr(leaf)))
             return s->parts->session[i];
     return s->parts->session[0];
 }
 
-rlx_status parts_write_param(struct rlx_session *s, const char *name, const rlx_tensor *value,
-                             struct diag *d)
+static rlx_status write_param(struct rlx_session *s, const char *name, const rlx_tensor *value,
+                              struct diag *d)
 {
     size_t i;
-    rlx_error err;
 
     TRY(model_find_param(s->model, rlx_cstr(name), &i, d));
     for (size_t k = 0; k < s->parts->count; k++)
         if (has_leaf(s->parts->session[k], rlx_cstr(name)))
-            TRY(again(rlx_session_set_param(s->parts->session[k], name, value, &err), &err, d));
+            TRY(session_set_param(s->parts->session[k], name, value, d));
     return RLX_OK;
 }
 
-rlx_status session_is_whole(const struct rlx_session *s, const char *what, struct diag *d)
-{
-    return s ? model_is_whole(s->model, what, d) : RLX_OK;
-}
+const struct session_kind session_staged = {
+    .open = open_staged,
+    .close = close_staged,
+    .own_weights = own_weights,
+    .copy = copy_staged,
+    .run = run_staged,
+    .submit = submit,
+    .poll = poll,
+    .wait = wait,
+    .prepare = prepare,
+    .output_shape = output_shape,
+    .memory = memory_of,
+    .set_bound = set_bound,
+    .write_param = write_param,
+    .set_profile = set_profile,
+    .parts = parts_of,
+    .part_with = part_with,
+};

@@ -1,8 +1,7 @@
-/* execute.c: one run: sizes, inputs, submit, wait, outputs. Nothing here allocates once the program
- * for a binding exists. */
+/* whole_run.c: one run: sizes, inputs, submit, wait, outputs. Nothing here allocates once the
+ * program for a binding exists. */
 #include <string.h>
 
-#include "base/desc.h"
 #include "base/str.h"
 #include "model/dims.h"
 #include "session/observe.h"
@@ -60,7 +59,7 @@ static bool has_shape(rlx_session *s, const rlx_tensor *t, const struct program_
     if (same || !upper || !ir_find_leaf(g, slot->name, &v))
         return same;
     for (int32_t k = 0; upper && k < t->rank; k++)
-        upper = t->dim[k] == upper_dim(s, ir_type_of(g, v)->dim[k]);
+        upper = t->dim[k] == session_upper_dim(s, ir_type_of(g, v)->dim[k]);
     return upper;
 }
 
@@ -132,7 +131,7 @@ static rlx_status upload(rlx_session *s, const rlx_run_desc *run, struct diag *d
 
 /* ---- outputs ---- */
 
-rlx_status find_output(const rlx_session *s, const char *name, size_t *out, struct diag *d)
+rlx_status session_find_output(const rlx_session *s, const char *name, size_t *out, struct diag *d)
 {
     const struct rlx_model *m = s->model;
     int64_t number;
@@ -151,14 +150,14 @@ rlx_status find_output(const rlx_session *s, const char *name, size_t *out, stru
     return refuse_output(m, rlx_cstr(name), d);
 }
 
-rlx_status check_outputs(const rlx_session *s, const struct flight *f, const rlx_run_desc *run,
-                         struct diag *d)
+rlx_status session_check_outputs(const rlx_session *s, const struct flight *f,
+                                 const rlx_run_desc *run, struct diag *d)
 {
     for (size_t i = 0; i < run->output_count; i++) {
         size_t k;
         uint64_t need;
         const rlx_tensor *t = &run->outputs[i].tensor;
-        TRY(find_output(s, run->outputs[i].name, &k, d));
+        TRY(session_find_output(s, run->outputs[i].name, &k, d));
         const struct ir_type *type = f ? &f->type[k] : &s->current->output[k].type;
         if (t->dtype != type->dtype && !(t->dtype == RLX_DTYPE_f32 && type->dtype != RLX_DTYPE_c64))
             return diag_fail(d, RLX_ERROR_DTYPE, "output \"%s\" is %s, not %s",
@@ -183,7 +182,7 @@ static rlx_status download(rlx_session *s, struct flight *f, const rlx_run_desc 
     for (size_t i = 0; i < run->output_count; i++) {
         size_t k = 0;
         rlx_tensor *t = &run->outputs[i].tensor;
-        TRY(find_output(s, run->outputs[i].name, &k, d));
+        TRY(session_find_output(s, run->outputs[i].name, &k, d));
         t->rank = f->type[k].rank;
         memcpy(t->dim, f->type[k].dim, sizeof t->dim);
         TRY(flight_read(s, f, k, t, d));
@@ -201,7 +200,7 @@ static void fetch(rlx_session *s, struct flight *f, const rlx_run_desc *run, str
         return;
     memset(f->wanted, 0, all * sizeof *f->wanted);
     for (size_t i = 0; i < run->output_count; i++)
-        if (find_output(s, run->outputs[i].name, &k, d) == RLX_OK)
+        if (session_find_output(s, run->outputs[i].name, &k, d) == RLX_OK)
             f->wanted[k] = flight_span(f, k);
     for (k = 0; k < all; k++)
         if (f->wanted[k].bytes)
@@ -212,34 +211,12 @@ static void fetch(rlx_session *s, struct flight *f, const rlx_run_desc *run, str
 
 /* ---- the run ---- */
 
-static rlx_status check_run(const rlx_session *s, const rlx_run_desc *run, struct diag *d)
-{
-    if (!s || !run)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "run" : "s");
-    if ((run->input_count && !run->inputs) || (run->output_count && !run->outputs) ||
-        (run->dim_count && !run->dims))
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "a list of the run is NULL but not empty");
-    for (size_t i = 0; i < run->input_count; i++)
-        if (!run->inputs[i].name)
-            return diag_fail(d, RLX_ERROR_ARGUMENT, "input %zu has no name", i);
-    return RLX_OK;
-}
-
-/* The caller's run, as this library knows it; NULL stays NULL. */
-static rlx_status read_run(const rlx_run_desc *theirs, rlx_run_desc *own, const rlx_run_desc **out,
-                           struct diag *d)
-{
-    *own = (rlx_run_desc){RLX_SIZED(rlx_run_desc)};
-    *out = theirs ? own : NULL;
-    return DESC_READ(rlx_run_desc, own, theirs, d);
-}
-
 static rlx_status refresh(void *user, struct diag *d)
 {
     rlx_session *s = user;
     const struct compile_request r = session_request(s);
 
-    return copies_refresh(&r, current_program(s), d);
+    return copies_refresh(&r, session_current_program(s), d);
 }
 
 /* here: it may as well be done on this thread, before the call returns. */
@@ -270,18 +247,17 @@ static rlx_status start(rlx_session *s, const rlx_run_desc *run, bool here, stru
     return handles_feed(s, f, d);
 }
 
-rlx_status run_begin(rlx_session *s, const rlx_run_desc *run, bool here, struct flight **out,
-                     struct diag *d)
+rlx_status whole_run_begin(rlx_session *s, const rlx_run_desc *run, bool here, struct flight **out,
+                           struct diag *d)
 {
     struct flight *f;
 
-    TRY(check_run(s, run, d));
     if (s->flights == s->desc.in_flight)
         return diag_fail(d, RLX_ERROR_STATE, "%u runs are in flight: wait for one of them first",
                          (unsigned)s->desc.in_flight);
-    TRY(choose_program(s, run, d));
+    TRY(session_choose_program(s, run, d));
     TRY(check_inputs(s, run, d));
-    TRY(check_outputs(s, NULL, run, d));
+    TRY(session_check_outputs(s, NULL, run, d));
     TRY(feeds_check(s, d));
     TRY(store_begin_run(s->store, s->desc.params_default_zero, refresh, s, d));
     rlx_status status = flight_begin(s, &f, d);
@@ -315,13 +291,13 @@ static rlx_status check_report(const struct flight *f, struct diag *d)
                      st->name, (long long)r->value, (long long)r->position);
 }
 
-rlx_status run_end(rlx_session *s, struct flight *f, const rlx_run_desc *run, struct diag *d)
+rlx_status whole_run_end(rlx_session *s, struct flight *f, const rlx_run_desc *run, struct diag *d)
 {
     struct backend *b = s->device->backend;
     rlx_status status = RLX_OK;
 
     if (run)
-        TRY(check_outputs(s, f, run, d));
+        TRY(session_check_outputs(s, f, run, d));
     uint64_t start = observe_now(s);
     if (run)
         fetch(s, f, run, d);
@@ -340,124 +316,46 @@ rlx_status run_end(rlx_session *s, struct flight *f, const rlx_run_desc *run, st
     return status;
 }
 
-static rlx_status find_flight(rlx_session *s, uint64_t ticket, struct flight **out, struct diag *d)
+static rlx_status find_flight(struct rlx_session *s, uint64_t ticket, struct flight **out,
+                              struct diag *d)
 {
-    if (!s)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "s is NULL");
     *out = flight_find(s, ticket);
     return *out ? RLX_OK
                 : diag_fail(d, RLX_ERROR_STATE, "ticket %llu is not running",
                             (unsigned long long)ticket);
 }
 
-rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *theirs, uint64_t *ticket,
-                              rlx_error *err)
+rlx_status whole_run(struct rlx_session *s, const rlx_run_desc *run, struct diag *d)
 {
-    const rlx_run_desc *run;
-    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
-    struct diag d;
     struct flight *f;
 
-    diag_init(&d, "run");
-    if (!ticket)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "ticket is NULL");
-    else if (read_run(theirs, &own, &run, &d) != RLX_OK)
-        return diag_report(&d, err);
-    else if (s && s->parts) {
-        if (check_run(s, run, &d) == RLX_OK)
-            parts_submit(s, run, ticket, &d);
-    } else if (run_begin(s, run, false, &f, &d) == RLX_OK)
-        *ticket = f->ticket;
-    return diag_report(&d, err);
+    TRY(whole_run_begin(s, run, true, &f, d));
+    return whole_run_end(s, f, run, d);
 }
 
-rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_error *err)
+rlx_status whole_submit(struct rlx_session *s, const rlx_run_desc *run, uint64_t *ticket,
+                        struct diag *d)
 {
-    struct diag d;
     struct flight *f;
 
-    diag_init(&d, "run");
-    if (!done)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "done is NULL");
-    else if (s && s->parts) {
-        if (parts_poll(s, ticket, &d) == RLX_OK)
-            *done = true;
-    } else if (find_flight(s, ticket, &f, &d) == RLX_OK)
-        s->device->backend->ops->poll(s->device->backend, f->backend_ticket, done, &d);
-    return diag_report(&d, err);
+    TRY(whole_run_begin(s, run, false, &f, d));
+    *ticket = f->ticket;
+    return RLX_OK;
 }
 
-rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *theirs, rlx_error *err)
+rlx_status whole_poll(struct rlx_session *s, uint64_t ticket, bool *done, struct diag *d)
 {
-    const rlx_run_desc *run;
-    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
-    struct diag d;
     struct flight *f;
 
-    diag_init(&d, "run");
-    if (read_run(theirs, &own, &run, &d) != RLX_OK)
-        return diag_report(&d, err);
-    if (s && s->parts)
-        parts_wait(s, ticket, run, &d);
-    else if (find_flight(s, ticket, &f, &d) == RLX_OK)
-        run_end(s, f, run, &d);
-    return diag_report(&d, err);
+    TRY(find_flight(s, ticket, &f, d));
+    return s->device->backend->ops->poll(s->device->backend, f->backend_ticket, done, d);
 }
 
-rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *theirs, rlx_error *err)
+rlx_status whole_wait(struct rlx_session *s, uint64_t ticket, const rlx_run_desc *run,
+                      struct diag *d)
 {
-    const rlx_run_desc *run;
-    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
-    struct diag d;
     struct flight *f;
 
-    diag_init(&d, "run");
-    if (read_run(theirs, &own, &run, &d) != RLX_OK)
-        return diag_report(&d, err);
-    if (s && s->parts) {
-        if (check_run(s, run, &d) == RLX_OK && parts_run(s, run, &d) == RLX_OK)
-            parts_read(s, run, &d);
-    } else if (run_begin(s, run, true, &f, &d) == RLX_OK)
-        run_end(s, f, run, &d);
-    return diag_report(&d, err);
-}
-
-rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *theirs, rlx_error *err)
-{
-    const rlx_run_desc *run;
-    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
-    struct diag d;
-
-    diag_init(&d, "compile");
-    if (read_run(theirs, &own, &run, &d) == RLX_OK && check_run(s, run, &d) == RLX_OK) {
-        if (s->parts)
-            parts_prepare(s, run, &d);
-        else
-            choose_program(s, run, &d);
-    }
-    return diag_report(&d, err);
-}
-
-rlx_status rlx_session_output_shape(rlx_session *s, size_t i, rlx_tensor *out, rlx_error *err)
-{
-    struct diag d;
-
-    diag_init(&d, "session");
-    if (!s || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
-    else if (!s->current && !s->parts)
-        diag_fail(&d, RLX_ERROR_STATE, "the model has symbolic dims: run it once first");
-    else if (i >= s->model->output_count)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "there are %zu outputs, no number %zu",
-                  s->model->output_count, i);
-    else if (s->parts)
-        parts_output_shape(s, i, out, &d);
-    else {
-        const struct ir_type *t = &s->current->output[i].type;
-        uint64_t bytes = 0;
-        type_bytes(t, &bytes);
-        *out = (rlx_tensor){.dtype = t->dtype, .rank = t->rank, .bytes = (size_t)bytes};
-        memcpy(out->dim, t->dim, sizeof out->dim);
-    }
-    return diag_report(&d, err);
+    TRY(find_flight(s, ticket, &f, d));
+    return whole_run_end(s, f, run, d);
 }

@@ -1,0 +1,63 @@
+/* api_artefact.c: rlx/artefact.h: compiled programs in files. */
+#include "base/desc.h"
+#include "compile/cache/artefact.h"
+#include "session/session.h"
+
+bool rlx_model_artefact(const rlx_model *m, rlx_artefact_info *out)
+{
+    if (!m || !m->artefact || !out)
+        return false;
+    artefact_describe(m->artefact, out);
+    return true;
+}
+
+bool rlx_model_artefact_program(const rlx_model *m, size_t i, rlx_artefact_program *out)
+{
+    return m && m->artefact && out && artefact_describe_program(m->artefact, i, out);
+}
+
+rlx_status rlx_session_save(rlx_session *s, const char *path, unsigned flags, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "save");
+    if (!s || !path || !*path)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is %s", !s ? "s" : "path",
+                  s && path ? "empty" : "NULL");
+    else
+        session_save(s, path, flags, &d);
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_session_load(rlx_device *dev, const char *path, const rlx_load_desc *load_desc,
+                            const rlx_session_desc *desc, rlx_model **model, rlx_session **session,
+                            rlx_error *err)
+{
+    rlx_load_desc own_load = {RLX_SIZED(rlx_load_desc)};
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
+    struct diag d;
+
+    diag_init(&d, "load");
+    if (!dev || !path || !model || !session)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL",
+                  !dev     ? "dev"
+                  : !path  ? "path"
+                  : !model ? "model"
+                           : "session");
+    else if (DESC_READ(rlx_load_desc, &own_load, load_desc, &d) == RLX_OK &&
+             DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK)
+        session_load(dev, path, &own_load, &own, model, session, &d);
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "session");
+    if (!s || !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
+    else if (session_is_whole(s, "tell of one program", &d) == RLX_OK)
+        *out = s->compiled;
+    return diag_report(&d, err);
+}
