@@ -1,4 +1,5 @@
 /* api_artefact.c: rlx/artefact.h: compiled programs in files. */
+#include "base/desc.h"
 #include "compile/cache/artefact.h"
 #include "session/session.h"
 
@@ -32,6 +33,8 @@ rlx_status rlx_session_load(rlx_device *dev, const char *path, const rlx_load_de
                             const rlx_session_desc *desc, rlx_model **model, rlx_session **session,
                             rlx_error *err)
 {
+    rlx_load_desc own_load = {RLX_SIZED(rlx_load_desc)};
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
     struct diag d;
 
     diag_init(&d, "load");
@@ -41,8 +44,9 @@ rlx_status rlx_session_load(rlx_device *dev, const char *path, const rlx_load_de
                   : !path  ? "path"
                   : !model ? "model"
                            : "session");
-    else
-        session_load(dev, path, load_desc, desc, model, session, &d);
+    else if (DESC_READ(rlx_load_desc, &own_load, load_desc, &d) == RLX_OK &&
+             DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK)
+        session_load(dev, path, &own_load, &own, model, session, &d);
     return diag_report(&d, err);
 }
 

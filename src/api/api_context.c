@@ -1,5 +1,6 @@
 /* api_context.c: contexts and the devices they have open; flags. */
 #include "base/desc.h"
+#include "base/version.h"
 #include "context/ceiling.h"
 #include "context/context.h"
 #include "graph/builder.h"
@@ -8,12 +9,20 @@
 rlx_status rlx_context_create(uint32_t version, const rlx_context_desc *desc, rlx_context **out,
                               rlx_error *err)
 {
+    rlx_context_desc own = {RLX_SIZED(rlx_context_desc)};
     struct diag d;
 
     diag_init(&d, "context");
     if (!out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "out is NULL");
-    else if (context_create(version, desc, out, &d) == RLX_OK)
+    else if (!version_serves(RLX_VERSION, version))
+        diag_fail(&d, RLX_ERROR_VERSION,
+                  "the program was compiled with headers of rlx %u.%u.%u, the library is "
+                  "%d.%d.%d: compile it again",
+                  version / 10000, version / 100 % 100, version % 100, RLX_VERSION / 10000,
+                  RLX_VERSION / 100 % 100, RLX_VERSION % 100);
+    else if (DESC_READ(rlx_context_desc, &own, desc, &d) == RLX_OK &&
+             context_create(&own, out, &d) == RLX_OK)
         (*out)->customs.vjp = custom_vjp;
     return diag_report(&d, err);
 }
@@ -50,7 +59,9 @@ rlx_status rlx_device_at(rlx_context *ctx, size_t i, rlx_device_info *out, rlx_e
     diag_init(&d, "device");
     if (!ctx)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "ctx is NULL");
-    else if (device_at(ctx, i, &own, &d) == RLX_OK)
+    else if (!device_at(ctx, i, &own))
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "there is no device number %zu", i);
+    else
         INFO_WRITE(rlx_device_info, &own, out, &d);
     return diag_report(&d, err);
 }

@@ -14,7 +14,7 @@ static rlx_status read_run(const rlx_run_desc *theirs, rlx_run_desc *own, const 
 rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *theirs, rlx_error *err)
 {
     const rlx_run_desc *run;
-    rlx_run_desc own;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
 
     diag_init(&d, "run");
@@ -27,7 +27,7 @@ rlx_status rlx_session_submit(rlx_session *s, const rlx_run_desc *theirs, uint64
                               rlx_error *err)
 {
     const rlx_run_desc *run;
-    rlx_run_desc own;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
 
     diag_init(&d, "run");
@@ -53,7 +53,7 @@ rlx_status rlx_session_poll(rlx_session *s, uint64_t ticket, bool *done, rlx_err
 rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *theirs, rlx_error *err)
 {
     const rlx_run_desc *run;
-    rlx_run_desc own;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
 
     diag_init(&d, "run");
@@ -67,7 +67,7 @@ rlx_status rlx_session_wait(rlx_session *s, uint64_t ticket, rlx_run_desc *their
 rlx_status rlx_session_prepare(rlx_session *s, const rlx_run_desc *theirs, rlx_error *err)
 {
     const rlx_run_desc *run;
-    rlx_run_desc own;
+    rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
     struct diag d;
 
     diag_init(&d, "compile");

@@ -73,9 +73,9 @@ rlx_status rlx_weights_describe(const rlx_weights *w, rlx_weights_info *out, rlx
     struct diag d;
 
     diag_init(&d, "load");
-    if (!w) {
+    if (!w)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "w is NULL");
-    } else {
+    else {
         const rlx_weights_info own = describe(w);
         INFO_WRITE(rlx_weights_info, &own, out, &d);
     }

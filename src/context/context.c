@@ -4,10 +4,8 @@
 
 #include "base/desc.h"
 #include "base/str.h"
-#include "base/version.h"
 #include "context/context.h"
 #include "context/trace.h"
-#include "rlx/custom.h"
 #include "rlx/tools.h"
 
 extern char **environ;
@@ -52,6 +50,7 @@ static rlx_status read_customs(rlx_context *ctx, const rlx_context_desc *desc, s
 {
     size_t count = desc->custom_op_count, bytes = 0;
 
+    ctx->customs.owner = ctx;
     if (count == 0)
         return RLX_OK;
     rlx_custom_op *own = size_mul(count, sizeof *own, &bytes) ? mem_alloc(&ctx->mem, bytes) : NULL;
@@ -109,20 +108,11 @@ static rlx_status take_cache(rlx_context *ctx, const rlx_context_desc *desc, str
     return RLX_OK;
 }
 
-rlx_status context_create(uint32_t version, const rlx_context_desc *theirs, rlx_context **out,
-                          struct diag *d)
+rlx_status context_create(const rlx_context_desc *desc, rlx_context **out, struct diag *d)
 {
-    rlx_context_desc own = {RLX_SIZED(rlx_context_desc)}, *desc = &own;
     const rlx_allocator *mem;
     rlx_context *ctx;
 
-    if (!version_serves(RLX_VERSION, version))
-        return diag_fail(d, RLX_ERROR_VERSION,
-                         "the program was compiled with headers of rlx %u.%u.%u, the library is "
-                         "%d.%d.%d: compile it again",
-                         version / 10000, version / 100 % 100, version % 100, RLX_VERSION / 10000,
-                         RLX_VERSION / 100 % 100, RLX_VERSION % 100);
-    TRY(DESC_READ(rlx_context_desc, &own, theirs, d));
     mem = desc->allocator ? desc->allocator : mem_default();
     if (!mem->resize)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the allocator has no resize function");
@@ -366,18 +356,14 @@ static void list_devices(rlx_context *ctx)
     ctx->listed = l.complete;
 }
 
-rlx_status device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out, struct diag *d)
+bool device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out)
 {
-    rlx_status s = RLX_OK;
-
     pthread_mutex_lock(&ctx->lock);
     if (!ctx->listed)
         list_devices(ctx);
-    if (i < ctx->known.len)
+    bool there = i < ctx->known.len;
+    if (there)
         *out = ctx->known.at[i];
-    else
-        s = diag_fail(d, RLX_ERROR_ARGUMENT, "there are %zu devices, no number %zu", ctx->known.len,
-                      i);
     pthread_mutex_unlock(&ctx->lock);
-    return s;
+    return there;
 }

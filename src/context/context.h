@@ -44,9 +44,7 @@ struct rlx_device {
     int refs; /* under the context's lock */
 };
 
-/* version: that the caller was built for. */
-rlx_status context_create(uint32_t version, const rlx_context_desc *desc, struct rlx_context **out,
-                          struct diag *d);
+rlx_status context_create(const rlx_context_desc *desc, struct rlx_context **out, struct diag *d);
 struct rlx_context *context_retain(struct rlx_context *ctx);
 void context_release(struct rlx_context *ctx); /* one reference; NULL is fine */
 rlx_status device_open(struct rlx_context *ctx, rlx_str name, struct rlx_device **out,

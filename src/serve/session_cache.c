@@ -135,9 +135,10 @@ rlx_status session_cache_get(rlx_cache *c, uint64_t key, rlx_cache_make_fn make,
 rlx_status session_cache_key(const struct rlx_model *m, const rlx_session_desc *desc, uint64_t *out,
                              struct diag *d)
 {
+    static const rlx_session_desc zero = {RLX_SIZED(rlx_session_desc)};
     uint64_t h;
 
     TRY(ir_fingerprint(m->mod, true, &h, d));
-    *out = fingerprint_u64(h, all_options_key(desc));
+    *out = fingerprint_u64(h, all_options_key(desc ? desc : &zero));
     return RLX_OK;
 }

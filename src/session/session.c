@@ -2,7 +2,6 @@
  * that run as one (whole.c) and in parts (staged.c). */
 #include <string.h>
 
-#include "base/desc.h"
 #include "base/str.h"
 #include "compile/stage_options.h"
 #include "model/dims.h"
@@ -93,11 +92,11 @@ static rlx_status open_session(rlx_model *m, rlx_device *dev, const rlx_session_
 static rlx_status create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                          bool plan_only, rlx_session **out, struct diag *d)
 {
-    rlx_session_desc resolved = {RLX_SIZED(rlx_session_desc)};
+    static const rlx_session_desc zero = {RLX_SIZED(rlx_session_desc)};
 
     if (m->ctx != dev->ctx)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "model and device are of different contexts");
-    TRY(DESC_READ(rlx_session_desc, &resolved, desc, d));
+    rlx_session_desc resolved = desc ? *desc : zero;
     rlx_debug_desc debug = *debug_options(&resolved);
     flags_apply(m->ctx, &resolved, &debug);
     resolved.debug = &debug;

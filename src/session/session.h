@@ -3,6 +3,7 @@
 #define SESSION_H
 
 #include "compile/compile.h"
+#include "rlx/session.h"
 #include "rlx/tools.h"
 
 /* After each run, part of an output becomes part of a handle. */

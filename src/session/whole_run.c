@@ -2,7 +2,6 @@
  * program for a binding exists. */
 #include <string.h>
 
-#include "base/desc.h"
 #include "base/str.h"
 #include "model/dims.h"
 #include "session/observe.h"

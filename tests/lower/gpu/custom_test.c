@@ -222,7 +222,7 @@ static bool open_range(struct test *t, struct place *p, rlx_custom_op *op, const
                           .name = "range",
                           .inputs = 1,
                           .infer = infer_range,
-                          .cpu = range_cpu,
+                          .cpu = op->cpu ? op->cpu : range_cpu,
                           .kernel = kernel,
                           .outputs = 2,
                           .grid = row_groups,
@@ -294,11 +294,10 @@ TEST(gpu_custom, a_status_that_does_not_exist_is_told_by_its_number)
     for (size_t i = 0; i < COUNT_OF(answers); i++) {
         rlx_status answer = (rlx_status)answers[i];
         char number[16];
-        rlx_custom_op op = {RLX_SIZED(rlx_custom_op)};
+        rlx_custom_op op = {RLX_SIZED(rlx_custom_op), .cpu = fails_cpu};
         struct place p;
         if (!open_range(t, &p, &op, NULL, &answer))
             return;
-        op.cpu = fails_cpu; /* the context has the caller's array */
         expect_ok(
             t, place_build(&p,
                            "graph (input %x: f32[2,5]) { %y = custom %x name=\"range\" return %y }",
