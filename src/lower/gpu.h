@@ -53,18 +53,18 @@ struct gpu_param {
 struct gpu_kernel {
     const char *key; /* "softmax:softmax T=f32", and how its buffers are bound */
     uint32_t buffers, words, group[3], bindings;
-    uint32_t all_words;           /* words, and those of begins_at behind them */
-    uint8_t first[GPU_BUFFERS];   /* the binding a buffer is in, or the first of its windows */
-    uint8_t windows[GPU_BUFFERS]; /* how many; those of buffers that overlap are the same ones */
-    uint64_t window;              /* bytes of each but the last */
-    uint8_t mode[GPU_BUFFERS];    /* enum kir_mode */
-    uint8_t element[GPU_BUFFERS]; /* bytes */
-    bool begins_at[GPU_BUFFERS];  /* its first element is given as a word behind the others */
-    uint32_t type[GPU_BUFFERS];   /* of elements; those of equal ones can lie in one binding */
+    uint32_t all_words;            /* words, and those of begins_at behind them */
+    uint8_t first[GPU_BUFFERS];    /* the binding a buffer is in, or the first of its windows */
+    uint8_t windows[GPU_BUFFERS];  /* how many; those of buffers that overlap are the same ones */
+    uint64_t window;               /* bytes of each but the last */
+    uint8_t mode[GPU_BUFFERS];     /* enum kir_mode */
+    uint8_t element[GPU_BUFFERS];  /* bytes */
+    bool begins_at[GPU_BUFFERS];   /* its first element is given as a word behind the others */
+    uint32_t type[GPU_BUFFERS];    /* of elements; those of equal ones can lie in one binding */
     const struct gpu_param *param; /* in order */
     uint32_t params;
     rlx_str source; /* of a generated one */
-    void *pipeline;               /* the driver's */
+    void *pipeline; /* the driver's */
 };
 
 struct gpu_launch {
