@@ -51,8 +51,7 @@ rlx_status device_open(struct rlx_context *ctx, rlx_str name, struct rlx_device 
                        struct diag *d);
 void device_retain(struct rlx_device *dev);
 void device_release(struct rlx_device *dev); /* one reference; NULL is fine */
-rlx_status device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out,
-                     struct diag *d); /* false: there is none */
+bool device_at(struct rlx_context *ctx, size_t i, rlx_device_info *out); /* false: there is none */
 
 /* context_flags.c: what the context's flags say where the caller said nothing. */
 void flags_apply(const struct rlx_context *ctx, rlx_session_desc *desc, rlx_debug_desc *debug);
