@@ -9,7 +9,7 @@
 #define MANY (-1)
 static const struct op_info op_table[RLX_OP_count] = {
     [RLX_OP_none] = {"none", FAMILY_none, CATEGORY_IO, 0, 0, "", 0, "no op"},
-#define OP(name, family, category, lo, hi, inputs, flags, summary) \
+#define OP(name, family, category, lo, hi, inputs, flags, summary, number) \
     [RLX_OP_##name] = {#name, FAMILY_##family, CATEGORY_##category, lo, hi, inputs, flags, summary},
 #include "ir/ops.def"
 };

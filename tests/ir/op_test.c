@@ -301,7 +301,8 @@ enum { IS_DTYPE_REQUIRED = RLX_DTYPE_count, IS_DTYPE_ABSENT = RLX_DTYPE_count };
 #define DTYPE_WORD(name, number, bytes, cls, text) IS_DTYPE_##name = RLX_DTYPE_##name,
 enum { RLX_DTYPE_MAP(DTYPE_WORD) IS_UNARY_REQUIRED = RLX_OP_none, IS_UNARY_none = RLX_OP_none };
 enum {
-#define OP(name, family, category, lo, hi, inputs, flags, summary) IS_UNARY_##name = RLX_OP_##name,
+#define OP(name, family, category, lo, hi, inputs, flags, summary, number) \
+    IS_UNARY_##name = RLX_OP_##name,
 #include "ir/ops.def"
 };
 
