@@ -52,7 +52,7 @@ int check_params(struct opened *o, const struct open_options *options); /* that 
 int check_inputs(struct opened *o, const struct open_options *options);
 
 /* sizes.c: the sizes of symbolic dims. EXIT_DONE, or what to return. */
-int take_dims(struct opened *o, const struct texts *dims);                 /* NAME=N */
+int take_dims(struct opened *o, const struct texts *texts);                /* NAME=N */
 int check_dims(struct opened *o, const rlx_dim_size *sizes, size_t count); /* that they exist */
 /* Dims whose size can be assumed get it, with a note. If others remain, that is refused, naming all
  * of them. */

@@ -39,7 +39,7 @@ void profile_free(struct profile *p)
 
 double profile_row_ns(const struct profile_row *r)
 {
-    return r->count ? (double)(r->ns / r->count) : 0;
+    return r->count ? (double)r->ns / (double)r->count : 0;
 }
 
 /* ---- ceilings ---- */

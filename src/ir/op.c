@@ -146,7 +146,7 @@ rlx_str op_input_name(rlx_op op, int32_t operand, int32_t in_count)
     return (rlx_str){0};
 }
 
-enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count)
+enum operand_role op_input_role(rlx_op op, int32_t operand, int32_t in_count)
 {
     enum op_family family = op_info(op)->family;
     rlx_str name = {0};
@@ -155,7 +155,7 @@ enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count)
         if (role_table[r].family != family)
             continue;
         if (!name.len)
-            name = op_input_name(op, i, in_count);
+            name = op_input_name(op, operand, in_count);
         if (str_eq(name, rlx_cstr(role_table[r].operand)))
             return role_table[r].role;
     }

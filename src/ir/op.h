@@ -189,10 +189,10 @@ static inline bool op_has_trait(rlx_op op, enum family_traits trait)
     return (family_info(op_info(op)->family)->traits & trait) != 0;
 }
 int32_t op_input_names(rlx_op op); /* how many names ops.def lists */
-/* The name of operand i of a node with so many; empty: it has none, or none that is certain. The
+/* The name of that operand of a node with so many; empty: it has none, or none that is certain. The
  * last name of an op with any number of operands is that of all the others. */
-rlx_str op_input_name(rlx_op op, int32_t i, int32_t in_count);
-enum operand_role op_input_role(rlx_op op, int32_t i, int32_t in_count);
+rlx_str op_input_name(rlx_op op, int32_t operand, int32_t in_count);
+enum operand_role op_input_role(rlx_op op, int32_t operand, int32_t in_count);
 enum tolerance_class op_tolerance(rlx_op op);
 
 /* Words of an enum: the number of a word, the word of a number (NULL: there is none). */

@@ -144,13 +144,13 @@ rlx_status vk_end(struct gpu_device *g, void *commands, struct diag *d);
 void vk_barrier(struct gpu_device *g, void *commands, int from, int to);
 void vk_copy(struct gpu_device *g, void *commands, struct span dst, struct span src);
 void vk_fill(struct gpu_device *g, void *commands, struct span dst, uint32_t word);
-rlx_status vk_prepare(struct gpu_device *g, struct gpu_recording *r, const struct gpu_needs *needs,
-                      struct diag *d);
-rlx_status vk_launch(struct gpu_device *g, struct gpu_recording *r, const struct gpu_dispatch *l,
+rlx_status vk_prepare(struct gpu_device *g, struct gpu_recording *base,
+                      const struct gpu_needs *needs, struct diag *d);
+rlx_status vk_launch(struct gpu_device *g, struct gpu_recording *base, const struct gpu_dispatch *l,
                      struct diag *d);
-void vk_time(struct gpu_device *g, struct gpu_recording *r, uint32_t at);
+void vk_time(struct gpu_device *g, struct gpu_recording *base, uint32_t at);
 bool vk_read_times(struct gpu_device *g, struct gpu_recording *r, size_t i, uint64_t out[2]);
-void vk_drop_recording(struct gpu_device *g, struct gpu_recording *r);
+void vk_drop_recording(struct gpu_device *g, struct gpu_recording *base);
 
 /* vk_submit.c */
 rlx_status vk_submit(struct gpu_device *g, void *const *commands, uint32_t count, uint64_t ticket,

@@ -178,13 +178,13 @@ static inline struct wg_recording *wg_recording_of(struct gpu_recording *r)
 {
     return (struct wg_recording *)(void *)r;
 }
-rlx_status wg_reserve(struct gpu_device *g, struct gpu_recording *r, uint64_t launches,
+rlx_status wg_reserve(struct gpu_device *g, struct gpu_recording *base, uint64_t launches,
                       struct diag *d);
-rlx_status wg_prepare(struct gpu_device *g, struct gpu_recording *r, const struct gpu_needs *needs,
-                      struct diag *d);
-rlx_status wg_launch_one(struct gpu_device *g, struct gpu_recording *r,
+rlx_status wg_prepare(struct gpu_device *g, struct gpu_recording *base,
+                      const struct gpu_needs *needs, struct diag *d);
+rlx_status wg_launch_one(struct gpu_device *g, struct gpu_recording *base,
                          const struct gpu_dispatch *l, struct diag *d);
-void wg_drop_recording(struct gpu_device *g, struct gpu_recording *r);
+void wg_drop_recording(struct gpu_device *g, struct gpu_recording *base);
 /* All of them, for one run. */
 WGPUCommandEncoder wg_encode(struct wg_device *dev, struct wg_recording *r);
 void wg_encode_launch(struct wg_device *dev, WGPUComputePassEncoder pass,
