@@ -1,15 +1,17 @@
 /* rlx.h: load a model, open it on a device, run it many times.
  *
- * Ownership: what a _create, _open or _load gives out, its _destroy or _close takes back, in any
- *            order: objects are counted, and each keeps alive what it was made of. Only the
- * caller's own things must outlive them: an allocator's and a log's functions and data, and those
- *            of custom ops, the last object of their context; bytes given to rlx_weights_parse,
- * what was made of them. Other pointers that the library gives, names among them, are good until
- * the object they were asked of is destroyed. Descs are read during the call. Threads:   a context
- * never changes and a device locks itself: share both. A model is fixed once it has a session. A
- * session is used by one thread at a time. Errors:    a call that can fail returns rlx_status,
- * takes an rlx_error or NULL last and fills it, and leaves *out alone. Nothing here ends the
- * process.
+ * Ownership. What a _create, _open or _load gives out, its _destroy or _close takes back, in any
+ * order: objects are counted, and each keeps alive what it was made of. Two things of the caller's
+ * own must outlive objects: the functions and data of an allocator, of a log and of custom ops, the
+ * last object of their context; and bytes given to rlx_weights_parse, what was made of them. Other
+ * pointers that the library gives, names among them, are good until the object that they were asked
+ * of is destroyed. Descs are read during the call.
+ *
+ * Threads. A context never changes and a device locks itself: share both. A model is fixed once it
+ * has a session. A session is used by one thread at a time.
+ *
+ * Errors. A call that can fail returns rlx_status, takes an rlx_error or NULL last and fills it,
+ * and leaves *out alone. Nothing here ends the process.
  *
  * More is in rlx/load.h (how a model is loaded), rlx/session.h (states, handles, several runs at a
  * time), rlx/graph.h (graphs put together by hand), rlx/weights.h (files of weights) and
