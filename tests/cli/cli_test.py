@@ -1461,7 +1461,7 @@ def test_sequences(t):
     (data / "output_0.pb").write_bytes(onnx_sequence(a, b))
     need(rlx("conform", t.path).out.startswith("1 passed"), "a sequence fails")
     (data / "output_0.pb").write_bytes(onnx_sequence(a))
-    need("2 outputs, where 1 are wanted" in call(["conform", t.path]).out, "a lost item passes")
+    need("2 outputs, but 1 are expected" in call(["conform", t.path]).out, "a lost item passes")
     (data / "output_0.pb").write_bytes(onnx_sequence(a, onnx_tensor((3,), [3.0, 4.0, 6.0])))
     need('output "y[1]": element 2 is 5, not 6' in call(["conform", t.path]).out, "a wrong item")
     (data / "input_0.pb").write_bytes(onnx_sequence(a, b)[:-1])
