@@ -55,6 +55,22 @@ TEST_DEVICES(worked, activations)
     RUN(list);
 }
 
+/* Each part of a product or quotient is right, though the other may be far larger. */
+TEST_DEVICES(worked, complex_parts_far_apart)
+{
+#define PARTS                                                                                  \
+    "%i = const c64[1] {0 -1} %t = mul %y, %i %r = complex_real %y %s = complex_real %t %k = " \
+    "const f32[1] {1e12} %u = mul %s, %k %z = concat %r, %u axis=0 return %z"
+    static const struct example list[] = {
+        {"%a = const c64[1] {1e20 1e-30} %b = const c64[1] {1e18 0} %y = mul %a, %b " PARTS,
+         "1e38 1", 1e-6},
+        {"%a = const c64[1] {1e20 1e-30} %b = const c64[1] {1e-18 0} %y = div %a, %b " PARTS,
+         "1e38 1", 1e-6},
+    };
+#undef PARTS
+    RUN(list);
+}
+
 TEST_DEVICES(worked, movement)
 {
     static const struct example list[] = {
