@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "inspect/user_kernel.h"
 
-#define MOST_WORDS 256 /* that drivers take */
 #define ROOM 16 /* bytes that a buffer is a multiple of, so that its last word is all there */
 
 struct running {
@@ -22,7 +21,7 @@ struct running {
     struct gpu_kernel kernel;
     const rlx_kernel_buffer *given[GPU_BUFFERS]; /* by buffer of the kernel */
     struct span span[GPU_BUFFERS];
-    uint32_t word[MOST_WORDS];
+    uint32_t word[GPU_WORDS];
     struct arena *arena;
     struct diag *diag;
 };
@@ -221,9 +220,9 @@ static rlx_status take_words(struct running *r)
 {
     size_t used = 0;
 
-    if (r->kir.param_words > MOST_WORDS)
+    if (r->kir.param_words > GPU_WORDS)
         return refuse(r, RLX_ERROR_LIMIT, "%u words are more than %d", r->kir.param_words,
-                      MOST_WORDS);
+                      GPU_WORDS);
     for (uint32_t i = 0; i < r->kir.params; i++) {
         const char *text = given_word(r, r->kir.param[i].name);
         if (!text)

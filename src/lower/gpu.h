@@ -30,6 +30,7 @@
 #define GPU_BINDINGS 64  /* of one kernel: its buffers, those that are large as several windows */
 #define GPU_OPERANDS 256 /* of a step: concat may have many */
 #define GPU_PLACES 64    /* operands of which more is known than that they begin anywhere */
+#define GPU_WORDS 256    /* of a launch, without those of offsets */
 #define GPU_FAULT (-1)   /* as an operand: where bad indices are told; see kernels/index_check */
 #define GPU_ALIGN 256    /* of parts of the scratch */
 #define GPU_GROUP 256    /* invocations of an ordinary group */

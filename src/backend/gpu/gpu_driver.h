@@ -75,8 +75,9 @@ struct gpu_dispatch {
 /* A driver's recording begins with this; all zeros is one that was never made. */
 #define GPU_TOUCHED 32
 struct gpu_recording {
-    bool valid, timed,
-        faults; /* timed: it measures every command. faults: kernels tell of indices */
+    bool valid;
+    bool timed;  /* it measures every command */
+    bool faults; /* kernels report indices that are out of range */
     uint64_t key;
     uint64_t used;               /* when; 0: never */
     uint64_t ticket;             /* of its last run */
@@ -140,8 +141,8 @@ struct gpu_driver {
     /* The queue. Commands begin after all that came before them, and get these tickets in turn. */
     rlx_status (*submit)(struct gpu_device *g, void *const *commands, uint32_t count,
                          uint64_t ticket, struct diag *d);
-    uint64_t (*done)(
-        struct gpu_device *g); /* the last ticket that is; the lock may be held or not */
+    /* The last ticket that is done. The lock may be held or not. */
+    uint64_t (*done)(struct gpu_device *g);
     /* Until it is, or the device is lost, or so much time has passed. The lock may be held or not.
      */
     rlx_status (*wait)(struct gpu_device *g, uint64_t ticket, uint64_t ns, struct diag *d);
@@ -208,7 +209,6 @@ struct gpu_batches {
     struct gpu_hazards hazards;     /* of the open batch */
 };
 
-#define GPU_WORDS 256 /* of one launch, without those of offsets */
 #define GPU_FAULT_BYTES 64
 #define GPU_WORD_CHUNK 16384 /* bytes of words, on their way to a buffer */
 

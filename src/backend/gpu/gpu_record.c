@@ -155,9 +155,6 @@ static rlx_status bind(struct gpu_device *g, const struct command *c, const stru
                        const struct gpu_kernel **kernel, struct diag *d)
 {
     *kernel = l->kernel;
-    if (l->kernel->words > GPU_WORDS)
-        return diag_fail(d, RLX_ERROR_INTERNAL, "kernel %s has %u words", l->kernel->key,
-                         l->kernel->words);
     if (g->driver->apart)
         return gpu_bind_apart(&g->kernels.target, c->work, l, c, fault, g->align, word, out, kernel,
                               d);

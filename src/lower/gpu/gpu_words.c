@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "lower/gpu/gpu_core.h"
 
-#define MOST_WORDS 1024 /* of a kernel */
-
 /* ---- giving them ---- */
 
 static void give(struct gpu_call *c, const char *name, enum kir_scalar type, uint32_t value)
@@ -130,7 +128,7 @@ static void check(struct gpu_call *c, const struct gpu_kernel *k, const struct g
 
 static void put_in_order(struct gpu_call *c, const struct gpu_kernel *k)
 {
-    uint32_t *word = c->work->word + c->now.first_word, was[MOST_WORDS];
+    uint32_t *word = c->work->word + c->now.first_word, was[GPU_WORDS];
 
     memcpy(was, word, k->words * sizeof *word);
     for (uint32_t i = 0; i < k->params; i++) {
@@ -144,6 +142,11 @@ void gpu_check_words(struct gpu_call *c, const struct gpu_kernel *k)
     uint32_t words = c->work->words - c->now.first_word;
     const char *op = op_info(c->op)->name;
 
+    if (k->words > GPU_WORDS) {
+        gpu_refuse(c, RLX_ERROR_LIMIT, "%s: kernel %s takes %u words, at most %d fit", op, k->key,
+                   k->words, GPU_WORDS);
+        return;
+    }
     if (words && !c->givens) { /* without names: of a custom op */
         if (words != k->words)
             gpu_refuse(c, RLX_ERROR_INTERNAL, "%s: kernel %s takes %u words, and is given %u", op,
