@@ -70,7 +70,7 @@ static int unknown_command(const char *name)
     for (size_t i = 0; cli_command_at(i); i++)
         rlx_nearest_offer(&near, rlx_cstr(commands[i]->name));
     rlx_nearest_offer(&near, rlx_cstr("help"));
-    fprintf(stderr, "rlx: there is no command \"%s\"%s\nthe commands are:", name,
+    fprintf(stderr, "rlx: unknown command \"%s\"%s\ncommands:", name,
             rlx_nearest_hint(&near, hint));
     for (size_t i = 0; cli_command_at(i); i++)
         fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);

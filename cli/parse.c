@@ -104,7 +104,7 @@ static int unknown_flag(struct cli *c, const struct flag *flags, rlx_str text)
         rlx_nearest_offer(&near, rlx_cstr(f->name));
     for (const struct flag *f = common_flags(NULL); f->name; f++)
         rlx_nearest_offer(&near, rlx_cstr(f->name));
-    return cli_misuse(c, "there is no flag %.*s%s", (int)text.len, text.ptr,
+    return cli_misuse(c, "unknown flag %.*s%s", (int)text.len, text.ptr,
                       rlx_nearest_hint(&near, hint));
 }
 

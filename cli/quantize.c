@@ -150,7 +150,7 @@ static int unknown_type(struct cli *c, const char *name)
         at += len;
         at += strspn(at, ", ");
     }
-    return cli_misuse(c, "there is no type \"%s\"; the types are: " TYPES "%s", name,
+    return cli_misuse(c, "unknown type \"%s\"; types: " TYPES "%s", name,
                       rlx_nearest_hint(&near, hint));
 }
 

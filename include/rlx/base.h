@@ -17,31 +17,31 @@ extern "C" {
 #define RLX_API __attribute__((visibility("default")))
 #endif
 
-/* 0.2.0, as major * 10000 + minor * 100 + patch. Programs run with any library of the same major
- * version that is no older than the headers they were compiled with; below 1.0, of the same minor
- * version. Patches never matter. */
+/* 0.2.0, as major * 10000 + minor * 100 + patch. A program runs with any library of the same major
+ * version whose minor version is not older than that of the headers it was compiled with. Below
+ * 1.0, the minor versions must be equal. Patch versions never matter. */
 #define RLX_VERSION 200
 RLX_API uint32_t rlx_version(void); /* of the library in use */
 
 /* ---- structs that grow -------------------------------------------------------------------- */
 
-/* Structs that begin with `size` may get fields in later versions, at their end. size says which of
- * them the caller knows; the others are at their defaults, which are zeros. Begin such a struct
- * with it, in C and in C++:
+/* Structs that begin with `size` may gain fields at their end in later versions. size tells the
+ * library which fields the caller knows; all others take their default, zero. Set it first, in C
+ * and in C++:
  *
  *     rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_indices = true};
  *     rlx_session_desc desc{}; desc.size = sizeof desc;
  *
- * A size of 0, and a field that is set and that the library does not know, are ARGUMENT. Structs
- * without `size`, those in arrays among them, stay as they are. */
+ * It is an ARGUMENT error if size is 0, or if a field is set that the library does not know.
+ * Structs without `size`, such as those passed in arrays, never change. */
 #ifndef __cplusplus
 #define RLX_SIZED(type) .size = sizeof(type)
 #endif
 
 /* ---- text, statuses, errors ------------------------------------------------------------- */
 
-/* UTF-8, not terminated: texts, and names as the library gives them. {NULL, 0} is "none". Names
- * that a program writes down are const char *, and end in a 0. */
+/* UTF-8, not terminated: texts, and names that the library returns. {NULL, 0} is "none". Names that
+ * a program passes in are const char *, terminated by a 0. */
 typedef struct rlx_str {
     const char *ptr;
     size_t len;
@@ -92,7 +92,7 @@ typedef struct rlx_error {
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-/* One callback for everything. ptr NULL, old_size 0: allocate. new_size 0: free, answer NULL.
+/* One callback for everything. ptr NULL, old_size 0: allocate. new_size 0: free, return NULL.
  * Otherwise resize, as realloc does. A result is aligned like malloc's, or NULL: no memory.
  * Called from one thread at a time per object, but from several threads in all. */
 typedef struct rlx_allocator {
@@ -123,8 +123,8 @@ typedef struct rlx_allocator {
 #define X(name, number, bytes, cls, text) RLX_DTYPE_##name = number,
 typedef enum rlx_dtype { RLX_DTYPE_MAP(X) RLX_DTYPE_count } rlx_dtype;
 #undef X
-RLX_API const char *rlx_dtype_name(rlx_dtype d); /* "f32"; "?" if there is no such type */
-RLX_API size_t rlx_dtype_size(rlx_dtype d);      /* bytes; 0 if there is no such type */
+RLX_API const char *rlx_dtype_name(rlx_dtype d); /* "f32"; "?" for an unknown type */
+RLX_API size_t rlx_dtype_size(rlx_dtype d);      /* bytes; 0 for an unknown type */
 
 #define RLX_MAX_RANK 8
 

@@ -15,8 +15,8 @@ typedef struct rlx_custom_op {
     int32_t inputs; /* how many it takes */
     /* Fill out's dtype, rank and dims from the inputs' (data is NULL); dims are sizes. A failure's
      * sentence goes to message (256 bytes). Pure: called when a graph is built and again later. In
-     * a graph with symbolic dims it is called with made-up sizes first, to learn which sizes of the
-     * result are an input's, and with those of each binding then. */
+     * a graph with symbolic dims it is first called with made-up sizes, to find out which sizes of
+     * the result come from an input, and then with those of each binding. */
     rlx_status (*infer)(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
                         size_t attrs_size, rlx_tensor *out, char *message);
     /* Read the inputs, write every element of out, which overlaps none of them. Deterministic. For
@@ -35,9 +35,9 @@ typedef struct rlx_custom_op {
     /* For GPUs: source in the kernel language (docs/kernel-language.md) with a kernel named
      * `custom`. Its parameters: a buffer for each input, one for the result, `count: u32`, the
      * elements of the result, `dims: [u32; 8 * (inputs + 1)]`, the sizes of each, the result's
-     * last, with ones behind, and, where there are attributes, their bytes as `attrs: [u32; n]`,
-     * zeros behind. There is an invocation per element, in groups of 256. NULL: no GPU runs it. An
-     * op of several results has a buffer and eight sizes for each; count is of the first. */
+     * last, padded with ones, and, where there are attributes, their bytes as `attrs: [u32; n]`,
+     * padded with zeros. There is an invocation per element, in groups of 256. NULL: no GPU runs
+     * it. An op of several results has a buffer and eight sizes for each; count is of the first. */
     const char *kernel;
     /* How many results it has, 8 at most; 0 is 1. A node `custom` has the one that its attribute
      * `result` says, 0 if it says none, so nodes that differ in it alone give them all. */
