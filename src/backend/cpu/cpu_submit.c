@@ -11,24 +11,16 @@
  * What is called on the device's own thread, from a custom op, is done at once: all jobs before the
  * present one are done, and none after it has begun. */
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backend/cpu/cpu.h"
+#include "base/clock.h"
 #include "base/thread.h"
 
 /* The queue whose thread the present one is. */
 static _Thread_local const struct cpu_queue *serves;
 
 /* ---- computing ---- */
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void take_fault(struct cpu_work *w, int32_t step, struct run_report *report)
 {
@@ -48,7 +40,7 @@ static rlx_status compute(const struct command *list, size_t count, const struct
     report->failed.status = RLX_OK;
     for (size_t i = 0; i < count; i++) {
         struct cpu_work *w = list[i].work;
-        uint64_t start = hooks ? now_ns() : 0;
+        uint64_t start = hooks ? clock_ns() : 0;
 
         if (list[i].kind != COMMAND_DISPATCH || list[i].idle)
             continue; /* works run in order: barriers are free */
@@ -56,7 +48,7 @@ static rlx_status compute(const struct command *list, size_t count, const struct
         TRY(w->run(w, d));
         take_fault(w, list[i].step, report);
         if (hooks)
-            hooks->after(hooks->user, list[i].step, start, now_ns());
+            hooks->after(hooks->user, list[i].step, start, clock_ns());
     }
     return RLX_OK;
 }

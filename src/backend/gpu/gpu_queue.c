@@ -1,19 +1,11 @@
 /* gpu_queue.c: tickets. Everything that goes to the queue gets the next one, and a driver says
  * which was the last that is done. */
-#include <time.h>
 
 #include "backend/gpu/gpu_run.h"
+#include "base/clock.h"
 
 #define SPIN_NS 50000 /* before a wait puts the thread to sleep */
 #define A_SECOND UINT64_C(1000000000)
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * A_SECOND + (uint64_t)t.tv_nsec;
-}
 
 rlx_status gpu_check(struct gpu_device *g, struct diag *d)
 {
@@ -51,7 +43,7 @@ static bool done_soon(struct gpu_device *g, uint64_t ticket)
 {
     if (g->is_cpu || g->driver->turn || g->lost)
         return false;
-    for (uint64_t end = now_ns() + SPIN_NS; now_ns() < end;)
+    for (uint64_t end = clock_ns() + SPIN_NS; clock_ns() < end;)
         if (gpu_is_done(g, ticket))
             return true;
     return false;

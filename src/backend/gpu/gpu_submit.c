@@ -6,17 +6,9 @@
  *     [ steps before ]  { [ condition ] go on? [ round ] }...  [ steps after ]
  *
  * Only "go on?" is waited for. The device is free for others in the meantime. */
-#include <time.h>
 
 #include "backend/gpu/gpu_run.h"
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "base/clock.h"
 
 struct run {
     struct gpu_device *g;
@@ -181,7 +173,7 @@ static bool read_times(struct gpu_device *g, struct gpu_recording *r, size_t i, 
 static void tell_times(struct run *r, size_t count, const struct run_hooks *hooks)
 {
     struct gpu_device *g = r->g;
-    uint64_t heard = now_ns(), last[2] = {0, 0}, at[2];
+    uint64_t heard = clock_ns(), last[2] = {0, 0}, at[2];
     bool known = count && read_times(g, r->last, count - 1, last);
 
     for (size_t i = 0; i < count; i++) {
@@ -196,9 +188,9 @@ static rlx_status run_singly(struct run *r, size_t count, const struct run_hooks
 {
     r->single = true;
     for (size_t i = 0; i < count; i++) {
-        uint64_t start = now_ns();
+        uint64_t start = clock_ns();
         TRY(run_commands(r, i, i + 1));
-        hooks->after(hooks->user, r->list[i].step, start, now_ns());
+        hooks->after(hooks->user, r->list[i].step, start, clock_ns());
     }
     return RLX_OK;
 }
