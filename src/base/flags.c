@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/str.h"
+#include "rlx/tools.h"
 
 static const struct flag_info infos[FLAG_count] = {
 #define STABLE "stable"
@@ -194,6 +195,22 @@ static rlx_status read_environment(struct reading *r, char *const *environment)
     return RLX_OK;
 }
 
+/* The nearest of all names of flags and options. */
+static rlx_status unknown_flag(struct reading *r, const char *name)
+{
+    rlx_nearest near = {.wanted = rlx_cstr(name)};
+    char hint[RLX_NEAREST_HINT];
+
+    for (int i = 0; i < FLAG_count; i++) {
+        const struct flag_info *f = flag_info((enum flag_id)i);
+        rlx_nearest_offer(&near, rlx_cstr(f->name));
+        if (f->option)
+            rlx_nearest_offer(&near, rlx_cstr(f->option));
+    }
+    return diag_fail(r->diag, RLX_ERROR_NAME, "unknown flag \"%s\"%s; rlx flags lists them all",
+                     name, rlx_nearest_hint(&near, hint));
+}
+
 static rlx_status read_overrides(struct reading *r, const rlx_flag *overrides, size_t count)
 {
     char full[80];
@@ -205,8 +222,7 @@ static rlx_status read_overrides(struct reading *r, const rlx_flag *overrides, s
             return diag_fail(r->diag, RLX_ERROR_ARGUMENT, "flag %zu has no name", i);
         snprintf(full, sizeof full, "%s%s", strncmp(name, "RLX_", 4) == 0 ? "" : "RLX_", name);
         if (!find(rlx_cstr(full), &id) && !find(rlx_cstr(name), &id))
-            return diag_fail(r->diag, RLX_ERROR_NAME,
-                             "there is no flag \"%s\"; rlx flags lists them", name);
+            return unknown_flag(r, name);
         TRY(set(r, id, rlx_cstr(overrides[i].value ? overrides[i].value : ""), FLAG_OVERRIDE));
     }
     return RLX_OK;

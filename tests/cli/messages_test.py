@@ -31,6 +31,7 @@ def test_commands(_):
 
 def test_flags(_):
     says(rlx("run", MLP, "--rnadom", code=MISUSED), "unknown flag --rnadom", "--random?")
+    says(rlx("run", MLP, "--random", "--set", "no_fusio", code=MISUSED), 'unknown flag "no_fusio"', "did you mean no_fusion?")
     says(rlx("run", MLP, "--out=x", code=MISUSED), "did you mean --output?")
     says(rlx("devices", "--thread=1", code=MISUSED), "did you mean --threads?")
     says(rlx("run", MLP, "--seed", code=MISUSED), "--seed takes a value: --seed N")
