@@ -92,6 +92,18 @@ RLX_API rlx_status rlx_graph_inline(rlx_graph *g, const rlx_model *m, const rlx_
                                     size_t bind_count, rlx_value *out, size_t out_count,
                                     rlx_error *err);
 
+/* A model's graph, to build on: the same leaves, nodes, dims and outputs. What its params were set
+ * to does not come along (rlx_model_get_param has it). Nothing of m is kept. */
+RLX_API rlx_status rlx_graph_from_model(const rlx_model *m, rlx_graph **out, rlx_error *err);
+/* The input, param or state of that name; RLX_NO_VALUE if there is none. */
+RLX_API rlx_value rlx_graph_leaf(const rlx_graph *g, const char *name);
+/* Output number i so far; RLX_NO_VALUE: there are no more. */
+RLX_API rlx_value rlx_graph_output_at(const rlx_graph *g, size_t i);
+/* There are no outputs from here on; their nodes stay. */
+RLX_API void rlx_graph_clear_outputs(rlx_graph *g);
+/* The param of that name becomes a state of the same name and type, whatever reads it. */
+RLX_API rlx_status rlx_graph_make_state(rlx_graph *g, const char *name, rlx_error *err);
+
 /* Symbolic sizes. bound 0: none. */
 RLX_API rlx_dim rlx_dim_symbol(rlx_graph *g, const char *name);
 RLX_API rlx_status rlx_dim_bound(rlx_graph *g, const char *name, int64_t upper, rlx_error *err);

@@ -132,6 +132,10 @@ RLX_API rlx_status rlx_model_io(const rlx_model *m, rlx_io_kind kind, size_t i, 
  * type is the narrower one; the element count must match. */
 RLX_API rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx_tensor *value,
                                        rlx_error *err);
+/* What it is set to: value->data has value->bytes of room for it in value->dtype; its dims are
+ * filled in. STATE: it was never set. */
+RLX_API rlx_status rlx_model_get_param(rlx_model *m, const char *name, rlx_tensor *value,
+                                       rlx_error *err);
 
 /* ---- sessions ---------------------------------------------------------------------------- */
 

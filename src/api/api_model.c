@@ -135,6 +135,18 @@ rlx_status rlx_model_set_param(rlx_model *m, const char *name, const rlx_tensor 
     return diag_report(&d, err);
 }
 
+rlx_status rlx_model_get_param(rlx_model *m, const char *name, rlx_tensor *value, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "params");
+    if (!m || !name || !value)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !name ? "name" : "value");
+    else
+        model_get_param(m, name, value, &d);
+    return diag_report(&d, err);
+}
+
 rlx_status rlx_model_load_weights(rlx_model *m, rlx_weights *w, rlx_weights_use *out,
                                   rlx_error *err)
 {

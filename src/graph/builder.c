@@ -11,7 +11,7 @@
 #include "ir/text/text.h"
 #include "run/convert.h"
 
-static rlx_status create(rlx_context *ctx, rlx_graph **out, struct diag *d)
+rlx_status graph_create(rlx_context *ctx, rlx_graph **out, struct diag *d)
 {
     rlx_graph *g;
     rlx_status s;
@@ -41,7 +41,7 @@ rlx_status rlx_graph_create(rlx_context *ctx, rlx_graph **out, rlx_error *err)
     struct diag d;
 
     diag_init(&d, "build");
-    create(ctx, out, &d);
+    graph_create(ctx, out, &d);
     return diag_report(&d, err);
 }
 
@@ -259,6 +259,37 @@ rlx_value rlx_state(rlx_graph *g, const char *name, rlx_dtype dtype, rlx_list sh
     return leaf(g, RLX_OP_state, name, dtype, shape);
 }
 
+rlx_value rlx_graph_leaf(const rlx_graph *g, const char *name)
+{
+    ir_value v;
+
+    return g && name && ir_find_leaf(g->g, rlx_cstr(name), &v) ? v : RLX_NO_VALUE;
+}
+
+static rlx_status make_state(rlx_graph *g, const char *name, struct diag *d)
+{
+    ir_value v;
+
+    if (!g || !name)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", g ? "name" : "g");
+    if (!ir_find_leaf(g->g, rlx_cstr(name), &v) || ir_node(g->g, v)->op != RLX_OP_param)
+        return diag_fail(d, RLX_ERROR_NAME, "the graph has no param \"%s\"", name);
+    if (!type_is_static(ir_type_of(g->g, v)))
+        return diag_fail(d, RLX_ERROR_SHAPE,
+                         "the param \"%s\" has a symbolic size, which a state cannot have", name);
+    ir_node(g->g, v)->op = RLX_OP_state;
+    return RLX_OK;
+}
+
+rlx_status rlx_graph_make_state(rlx_graph *g, const char *name, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "build");
+    make_state(g, name, &d);
+    return diag_report(&d, err);
+}
+
 rlx_value rlx_const(rlx_graph *g, rlx_dtype dtype, rlx_list shape, const void *data, size_t bytes)
 {
     struct ir_new_node n = {.op = RLX_OP_const};
@@ -300,6 +331,17 @@ void rlx_output(rlx_graph *g, rlx_value v)
     diag_init(&d, "build");
     if (ir_add_output(g->g, v, &d) != RLX_OK)
         keep_first(g, &d);
+}
+
+rlx_value rlx_graph_output_at(const rlx_graph *g, size_t i)
+{
+    return g && i < g->g->output.len ? g->g->output.at[i] : RLX_NO_VALUE;
+}
+
+void rlx_graph_clear_outputs(rlx_graph *g)
+{
+    if (g)
+        g->g->output.len = 0;
 }
 
 void rlx_label(rlx_graph *g, rlx_value v, const char *label)

@@ -17,6 +17,7 @@ struct rlx_graph {
     rlx_error first;             /* of the root: the first failure */
 };
 
+rlx_status graph_create(struct rlx_context *ctx, struct rlx_graph **out, struct diag *d);
 void graph_destroy(struct rlx_graph *g); /* NULL is fine */
 
 /* The node of op on in[0..count) followed by more[0..more_count). Optional inputs (a bit each in

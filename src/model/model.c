@@ -480,6 +480,19 @@ rlx_status model_need_open(struct rlx_model *m, struct diag *d)
     return RLX_OK;
 }
 
+rlx_status model_get_param(rlx_model *m, const char *name, rlx_tensor *value, struct diag *d)
+{
+    size_t i = 0;
+
+    TRY(model_find_param(m, rlx_cstr(name), &i, d));
+    const struct model_param *p = &m->values.param[i];
+    pthread_mutex_lock(&m->lock);
+    rlx_status status =
+        param_read(p, ir_type_of(ir_entry(m->mod), p->node), &m->ctx->mem, value, d);
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
 rlx_status model_set_param(rlx_model *m, const char *name, const rlx_tensor *value, struct diag *d)
 {
     size_t i = 0, count;

@@ -115,6 +115,9 @@ rlx_status model_restore_params(const struct rlx_model *m, struct diag *d);
 rlx_status param_look(const struct model_param *p, const rlx_allocator *mem, const void **out,
                       struct diag *d);
 void param_looked(const struct model_param *p, const rlx_allocator *mem, const void *data);
+/* The same for good: into *value, whose dims are filled in. Under the model's lock. */
+rlx_status param_read(const struct model_param *p, const struct ir_type *type,
+                      const rlx_allocator *mem, rlx_tensor *value, struct diag *d);
 
 /* model.c */
 /* The graph becomes the model's when this succeeds. */
@@ -129,6 +132,8 @@ rlx_status model_io(const struct rlx_model *m, rlx_io_kind kind, size_t i, rlx_i
 rlx_status model_input_shape(const struct rlx_model *m, size_t i, const rlx_dim_size *dims,
                              size_t dim_count, rlx_tensor *out, struct diag *d);
 rlx_status model_set_param(struct rlx_model *m, const char *name, const rlx_tensor *value,
+                           struct diag *d);
+rlx_status model_get_param(struct rlx_model *m, const char *name, rlx_tensor *value,
                            struct diag *d);
 bool model_has_param(const struct rlx_model *m, rlx_str name); /* was it set? */
 /* f becomes the model's when this succeeds. */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "model/store.h"
 #include "model/undo_moves.h"
+#include "run/convert.h"
 
 /* At least what buffers of a device that works in host memory have. Larger values are blocks of
  * their own, which leave nothing behind when they go. */
@@ -144,6 +145,31 @@ void param_looked(const struct model_param *p, const rlx_allocator *mem, const v
         free_room(p, mem, (void *)data);
     else if (p->kept == PARAM_MAPPED)
         file_forget(p->data, (size_t)p->bytes);
+}
+
+rlx_status param_read(const struct model_param *p, const struct ir_type *type,
+                      const rlx_allocator *mem, rlx_tensor *value, struct diag *d)
+{
+    const void *data;
+    size_t count = 0;
+
+    if (!p->changed)
+        return diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\" was never set", STR_ARG(p->name));
+    value->rank = type->rank;
+    memcpy(value->dim, type->dim, sizeof value->dim);
+    TRY(tensor_check(value, type, "param", p->name, d));
+    if (!convert_allowed(value->dtype, type->dtype))
+        return diag_fail(d, RLX_ERROR_DTYPE, "param \"%.*s\" is %s, which cannot become %s",
+                         STR_ARG(p->name), rlx_dtype_name(type->dtype),
+                         rlx_dtype_name(value->dtype));
+    tensor_count(value, &count);
+    if (count == 0)
+        return RLX_OK;
+    rlx_status status = param_look(p, mem, &data, d);
+    if (status == RLX_OK)
+        convert_unaligned(value->dtype, value->data, type->dtype, data, count);
+    param_looked(p, mem, data);
+    return status;
 }
 
 rlx_status model_restore_params(const struct rlx_model *m, struct diag *d)

@@ -444,31 +444,6 @@ rlx_status store_write(struct store *s, rlx_str name, const rlx_tensor *value, s
     return status;
 }
 
-static rlx_status read_value(const struct model_param *p, const struct ir_type *type,
-                             const rlx_allocator *mem, rlx_tensor *value, struct diag *d)
-{
-    const void *data;
-    size_t count = 0;
-
-    if (!p->changed)
-        return diag_fail(d, RLX_ERROR_STATE, "param \"%.*s\" was never set", STR_ARG(p->name));
-    value->rank = type->rank;
-    memcpy(value->dim, type->dim, sizeof value->dim);
-    TRY(tensor_check(value, type, "param", p->name, d));
-    if (!convert_allowed(value->dtype, type->dtype))
-        return diag_fail(d, RLX_ERROR_DTYPE, "param \"%.*s\" is %s, which cannot become %s",
-                         STR_ARG(p->name), rlx_dtype_name(type->dtype),
-                         rlx_dtype_name(value->dtype));
-    tensor_count(value, &count);
-    if (count == 0)
-        return RLX_OK;
-    rlx_status status = param_look(p, mem, &data, d);
-    if (status == RLX_OK)
-        convert_unaligned(value->dtype, value->data, type->dtype, data, count);
-    param_looked(p, mem, data);
-    return status;
-}
-
 rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct diag *d)
 {
     size_t i;
@@ -477,7 +452,7 @@ rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct d
     const struct model_param *p = &s->values->param[i];
     pthread_mutex_lock(&s->model->lock);
     rlx_status status =
-        read_value(p, ir_type_of(ir_entry(s->model->mod), p->node), &s->model->ctx->mem, value, d);
+        param_read(p, ir_type_of(ir_entry(s->model->mod), p->node), &s->model->ctx->mem, value, d);
     pthread_mutex_unlock(&s->model->lock);
     return status;
 }

@@ -16,10 +16,13 @@ struct inline_binding {
     ir_value value;
 };
 /* Copies the entry of another module to the end of g, its sub-graphs to g's module; out[i] is then
- * its i-th output. Every input must be bound to a value of its type; params and states that are not
- * become leaves of g by their own names. On failure g and its module are as they were. */
+ * its i-th output. Leaves that are bound must be so to values of their types; the others become
+ * leaves of g by their own names. On failure g and its module are as they were. */
 rlx_status inline_module(struct ir_graph *g, const struct ir_module *from,
                          const struct inline_binding *bind, size_t count, ir_value *out,
                          struct diag *d);
+/* MISSING_INPUT names an input that is not bound. */
+rlx_status inline_check_inputs(const struct ir_module *from, const struct inline_binding *bind,
+                               size_t count, struct diag *d);
 
 #endif

@@ -152,9 +152,23 @@ static rlx_status bind_leaves(const struct importer *im, const struct ir_graph *
         TRY(check_type(im, g, ir_node(entry, leaf), bind[i].value));
         map[leaf] = bind[i].value;
     }
-    IR_EACH(n, entry) {
-        if (n->op == RLX_OP_input && map[ir_id(entry, n)] == RLX_NO_VALUE)
-            return diag_fail(im->diag, RLX_ERROR_MISSING_INPUT,
+    return RLX_OK;
+}
+
+static bool is_bound(rlx_str name, const struct inline_binding *bind, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(bind[i].name, name))
+            return true;
+    return false;
+}
+
+rlx_status inline_check_inputs(const struct ir_module *from, const struct inline_binding *bind,
+                               size_t count, struct diag *d)
+{
+    IR_EACH(n, ir_entry(from)) {
+        if (n->op == RLX_OP_input && !is_bound(ir_leaf_name(n), bind, count))
+            return diag_fail(d, RLX_ERROR_MISSING_INPUT,
                              "the model's input \"%.*s\" is bound to nothing",
                              STR_ARG(ir_leaf_name(n)));
     }

@@ -1,0 +1,155 @@
+/* derive.c: derivatives of values of a graph that is being built: rlx/autodiff.h. The walk is
+ * autodiff's; here are the arguments, the seeds, and zeros where nothing flows. */
+#include "rlx/autodiff.h"
+
+#include "autodiff/autodiff.h"
+#include "base/str.h"
+#include "graph/builder.h"
+#include "ir/formula.h"
+
+/* ---- arguments ---- */
+
+static rlx_status check_values(const rlx_graph *g, const char *what, const rlx_value *v,
+                               size_t count, struct diag *d)
+{
+    if (count && !v)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s is NULL", what);
+    for (size_t i = 0; i < count; i++)
+        if (v[i] < 0 || (size_t)v[i] >= g->g->node.len)
+            return diag_fail(d, RLX_ERROR_GRAPH, "%s[%zu] is not a node of this graph (%d)", what,
+                             i, (int)v[i]);
+    return RLX_OK;
+}
+
+static rlx_status check_graph(const rlx_graph *g, struct diag *d)
+{
+    if (!g)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "g is NULL");
+    if (g->root->first.status != RLX_OK)
+        return diag_again(d, &g->root->first, g->root->first.status);
+    return RLX_OK;
+}
+
+static rlx_status check_floats(const rlx_graph *g, const char *what, const rlx_value *v,
+                               size_t count, struct diag *d)
+{
+    TRY(check_values(g, what, v, count, d));
+    for (size_t i = 0; i < count; i++) {
+        const struct ir_node *n = ir_node(g->g, v[i]);
+        rlx_str name = ir_leaf_name(n);
+        if (!dtype_is(n->type.dtype, CLASS_F | CLASS_C))
+            return diag_fail(d, RLX_ERROR_DTYPE,
+                             "%s[%zu], node %d%s%.*s, is %s: only floats have gradients", what, i,
+                             (int)v[i], name.len ? " " : "", STR_ARG(name),
+                             rlx_dtype_name(n->type.dtype));
+    }
+    return RLX_OK;
+}
+
+static rlx_status check_scalar(const rlx_graph *g, rlx_value of, struct diag *d)
+{
+    int64_t count = 0;
+
+    TRY(check_values(g, "of", &of, 1, d));
+    const struct ir_type *t = ir_type_of(g->g, of);
+    if (!type_is_static(t))
+        return diag_fail(d, RLX_ERROR_SHAPE,
+                         "a gradient is that of one number, and node %d has a symbolic size: sum "
+                         "it first, or give rlx_vjp a weight for each element",
+                         (int)of);
+    if (!type_count(t, &count) || count != 1)
+        return diag_fail(d, RLX_ERROR_SHAPE,
+                         "a gradient is that of one number, and node %d has %lld elements: sum it "
+                         "first, or give rlx_vjp a weight for each element",
+                         (int)of, (long long)count);
+    if (!dtype_is(t->dtype, CLASS_F))
+        return diag_fail(d, RLX_ERROR_DTYPE, "node %d is %s: only floats have gradients", (int)of,
+                         rlx_dtype_name(t->dtype));
+    return RLX_OK;
+}
+
+static rlx_status check_weights(const rlx_graph *g, const rlx_value *of, const rlx_value *weight,
+                                size_t count, struct diag *d)
+{
+    TRY(check_floats(g, "of", of, count, d));
+    TRY(check_floats(g, "weight", weight, count, d));
+    for (size_t i = 0; i < count; i++)
+        if (!type_same(ir_type_of(g->g, of[i]), ir_type_of(g->g, weight[i])))
+            return diag_fail(d, RLX_ERROR_SHAPE,
+                             "weight[%zu], node %d, must have the type of of[%zu], node %d", i,
+                             (int)weight[i], i, (int)of[i]);
+    return RLX_OK;
+}
+
+/* ---- gradients ---- */
+
+static rlx_status walk(rlx_graph *g, const rlx_value *of, const rlx_value *weight, size_t of_count,
+                       const rlx_value *wrt, size_t count, rlx_value *out, struct diag *d)
+{
+    struct formula f = {.g = g->g, .diag = d};
+
+    TRY(grad_walk_all(g->g, 0, of, weight, of_count, wrt, count, out, d));
+    for (size_t i = 0; i < count; i++)
+        if (out[i] == RLX_NO_VALUE)
+            out[i] = formula_fill(&f, ir_type_of(g->g, wrt[i]), 0);
+    return f.status;
+}
+
+static rlx_status gradient(rlx_graph *g, rlx_value of, const rlx_value *wrt, size_t count,
+                           rlx_value *out, struct diag *d)
+{
+    TRY(check_graph(g, d));
+    if (count && !out)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "out is NULL");
+    TRY(check_scalar(g, of, d));
+    TRY(check_floats(g, "wrt", wrt, count, d));
+    TRY(grad_check(g->g, &of, 1, wrt, count, d)); /* before the seed is added */
+    struct formula f = {.g = g->g, .diag = d};
+    ir_value one = formula_fill(&f, ir_type_of(g->g, of), 1);
+    TRY(f.status);
+    return walk(g, &of, &one, 1, wrt, count, out, d);
+}
+
+rlx_status rlx_gradient(rlx_graph *g, rlx_value of, const rlx_value *wrt, size_t count,
+                        rlx_value *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "gradient");
+    gradient(g, of, wrt, count, out, &d);
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_vjp(rlx_graph *g, const rlx_value *of, const rlx_value *weight, size_t of_count,
+                   const rlx_value *wrt, size_t count, rlx_value *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "gradient");
+    if (check_graph(g, &d) != RLX_OK)
+        return diag_report(&d, err);
+    if ((count && !out) || of_count == 0)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, of_count ? "out is NULL" : "of is empty");
+    else if (check_weights(g, of, weight, of_count, &d) == RLX_OK &&
+             check_floats(g, "wrt", wrt, count, &d) == RLX_OK)
+        walk(g, of, weight, of_count, wrt, count, out, &d);
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_gradient_reaches(rlx_graph *g, rlx_value of, const rlx_value *wrt, size_t count,
+                                bool *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "gradient");
+    if (check_graph(g, &d) != RLX_OK)
+        return diag_report(&d, err);
+    if (count && !out)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "out is NULL");
+    else if (check_values(g, "of", &of, 1, &d) == RLX_OK &&
+             check_floats(g, "wrt", wrt, count, &d) == RLX_OK)
+        for (size_t i = 0; i < count; i++)
+            if (grad_flows(g->g, &of, 1, &wrt[i], 1, &out[i], &d) != RLX_OK)
+                break;
+    return diag_report(&d, err);
+}
