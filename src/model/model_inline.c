@@ -36,7 +36,7 @@ static rlx_status put_in(rlx_graph *g, const rlx_model *m, const rlx_leaf_value 
         return diag_no_memory(d, bytes);
     for (size_t i = 0; i < bind_count; i++)
         to[i] = (struct inline_binding){rlx_cstr(bind[i].name), bind[i].value};
-    rlx_status s = inline_check_inputs(m->mod, to, bind_count, d);
+    rlx_status s = inline_check_names(m->mod, to, bind_count, d);
     if (s == RLX_OK)
         s = inline_module(g->g, m->mod, to, bind_count, out, d);
     mem_free(mem, to, bytes);

@@ -21,8 +21,8 @@ struct inline_binding {
 rlx_status inline_module(struct ir_graph *g, const struct ir_module *from,
                          const struct inline_binding *bind, size_t count, ir_value *out,
                          struct diag *d);
-/* MISSING_INPUT names an input that is not bound. */
-rlx_status inline_check_inputs(const struct ir_module *from, const struct inline_binding *bind,
-                               size_t count, struct diag *d);
+/* NAME: a binding of no leaf, which may be a misspelt one; MISSING_INPUT: an input has none. */
+rlx_status inline_check_names(const struct ir_module *from, const struct inline_binding *bind,
+                              size_t count, struct diag *d);
 
 #endif

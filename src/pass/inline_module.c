@@ -138,6 +138,15 @@ static rlx_status check_type(const struct importer *im, const struct ir_graph *g
     return RLX_OK;
 }
 
+static rlx_status find_bound(const struct ir_graph *entry, rlx_str name, ir_value *leaf,
+                             struct diag *d)
+{
+    if (!ir_find_leaf(entry, name, leaf))
+        return diag_fail(d, RLX_ERROR_NAME, "the model has no input, param or state \"%.*s\"",
+                         STR_ARG(name));
+    return RLX_OK;
+}
+
 static rlx_status bind_leaves(const struct importer *im, const struct ir_graph *g,
                               const struct inline_binding *bind, size_t count, ir_value *map)
 {
@@ -145,10 +154,7 @@ static rlx_status bind_leaves(const struct importer *im, const struct ir_graph *
     ir_value leaf;
 
     for (size_t i = 0; i < count; i++) {
-        if (!ir_find_leaf(entry, bind[i].name, &leaf))
-            return diag_fail(im->diag, RLX_ERROR_NAME,
-                             "the model has no input, param or state \"%.*s\"",
-                             STR_ARG(bind[i].name));
+        TRY(find_bound(entry, bind[i].name, &leaf, im->diag));
         TRY(check_type(im, g, ir_node(entry, leaf), bind[i].value));
         map[leaf] = bind[i].value;
     }
@@ -163,9 +169,13 @@ static bool is_bound(rlx_str name, const struct inline_binding *bind, size_t cou
     return false;
 }
 
-rlx_status inline_check_inputs(const struct ir_module *from, const struct inline_binding *bind,
-                               size_t count, struct diag *d)
+rlx_status inline_check_names(const struct ir_module *from, const struct inline_binding *bind,
+                              size_t count, struct diag *d)
 {
+    ir_value leaf;
+
+    for (size_t i = 0; i < count; i++)
+        TRY(find_bound(ir_entry(from), bind[i].name, &leaf, d));
     IR_EACH(n, ir_entry(from)) {
         if (n->op == RLX_OP_input && !is_bound(ir_leaf_name(n), bind, count))
             return diag_fail(d, RLX_ERROR_MISSING_INPUT,
