@@ -1,5 +1,5 @@
 /* case_test.c: with fuse_*.case, move_norm_reshape.case and mark_regions.case line 4 of runtime.md
- * 10: every tests/pass/NAME.case: a graph, the passes of its first line, the graph after,
+ * 10: every tests/pass/cases/NAME.case: a graph, the passes of its first line, the graph after,
  * or the word "unchanged". A file may hold several, each from a line "# rlx opt" on; lines of "==="
  * between them are for the eye. */
 #include <dirent.h>
@@ -90,7 +90,7 @@ static void run_file(struct test *t, rlx_context *ctx, char *text)
 
 TEST(pass, cases)
 {
-    DIR *folder = opendir(test_source(t, "tests/pass"));
+    DIR *folder = opendir(test_source(t, "tests/pass/cases"));
     rlx_context *ctx = NULL;
     struct dirent *entry;
     int count = 0;
@@ -102,7 +102,7 @@ TEST(pass, cases)
         size_t len;
         if (!strstr(entry->d_name, ".case"))
             continue;
-        snprintf(path, sizeof path, "tests/pass/%s", entry->d_name);
+        snprintf(path, sizeof path, "tests/pass/cases/%s", entry->d_name);
         test_note(t, "%s", path);
         const char *text = test_read(t, test_source(t, path), &len);
         char *copy = text ? strdup(text) : NULL;
