@@ -70,6 +70,15 @@ ir_value rule_cumulative(struct formula *f, rlx_op op, ir_value x, int64_t axis,
 ir_value rule_scatter(struct formula *f, ir_value base, ir_value indices, ir_value updates,
                       int64_t axis, bool add);
 
+/* Operand i in the type that the formula computes in. */
+ir_value rule_operand(struct vjp *v, int32_t i);
+/* A triangle of the last two axes, with zeros beside it; the lower one with half of the diagonal.
+ */
+ir_value rule_triangle(struct formula *f, ir_value x, bool upper, int64_t diagonal);
+ir_value rule_half_lower(struct formula *f, ir_value x);
+/* a x = b, or a^T x = b, where a is a triangle. */
+ir_value rule_solve_triangle(struct formula *f, ir_value a, ir_value b, bool lower, bool transpose);
+
 /* rules.def: the rules there are, and the families where asking for one is an error. */
 #define RULE(family) void vjp_##family(struct vjp *v);
 #define RULE_IF(family)               \

@@ -77,11 +77,6 @@ void vjp_grouped_matmul(struct vjp *v)
 
 /* ---- solvers, in f32 or better ---- */
 
-static ir_value operand(struct vjp *v, int32_t i)
-{
-    return formula_cast(&v->f, v->n->in[i], v->f.dtype);
-}
-
 /* b as columns: [.., n] becomes [.., n, 1] where a has one axis more. */
 static ir_value as_columns(struct vjp *v, ir_value b)
 {
@@ -98,32 +93,11 @@ void vjp_dense_solve(struct vjp *v)
 {
     struct formula *f = &v->f;
     ir_value dy = formula_cast(f, v->dy, f->dtype), x = formula_cast(f, v->y, f->dtype);
-    ir_value db = formula_2(f, v->n->op, formula_swap(f, operand(v, 0)), dy);
+    ir_value db = formula_2(f, v->n->op, formula_swap(f, rule_operand(v, 0)), dy);
 
     vjp_give(v, 1, db);
     if (vjp_wanted(v, 0))
         vjp_give(v, 0, NEG(formula_matmul(f, as_columns(v, db), as_columns(v, x), false, true)));
-}
-
-static ir_value triangle(struct formula *f, ir_value x, bool upper, int64_t diagonal)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_trilu, &attr);
-    attr.trilu.upper = upper;
-    attr.trilu.diagonal = diagonal;
-    return formula_node(f, RLX_OP_trilu, &x, 1, &attr);
-}
-
-static ir_value solve_triangle(struct formula *f, ir_value a, ir_value b, bool lower,
-                               bool transpose)
-{
-    union ir_attr attr;
-
-    attr_defaults(RLX_OP_triangular_solve, &attr);
-    attr.triangular_solve.lower = lower;
-    attr.triangular_solve.transpose = transpose;
-    return formula_node(f, RLX_OP_triangular_solve, (const ir_value[]){a, b}, 2, &attr);
 }
 
 /* The same with one triangle of a, as it is or transposed; only that triangle has a gradient. */
@@ -132,7 +106,7 @@ void vjp_triangular_solve(struct vjp *v)
     const struct attr_triangular_solve *a = &v->n->attr.triangular_solve;
     struct formula *f = &v->f;
     ir_value dy = formula_cast(f, v->dy, f->dtype), x = formula_cast(f, v->y, f->dtype);
-    ir_value db = solve_triangle(f, operand(v, 0), dy, a->lower, !a->transpose);
+    ir_value db = rule_solve_triangle(f, rule_operand(v, 0), dy, a->lower, !a->transpose);
 
     vjp_give(v, 1, db);
     if (!vjp_wanted(v, 0))
@@ -140,13 +114,7 @@ void vjp_triangular_solve(struct vjp *v)
     db = as_columns(v, db);
     x = as_columns(v, x);
     ir_value da = formula_matmul(f, a->transpose ? x : db, a->transpose ? db : x, false, true);
-    vjp_give(v, 0, NEG(triangle(f, da, !a->lower, 0)));
-}
-
-/* The lower triangle with half of the diagonal. */
-static ir_value half_lower(struct formula *f, ir_value x)
-{
-    return MUL(NUM(0.5), ADD(triangle(f, x, false, 0), triangle(f, x, false, -1)));
+    vjp_give(v, 0, NEG(rule_triangle(f, da, !a->lower, 0)));
 }
 
 /* S = L^-T half_lower(L^T dy) L^-1, and da = half_lower(S + S^T): only that half of a is read. */
@@ -154,11 +122,11 @@ void vjp_cholesky(struct vjp *v)
 {
     struct formula *f = &v->f;
     ir_value l = formula_cast(f, v->y, f->dtype), dy = formula_cast(f, v->dy, f->dtype);
-    ir_value middle = half_lower(f, formula_matmul(f, l, dy, true, false));
-    ir_value left = solve_triangle(f, l, middle, true, true);
-    ir_value s = solve_triangle(f, l, formula_swap(f, left), true, true); /* S^T */
+    ir_value middle = rule_half_lower(f, formula_matmul(f, l, dy, true, false));
+    ir_value left = rule_solve_triangle(f, l, middle, true, true);
+    ir_value s = rule_solve_triangle(f, l, formula_swap(f, left), true, true); /* S^T */
 
-    vjp_give(v, 0, half_lower(f, ADD(s, formula_swap(f, s))));
+    vjp_give(v, 0, rule_half_lower(f, ADD(s, formula_swap(f, s))));
 }
 
 void vjp_det(struct vjp *v)
@@ -168,8 +136,8 @@ void vjp_det(struct vjp *v)
     ir_value factor = formula_cast(f, v->dy, f->dtype);
 
     t.dtype = f->dtype;
-    ir_value one = triangle(f, triangle(f, formula_fill(f, &t, 1), true, 0), false, 0);
-    ir_value inverse = formula_2(f, RLX_OP_dense_solve, formula_swap(f, operand(v, 0)), one);
+    ir_value one = rule_triangle(f, rule_triangle(f, formula_fill(f, &t, 1), true, 0), false, 0);
+    ir_value inverse = formula_2(f, RLX_OP_dense_solve, formula_swap(f, rule_operand(v, 0)), one);
     if (v->n->op == RLX_OP_det)
         factor = MUL(factor, formula_cast(f, v->y, f->dtype));
     vjp_give(v, 0, MUL(factor, inverse));

@@ -90,6 +90,36 @@ ir_value rule_scatter(struct formula *f, ir_value base, ir_value indices, ir_val
     return formula_node(f, RLX_OP_scatter_elements, in, 3, &attr);
 }
 
+ir_value rule_operand(struct vjp *v, int32_t i)
+{
+    return formula_cast(&v->f, v->n->in[i], v->f.dtype);
+}
+
+ir_value rule_triangle(struct formula *f, ir_value x, bool upper, int64_t diagonal)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_trilu, &attr);
+    attr.trilu.upper = upper;
+    attr.trilu.diagonal = diagonal;
+    return formula_node(f, RLX_OP_trilu, &x, 1, &attr);
+}
+
+ir_value rule_solve_triangle(struct formula *f, ir_value a, ir_value b, bool lower, bool transpose)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_triangular_solve, &attr);
+    attr.triangular_solve.lower = lower;
+    attr.triangular_solve.transpose = transpose;
+    return formula_node(f, RLX_OP_triangular_solve, (const ir_value[]){a, b}, 2, &attr);
+}
+
+ir_value rule_half_lower(struct formula *f, ir_value x)
+{
+    return MUL(NUM(0.5), ADD(rule_triangle(f, x, false, 0), rule_triangle(f, x, false, -1)));
+}
+
 void vjp_through(struct vjp *v, int32_t i, ir_value first, ir_value out, ir_value dy)
 {
     ir_value dx = RLX_NO_VALUE;

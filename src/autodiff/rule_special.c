@@ -170,27 +170,6 @@ void vjp_group_limited_gate(struct vjp *v)
                           (const ir_value[]){formula_fill(f, &t, 0), ids, dp}, 3, &attr));
 }
 
-/* ---- svd ---- */
-
-bool vjp_svd_applies(const struct ir_graph *g, const struct ir_node *n)
-{
-    (void)g;
-    return n->attr.svd.part == RLX_SVD_PART_s;
-}
-
-/* dA = U diag(G) V^T */
-void vjp_svd(struct vjp *v)
-{
-    struct formula *f = &v->f;
-    union ir_attr attr = v->n->attr;
-
-    attr.svd.part = RLX_SVD_PART_u;
-    ir_value u = formula_node(f, RLX_OP_svd, v->n->in, 1, &attr);
-    attr.svd.part = RLX_SVD_PART_vt;
-    ir_value vt = formula_node(f, RLX_OP_svd, v->n->in, 1, &attr);
-    vjp_give(v, 0, formula_matmul(f, MUL(u, v->dy), vt, false, false));
-}
-
 /* ---- recurrences ---- */
 
 void vjp_selective_scan(struct vjp *v)

@@ -101,8 +101,9 @@ TEST(grad, ends_where_nothing_flows)
 
 TEST(grad, without_a_rule_is_an_error)
 {
-    refuses(t, RLX_ERROR_NO_RULE, "qr",
-            "(input %a: f32[3,2]) { %n = neg %a %q = qr %n part=r %y = abs %q return %y }");
+    refuses(t, RLX_ERROR_NO_RULE, "scatter_elements",
+            "(input %a: f32[3], input %idx3: i32[3]) { %n = neg %a"
+            " %q = scatter_elements %n, %idx3, %n axis=0 reduction=max %y = abs %q return %y }");
     refuses(t, RLX_ERROR_NO_RULE, "relu_backward",
             "(input %a: f32[3]) { %y = relu_backward %a, %a return %y }");
 }

@@ -109,14 +109,6 @@ TEST(grad, group_limited_gate)
            " n_group=1 topk_group=1 top_k=4 return %y }");
 }
 
-TEST(grad, singular_values)
-{
-    agrees(t, 1e-5, "(input %a: f64[4,3]) { %y = svd %a part=s return %y }");
-    agrees(t, 1e-5, "(input %a: f64[2,5]) { %y = svd %a part=s return %y }");
-    refuses(t, RLX_ERROR_NO_RULE, "svd", "(input %a: f32[3,2]) { %y = svd %a part=u return %y }");
-    refuses(t, RLX_ERROR_NO_RULE, "svd", "(input %a: f32[3,2]) { %y = svd %a part=vt return %y }");
-}
-
 /* ---- packed weights ---- */
 
 TEST(grad, products_with_block_formats)

@@ -108,7 +108,7 @@ void selftest_vary(const struct ir_graph *g, struct ir_node *n, int variant);
 rlx_status selftest_settle(const struct ir_node *n, struct eval_tensor *want,
                            const struct eval_tensor *other, const struct eval_tensor *got,
                            struct arena *arena, struct diag *d);
-/* For svd, qr and eigh of a, where that comparison failed: *out becomes a verdict in proportion to
+/* For a decomposition of a, where that comparison failed: *out becomes a verdict in proportion to
  * the matrix, and by what factors are for where they are not unique. Other ops: nothing happens. */
 rlx_status selftest_compare_factors(const struct ir_node *n, const struct eval_tensor *a,
                                     const struct eval_tensor *want, const struct eval_tensor *got,

@@ -1,5 +1,5 @@
-/* decompose.h: what qr, svd and eigh are made of: reflections and rotations of f64 matrices,
- * row-major (reflect.c, turns.c), and what the three have in common.
+/* decompose.h: what decompositions are made of: reflections and rotations of f64 matrices,
+ * row-major (reflect.c, turns.c), and what they have in common.
  *
  * A reflection I - tau v v^T maps a given vector to a multiple of the first axis. All of a
  * factorisation's vectors are kept, as rows, so that they can be applied many at a time later:
