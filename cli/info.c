@@ -70,6 +70,18 @@ static void memory_text(const rlx_memory_estimate *e)
         printf("it fits\n");
 }
 
+/* What an activation_budget costs and saves. */
+static void recompute_text(const rlx_memory_estimate *e)
+{
+    char alive[32], kept[32];
+
+    if (e->kept == 0)
+        return;
+    printf("%u steps are done again, %.1f %% more arithmetic: %s alive at once, not %s\n",
+           e->recomputed, e->flops ? 100 * (double)e->recomputed_flops / (double)e->flops : 0,
+           cli_bytes(e->alive, alive), cli_bytes(e->kept, kept));
+}
+
 static int show_memory(struct cli *c, const struct opened *o, const char *path)
 {
     rlx_memory_estimate e;
@@ -86,14 +98,20 @@ static int show_memory(struct cli *c, const struct opened *o, const char *path)
     if (opt.json)
         printf("{\"weights\": %llu, \"weight_copies\": %llu, \"constants\": %llu, \"activations\": "
                "%llu, \"states\": %llu, "
-               "\"total\": %llu, \"inputs\": %llu, \"budget\": %llu, \"deficit\": %llu}\n",
+               "\"total\": %llu, \"inputs\": %llu, \"budget\": %llu, \"deficit\": %llu, "
+               "\"recomputed\": %u, \"recomputed_flops\": %llu, \"flops\": %llu, \"kept\": %llu, "
+               "\"alive\": %llu}\n",
                (unsigned long long)e.weights, (unsigned long long)e.weight_copies,
                (unsigned long long)e.constants, (unsigned long long)e.activations,
                (unsigned long long)e.states, (unsigned long long)e.total,
                (unsigned long long)e.inputs, (unsigned long long)e.budget,
-               (unsigned long long)e.deficit);
-    else
+               (unsigned long long)e.deficit, e.recomputed, (unsigned long long)e.recomputed_flops,
+               (unsigned long long)e.flops, (unsigned long long)e.kept,
+               (unsigned long long)e.alive);
+    else {
         memory_text(&e);
+        recompute_text(&e);
+    }
     return EXIT_DONE;
 }
 

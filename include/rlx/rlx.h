@@ -198,6 +198,10 @@ typedef struct rlx_session_desc {
     bool reseed_handles;                /* an input given for a fed handle becomes its new value */
     const struct rlx_debug_desc *debug; /* what the compiler leaves out or checks: rlx/debug.h;
                                          * copied. NULL: all defaults */
+    /* Bytes that activations should not go beyond, where computing values again instead of keeping
+     * them can help: training, above all. Results are the same, bit for bit. 0: all are kept. Not
+     * for models with symbolic dims that have a bound. */
+    uint64_t activation_budget;
 } rlx_session_desc;
 RLX_API rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                                       rlx_session **out, rlx_error *err);

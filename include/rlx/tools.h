@@ -175,6 +175,8 @@ typedef struct rlx_memory_estimate {
     uint64_t inputs;                                         /* of the activations */
     uint64_t budget;  /* what was given, else the device's memory; 0: not known */
     uint64_t deficit; /* how far the total is above the budget; 0: it fits */
+    uint64_t kept, alive, flops, recomputed_flops; /* as in rlx_memory_info */
+    uint32_t recomputed;
 } rlx_memory_estimate;
 RLX_API rlx_status rlx_model_memory(const rlx_model *m, rlx_device *dev, const rlx_dim_size *dims,
                                     size_t dim_count, uint64_t budget, rlx_memory_estimate *out,

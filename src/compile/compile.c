@@ -110,7 +110,7 @@ rlx_status compile(const struct compile_request *r, struct compiled_program *out
     ir_module_destroy(k.symbolic);
     ir_module_destroy(k.reuse.mod);
     arena_free(&k.scratch);
-    compile_watch_end(&k.watch, status == RLX_OK ? out->program : NULL);
+    compile_watch_end(&k.watch, status == RLX_OK ? out : NULL);
     if (status != RLX_OK)
         compiled_program_destroy(out);
     return status;

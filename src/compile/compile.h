@@ -6,6 +6,7 @@
 #define COMPILE_H
 
 #include "model/store.h"
+#include "pass/recompute.h"
 #include "rlx/artefact.h"
 #include "run/program.h"
 
@@ -62,8 +63,9 @@ struct compiled_program {
     struct program *program;
     struct ir_module *optimised; /* what the passes made, before weights were split off */
     struct static_program fixed;
-    uint64_t fresh;      /* the version of the weights its copies are all made from; 0: not yet */
-    struct store *store; /* that it has joined; NULL: none */
+    uint64_t fresh; /* the version of the weights its copies are all made from; 0: not yet */
+    struct recompute_report recomputed;
+    struct store *store;     /* that it has joined; NULL: none */
     struct param_leaf *leaf; /* params of the program, where the store has `plain` */
     size_t leaf_count, leaf_room;
     int64_t *binding; /* by symbol; -1: not bound, -2: it runs at any size up to its bound */

@@ -191,6 +191,19 @@ static void log_program(const struct compile_watch *w, const struct program *p)
     context_log(w->ctx, 2, "%s", line);
 }
 
+static void log_recomputed(const struct compile_watch *w, const struct recompute_report *r)
+{
+    char line[200];
+
+    if (r->bytes_kept == 0)
+        return;
+    snprintf(line, sizeof line,
+             "%zu nodes run again, %.1f %% more arithmetic: %llu bytes alive at once, not %llu",
+             r->nodes, r->flops_once ? 100 * (double)r->flops / (double)r->flops_once : 0,
+             (unsigned long long)r->bytes, (unsigned long long)r->bytes_kept);
+    context_log(w->ctx, 2, "%s", line);
+}
+
 static void log_schedule(const struct compile_watch *w, const struct program *p)
 {
     struct text t;
@@ -218,11 +231,13 @@ static void log_reports(const struct compile_watch *w)
     text_free(&t);
 }
 
-void compile_watch_end(struct compile_watch *w, const struct program *p)
+void compile_watch_end(struct compile_watch *w, const struct compiled_program *made)
 {
-    if (p) {
+    if (made) {
+        const struct program *p = made->program;
         span(w, "select, plan and load", w->last);
         log_program(w, p);
+        log_recomputed(w, &made->recomputed);
         log_reports(w);
         log_schedule(w, p);
         if (*dump_path(w))

@@ -5,10 +5,10 @@
 #define COMPILE_WATCH_H
 
 #include "base/str.h"
+#include "compile/compile.h"
 #include "context/context.h"
 #include "lower/joint.h"
 #include "pass/pass.h"
-#include "run/program.h"
 
 struct compile_watch {
     const struct rlx_context *ctx;
@@ -29,6 +29,7 @@ void compile_watch_bound(struct compile_watch *w, const struct ir_module *mod);
 void compile_watch_pass(void *user, const struct pass *pass, const struct ir_module *m,
                         uint64_t changes);
 void compile_watch_passed(struct compile_watch *w, const struct ir_module *mod);
-void compile_watch_end(struct compile_watch *w, const struct program *p); /* NULL: it failed */
+/* NULL: it failed */
+void compile_watch_end(struct compile_watch *w, const struct compiled_program *made);
 
 #endif

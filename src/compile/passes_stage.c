@@ -23,6 +23,7 @@ rlx_status stage_passes(struct compilation *k)
     options.eval_user = &fold;
     options.after = after_pass;
     options.after_user = k;
+    options.recomputed = &k->out->recomputed;
     rlx_status status = pass_all(k->mod, r->target, &options, k->d);
     fold_eval_free(&fold);
     if (status == RLX_ERROR_UNSUPPORTED)

@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "ir/target.h"
+#include "pass/recompute.h"
 #include "rlx/debug.h"
 
 struct pass;
@@ -25,6 +26,9 @@ struct pass_options {
     rlx_dispatch dispatch; /* native kernels or their common bodies, where there are both */
     const char *native_ops, *common_ops; /* names with commas between them: exceptions from that;
                                           * the first list wins. NULL: none */
+
+    uint64_t activation_budget; /* bytes; above, values are computed again. 0: they are kept */
+    struct recompute_report *recomputed; /* out, where there is a budget; or NULL */
 
     /* The value of a node whose operands are all constants, in the declared dtype, by the kernels
      * that would run it. in[i]: the bytes of operand i; out: room for the result. NULL: nothing is

@@ -9,7 +9,7 @@ extern const struct pass pass_inline_custom_fn, pass_lower_control_flow, pass_si
     pass_fuse_conv_bias, pass_fuse_residual_ln, pass_fuse_residual_rms, pass_move_norm_reshape,
     pass_fuse_dual_matmul, pass_fuse_shared_matmul, pass_fuse_swiglu, pass_check_fusion,
     pass_mark_regions, pass_expand, pass_precision, pass_expand_broadcasts, pass_share_scans,
-    pass_share_recurrent;
+    pass_share_recurrent, pass_recompute;
 
 enum when {
     OPTIONAL, /* not when nothing is to be optimised */
@@ -51,6 +51,7 @@ static const struct {
     {&pass_fold, OPTIONAL},
     {&pass_cse, OPTIONAL},
     {&pass_dce, REQUIRED},
+    {&pass_recompute, OPTIONAL}, /* last: equal nodes would be merged again */
 };
 #define PASS_COUNT (sizeof passes / sizeof passes[0])
 #define MAX_ROUNDS 8 /* of a clean-up */

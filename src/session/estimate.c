@@ -27,7 +27,12 @@ static rlx_status estimate(rlx_session *s, const rlx_dim_size *dims, size_t coun
                              .activations = m.activations,
                              .states = m.state,
                              .inputs = input_bytes(s->current),
-                             .budget = budget ? budget : s->target.memory};
+                             .budget = budget ? budget : s->target.memory,
+                             .kept = m.kept,
+                             .alive = m.alive,
+                             .flops = m.flops,
+                             .recomputed_flops = m.recomputed_flops,
+                             .recomputed = m.recomputed};
     if (__builtin_add_overflow(e.weights, e.constants, &e.total) ||
         __builtin_add_overflow(e.total, e.weight_copies, &e.total) ||
         __builtin_add_overflow(e.total, e.activations, &e.total) ||

@@ -190,6 +190,7 @@ static rlx_status memory_of(struct rlx_session *s, rlx_memory_info *out, struct 
 {
     TRY(session_need_program(s, d));
     const struct plan *p = s->current->plan;
+    const struct recompute_report *again = &session_current_program(s)->recomputed;
     *out = (rlx_memory_info){
         RLX_SIZED(rlx_memory_info),
         .weights = p->held[REGION_WEIGHTS],
@@ -202,6 +203,11 @@ static rlx_status memory_of(struct rlx_session *s, rlx_memory_info *out, struct 
         .steps = (uint32_t)s->current->steps->step_count,
         .in_place = p->in_place,
         .buffers = (uint32_t)segment_count(p->segment, p->size[REGION_ACTS]),
+        .recomputed = (uint32_t)again->nodes,
+        .recomputed_flops = again->flops,
+        .flops = again->flops_once,
+        .kept = again->bytes_kept,
+        .alive = again->bytes,
     };
     return RLX_OK;
 }

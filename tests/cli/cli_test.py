@@ -1300,7 +1300,8 @@ def test_schedule_and_memory(t):
                              "%y = matmul %x, %w\n%z = relu %y\nreturn %z }")
     j = rlx("info", graph, "--memory", "--dim", "n=4", "--budget", "800", "--json").json()
     need(j == {"weights": 512, "weight_copies": 0, "constants": 0, "activations": 384, "states": 0, "total": 896,
-               "inputs": 128, "budget": 800, "deficit": 96}, f"memory: {j}")
+               "inputs": 128, "budget": 800, "deficit": 96, "recomputed": 0, "recomputed_flops": 0, "flops": 0,
+               "kept": 0, "alive": 0}, f"memory: {j}")
     r = rlx("info", graph, "--memory", "--dim", "n=4", "--budget", "800")
     need("too large: 96 bytes" in r.out, f"memory: {r.out!r}")
     need("it fits" in rlx("info", graph, "--memory", "--dim", "n=4").out, "memory: does not fit")
