@@ -11,8 +11,8 @@ struct user_fields {
     uint32_t size;
 #define USER_FIELD(type, name) type name;
 #define DEBUG_FIELD(type, name)
+#define DEBUG_DESC const struct rlx_debug_desc *debug;
 #include "base/options.def"
-    const struct rlx_debug_desc *debug;
 };
 #undef USER_FIELD
 #undef DEBUG_FIELD
