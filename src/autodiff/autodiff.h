@@ -36,6 +36,11 @@ rlx_status grad_walk_all(struct ir_graph *g, ir_value floor, const ir_value *out
                          const ir_value *dy, size_t out_count, const ir_value *wrt, size_t count,
                          ir_value *dx, struct diag *d);
 
+/* forward.c: how of[] change while each wrt[i] moves along tangent[i], which has its type. out[i]
+ * is RLX_NO_VALUE where of[i] stays. */
+rlx_status grad_push(struct ir_graph *g, const ir_value *of, size_t of_count, const ir_value *wrt,
+                     const ir_value *tangent, size_t count, ir_value *out, struct diag *d);
+
 /* Asked before anything is built, of a whole graph: which of out[] may depend on wrt[], and is
  * there a rule everywhere in between? */
 rlx_status grad_flows(struct ir_graph *g, const ir_value *out, size_t out_count,
