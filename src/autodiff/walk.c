@@ -45,6 +45,11 @@ static bool takes_gradient(const struct ir_node *n, const struct ir_type *t)
     return can_have_gradient(t) || (t->dtype == RLX_DTYPE_i8 && goes_straight(n));
 }
 
+bool grad_can_expand(const struct ir_graph *g, const struct ir_node *n)
+{
+    return rules[op_info(n->op)->family].define || pass_can_expand(g, n);
+}
+
 enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n)
 {
     const struct op_info *op = op_info(n->op);
@@ -58,7 +63,7 @@ enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n)
         return op->category == CATEGORY_GRADIENT ? GRAD_MISSING : GRAD_STOPS;
     if (r->make)
         return GRAD_RULE;
-    return r->define || pass_can_expand(g, n) ? GRAD_EXPANDS : GRAD_MISSING;
+    return grad_can_expand(g, n) ? GRAD_EXPANDS : GRAD_MISSING;
 }
 
 bool grad_has_rule(rlx_op op)
@@ -110,8 +115,7 @@ static rlx_status check_node(const struct ir_graph *g, const struct ir_node *n, 
     return r->check(g, n, wanted, d);
 }
 
-/* The node in simpler ops, after all others. */
-static rlx_status expand(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d)
+rlx_status grad_expand(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d)
 {
     const struct ir_node n = *ir_node(g, node);
     definition define = rules[op_info(n.op)->family].define;
@@ -136,7 +140,7 @@ static rlx_status through_expansion(struct ir_graph *g, ir_value node, ir_value 
 
     if (!wrt)
         return diag_no_memory(d, (size_t)n.in_count * sizeof *wrt);
-    TRY(expand(g, node, &out, d));
+    TRY(grad_expand(g, node, &out, d));
     for (int32_t i = 0; i < n.in_count; i++)
         if (want[i] && first_place(&n, i) == i)
             wrt[count++] = n.in[i];

@@ -99,6 +99,35 @@ static rlx_status check_room(const rlx_value *out, size_t count, struct diag *d)
     return count && !out ? diag_fail(d, RLX_ERROR_ARGUMENT, "out is NULL") : RLX_OK;
 }
 
+/* batched[i] is wrt[i] with the axis of the examples in front, which is *size long. */
+static rlx_status check_batched(const rlx_graph *g, const rlx_value *wrt, const rlx_value *batched,
+                                size_t count, ir_dim *size, struct diag *d)
+{
+    if (count == 0)
+        return diag_fail(d, RLX_ERROR_ARGUMENT,
+                         "wrt is empty, so that it is not known how many examples there are");
+    TRY(check_values(g, "wrt", wrt, count, d));
+    TRY(check_values(g, "batched", batched, count, d));
+    for (size_t i = 0; i < count; i++) {
+        struct ir_type all = *ir_type_of(g->g, batched[i]), one = *ir_type_of(g->g, wrt[i]);
+        bool same = all.rank == one.rank + 1 && all.dtype == one.dtype;
+        for (int32_t k = 0; same && k < one.rank; k++)
+            same = all.dim[k + 1] == one.dim[k];
+        if (!same)
+            return diag_fail(d, RLX_ERROR_SHAPE,
+                             "batched[%zu], node %d, must have the type of wrt[%zu], node %d, with "
+                             "one axis more in front",
+                             i, (int)batched[i], i, (int)wrt[i]);
+        if (i > 0 && all.dim[0] != *size)
+            return diag_fail(d, RLX_ERROR_SHAPE,
+                             "batched[%zu], node %d, has another number of examples than "
+                             "batched[0], node %d",
+                             i, (int)batched[i], (int)batched[0]);
+        *size = all.dim[0];
+    }
+    return RLX_OK;
+}
+
 /* ---- what is added ---- */
 
 /* Zeros in the place of what does not depend on anything. */
@@ -256,6 +285,31 @@ rlx_status rlx_hvp(rlx_graph *g, rlx_value of, const rlx_value *wrt, const rlx_v
 
     diag_init(&d, "hvp");
     hvp(g, of, wrt, direction, count, out, &d);
+    return diag_report(&d, err);
+}
+
+/* ---- for many examples ---- */
+
+static rlx_status vmap(rlx_graph *g, const rlx_value *of, size_t of_count, const rlx_value *wrt,
+                       const rlx_value *batched, size_t count, rlx_value *out, struct diag *d)
+{
+    ir_dim size = 0;
+
+    TRY(check_graph(g, d));
+    TRY(check_room(out, of_count, d));
+    TRY(check_values(g, "of", of, of_count, d));
+    TRY(check_batched(g, wrt, batched, count, &size, d));
+    const struct ir_extent before = ir_extent_of(g->g);
+    return settle(g, &before, grad_batch(g->g, of, of_count, wrt, batched, count, size, out, d));
+}
+
+rlx_status rlx_vmap(rlx_graph *g, const rlx_value *of, size_t of_count, const rlx_value *wrt,
+                    const rlx_value *batched, size_t count, rlx_value *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "vmap");
+    vmap(g, of, of_count, wrt, batched, count, out, &d);
     return diag_report(&d, err);
 }
 

@@ -1,6 +1,6 @@
 /* along.h: derivatives along a direction, and those of gradients, against differences.
  *
- *     moves(t, 1e-5, "(input %x: f64[3]) { %y = tanh %x return %y }", true);
+ *     moves(t, 1e-5, 1e-5, "(input %x: f64[3]) { %y = tanh %x return %y }", true);
  *
  * Inputs and their names are those of central.h. Every input that may have a gradient moves along a
  * direction of its own; how the output changes, and how what reaches the inputs does, is compared
@@ -98,12 +98,12 @@ static inline void along_compare(struct test *t, struct along *a, size_t i, doub
     }
 }
 
-static inline void along_body(struct test *t, struct along *a, double tol, const char *source)
+static inline void along_body(struct test *t, struct along *a, double tol, double h,
+                              const char *source)
 {
     struct ir_graph *g = ir_entry(a->c.s.run.mod);
     ir_value last = (ir_value)g->node.len - 1;
     struct eval_tensor ahead[ALONG_MOST + 1], behind[ALONG_MOST + 1];
-    const double h = 1e-5;
 
     /* central_run makes the tensors anew: those of other runs stay as they are. */
     if (!central_inputs(&a->c) || !central_run(t, &a->c, 0, last) || !along_step(t, a, h, last))
@@ -125,8 +125,8 @@ static inline void along_body(struct test *t, struct along *a, double tol, const
     on_cpu(t, a->c.s.run.mod, a->c.value, a->moved, a->watched_count, source);
 }
 
-/* Whether there is such a derivative is what it answers. */
-static inline bool moves(struct test *t, double tol, const char *graph, bool second)
+/* Differences over h. Whether there is such a derivative is what it answers. */
+static inline bool moves(struct test *t, double tol, double h, const char *graph, bool second)
 {
     struct along a = {0};
     bool found = true;
@@ -139,7 +139,7 @@ static inline bool moves(struct test *t, double tol, const char *graph, bool sec
     else if (s != RLX_OK)
         fail(t, "%s\n  in: %s", a.c.s.run.diag.first.message, graph);
     else
-        along_body(t, &a, tol, graph);
+        along_body(t, &a, tol, h, graph);
     run_close(&a.c.s.run);
     return found;
 }
