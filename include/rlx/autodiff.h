@@ -44,7 +44,8 @@ RLX_API rlx_status rlx_hvp(rlx_graph *g, rlx_value of, const rlx_value *wrt,
                            const rlx_value *direction, size_t count, rlx_value *out,
                            rlx_error *err);
 /* of[] once for each of n examples: batched[i] stands for wrt[i] and has its type with an axis of
- * n in front; so has out[k] for of[k]. What does not depend on wrt[] is computed once. */
+ * n in front; so has out[k] for of[k]. What does not depend on wrt[] is computed once. Integers
+ * take part as well. NO_RULE: what draws random numbers, or writes a state. */
 RLX_API rlx_status rlx_vmap(rlx_graph *g, const rlx_value *of, size_t of_count,
                             const rlx_value *wrt, const rlx_value *batched, size_t count,
                             rlx_value *out, rlx_error *err);

@@ -19,6 +19,10 @@ enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n);
 /* Does the op have a rule, or do all ops it stands for? For the table of `rlx ops`. */
 bool grad_has_rule(rlx_op op);
 
+/* The node in the simpler ops that it stands for, after all others, where that can be. */
+bool grad_can_expand(const struct ir_graph *g, const struct ir_node *n);
+rlx_status grad_expand(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d);
+
 /* The gradients of one node's operands: dy is that of its value. wanted[i]: operand i's is wanted;
  * dx[i] is the result. Integers have none, except that the i8 between quantised ops have one in
  * f32: dx of dequantize is that of its operand, and the dy of quantize. */
@@ -35,6 +39,17 @@ rlx_status grad_walk(struct ir_graph *g, ir_value floor, ir_value out, ir_value 
 rlx_status grad_walk_all(struct ir_graph *g, ir_value floor, const ir_value *out,
                          const ir_value *dy, size_t out_count, const ir_value *wrt, size_t count,
                          ir_value *dx, struct diag *d);
+
+/* forward.c: how of[] change while each wrt[i] moves along tangent[i], which has its type. out[i]
+ * is RLX_NO_VALUE where of[i] stays. */
+rlx_status grad_push(struct ir_graph *g, const ir_value *of, size_t of_count, const ir_value *wrt,
+                     const ir_value *tangent, size_t count, ir_value *out, struct diag *d);
+
+/* batch.c: of[] once for each of `size` examples: batched[i] stands for wrt[i], with an axis of the
+ * examples in front; so has out[k] for of[k]. */
+rlx_status grad_batch(struct ir_graph *g, const ir_value *of, size_t of_count, const ir_value *wrt,
+                      const ir_value *batched, size_t count, ir_dim size, ir_value *out,
+                      struct diag *d);
 
 /* Asked before anything is built, of a whole graph: which of out[] may depend on wrt[], and is
  * there a rule everywhere in between? */

@@ -38,6 +38,17 @@ void vjp_give(struct vjp *v, int32_t i, ir_value dx);
  * gradient is what the walk through them gives. */
 void vjp_through(struct vjp *v, int32_t i, ir_value first, ir_value out, ir_value dy);
 
+/* What a node computes, in ops that have rules: for those that are too seldom differentiated to
+ * have one, as gradients are. The result may have the formula's type. */
+typedef ir_value (*definition)(struct formula *f, const struct ir_node *n);
+
+/* x again, in the formula's type, as a value of its own: what reaches it is not what reaches other
+ * places where x stands. */
+ir_value rule_apart(struct formula *f, ir_value x);
+/* What reaches wrt from dy, the gradient of y, through the nodes from `first` on; zeros where
+ * nothing does. */
+ir_value rule_pull(struct formula *f, ir_value first, ir_value y, ir_value dy, ir_value wrt);
+
 /* ---- what several rules are written with (rule_parts.c) ---- */
 
 /* Shorthands, where the formula is called f. */
@@ -65,6 +76,7 @@ ir_value rule_rows(struct formula *f, ir_value x);
 /* `value` before and after x, along an axis; x itself where both are 0. */
 ir_value rule_pad(struct formula *f, ir_value x, int64_t axis, ir_dim before, ir_dim after,
                   double value);
+/* rule_reduce.c: a running sum, product or maximum. */
 ir_value rule_cumulative(struct formula *f, rlx_op op, ir_value x, int64_t axis, bool exclusive);
 /* base with updates written to indices along the axis, or added there. */
 ir_value rule_scatter(struct formula *f, ir_value base, ir_value indices, ir_value updates,
@@ -88,11 +100,13 @@ ir_value rule_solve_triangle(struct formula *f, ir_value a, ir_value b, bool low
     void vjp_##family(struct vjp *v);                                                  \
     rlx_status vjp_##family##_check(const struct ir_graph *g, const struct ir_node *n, \
                                     const bool *wanted, struct diag *d);
+#define DEFINED(family) ir_value define_##family(struct formula *f, const struct ir_node *n);
 #define NO_RULE(family)
 #include "autodiff/rules.def"
 #undef RULE
 #undef RULE_IF
 #undef RULE_ASKS
+#undef DEFINED
 #undef NO_RULE
 
 #endif

@@ -1,4 +1,6 @@
 /* rule_attention.c: attention and rotary embeddings (ops-core.md 13, 14). */
+#include <math.h>
+
 #include "autodiff/rule.h"
 
 static ir_value backward(struct vjp *v, int32_t wrt)
@@ -81,4 +83,136 @@ void vjp_axial_rope_2d(struct vjp *v)
     ir_value swapped = swap_pairs(f, v->dy, &t);
     ir_value turned = formula_node(f, RLX_OP_axial_rope_2d, &swapped, 1, &v->n->attr);
     vjp_give(v, 0, swap_pairs(f, turned, &t));
+}
+
+/* ---- second derivatives: products, a mask and a softmax, which hold all scores at once ---- */
+
+struct scores {
+    const struct attr_attention_backward *a;
+    ir_dim batch, queries, keys;
+};
+
+/* [B, heads, S, D] from any layout. */
+static ir_value by_head(struct formula *f, const struct scores *s, ir_value x, int64_t heads,
+                        ir_dim rows)
+{
+    int64_t d = s->a->head_dim;
+
+    if (s->a->layout == RLX_ATTENTION_LAYOUT_bhsd || s->a->layout == RLX_ATTENTION_LAYOUT_folded)
+        return formula_reshape(f, x, RLX_LIST(s->batch, heads, rows, d));
+    x = formula_reshape(f, x, RLX_LIST(s->batch, rows, heads, d));
+    return formula_transpose(f, x, RLX_LIST(0, 2, 1, 3));
+}
+
+/* A key or value head once for each query head that reads it. */
+static ir_value shared(struct formula *f, const struct scores *s, ir_value x)
+{
+    int64_t kv = s->a->num_kv_heads, each = s->a->num_heads / kv, d = s->a->head_dim;
+
+    if (each == 1)
+        return x;
+    x = formula_reshape(f, x, RLX_LIST(s->batch, kv, 1, s->keys, d));
+    x = formula_expand(f, x, RLX_LIST(s->batch, kv, each, s->keys, d));
+    return formula_reshape(f, x, RLX_LIST(s->batch, s->a->num_heads, s->keys, d));
+}
+
+/* A mask read as rank 4: [B,Sk] is [B,1,1,Sk], [B,Sq,Sk] is [B,1,Sq,Sk]. */
+static ir_value mask_of_rank_4(struct formula *f, ir_value mask)
+{
+    const struct ir_type t = *formula_type(f, mask);
+    rlx_list shape = RLX_LIST(t.dim[0], 1, 1, t.dim[t.rank - 1]);
+
+    if (t.rank >= 3)
+        shape.at[2] = t.dim[t.rank - 2];
+    return t.rank == 4 ? mask : formula_reshape(f, mask, shape);
+}
+
+static ir_value whole(struct formula *f, int64_t v)
+{
+    return formula_number_of(f, RLX_DTYPE_i64, (double)v);
+}
+
+/* Which keys a query sees, by their positions: queries are the last of them. */
+static ir_value seen(struct formula *f, const struct scores *s)
+{
+    ir_value key = rule_positions(f, s->keys);
+    ir_value query = formula_reshape(f, rule_positions(f, s->queries), RLX_LIST(s->queries, 1));
+    ir_value ahead = SUB(rule_size(f, s->keys), rule_size(f, s->queries));
+
+    query = ADD(query, formula_2(f, RLX_OP_max, ahead, whole(f, 0)));
+    ir_value before = formula_2(f, RLX_OP_le, key, query);
+    if (s->a->mask_kind == RLX_MASK_KIND_causal)
+        return before;
+    ir_value oldest = SUB(query, whole(f, s->a->window));
+    return formula_2(f, RLX_OP_bit_and, before, formula_2(f, RLX_OP_ge, key, oldest));
+}
+
+static ir_value allowed(struct formula *f, ir_value mask)
+{
+    mask = mask_of_rank_4(f, mask);
+    if (formula_type(f, mask)->dtype == RLX_DTYPE_bool)
+        return mask;
+    rlx_dtype t = formula_type(f, mask)->dtype, wide = dtype_is(t, CLASS_F) ? t : RLX_DTYPE_f64;
+    return formula_2(f, RLX_OP_ge, formula_cast(f, mask, wide), formula_number_of(f, wide, 0.5));
+}
+
+static ir_value masked(struct formula *f, const struct scores *s, ir_value z, ir_value mask)
+{
+    ir_value never = NUM(-(double)INFINITY);
+
+    switch (s->a->mask_kind) {
+    case RLX_MASK_KIND_none: return z;
+    case RLX_MASK_KIND_bias: return ADD(z, mask_of_rank_4(f, mask));
+    case RLX_MASK_KIND_custom: return formula_where(f, allowed(f, mask), z, never);
+    default: return formula_where(f, seen(f, s), z, never);
+    }
+}
+
+/* The forward op, in the layout of q. in: q, k, v, mask. */
+static ir_value attend(struct formula *f, const struct scores *s, const ir_value *in)
+{
+    const struct attr_attention_backward *a = s->a;
+    ir_value q = by_head(f, s, in[0], a->num_heads, s->queries);
+    ir_value k = shared(f, s, by_head(f, s, in[1], a->num_kv_heads, s->keys));
+    ir_value v = shared(f, s, by_head(f, s, in[2], a->num_kv_heads, s->keys));
+    double scale = isnan(a->score_scale) ? 1 / sqrt((double)a->head_dim) : (double)a->score_scale;
+    ir_value z = MUL(formula_matmul(f, q, k, false, true), NUM(scale));
+
+    if (!isnan(a->logit_softcap)) {
+        ir_value cap = NUM((double)a->logit_softcap);
+        z = MUL(cap, formula_1(f, RLX_OP_tanh, DIV(z, cap)));
+    }
+    z = masked(f, s, z, in[3]);
+    ir_value y = formula_matmul(f, formula_1(f, RLX_OP_softmax, z), v, false, false);
+    if (a->layout == RLX_ATTENTION_LAYOUT_bshd || a->layout == RLX_ATTENTION_LAYOUT_packed)
+        y = formula_transpose(f, y, RLX_LIST(0, 2, 1, 3));
+    return y;
+}
+
+static struct scores scores_of(const struct formula *f, const struct ir_node *n)
+{
+    const struct ir_type *q = ir_type_of(f->g, n->in[0]), *k = ir_type_of(f->g, n->in[1]);
+    const struct attr_attention_backward *a = &n->attr.attention_backward;
+    int32_t axis = a->layout == RLX_ATTENTION_LAYOUT_bhsd ? 2 : 1;
+    struct scores s = {a, q->dim[0], q->dim[axis], k->dim[axis]};
+
+    if (a->layout == RLX_ATTENTION_LAYOUT_folded)
+        s.batch = dim_exact_div(rule_dims(f), q->dim[0], a->num_heads);
+    return s;
+}
+
+/* Words of attention_wrt are numbered as the operands of attention. */
+ir_value define_attention_backward(struct formula *f, const struct ir_node *n)
+{
+    const struct scores s = scores_of(f, n);
+    const struct ir_type q = *ir_type_of(f->g, n->in[0]);
+    bool bias = s.a->mask_kind == RLX_MASK_KIND_bias;
+    ir_value in[4] = {rule_apart(f, n->in[0]), rule_apart(f, n->in[1]), rule_apart(f, n->in[2]),
+                      RLX_NO_VALUE};
+
+    if (n->in_count > 4)
+        in[3] = bias ? rule_apart(f, n->in[4]) : n->in[4];
+    ir_value dy = formula_cast(f, n->in[3], f->dtype), first = (ir_value)f->g->node.len;
+    ir_value y = formula_reshape(f, attend(f, &s, in), formula_shape(&q));
+    return rule_pull(f, first, y, dy, in[s.a->wrt]);
 }

@@ -75,6 +75,21 @@ void vjp_grouped_matmul(struct vjp *v)
     }
 }
 
+void vjp_grouped_matmul_backward_weight(struct vjp *v)
+{
+    const ir_value *in = v->n->in;
+    struct formula *f = &v->f;
+
+    if (vjp_wanted(v, 0)) {
+        const ir_value of[] = {in[1], formula_swap(f, v->dy), in[2]};
+        vjp_give(v, 0, formula_node(f, RLX_OP_grouped_matmul, of, 3, NULL));
+    }
+    if (vjp_wanted(v, 1)) {
+        const ir_value of[] = {in[0], v->dy, in[2]};
+        vjp_give(v, 1, formula_node(f, RLX_OP_grouped_matmul, of, 3, NULL));
+    }
+}
+
 /* ---- solvers, in f32 or better ---- */
 
 /* b as columns: [.., n] becomes [.., n, 1] where a has one axis more. */

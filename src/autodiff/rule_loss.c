@@ -33,3 +33,17 @@ void vjp_softmax_cross_entropy(struct vjp *v)
         vjp_give(v, 1, MUL(SUB(formula_1(f, RLX_OP_log, sum), below), dy));
     }
 }
+
+/* (softmax - onehot) dloss, and nothing in a row whose label is outside the classes. */
+ir_value define_softmax_cross_entropy_backward(struct formula *f, const struct ir_node *n)
+{
+    const struct ir_type t = *ir_type_of(f->g, n->in[0]);
+    rlx_list column = RLX_LIST(t.dim[0], 1);
+    ir_value label = formula_reshape(f, formula_cast(f, n->in[1], RLX_DTYPE_i64), column);
+    ir_value hot = formula_2(f, RLX_OP_eq, label, rule_positions(f, t.dim[1]));
+    ir_value p = formula_1(f, RLX_OP_softmax, formula_cast(f, n->in[0], f->dtype));
+    ir_value dloss = formula_reshape(f, formula_cast(f, n->in[2], f->dtype), column);
+    ir_value dx = MUL(SUB(p, formula_cast(f, hot, f->dtype)), dloss);
+
+    return formula_where(f, per_row(f, RLX_OP_reduce_max, hot), dx, NUM(0));
+}

@@ -66,18 +66,6 @@ ir_value rule_pad(struct formula *f, ir_value x, int64_t axis, ir_dim before, ir
     return formula_node(f, RLX_OP_pad, &x, 1, &attr);
 }
 
-ir_value rule_cumulative(struct formula *f, rlx_op op, ir_value x, int64_t axis, bool exclusive)
-{
-    union ir_attr attr;
-
-    attr_defaults(op, &attr);
-    if (op == RLX_OP_cumsum_backward)
-        attr.cumsum_backward = (struct attr_cumsum_backward){axis, exclusive};
-    else
-        attr.cumulative = (struct attr_cumulative){axis, exclusive};
-    return formula_node(f, op, &x, 1, &attr);
-}
-
 ir_value rule_scatter(struct formula *f, ir_value base, ir_value indices, ir_value updates,
                       int64_t axis, bool add)
 {
@@ -129,4 +117,26 @@ void vjp_through(struct vjp *v, int32_t i, ir_value first, ir_value out, ir_valu
     v->f.status = grad_walk(v->f.g, first, out, dy, &v->n->in[i], 1, &dx, v->f.diag);
     if (dx != RLX_NO_VALUE)
         vjp_give(v, i, dx);
+}
+
+ir_value rule_apart(struct formula *f, ir_value x)
+{
+    union ir_attr attr;
+
+    if (f->status != RLX_OK)
+        return RLX_NO_VALUE;
+    if (formula_type(f, x)->dtype != f->dtype)
+        return formula_cast(f, x, f->dtype);
+    attr_defaults(RLX_OP_reshape, &attr);
+    attr.reshape.shape = formula_shape(formula_type(f, x));
+    return formula_node(f, RLX_OP_reshape, &x, 1, &attr);
+}
+
+ir_value rule_pull(struct formula *f, ir_value first, ir_value y, ir_value dy, ir_value wrt)
+{
+    ir_value dx = RLX_NO_VALUE;
+
+    if (f->status == RLX_OK)
+        f->status = grad_walk(f->g, first, y, dy, &wrt, 1, &dx, f->diag);
+    return f->status == RLX_OK && dx == RLX_NO_VALUE ? rule_zeros(f, wrt) : dx;
 }

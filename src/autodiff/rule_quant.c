@@ -123,3 +123,74 @@ void vjp_fake_quantize_lsq(struct vjp *v)
         if (vjp_wanted(v, i))
             vjp_give(v, i, formula_node(&v->f, op[i], in, 3, &attr));
 }
+
+/* ---- their gradients ---- */
+
+static double largest(int64_t bits)
+{
+    return (double)((INT64_C(1) << (bits - 1)) - 1);
+}
+
+/* The straight-through factor is held: it has no slope itself, or it is an estimate, whose slope is
+ * that of nothing. */
+rlx_status vjp_fake_quantize_backward_check(const struct ir_graph *g, const struct ir_node *n,
+                                            const bool *wanted, struct diag *d)
+{
+    int32_t ste = n->attr.fake_quantize_backward.ste;
+
+    (void)g;
+    if (!wanted[0] || ste == RLX_STE_KIND_identity || ste == RLX_STE_KIND_clipped)
+        return RLX_OK;
+    return diag_fail(d, RLX_ERROR_NO_RULE,
+                     "fake_quantize with ste=%s has no second derivative: its first one is an "
+                     "estimate",
+                     enum_word("ste_kind", ste));
+}
+
+void vjp_fake_quantize_backward(struct vjp *v)
+{
+    int32_t count = v->n->in_count;
+    const ir_value in[] = {v->n->in[0], count == 3 ? v->n->in[1] : v->dy, v->dy};
+
+    if (vjp_wanted(v, count - 1))
+        vjp_give(v, count - 1,
+                 formula_node(&v->f, RLX_OP_fake_quantize_backward, in, count, &v->n->attr));
+}
+
+/* x / s with one scale per channel; scales below the floor count as that. */
+static ir_value scaled(struct formula *f, const struct ir_node *n, const struct ir_type *t)
+{
+    int64_t axis = n->attr.fake_quantize_lsq_backward.axis;
+    rlx_list shape = {.count = axis == RLX_ABSENT ? 0 : t->rank - (int32_t)axis,
+                      .at = {1, 1, 1, 1, 1, 1, 1, 1}};
+    ir_value s = formula_cast(f, n->in[1], f->dtype);
+
+    if (axis != RLX_ABSENT)
+        shape.at[0] = t->dim[axis];
+    s = formula_reshape(f, formula_2(f, RLX_OP_max, s, NUM(1e-12)), shape);
+    return DIV(formula_cast(f, n->in[0], f->dtype), s);
+}
+
+/* For x: dy inside the range. For the scale: the sum of dy (round(z) - z) inside it, and of dy
+ * times its end outside; rounding passes straight through, so that z itself has no slope there. */
+ir_value define_fake_quantize_lsq_backward(struct formula *f, const struct ir_node *n)
+{
+    const struct attr_fake_quantize_lsq_backward *a = &n->attr.fake_quantize_lsq_backward;
+    const struct ir_type t = *ir_type_of(f->g, n->in[0]), scale = *ir_type_of(f->g, n->in[1]);
+    ir_value dy = formula_cast(f, n->in[2], f->dtype), z = scaled(f, n, &t);
+    ir_value most = NUM(largest(a->bits)), least = NUM(-largest(a->bits));
+    ir_value above = formula_2(f, RLX_OP_gt, z, most), below = formula_2(f, RLX_OP_lt, z, least);
+    rlx_list axes = {0};
+
+    if (n->op == RLX_OP_fake_quantize_lsq_backward_x) {
+        ir_value inside = formula_2(f, RLX_OP_le, formula_1(f, RLX_OP_abs, z), most);
+        return formula_where(f, inside, dy, NUM(0));
+    }
+    ir_value slope = SUB(formula_1(f, RLX_OP_round, z), z);
+    slope = formula_where(f, above, most, formula_where(f, below, least, slope));
+    for (int32_t i = 0; i < t.rank; i++)
+        if (i != a->axis)
+            axes.at[axes.count++] = i;
+    ir_value sum = formula_reduce(f, RLX_OP_reduce_sum, MUL(dy, slope), axes, false);
+    return formula_reshape(f, sum, formula_shape(&scale));
+}

@@ -169,6 +169,18 @@ void vjp_sort(struct vjp *v)
 
 /* ---- rows and scans ---- */
 
+ir_value rule_cumulative(struct formula *f, rlx_op op, ir_value x, int64_t axis, bool exclusive)
+{
+    union ir_attr attr;
+
+    attr_defaults(op, &attr);
+    if (op == RLX_OP_cumsum_backward)
+        attr.cumsum_backward = (struct attr_cumsum_backward){axis, exclusive};
+    else
+        attr.cumulative = (struct attr_cumulative){axis, exclusive};
+    return formula_node(f, op, &x, 1, &attr);
+}
+
 void vjp_softmax(struct vjp *v)
 {
     struct formula *f = &v->f;

@@ -133,3 +133,92 @@ void vjp_scan(struct vjp *v)
     if (a->num_bcast == 0 || !keeps_all || !scan_backward_by_scans(v))
         by_ops(v);
 }
+
+/* ---- second derivatives: by the scan that a gradient belongs to, which keeps all carries then,
+ * and the scans that its gradient is made of (scan_backward.c) ---- */
+
+/* One for each step that the K kept rows hold: row k is the carry after step e_k, and e_k is
+ * ceil((k + 1) length / K) - 1. */
+static ir_value kept_steps(struct formula *f, int64_t length, int64_t kept)
+{
+    int64_t *step = arena_array(&f->g->mod->arena, int64_t, (size_t)kept);
+    union ir_attr attr;
+
+    if (!step) {
+        f->status = diag_no_memory(f->diag, (size_t)kept * sizeof *step);
+        return RLX_NO_VALUE;
+    }
+    for (int64_t k = 0; k < kept; k++) {
+        int64_t whole = length / kept, rest = length % kept; /* (k + 1) length may not fit */
+        step[k] = (k + 1) * whole + ((k + 1) * rest + kept - 1) / kept - 1;
+    }
+    attr_defaults(RLX_OP_const, &attr);
+    attr.const_.dtype = RLX_DTYPE_i64;
+    attr.const_.shape = RLX_LIST(kept);
+    attr.const_.data = (struct ir_blob){step, (size_t)kept * sizeof *step};
+    return formula_node(f, RLX_OP_const, NULL, 0, &attr);
+}
+
+/* The gradients of the carries after all steps, from those of the ones that were kept. */
+static ir_value of_all_steps(struct formula *f, ir_value upstream,
+                             const struct attr_scan_backward *a)
+{
+    const struct ir_type t = *formula_type(f, upstream);
+    rlx_list flat = RLX_LIST(t.dim[0], rule_product(f, t.dim + 1, t.rank - 1));
+    rlx_list all = formula_shape(&t);
+    union ir_attr attr;
+
+    if (a->num_checkpoints == 0 || a->num_checkpoints == a->length)
+        return upstream;
+    if (!dim_is_static(a->length)) {
+        formula_fail(f, RLX_ERROR_NO_RULE,
+                     "scan_backward has no gradient rule where only some carries of a symbolic "
+                     "number of steps were yielded");
+        return RLX_NO_VALUE;
+    }
+    const ir_value in[] = {formula_reshape(f, upstream, flat),
+                           kept_steps(f, a->length, a->num_checkpoints)};
+    attr_defaults(RLX_OP_scatter_add, &attr);
+    attr.scatter_add.out_dim = all.at[0] = a->length;
+    return formula_reshape(f, formula_node(f, RLX_OP_scatter_add, in, 2, &attr), all);
+}
+
+/* in: init, trajectory, upstream, xs. The trajectory is that of init and xs: what depends on it
+ * depends on these. */
+ir_value define_scan_backward(struct formula *f, const struct ir_node *n)
+{
+    const struct attr_scan_backward *a = &n->attr.scan_backward;
+    int32_t count = n->in_count - 2;
+    int32_t of = n->op == RLX_OP_scan_backward ? 0 : 1 + (int32_t)a->xs_idx;
+    ir_value *in = arena_array(&f->g->mod->arena, ir_value, 2 * (size_t)count), *dx = in + count;
+    bool *wanted = arena_array(&f->g->mod->arena, bool, (size_t)count);
+    union ir_attr attr;
+
+    if (!in || !wanted) {
+        f->status = diag_no_memory(f->diag, 2 * (size_t)count * sizeof *in);
+        return RLX_NO_VALUE;
+    }
+    in[0] = n->in[0];
+    for (int32_t i = 1; i < count; i++)
+        in[i] = n->in[i + 2];
+    for (int32_t i = 0; i < count; i++)
+        dx[i] = RLX_NO_VALUE;
+    wanted[of] = true;
+    ir_value upstream = n->in[2];
+    if (a->save_trajectory)
+        upstream = of_all_steps(f, upstream, a);
+    attr_defaults(RLX_OP_scan, &attr);
+    attr.scan.body = a->body;
+    attr.scan.length = a->length;
+    attr.scan.num_xs = count - 1;
+    attr.scan.save_trajectory = a->save_trajectory;
+    ir_value y = formula_node(f, RLX_OP_scan, in, count, &attr);
+    if (f->status != RLX_OK)
+        return RLX_NO_VALUE;
+    const struct ir_node scan = *ir_node(f->g, y);
+    struct vjp v = {*f, &scan, y, upstream, wanted, dx};
+    if (!scan_backward_by_scans(&v))
+        formula_fail(&v.f, RLX_ERROR_INTERNAL, "one gradient has one type");
+    f->status = v.f.status;
+    return dx[of];
+}

@@ -3,6 +3,7 @@
 #include <float.h>
 
 #include "autodiff/rule.h"
+#include "pass/pass.h"
 
 #define MUL(a, b) formula_2(f, RLX_OP_mul, (a), (b))
 
@@ -198,4 +199,107 @@ void vjp_gated_delta_net(struct vjp *v)
     attr_defaults(RLX_OP_gated_delta_net_backward, &attr);
     attr.gated_delta_net_backward.state_size = v->n->attr.gated_delta_net.state_size;
     give_packed(v, formula_node(&v->f, RLX_OP_gated_delta_net_backward, in, 6, &attr), 5);
+}
+
+/* ---- second derivatives ---- */
+
+/* ---- recurrences: step by step, where they are short ---- */
+
+/* The gradients of the first five operands of n, one after another; op: what they belong to. */
+static ir_value packed(struct formula *f, const struct ir_node *n, rlx_op op,
+                       const union ir_attr *attr)
+{
+    ir_value in[5], dx[5], out = RLX_NO_VALUE;
+
+    for (int i = 0; i < 5; i++)
+        in[i] = rule_apart(f, n->in[i]);
+    ir_value dy = formula_cast(f, n->in[5], f->dtype);
+    ir_value whole = formula_node(f, op, in, 5, attr), first = (ir_value)f->g->node.len;
+    if (f->status == RLX_OK)
+        f->status = pass_expand_node(f->g, whole, &out, f->diag);
+    if (f->status == RLX_OK)
+        f->status = grad_walk(f->g, first, out, dy, in, 5, dx, f->diag);
+    for (int i = 0; i < 5 && f->status == RLX_OK; i++) {
+        const struct ir_type t = *formula_type(f, in[i]);
+        dx[i] = dx[i] == RLX_NO_VALUE ? rule_zeros(f, in[i]) : dx[i];
+        dx[i] = formula_reshape(f, dx[i], RLX_LIST(rule_product(f, t.dim, t.rank)));
+    }
+    return f->status == RLX_OK ? formula_concat(f, dx, 5, 0) : RLX_NO_VALUE;
+}
+
+ir_value define_selective_scan_backward(struct formula *f, const struct ir_node *n)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_selective_scan, &attr);
+    attr.selective_scan.state_size = n->attr.selective_scan_backward.state_size;
+    return packed(f, n, RLX_OP_selective_scan, &attr);
+}
+
+ir_value define_gated_delta_net_backward(struct formula *f, const struct ir_node *n)
+{
+    union ir_attr attr;
+
+    attr_defaults(RLX_OP_gated_delta_net, &attr);
+    attr.gated_delta_net.state_size = n->attr.gated_delta_net_backward.state_size;
+    return packed(f, n, RLX_OP_gated_delta_net, &attr);
+}
+
+/* ---- log_mel ---- */
+
+static ir_value square(struct formula *f, ir_value x)
+{
+    return MUL(x, x);
+}
+
+/* The largest band sets the floor of the others, and no gradient goes through that. */
+ir_value define_log_mel_backward(struct formula *f, const struct ir_node *n)
+{
+    const double per_e = 0.43429448190325182765; /* log10 of e */
+    const struct ir_type filt = *ir_type_of(f->g, n->in[1]);
+    ir_value x = rule_apart(f, n->in[0]), dy = formula_cast(f, n->in[2], f->dtype);
+    ir_value filters = formula_1(f, RLX_OP_stop_gradient, n->in[1]);
+    ir_value first = (ir_value)f->g->node.len;
+    const struct ir_type t = *formula_type(f, x);
+    int64_t last = t.rank - 1;
+    ir_dim half = dim_floor_div(rule_dims(f), t.dim[last], 2);
+    ir_value re = formula_narrow(f, x, last, 0, filt.dim[1]);
+    ir_value im = formula_narrow(f, x, last, half, filt.dim[1]);
+    ir_value power = ADD(square(f, re), square(f, im));
+    ir_value energy = last == 0 ? formula_reshape(f, power, RLX_LIST(1, filt.dim[1])) : power;
+
+    energy = formula_matmul(f, energy, filters, false, true);
+    energy = formula_2(f, RLX_OP_max, energy, NUM(1e-10));
+    ir_value log = MUL(formula_1(f, RLX_OP_log, energy), NUM(per_e));
+    int64_t bands = last == 0 ? 1 : last;
+    ir_value top = formula_reduce(f, RLX_OP_reduce_max, log, RLX_LIST(bands), true);
+    ir_value floor = SUB(formula_1(f, RLX_OP_stop_gradient, top), NUM(8));
+    ir_value y = MUL(ADD(formula_2(f, RLX_OP_max, log, floor), NUM(4)), NUM(0.25));
+    if (last == 0)
+        y = formula_reshape(f, y, RLX_LIST(filt.dim[0]));
+    return rule_pull(f, first, y, dy, x);
+}
+
+/* ---- knn: each distance came from a place that is an id in its row ---- */
+
+/* A row that has too few neighbours is filled with ids past the end. */
+void vjp_knn_backward(struct vjp *v)
+{
+    struct formula *f = &v->f;
+    const struct ir_type t = *vjp_type(v, 0);
+    int64_t k = v->n->attr.knn_backward.k;
+    union ir_attr attr;
+
+    if (!vjp_wanted(v, 1))
+        return;
+    attr_defaults(RLX_OP_knn, &attr);
+    attr.knn.k = k;
+    ir_value all = formula_node(f, RLX_OP_knn, v->n->in, 1, &attr);
+    ir_value id = formula_cast(f, formula_narrow(f, all, 1, 0, k), RLX_DTYPE_i64);
+    attr_defaults(RLX_OP_gather_elements, &attr);
+    attr.gather_elements.axis = 1;
+    ir_value found =
+        formula_node(f, RLX_OP_gather_elements, (const ir_value[]){v->dy, id}, 2, &attr);
+    ir_value real = formula_2(f, RLX_OP_lt, id, rule_size(f, t.dim[1]));
+    vjp_give(v, 1, formula_where(f, real, found, NUM(0)));
 }

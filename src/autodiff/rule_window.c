@@ -1,4 +1,6 @@
 /* rule_window.c: convolutions, pooling, windows as rows (ops-core.md 12). */
+#include <math.h>
+
 #include "autodiff/rule.h"
 
 /* ---- convolutions ---- */
@@ -30,6 +32,46 @@ void vjp_conv(struct vjp *v)
         attr_defaults(RLX_OP_conv_backward_weight, &attr);
         COPY_WINDOW(&attr.conv_backward_weight, a);
         vjp_give(v, 1, formula_node(&v->f, RLX_OP_conv_backward_weight, in, 2, &attr));
+    }
+}
+
+/* Both gradients are linear in each of their operands: theirs are the other two of the three. */
+void vjp_conv_backward_input(struct vjp *v)
+{
+    const struct attr_conv_backward_input *a = &v->n->attr.conv_backward_input;
+    union ir_attr attr;
+
+    if (vjp_wanted(v, 0)) {
+        const ir_value in[] = {v->dy, v->n->in[1]};
+        attr_defaults(RLX_OP_conv, &attr);
+        COPY_WINDOW(&attr.conv, a);
+        vjp_give(v, 0, formula_node(&v->f, RLX_OP_conv, in, 2, &attr));
+    }
+    if (vjp_wanted(v, 1)) {
+        const ir_value in[] = {v->dy, v->n->in[0]};
+        attr_defaults(RLX_OP_conv_backward_weight, &attr);
+        COPY_WINDOW(&attr.conv_backward_weight, a);
+        vjp_give(v, 1, formula_node(&v->f, RLX_OP_conv_backward_weight, in, 2, &attr));
+    }
+}
+
+void vjp_conv_backward_weight(struct vjp *v)
+{
+    const struct attr_conv_backward_weight *a = &v->n->attr.conv_backward_weight;
+    union ir_attr attr;
+
+    if (vjp_wanted(v, 0)) {
+        const ir_value in[] = {v->n->in[1], v->dy};
+        attr_defaults(RLX_OP_conv_backward_input, &attr);
+        COPY_WINDOW(&attr.conv_backward_input, a);
+        attr.conv_backward_input.x_shape = formula_shape(vjp_type(v, 0));
+        vjp_give(v, 0, formula_node(&v->f, RLX_OP_conv_backward_input, in, 2, &attr));
+    }
+    if (vjp_wanted(v, 1)) {
+        const ir_value in[] = {v->n->in[0], v->dy};
+        attr_defaults(RLX_OP_conv, &attr);
+        COPY_WINDOW(&attr.conv, a);
+        vjp_give(v, 1, formula_node(&v->f, RLX_OP_conv, in, 2, &attr));
     }
 }
 
@@ -214,6 +256,39 @@ void vjp_pool(struct vjp *v)
     case RLX_POOL_KIND_prod: pool_prod(v); break;
     default: pool_sum(v); break;
     }
+}
+
+/* The first of the largest elements of each window is the one that dy goes to: picked from windows
+ * that are taken apart, and put together again as the gradient of doing that. */
+ir_value define_max_pool_backward(struct formula *f, const struct ir_node *n)
+{
+    const struct attr_max_pool_backward *a = &n->attr.max_pool_backward;
+    const struct ir_type t = *ir_type_of(f->g, n->in[1]);
+    const struct windows w = {&a->kernel_size, &a->stride,       &a->padding, NULL,
+                              t.dim + 2,       -(double)INFINITY};
+    ir_value x = rule_apart(f, n->in[0]), first = (ir_value)f->g->node.len;
+    ir_value open = open_windows(f, x, &w);
+    rlx_list apart, flat = {.count = t.rank + 1, .at = {t.dim[0], t.dim[1], 1}};
+    union ir_attr attr;
+
+    if (f->status != RLX_OK)
+        return RLX_NO_VALUE;
+    apart = formula_shape(formula_type(f, open));
+    for (int32_t i = 0; i < a->kernel_size.count; i++)
+        flat.at[2] *= a->kernel_size.at[i];
+    for (int32_t i = 2; i < t.rank; i++)
+        flat.at[i + 1] = t.dim[i];
+    ir_value each = formula_reshape(f, open, flat);
+    attr_defaults(RLX_OP_argmax, &attr);
+    attr.arg_extreme = (struct attr_arg_extreme){2, true, RLX_DTYPE_i64};
+    ir_value largest = formula_node(f, RLX_OP_argmax, &each, 1, &attr);
+    rlx_list along = {.count = t.rank - 1, .at = {flat.at[2], 1, 1, 1, 1, 1, 1, 1}};
+    ir_value place = formula_reshape(f, rule_positions(f, flat.at[2]), along);
+    ir_value taken = formula_2(f, RLX_OP_eq, largest, place);
+    flat.at[2] = 1;
+    ir_value dy = formula_reshape(f, formula_cast(f, n->in[1], f->dtype), flat);
+    ir_value picked = formula_reshape(f, formula_where(f, taken, dy, NUM(0)), apart);
+    return rule_pull(f, first, open, picked, x);
 }
 
 /* Windows taken apart [n, c, kh, kw, h, w], as rows. */

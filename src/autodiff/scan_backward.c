@@ -8,6 +8,8 @@
  *     sums       a weight's gradient that is neither, added up as it comes; one scan for each
  */
 #include "autodiff/scan_backward.h"
+
+#include "autodiff/sub_graph.h"
 #include "pass/pass.h"
 
 /* What the scans run over: operands as they are where they stay the same, otherwise from the last
@@ -45,21 +47,14 @@ static ir_value sum_steps(struct formula *f, ir_value x)
 /* An input of a body that is like v, or like a step of it. */
 static ir_value add_input(struct formula *step, const struct ir_graph *g, ir_value v, bool slice)
 {
+    ir_value in = RLX_NO_VALUE;
+
     if (step->status != RLX_OK)
         return RLX_NO_VALUE;
-    const struct ir_type *t = ir_type_of(g, v);
-    const char *name = arena_printf(&g->mod->arena, "x%zu", step->g->node.len);
-    union ir_attr attr;
-
-    if (!name) {
-        step->status = diag_no_memory(step->diag, 0);
-        return RLX_NO_VALUE;
-    }
-    attr_defaults(RLX_OP_input, &attr);
-    attr.leaf.name = (struct ir_blob){name, rlx_cstr(name).len};
-    attr.leaf.dtype = t->dtype;
-    attr.leaf.shape = rlx_list_of(t->rank - slice, t->dim + slice);
-    return formula_node(step, RLX_OP_input, NULL, 0, &attr);
+    const struct ir_type t = *ir_type_of(g, v);
+    step->status =
+        sub_input(step->g, t.dtype, rlx_list_of(t.rank - slice, t.dim + slice), &in, step->diag);
+    return in;
 }
 
 /* A body's inputs after its carry: what stays the same, the carry before, slices, and the gradient

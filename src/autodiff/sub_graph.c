@@ -45,6 +45,26 @@ rlx_status grad_sub_check(const struct grad_sub *s, struct diag *d)
 
 /* ---- building it ---- */
 
+rlx_status sub_input(struct ir_graph *g, rlx_dtype dtype, rlx_list shape, ir_value *out,
+                     struct diag *d)
+{
+    struct ir_new_node n = {.op = RLX_OP_input};
+    size_t i = g->node.len;
+    const char *name;
+    ir_value taken;
+
+    do {
+        name = arena_printf(&g->mod->arena, "x%zu", i++);
+        if (!name)
+            return diag_no_memory(d, 0);
+    } while (ir_find_leaf(g, rlx_cstr(name), &taken));
+    attr_defaults(RLX_OP_input, &n.attr);
+    n.attr.leaf.name = (struct ir_blob){name, strlen(name)};
+    n.attr.leaf.dtype = dtype;
+    n.attr.leaf.shape = shape;
+    return ir_add(g, &n, out, d);
+}
+
 /* Copies the nodes of s->of to the same places in an empty graph. */
 static rlx_status copy_nodes(const struct ir_graph *from, struct ir_graph *to, struct diag *d)
 {
@@ -62,27 +82,6 @@ static rlx_status copy_nodes(const struct ir_graph *from, struct ir_graph *to, s
             return diag_fail(d, RLX_ERROR_INTERNAL, "a sub-graph grew while it was copied");
     }
     return RLX_OK;
-}
-
-/* An input for the gradient of v, by a name that is free. */
-static rlx_status add_gradient_input(struct ir_graph *g, ir_value v, ir_value *out, struct diag *d)
-{
-    const struct ir_type t = *ir_type_of(g, v);
-    struct ir_new_node n = {.op = RLX_OP_input};
-    const char *name;
-    ir_value taken;
-    size_t i = g->node.len;
-
-    do {
-        name = arena_printf(&g->mod->arena, "d_output_%zu", i++);
-        if (!name)
-            return diag_no_memory(d, 0);
-    } while (ir_find_leaf(g, rlx_cstr(name), &taken));
-    attr_defaults(RLX_OP_input, &n.attr);
-    n.attr.leaf.name = (struct ir_blob){name, strlen(name)};
-    n.attr.leaf.dtype = t.dtype;
-    n.attr.leaf.shape = formula_shape(&t);
-    return ir_add(g, &n, out, d);
 }
 
 static rlx_status add_outputs(const struct grad_sub *s, const struct ends *e, struct ir_graph *g,
@@ -120,8 +119,10 @@ rlx_status grad_sub_build(const struct grad_sub *s, int32_t *id, struct diag *d)
     TRY(find_ends(s, &e, d));
     TRY(ir_graph_add(m, ir_free_graph_name(m, rlx_cstr(name)), &g, d));
     TRY(copy_nodes(s->of, g, d));
-    for (size_t i = 0; i < e.out_count; i++)
-        TRY(add_gradient_input(g, e.out[i], &e.dy[i], d));
+    for (size_t i = 0; i < e.out_count; i++) {
+        const struct ir_type t = *ir_type_of(g, e.out[i]);
+        TRY(sub_input(g, t.dtype, formula_shape(&t), &e.dy[i], d));
+    }
     for (size_t i = 0; i < e.count; i++)
         e.dx[i] = RLX_NO_VALUE;
     if (e.out_count)

@@ -4,6 +4,10 @@
 
 #include "autodiff/autodiff.h"
 
+/* One more input of a sub-graph, by a name that is free. */
+rlx_status sub_input(struct ir_graph *g, rlx_dtype dtype, rlx_list shape, ir_value *out,
+                     struct diag *d);
+
 /* Which gradients of a sub-graph are wanted. */
 struct grad_sub {
     struct ir_graph *of;

@@ -8,6 +8,7 @@ struct rule {
     vjp_rule make;
     bool (*applies)(const struct ir_graph *g, const struct ir_node *n); /* NULL: always */
     vjp_check check;                                                    /* NULL: nothing to ask */
+    definition define;                                                  /* in the place of a rule */
     bool refused;
 };
 
@@ -15,6 +16,7 @@ static const struct rule rules[FAMILY_count] = {
 #define RULE(family) [FAMILY_##family] = {.make = vjp_##family},
 #define RULE_IF(family) [FAMILY_##family] = {vjp_##family, .applies = vjp_##family##_applies},
 #define RULE_ASKS(family) [FAMILY_##family] = {vjp_##family, .check = vjp_##family##_check},
+#define DEFINED(family) [FAMILY_##family] = {.define = define_##family},
 #define NO_RULE(family) [FAMILY_##family] = {.refused = true},
 #include "autodiff/rules.def"
 };
@@ -43,6 +45,11 @@ static bool takes_gradient(const struct ir_node *n, const struct ir_type *t)
     return can_have_gradient(t) || (t->dtype == RLX_DTYPE_i8 && goes_straight(n));
 }
 
+bool grad_can_expand(const struct ir_graph *g, const struct ir_node *n)
+{
+    return rules[op_info(n->op)->family].define || pass_can_expand(g, n);
+}
+
 enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n)
 {
     const struct op_info *op = op_info(n->op);
@@ -56,7 +63,7 @@ enum grad_way grad_way(const struct ir_graph *g, const struct ir_node *n)
         return op->category == CATEGORY_GRADIENT ? GRAD_MISSING : GRAD_STOPS;
     if (r->make)
         return GRAD_RULE;
-    return pass_can_expand(g, n) ? GRAD_EXPANDS : GRAD_MISSING;
+    return grad_can_expand(g, n) ? GRAD_EXPANDS : GRAD_MISSING;
 }
 
 bool grad_has_rule(rlx_op op)
@@ -64,7 +71,7 @@ bool grad_has_rule(rlx_op op)
     const struct op_info *o = op_info(op);
 
     return (o->flags & OP_DIFF) && !rules[o->family].refused &&
-           (rules[o->family].make || pass_expands(o->family));
+           (rules[o->family].make || rules[o->family].define || pass_expands(o->family));
 }
 
 void vjp_give(struct vjp *v, int32_t i, ir_value dx)
@@ -108,6 +115,18 @@ static rlx_status check_node(const struct ir_graph *g, const struct ir_node *n, 
     return r->check(g, n, wanted, d);
 }
 
+rlx_status grad_expand(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d)
+{
+    const struct ir_node n = *ir_node(g, node);
+    definition define = rules[op_info(n.op)->family].define;
+    struct formula f = {.g = g, .diag = d, .dtype = formula_dtype(n.type.dtype)};
+
+    if (!define)
+        return pass_expand_node(g, node, out, d);
+    *out = formula_cast(&f, define(&f, &n), n.type.dtype);
+    return f.status;
+}
+
 /* The node is rewritten with simpler ops after all others, and differentiated through those. An
  * operand that occurs twice gets all of its gradient at its first place. */
 static rlx_status through_expansion(struct ir_graph *g, ir_value node, ir_value dy,
@@ -121,7 +140,7 @@ static rlx_status through_expansion(struct ir_graph *g, ir_value node, ir_value 
 
     if (!wrt)
         return diag_no_memory(d, (size_t)n.in_count * sizeof *wrt);
-    TRY(pass_expand_node(g, node, &out, d));
+    TRY(grad_expand(g, node, &out, d));
     for (int32_t i = 0; i < n.in_count; i++)
         if (want[i] && first_place(&n, i) == i)
             wrt[count++] = n.in[i];

@@ -81,33 +81,125 @@ static rlx_status check_weights(const rlx_graph *g, const rlx_value *of, const r
     return RLX_OK;
 }
 
-/* ---- gradients ---- */
+static rlx_status check_tangents(const rlx_graph *g, const char *what, const rlx_value *wrt,
+                                 const rlx_value *tangent, size_t count, struct diag *d)
+{
+    TRY(check_floats(g, "wrt", wrt, count, d));
+    TRY(check_values(g, what, tangent, count, d));
+    for (size_t i = 0; i < count; i++)
+        if (!type_same(ir_type_of(g->g, wrt[i]), ir_type_of(g->g, tangent[i])))
+            return diag_fail(d, RLX_ERROR_SHAPE,
+                             "%s[%zu], node %d, must have the type of wrt[%zu], node %d", what, i,
+                             (int)tangent[i], i, (int)wrt[i]);
+    return RLX_OK;
+}
 
-static rlx_status walk(rlx_graph *g, const rlx_value *of, const rlx_value *weight, size_t of_count,
-                       const rlx_value *wrt, size_t count, rlx_value *out, struct diag *d)
+static rlx_status check_room(const rlx_value *out, size_t count, struct diag *d)
+{
+    return count && !out ? diag_fail(d, RLX_ERROR_ARGUMENT, "out is NULL") : RLX_OK;
+}
+
+/* batched[i] is wrt[i] with the axis of the examples in front, which is *size long. */
+static rlx_status check_batched(const rlx_graph *g, const rlx_value *wrt, const rlx_value *batched,
+                                size_t count, ir_dim *size, struct diag *d)
+{
+    if (count == 0)
+        return diag_fail(d, RLX_ERROR_ARGUMENT,
+                         "wrt is empty, so that it is not known how many examples there are");
+    TRY(check_values(g, "wrt", wrt, count, d));
+    TRY(check_values(g, "batched", batched, count, d));
+    for (size_t i = 0; i < count; i++) {
+        struct ir_type all = *ir_type_of(g->g, batched[i]), one = *ir_type_of(g->g, wrt[i]);
+        bool same = all.rank == one.rank + 1 && all.dtype == one.dtype;
+        for (int32_t k = 0; same && k < one.rank; k++)
+            same = all.dim[k + 1] == one.dim[k];
+        if (!same)
+            return diag_fail(d, RLX_ERROR_SHAPE,
+                             "batched[%zu], node %d, must have the type of wrt[%zu], node %d, with "
+                             "one axis more in front",
+                             i, (int)batched[i], i, (int)wrt[i]);
+        if (i > 0 && all.dim[0] != *size)
+            return diag_fail(d, RLX_ERROR_SHAPE,
+                             "batched[%zu], node %d, has another number of examples than "
+                             "batched[0], node %d",
+                             i, (int)batched[i], (int)batched[0]);
+        *size = all.dim[0];
+    }
+    return RLX_OK;
+}
+
+/* ---- what is added ---- */
+
+/* Zeros in the place of what does not depend on anything. */
+static rlx_status fill_zeros(rlx_graph *g, const rlx_value *like, size_t count, rlx_value *out,
+                             struct diag *d)
 {
     struct formula f = {.g = g->g, .diag = d};
 
-    TRY(grad_walk_all(g->g, 0, of, weight, of_count, wrt, count, out, d));
-    for (size_t i = 0; i < count; i++)
-        if (out[i] == RLX_NO_VALUE)
-            out[i] = formula_fill(&f, ir_type_of(g->g, wrt[i]), 0);
+    for (size_t i = 0; i < count && f.status == RLX_OK; i++)
+        if (out[i] == RLX_NO_VALUE) {
+            const struct ir_type t = *ir_type_of(g->g, like[i]);
+            out[i] = formula_fill(&f, &t, 0);
+        }
     return f.status;
 }
+
+static rlx_status slope(rlx_graph *g, rlx_value of, const rlx_value *wrt, size_t count,
+                        rlx_value *out, struct diag *d)
+{
+    struct formula f = {.g = g->g, .diag = d};
+    const struct ir_type t = *ir_type_of(g->g, of);
+    ir_value one = formula_fill(&f, &t, 1);
+
+    TRY(f.status);
+    return grad_walk(g->g, 0, of, one, wrt, count, out, d);
+}
+
+/* How the gradient moves: only what there is of it. */
+static rlx_status slope_along(rlx_graph *g, rlx_value of, const rlx_value *wrt,
+                              const rlx_value *direction, size_t count, rlx_value *out,
+                              struct diag *d)
+{
+    rlx_value *first = arena_array(&g->mod->arena, rlx_value, 2 * count + 1);
+    rlx_value *moved = first + count;
+    size_t some = 0;
+
+    if (!first)
+        return diag_no_memory(d, 2 * count * sizeof *first);
+    TRY(slope(g, of, wrt, count, out, d));
+    for (size_t i = 0; i < count; i++)
+        if (out[i] != RLX_NO_VALUE)
+            first[some++] = out[i];
+    TRY(grad_push(g->g, first, some, wrt, direction, count, moved, d));
+    some = 0;
+    for (size_t i = 0; i < count; i++)
+        if (out[i] != RLX_NO_VALUE)
+            out[i] = moved[some++];
+    return RLX_OK;
+}
+
+/* Nothing stays of what failed. */
+static rlx_status settle(rlx_graph *g, const struct ir_extent *before, rlx_status s)
+{
+    if (s != RLX_OK)
+        ir_shrink(g->g, before);
+    return s;
+}
+
+/* ---- gradients ---- */
 
 static rlx_status gradient(rlx_graph *g, rlx_value of, const rlx_value *wrt, size_t count,
                            rlx_value *out, struct diag *d)
 {
     TRY(check_graph(g, d));
-    if (count && !out)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "out is NULL");
+    TRY(check_room(out, count, d));
     TRY(check_scalar(g, of, d));
     TRY(check_floats(g, "wrt", wrt, count, d));
-    TRY(grad_check(g->g, &of, 1, wrt, count, d)); /* before the seed is added */
-    struct formula f = {.g = g->g, .diag = d};
-    ir_value one = formula_fill(&f, ir_type_of(g->g, of), 1);
-    TRY(f.status);
-    return walk(g, &of, &one, 1, wrt, count, out, d);
+    const struct ir_extent before = ir_extent_of(g->g);
+    rlx_status s = slope(g, of, wrt, count, out, d);
+    if (s == RLX_OK)
+        s = fill_zeros(g, wrt, count, out, d);
+    return settle(g, &before, s);
 }
 
 rlx_status rlx_gradient(rlx_graph *g, rlx_value of, const rlx_value *wrt, size_t count,
@@ -120,21 +212,108 @@ rlx_status rlx_gradient(rlx_graph *g, rlx_value of, const rlx_value *wrt, size_t
     return diag_report(&d, err);
 }
 
+static rlx_status vjp(rlx_graph *g, const rlx_value *of, const rlx_value *weight, size_t of_count,
+                      const rlx_value *wrt, size_t count, rlx_value *out, struct diag *d)
+{
+    TRY(check_graph(g, d));
+    TRY(check_room(out, count, d));
+    if (of_count == 0)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "of is empty");
+    TRY(check_weights(g, of, weight, of_count, d));
+    TRY(check_floats(g, "wrt", wrt, count, d));
+    const struct ir_extent before = ir_extent_of(g->g);
+    rlx_status s = grad_walk_all(g->g, 0, of, weight, of_count, wrt, count, out, d);
+    if (s == RLX_OK)
+        s = fill_zeros(g, wrt, count, out, d);
+    return settle(g, &before, s);
+}
+
 rlx_status rlx_vjp(rlx_graph *g, const rlx_value *of, const rlx_value *weight, size_t of_count,
                    const rlx_value *wrt, size_t count, rlx_value *out, rlx_error *err)
 {
     struct diag d;
 
     diag_init(&d, "gradient");
-    if (check_graph(g, &d) != RLX_OK)
-        return diag_report(&d, err);
-    if ((count && !out) || of_count == 0)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, of_count ? "out is NULL" : "of is empty");
-    else if (check_weights(g, of, weight, of_count, &d) == RLX_OK &&
-             check_floats(g, "wrt", wrt, count, &d) == RLX_OK)
-        walk(g, of, weight, of_count, wrt, count, out, &d);
+    vjp(g, of, weight, of_count, wrt, count, out, &d);
     return diag_report(&d, err);
 }
+
+/* ---- along a direction ---- */
+
+static rlx_status jvp(rlx_graph *g, const rlx_value *of, size_t of_count, const rlx_value *wrt,
+                      const rlx_value *tangent, size_t count, rlx_value *out, struct diag *d)
+{
+    TRY(check_graph(g, d));
+    TRY(check_room(out, of_count, d));
+    TRY(check_floats(g, "of", of, of_count, d));
+    TRY(check_tangents(g, "tangent", wrt, tangent, count, d));
+    const struct ir_extent before = ir_extent_of(g->g);
+    rlx_status s = grad_push(g->g, of, of_count, wrt, tangent, count, out, d);
+    if (s == RLX_OK)
+        s = fill_zeros(g, of, of_count, out, d);
+    return settle(g, &before, s);
+}
+
+rlx_status rlx_jvp(rlx_graph *g, const rlx_value *of, size_t of_count, const rlx_value *wrt,
+                   const rlx_value *tangent, size_t count, rlx_value *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "jvp");
+    jvp(g, of, of_count, wrt, tangent, count, out, &d);
+    return diag_report(&d, err);
+}
+
+static rlx_status hvp(rlx_graph *g, rlx_value of, const rlx_value *wrt, const rlx_value *direction,
+                      size_t count, rlx_value *out, struct diag *d)
+{
+    TRY(check_graph(g, d));
+    TRY(check_room(out, count, d));
+    TRY(check_scalar(g, of, d));
+    TRY(check_tangents(g, "direction", wrt, direction, count, d));
+    const struct ir_extent before = ir_extent_of(g->g);
+    rlx_status s = slope_along(g, of, wrt, direction, count, out, d);
+    if (s == RLX_OK)
+        s = fill_zeros(g, wrt, count, out, d);
+    return settle(g, &before, s);
+}
+
+rlx_status rlx_hvp(rlx_graph *g, rlx_value of, const rlx_value *wrt, const rlx_value *direction,
+                   size_t count, rlx_value *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "hvp");
+    hvp(g, of, wrt, direction, count, out, &d);
+    return diag_report(&d, err);
+}
+
+/* ---- for many examples ---- */
+
+static rlx_status vmap(rlx_graph *g, const rlx_value *of, size_t of_count, const rlx_value *wrt,
+                       const rlx_value *batched, size_t count, rlx_value *out, struct diag *d)
+{
+    ir_dim size = 0;
+
+    TRY(check_graph(g, d));
+    TRY(check_room(out, of_count, d));
+    TRY(check_values(g, "of", of, of_count, d));
+    TRY(check_batched(g, wrt, batched, count, &size, d));
+    const struct ir_extent before = ir_extent_of(g->g);
+    return settle(g, &before, grad_batch(g->g, of, of_count, wrt, batched, count, size, out, d));
+}
+
+rlx_status rlx_vmap(rlx_graph *g, const rlx_value *of, size_t of_count, const rlx_value *wrt,
+                    const rlx_value *batched, size_t count, rlx_value *out, rlx_error *err)
+{
+    struct diag d;
+
+    diag_init(&d, "vmap");
+    vmap(g, of, of_count, wrt, batched, count, out, &d);
+    return diag_report(&d, err);
+}
+
+/* ---- asking ---- */
 
 rlx_status rlx_gradient_reaches(rlx_graph *g, rlx_value of, const rlx_value *wrt, size_t count,
                                 bool *out, rlx_error *err)

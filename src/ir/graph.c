@@ -20,17 +20,36 @@ rlx_status ir_module_create(const rlx_allocator *mem, struct ir_module **out, st
     return RLX_OK;
 }
 
-void ir_module_destroy(struct ir_module *m)
+/* All but the first `count`: their memory beside the arena. */
+static void free_graphs(struct ir_module *m, size_t count)
 {
-    if (!m)
-        return;
-    for (size_t i = 0; i < m->graph.len; i++) {
-        struct ir_graph *g = m->graph.at[i];
+    while (m->graph.len > count) {
+        struct ir_graph *g = m->graph.at[--m->graph.len];
         vec_free(m->mem, &g->node);
         vec_free(m->mem, &g->output);
         vec_free(m->mem, &g->written);
         map_free(&g->leaves);
     }
+}
+
+struct ir_extent ir_extent_of(const struct ir_graph *g)
+{
+    return (struct ir_extent){g->node.len, g->written.len, g->mod->graph.len, g->mod->check.len};
+}
+
+void ir_shrink(struct ir_graph *g, const struct ir_extent *to)
+{
+    free_graphs(g->mod, to->graphs);
+    g->node.len = to->nodes;
+    g->written.len = to->written;
+    g->mod->check.len = to->checks;
+}
+
+void ir_module_destroy(struct ir_module *m)
+{
+    if (!m)
+        return;
+    free_graphs(m, 0);
     vec_free(m->mem, &m->graph);
     vec_free(m->mem, &m->check);
     dim_table_destroy(m->dims);

@@ -78,6 +78,14 @@ struct ir_new_node {
 rlx_status ir_add(struct ir_graph *g, const struct ir_new_node *n, ir_value *out, struct diag *d);
 rlx_status ir_add_output(struct ir_graph *g, ir_value v, struct diag *d);
 
+/* How far g and its module have grown; and back to that, when what was added since is not to be.
+ * Leaves cannot be taken back. */
+struct ir_extent {
+    size_t nodes, written, graphs, checks;
+};
+struct ir_extent ir_extent_of(const struct ir_graph *g);
+void ir_shrink(struct ir_graph *g, const struct ir_extent *to);
+
 static inline struct ir_node *ir_node(const struct ir_graph *g, ir_value v)
 {
     return &g->node.at[v];

@@ -202,25 +202,13 @@ static rlx_status copy_entry(struct importer *im, struct ir_graph *g,
     return s;
 }
 
-/* Graphs that were added go again; their memory beside the arena is given back. */
-static void drop_graphs(struct ir_module *m, size_t count)
-{
-    while (m->graph.len > count) {
-        struct ir_graph *g = m->graph.at[--m->graph.len];
-        vec_free(m->mem, &g->node);
-        vec_free(m->mem, &g->output);
-        vec_free(m->mem, &g->written);
-        map_free(&g->leaves);
-    }
-}
-
 rlx_status inline_module(struct ir_graph *g, const struct ir_module *from,
                          const struct inline_binding *bind, size_t count, ir_value *out,
                          struct diag *d)
 {
     struct ir_module *m = g->mod;
-    size_t nodes = g->node.len, written = g->written.len, graphs = m->graph.len;
-    size_t checks = m->check.len, room = from->graph.len + 1;
+    const struct ir_extent before = ir_extent_of(g);
+    size_t room = from->graph.len + 1;
     struct importer im = {.to = m, .from = from, .diag = d};
 
     im.graph = mem_alloc(m->mem, room * sizeof *im.graph);
@@ -229,12 +217,8 @@ rlx_status inline_module(struct ir_graph *g, const struct ir_module *from,
     for (size_t i = 0; i < room; i++)
         im.graph[i] = -1;
     rlx_status s = copy_entry(&im, g, bind, count, out);
-    if (s != RLX_OK) {
-        drop_graphs(m, graphs);
-        g->node.len = nodes;
-        g->written.len = written;
-        m->check.len = checks;
-    }
+    if (s != RLX_OK)
+        ir_shrink(g, &before);
     mem_free(m->mem, im.graph, room * sizeof *im.graph);
     return s;
 }

@@ -104,6 +104,9 @@ TEST(grad, without_a_rule_is_an_error)
     refuses(t, RLX_ERROR_NO_RULE, "scatter_elements",
             "(input %a: f32[3], input %idx3: i32[3]) { %n = neg %a"
             " %q = scatter_elements %n, %idx3, %n axis=0 reduction=max %y = abs %q return %y }");
-    refuses(t, RLX_ERROR_NO_RULE, "relu_backward",
-            "(input %a: f32[3]) { %y = relu_backward %a, %a return %y }");
+    refuses(t, RLX_ERROR_NO_RULE, "gaussian_splat_render_backward",
+            "(input %p: f32[3], input %s: f32[3], input %r: f32[4], input %o: f32[1], "
+            "input %c: f32[3], input %h: f32[0], input %m: f32[23], input %d: f32[4,4,4]) "
+            "{ %y = gaussian_splat_render_backward %p, %s, %r, %o, %c, %h, %m, %d width=4 height=4 "
+            "return %y }");
 }
