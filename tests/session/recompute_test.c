@@ -14,7 +14,7 @@ static bool build(struct test *t, struct world *v, rlx_model **out)
 {
     rlx_value w[LAYERS], d[LAYERS];
     rlx_error err;
-    char name[8];
+    char name[16];
 
     rlx_value h = rlx_input(v->g, "x", RLX_DTYPE_f32, RLX_LIST(ROWS, WIDTH));
     for (int i = 0; i < LAYERS; i++) {
@@ -59,7 +59,7 @@ static bool compute(struct test *t, struct world *v, rlx_model *m, uint64_t budg
     static float x[ROWS * WIDTH];
     rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .activation_budget = budget};
     rlx_binding in = {"x", {RLX_DTYPE_f32, 2, {ROWS, WIDTH}, x, sizeof x}}, got[OUTPUTS];
-    char name[OUTPUTS][8];
+    char name[OUTPUTS][16];
     rlx_session *s;
     rlx_error err;
 
