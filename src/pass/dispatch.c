@@ -2,7 +2,7 @@
  * compile does it, without the passes that only make it faster. */
 #include "pass/dispatch.h"
 
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 #include "pass/facts.h"
 
 /* ---- nodes without a kernel ---- */

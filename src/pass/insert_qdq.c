@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 struct inserter {
     struct rebuild r;

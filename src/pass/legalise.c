@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 #include "pass/pass.h"
 
 #define MAX_ROUNDS 16

@@ -10,7 +10,7 @@
  * stays is for the device to run, or to refuse. A device that has `if` and would rather compute
  * both branches keeps those that may go on for ever. Inner graphs come first, so that what they
  * grow to counts. `where` selects: nothing of a side that is not taken reaches the result. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 #include "pass/inline.h"
 #include "pass/pass.h"
 

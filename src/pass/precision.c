@@ -14,7 +14,7 @@
  *
  * Needs:  nothing; before folding, which converts the constants.      Keeps: order, labels, and
  * the types of leaves and outputs. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 #include "pass/pass.h"
 
 #include "ir/infer.h"

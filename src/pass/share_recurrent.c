@@ -11,7 +11,7 @@
  * Needs:  dead nodes to be gone, else a sequence may be made for a state alone.
  * Keeps:  types, labels. Only where there is a last step, the same for all rows, and where nothing
  * is read that is written in between. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 #include "pass/share.h"
 
 static bool is_recurrent(const struct ir_node *n, int64_t result)

@@ -7,7 +7,7 @@
  * Needs:  nothing.      Keeps: types, labels. The one that keeps them comes to where the first of
  * the two was: gradients ask for the carries of a scan that stands long before. Only where there is
  * a last one, and where nothing is read that is written in between. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 #include "pass/facts.h"
 #include "pass/share.h"
 

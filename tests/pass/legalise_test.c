@@ -2,7 +2,7 @@
  * on static sizes, and rewritten while sizes were still symbols. And the table keeps its promises.
  */
 #include "ir/eval/eval_run.h"
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 #include "pass/pass.h"
 
 /* A device with everything but one kind, or all kinds that can do without. */

@@ -35,6 +35,10 @@ DEPS = [
     ({"cli/a.c": "#include <base/mem.h>\n"}, "cli uses include/rlx only"),
     ({"examples/a.c": '#include "../src/base/mem.h"\n'}, "examples uses include/rlx only"),
     ({"include/rlx/graph.h": '#include "base/mem.h"\n'}, "public headers only"),
+    ({"src/ir/print.c": "", "src/plan/print.c": ""}, "print.c: in src/ir and src/plan"),
+    ({"src/ir/print.h": "", "src/plan/print.h": ""}, None),
+    ({f"src/ir/{i}.c": "" for i in range(59)}, None),
+    ({f"src/ir/{i}.c": "" for i in range(60)}, "src/ir: 61 files, more than 60"),
 ]
 
 API = ('#define RLX_API __attribute__((visibility("default")))\n'

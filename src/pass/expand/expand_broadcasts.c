@@ -6,7 +6,7 @@
  *
  * Needs:  nothing.      Keeps: types, order, labels. Of ops with the trait BROADCASTS. A dim is 1
  * only where it is known to be. A single element stays as it is where the kernels take one. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 #include "pass/pass.h"
 
 static bool fits(const struct pass_run *p, const struct ir_type *operand, const struct ir_type *out)

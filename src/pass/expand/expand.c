@@ -1,6 +1,6 @@
 /* expand.c: the expansions that take a few lines each, and what all of them are written with. Each
  * is the op's definition (ops-core.md 10.4, 11.3, 15). */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 rlx_status expand_1(struct rebuild *r, rlx_op op, ir_value a, ir_value *out)
 {

@@ -1,6 +1,6 @@
 /* expand_logical.c: common bodies of ops that most devices have kernels for: group norm, nearest
  * resize, and reductions over any axes for devices that reduce the last one only. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 static ir_dim product(const struct rebuild *r, const struct ir_type *t, int32_t from)
 {

@@ -1,5 +1,5 @@
 /* expand_region.c: regions back into the ops they were made of. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 /* Walk a chain of elementwise steps; inputs are values of the new graph. */
 static rlx_status unfuse(struct rebuild *r, const struct ir_blob *chain, const ir_value *in,

@@ -4,7 +4,7 @@
  *
  * Both operands are permuted to that order and each group is flattened into one axis. Without a
  * batch group it is a plain product of matrices; what is in place already is left alone. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 struct groups {
     rlx_list batch, free, contract; /* axes */

@@ -1,7 +1,7 @@
 /* expand_slopes.c: the gradient of a unary op as dy times its derivative, which is a formula in x.
  * Written so that nothing cancels: 1 - tanh^2 loses all its digits where tanh is near 1, but the
  * product of two sigmoids has them. Types narrower than f32 are computed in f32. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 /* Shorthands for what follows: f and x are what they are everywhere. */
 #define NUM(v) formula_number(f, (v))
@@ -102,12 +102,12 @@ static ir_value elu(struct formula *f, ir_value x)
     {                                                         \
         return slope;                                         \
     }
-#include "pass/slopes.def"
+#include "pass/expand/slopes.def"
 
 /* None: 0. */
 static ir_value (*const slopes[RLX_OP_count])(struct formula *f, ir_value x) = {
 #define SLOPE(op, slope) [RLX_OP_##op] = slope_##op,
-#include "pass/slopes.def"
+#include "pass/expand/slopes.def"
 };
 
 rlx_status expand_activation_backward(struct rebuild *r, const struct ir_node *n,

@@ -1,5 +1,5 @@
 /* expand_blocks.c: attention blocks and whole transformer layers as the ops they stand for. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 struct attention_block {
     ir_value hidden, qkv_w, out_w, mask, qkv_b, out_b, cos, sin; /* RLX_NO_VALUE: absent */

@@ -8,7 +8,7 @@
  * The reverse direction goes through x from its last step on. Steps past an item's length come
  * first there, and leave its state alone, so that it too begins where the item ends. */
 #include "base/str.h"
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 #define LIST(...)                                                              \
     rlx_list_of((int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \

@@ -1,6 +1,6 @@
 /* expand_scan.c: recurrences over time, step by step: the selective state-space scan and the gated
  * delta rule (ops-special.md 3). A fallback for devices without kernels: it is short or refused. */
-#include "pass/expand.h"
+#include "pass/expand/expand.h"
 
 #define MOST_NODES 4096
 #define NODES_PER_STEP 24 /* no step takes more */
