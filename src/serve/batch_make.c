@@ -1,4 +1,5 @@
-/* batch_make.c: what goes into the next batch: sequences that decode first, then prompts, in pieces. */
+/* batch_make.c: what goes into the next batch: sequences that decode first, then prompts, in
+ * pieces. */
 #include "serve/serve.h"
 
 static int64_t least(int64_t a, int64_t b)
