@@ -125,7 +125,7 @@ typedef struct rlx_memory_info {
     uint32_t buffers; /* that the activations lie in: several, where one would be too large */
     /* What an activation_budget costs and saves; zeros without one, and where the program came from
      * a file. */
-    uint32_t recomputed;       /* steps that are done again */
+    uint64_t recomputed;       /* steps that are done again */
     uint64_t recomputed_flops; /* their arithmetic, */
     uint64_t flops;            /* and that of all the others */
     uint64_t kept;             /* bytes alive at once, in place of `alive`, if all were kept */

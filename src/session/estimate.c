@@ -32,7 +32,7 @@ static rlx_status estimate(rlx_session *s, const rlx_dim_size *dims, size_t coun
                              .alive = m.alive,
                              .flops = m.flops,
                              .recomputed_flops = m.recomputed_flops,
-                             .recomputed = m.recomputed};
+                             .recomputed = (uint32_t)m.recomputed};
     if (__builtin_add_overflow(e.weights, e.constants, &e.total) ||
         __builtin_add_overflow(e.total, e.weight_copies, &e.total) ||
         __builtin_add_overflow(e.total, e.activations, &e.total) ||

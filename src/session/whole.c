@@ -203,7 +203,7 @@ static rlx_status memory_of(struct rlx_session *s, rlx_memory_info *out, struct 
         .steps = (uint32_t)s->current->steps->step_count,
         .in_place = p->in_place,
         .buffers = (uint32_t)segment_count(p->segment, p->size[REGION_ACTS]),
-        .recomputed = (uint32_t)again->nodes,
+        .recomputed = again->nodes,
         .recomputed_flops = again->flops,
         .flops = again->flops_once,
         .kept = again->bytes_kept,
