@@ -59,7 +59,7 @@ coverage:
 	@tools/setup build
 	@tools/coverage
 
-# DESTDIR is heeded.
+# DESTDIR is respected.
 install: all
 	cmake --install build/release --prefix $(PREFIX)
 

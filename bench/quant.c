@@ -2,7 +2,7 @@
  *
  * One row of x is bound by the memory: more than 512 MB of different weights are read in turn, and
  * held against a plain read of as much. Many rows are bound by the multipliers: of AMX, and of
- * AVX-512 where the device is told to do without AMX. */
+ * AVX-512 where the device must do without AMX. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

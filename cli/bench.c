@@ -22,7 +22,7 @@ static const struct flag *flags(void)
         {"--op", FLAG_TEXT, &opt.op, "SPEC", "one op: \"matmul f32[512,512] f32[512,512] attr=v\""},
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run (auto); rlx devices lists them"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
-         "the size of a symbolic dim; a batch is 1 without"},
+         "the size of a symbolic dim; 1 for a batch if not given"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
          "f32, f16, mixed, mixed-bf16, mixed-conservative, compute=f16 (declared)"},
         {"--f16-weights", FLAG_SWITCH, &opt.f16_weights, NULL,
@@ -246,7 +246,7 @@ static int run(struct cli *c, int argc, char **argv)
     code = opt.op ? op_model(c, opt.op, &model) : cli_load(c, args.at[0], &model);
     if (code != EXIT_DONE)
         return code;
-    code = opened_open_model(&o, c, model, &options);
+    code = opened_from_model(&o, c, model, &options);
     if (code == EXIT_DONE)
         code = bench(c, &o, what);
     opened_close(&o);

@@ -16,7 +16,7 @@ static int open_session(struct opened *o, const struct open_options *opt)
     return s == RLX_OK ? EXIT_DONE : opened_fail(o, &err, "cannot compile", opt->path);
 }
 
-int opened_open_session(struct opened *o, struct cli *c, const struct open_options *opt)
+int opened_session_only(struct opened *o, struct cli *c, const struct open_options *opt)
 {
     rlx_model *model;
     int code = cli_load(c, opt->path, &model);
@@ -42,7 +42,7 @@ int opened_values(struct opened *o, struct cli *c, rlx_model *model, const struc
     return take_inputs(o, opt);
 }
 
-int opened_open_model(struct opened *o, struct cli *c, rlx_model *model,
+int opened_from_model(struct opened *o, struct cli *c, rlx_model *model,
                       const struct open_options *opt)
 {
     rlx_error err;
@@ -68,13 +68,13 @@ static void free_bindings(rlx_context *ctx, rlx_binding *b, size_t count)
     free(b);
 }
 
-int opened_open(struct opened *o, struct cli *c, const struct open_options *opt)
+int opened_from_file(struct opened *o, struct cli *c, const struct open_options *opt)
 {
     rlx_model *model;
     int code = cli_load(c, opt->path, &model);
 
     *o = (struct opened){0};
-    return code == EXIT_DONE ? opened_open_model(o, c, model, opt) : code;
+    return code == EXIT_DONE ? opened_from_model(o, c, model, opt) : code;
 }
 
 int opened_make_outputs(struct opened *o)

@@ -33,13 +33,13 @@ struct open_options {
 };
 
 /* EXIT_DONE, or what to return; close it either way. */
-int opened_open(struct opened *o, struct cli *c, const struct open_options *options);
-int opened_open_model(struct opened *o, struct cli *c, rlx_model *model,
+int opened_from_file(struct opened *o, struct cli *c, const struct open_options *options);
+int opened_from_model(struct opened *o, struct cli *c, rlx_model *model,
                       const struct open_options *options); /* takes the model over */
 /* The same without a device or a session. */
 int opened_values(struct opened *o, struct cli *c, rlx_model *model,
                   const struct open_options *options);
-int opened_open_session(struct opened *o, struct cli *c,
+int opened_session_only(struct opened *o, struct cli *c,
                         const struct open_options *options); /* no inputs, nothing prepared */
 int opened_make_outputs(struct opened *o); /* room for every output; during or after a run */
 void opened_close(struct opened *o);

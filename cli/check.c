@@ -24,7 +24,7 @@ static const struct flag *flags(void)
         {"--params", FLAG_TEXT, &opt.params_file, "FILE",
          "values for params by name: GGUF, safetensors, npz"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
-         "the size of a symbolic dim; a batch is 1 without"},
+         "the size of a symbolic dim; 1 for a batch if not given"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values (0)"},
         {"--exact", FLAG_SWITCH, &opt.exact, NULL, "results must be equal, bit for bit"},
         {"--verbose", FLAG_SWITCH, &opt.verbose, NULL,

@@ -101,7 +101,7 @@ static int run(struct cli *c, int argc, char **argv)
         return cli_misuse(c, "takes one model");
     if (!opt.output)
         return cli_misuse(c, "takes -o OUT, the file to write, as in -o model.rlxa");
-    code = opened_open_session(&o, c,
+    code = opened_session_only(&o, c,
                                &(struct open_options){.path = args.at[0],
                                                       .device = opt.device,
                                                       .params = &opt.params,

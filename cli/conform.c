@@ -230,7 +230,7 @@ static void run_sets(struct suite *s, rlx_model *m, const char *path, struct out
         free(d);
         return;
     }
-    *o = (struct outcome){SKIPPED, "there is no data beside the model"};
+    *o = (struct outcome){SKIPPED, "there is no data next to the model"};
     for (bool ok = true; ok; sets++) {
         char dir[4096 + 64];
         snprintf(dir, sizeof dir, "%s/test_data_set_%zu", path, sets);
@@ -246,22 +246,23 @@ static void run_sets(struct suite *s, rlx_model *m, const char *path, struct out
 }
 
 /* How much of a test's values is made known when its model is loaded. */
-enum knowing {
+enum known_inputs {
     KNOW_COUNTS, /* of the items of sequences, and which optionals are absent */
     KNOW_WHOLES, /* also items' shapes, and the values of inputs of a few integers: shapes, axes and
                   * the like are inputs in many tests, where models have constants */
     KNOW_ALL,    /* also of a few numbers of any type */
 };
 
-static bool is_told(const rlx_tensor *t, enum knowing how)
+static bool is_known(const rlx_tensor *t, enum known_inputs how)
 {
     bool whole = t->dtype > RLX_DTYPE_f64 && t->dtype < RLX_DTYPE_c64;
 
     return t->rank <= 1 && t->bytes <= 512 && (how == KNOW_ALL || (how == KNOW_WHOLES && whole));
 }
 
-static rlx_status load_knowing(struct suite *s, const char *file, const struct data_files *data,
-                               enum knowing how, rlx_model **m, rlx_error *err)
+static rlx_status load_with_known_inputs(struct suite *s, const char *file,
+                                         const struct data_files *data, enum known_inputs how,
+                                         rlx_model **m, rlx_error *err)
 {
     rlx_binding known[MAX_FILES] = {{0}};
     rlx_load_input input[MAX_FILES] = {{0}};
@@ -277,7 +278,7 @@ static rlx_status load_knowing(struct suite *s, const char *file, const struct d
             input[i] = (rlx_load_input){.absent = f->list.absent,
                                         .item_count = f->list.count,
                                         .shape = how == KNOW_COUNTS ? NULL : f->list.at};
-        else if (is_told(f->list.at, how)) {
+        else if (is_known(f->list.at, how)) {
             known[i].tensor = *f->list.at;
             if (!known[i].tensor.bytes)
                 known[i].tensor.data = &none; /* an empty list is also known */
@@ -301,7 +302,7 @@ static rlx_status load_model(struct suite *s, const char *path, rlx_model **m, r
     data_files_load(s->c->ctx, text, "input", data);
     snprintf(text, sizeof text, "%s/model.onnx", path);
     for (int how = KNOW_COUNTS; status == RLX_ERROR_UNSUPPORTED && how <= KNOW_ALL; how++)
-        status = load_knowing(s, text, data, (enum knowing)how, m, err);
+        status = load_with_known_inputs(s, text, data, (enum known_inputs)how, m, err);
     if (status != RLX_OK && data_files_broken(data))
         *err = *data_files_broken(data); /* which may be the reason */
     data_files_free(s->c->ctx, data);

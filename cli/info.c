@@ -27,7 +27,7 @@ static const struct flag *flags(void)
          "with --memory: the memory there is (the device's)"},
         {"--device", FLAG_TEXT, &opt.device, "D", "for all of these: the device (auto)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
-         "the size of a symbolic dim, for the last three; a batch is 1 without"},
+         "the size of a symbolic dim, for the last three (a batch: 1)"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "one JSON object"},
         {0}};
     return list;
@@ -64,7 +64,7 @@ static void memory_text(const rlx_memory_estimate *e)
                cli_bytes(rows[i].bytes, text));
     printf("inputs are %s of the activations\n", cli_bytes(e->inputs, text));
     if (e->deficit)
-        printf("too large: %llu bytes (%s) are missing\n", (unsigned long long)e->deficit,
+        printf("too large by %llu bytes (%s)\n", (unsigned long long)e->deficit,
                cli_bytes(e->deficit, text));
     else
         printf("it fits\n");
@@ -77,7 +77,7 @@ static void recompute_text(const rlx_memory_estimate *e)
 
     if (e->kept == 0)
         return;
-    printf("%u steps are done again, %.1f %% more arithmetic: %s alive at once, not %s\n",
+    printf("%u steps are computed again, %.1f %% more arithmetic: %s alive at once, not %s\n",
            e->recomputed, e->flops ? 100 * (double)e->recomputed_flops / (double)e->flops : 0,
            cli_bytes(e->alive, alive), cli_bytes(e->kept, kept));
 }
@@ -143,7 +143,7 @@ static int check_flags(struct cli *c)
             c, "one of --dispatch, --fusion, --schedule, --bindings and --memory at a time");
     if (opt.device && views == 0)
         return cli_misuse(
-            c, "--device goes with --dispatch, --fusion, --schedule, --bindings or --memory");
+            c, "--device needs --dispatch, --fusion, --schedule, --bindings or --memory");
     if (opt.budget < 0)
         return cli_misuse(c, "--budget must not be negative");
     if (!opt.device)
@@ -190,7 +190,7 @@ static int run(struct cli *c, int argc, char **argv)
                                    .random = compiled,
                                    .needs_sizes = opt.memory};
     if (compiled)
-        code = opened_open_model(&o, c, m, &options);
+        code = opened_from_model(&o, c, m, &options);
     else
         code = opened_values(&o, c, m, &options);
     if (code == EXIT_DONE)

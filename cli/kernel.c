@@ -278,9 +278,9 @@ static int run(struct cli *c, int argc, char **argv)
     if (args.count != 1)
         return cli_misuse(c, "takes one file");
     if (!opt.run && (opt.input.count || opt.output.count || opt.word.count || opt.grid))
-        return cli_misuse(c, "--input, --output, --word and --grid go with --run");
+        return cli_misuse(c, "--input, --output, --word and --grid need --run");
     if (opt.run && (opt.emit || opt.plain))
-        return cli_misuse(c, "--emit and --plain do not go with --run");
+        return cli_misuse(c, "--emit and --plain cannot be used with --run");
     if ((code = cli_context(c)) != EXIT_DONE)
         return code;
     return opt.run ? run_once(c, args.at[0]) : emit(c, args.at[0]);

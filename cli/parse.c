@@ -80,7 +80,7 @@ static const char *store(const struct flag *f, const char *value)
     case FLAG_NUMBER: return cli_integer(value, f->to) ? NULL : "takes an integer";
     case FLAG_LIST:
         if (list->count == MAX_TEXTS)
-            return "is given too often";
+            return "is given too many times";
         list->at[list->count++] = value;
         return NULL;
     }

@@ -22,7 +22,7 @@ static const struct flag *flags(void)
         {"--quiet", FLAG_SWITCH, &opt.quiet, NULL, "one line only"},
         {"--device", FLAG_TEXT, &opt.device, "D", "plan for this device (auto)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
-         "the size of a symbolic dim; a batch is 1 without"},
+         "the size of a symbolic dim; 1 for a batch if not given"},
         {"--no-reuse", FLAG_SWITCH, &opt.no_reuse, NULL, "give every tensor its own bytes"},
         {0}};
     return list;
@@ -100,12 +100,12 @@ static int plan_model(struct cli *c, const char *path)
     struct opened o;
     const rlx_debug_desc debug = {.no_reuse = opt.no_reuse, .check_plan = true};
     const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
-    int code = opened_open(&o, c,
-                           &(struct open_options){.path = path,
-                                                  .device = opt.device,
-                                                  .dims = &opt.dims,
-                                                  .needs_sizes = true,
-                                                  .session = &desc});
+    int code = opened_from_file(&o, c,
+                                &(struct open_options){.path = path,
+                                                       .device = opt.device,
+                                                       .dims = &opt.dims,
+                                                       .needs_sizes = true,
+                                                       .session = &desc});
 
     if (code == EXIT_DONE) {
         struct source s = {.session = o.session};

@@ -142,9 +142,9 @@ static int run(struct cli *c, int argc, char **argv)
     if (args.count != 1)
         return cli_misuse(c, "takes one model");
     if (opt.device && !opt.after && !opt.html)
-        return cli_misuse(c, "--device belongs to --after and --html");
+        return cli_misuse(c, "--device is for --after and --html");
     if ((opt.profile || opt.dims.count) && (!opt.html || opt.after))
-        return cli_misuse(c, "--profile and --dim belong to --html, without --after");
+        return cli_misuse(c, "--profile and --dim are for --html, without --after");
     if ((code = cli_load(c, args.at[0], &m)) != EXIT_DONE)
         return code;
     code = opt.after ? show_after(c, m, args.at[0]) : draw_all(c, m);

@@ -30,7 +30,7 @@ static const struct flag *flags(void)
         {"--random", FLAG_SWITCH, &opt.random, NULL, "random values for what is not given"},
         {"--seed", FLAG_NUMBER, &opt.seed, "N", "of the random values (0)"},
         {"--dim", FLAG_LIST, &opt.dims, "NAME=N",
-         "the size of a symbolic dim; a batch is 1 without"},
+         "the size of a symbolic dim; 1 for a batch if not given"},
         {"--device", FLAG_TEXT, &opt.device, "D", "where to run (auto); rlx devices lists them"},
         {"--precision", FLAG_TEXT, &opt.precision, "P",
          "f32, f16, mixed, mixed-bf16, mixed-conservative, compute=f16 (declared)"},
@@ -199,9 +199,9 @@ static int take_wanted(struct cli *c, struct wanted *w)
     if (opt.top < 0 || (opt.limit < 0 && opt.limit != UNSET))
         return cli_misuse(c, "%s must not be negative", opt.top < 0 ? "--top" : "--limit");
     if (opt.labels && !opt.top)
-        return cli_misuse(c, "--labels goes with --top");
+        return cli_misuse(c, "--labels needs --top");
     if (opt.tolerance && !opt.expect.count)
-        return cli_misuse(c, "--tolerance goes with --expect");
+        return cli_misuse(c, "--tolerance needs --expect");
     w->tolerance = -1;
     if (opt.tolerance && !take_real(opt.tolerance, &w->tolerance))
         return cli_misuse(c, "--tolerance takes a number of at least 0, not \"%s\"", opt.tolerance);
@@ -222,7 +222,7 @@ static int take_session(struct cli *c, rlx_session_desc *desc)
     if (opt.precision && rlx_precision_parse(opt.precision, desc, &err) != RLX_OK)
         return cli_misuse(c, "--precision: %s", err.message);
     if (opt.fused && !opt.stats && !opt.nans && !opt.fail_nans)
-        return cli_misuse(c, "--fused goes with --stats, --check-nans or --fail-nans");
+        return cli_misuse(c, "--fused needs --stats, --check-nans or --fail-nans");
     desc->f16_weights = opt.f16_weights;
     desc->check_numerics = opt.fail_nans ? RLX_NUMERICS_FAIL
                            : opt.nans    ? RLX_NUMERICS_REPORT
@@ -236,19 +236,19 @@ static int open_and_run(struct cli *c, const char *path, const rlx_session_desc 
                         const struct wanted *w)
 {
     struct opened o;
-    int code = opened_open(&o, c,
-                           &(struct open_options){.path = path,
-                                                  .device = opt.device,
-                                                  .inputs = &opt.inputs,
-                                                  .inputs_file = opt.inputs_file,
-                                                  .params = &opt.params,
-                                                  .params_file = opt.params_file,
-                                                  .dims = &opt.dims,
-                                                  .random = opt.random,
-                                                  .needs_values = true,
-                                                  .seed = (uint64_t)opt.seed,
-                                                  .picture = &w->picture,
-                                                  .session = desc});
+    int code = opened_from_file(&o, c,
+                                &(struct open_options){.path = path,
+                                                       .device = opt.device,
+                                                       .inputs = &opt.inputs,
+                                                       .inputs_file = opt.inputs_file,
+                                                       .params = &opt.params,
+                                                       .params_file = opt.params_file,
+                                                       .dims = &opt.dims,
+                                                       .random = opt.random,
+                                                       .needs_values = true,
+                                                       .seed = (uint64_t)opt.seed,
+                                                       .picture = &w->picture,
+                                                       .session = desc});
 
     if (code == EXIT_DONE)
         code = run_model(c, &o, path, w);
@@ -285,7 +285,7 @@ const struct command cmd_run = {
         "npz,\n"
         "safetensors, ONNX's .pb), a picture (PNG, PPM, PGM, JPEG), numbers such as 16000, 1,2,3 "
         "or\n"
-        "[[1,2],[3,4]], or - for an npy file on standard input; a file that is called like a "
+        "[[1,2],[3,4]], or - for an npy file on standard input; a file that has the name of a "
         "number is\n"
         "given by its path, ./16000. Prints each output's type and first elements. Exits with 1 if "
         "it\n"

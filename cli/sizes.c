@@ -197,20 +197,20 @@ bool input_shape(const struct opened *o, size_t i, rlx_tensor *out)
     size_t count = rlx_model_dim_count(o->model), known = 0;
     rlx_dim_info *dims = calloc(count + 1, sizeof *dims);
     rlx_dim_size *size = calloc(count + 1, sizeof *size);
-    bool told = dims && size && rlx_model_dims(o->model, &run, dims, NULL) == RLX_OK;
+    bool known_all = dims && size && rlx_model_dims(o->model, &run, dims, NULL) == RLX_OK;
 
-    for (size_t k = 0; told && k < count; k++) {
+    for (size_t k = 0; known_all && k < count; k++) {
         if (dims[k].size < 0)
             continue;
         size[known] = (rlx_dim_size){strndup(dims[k].name.ptr, dims[k].name.len), dims[k].size};
-        told = size[known++].name != NULL;
+        known_all = size[known++].name != NULL;
     }
-    told = told && rlx_model_input_shape(o->model, i, size, known, out, NULL) == RLX_OK;
+    known_all = known_all && rlx_model_input_shape(o->model, i, size, known, out, NULL) == RLX_OK;
     for (size_t k = 0; size && k < known; k++)
         free((char *)size[k].name);
     free(size);
     free(dims);
-    return told;
+    return known_all;
 }
 
 void known_axes(const struct opened *o, size_t i, rlx_tensor *out)

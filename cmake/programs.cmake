@@ -72,14 +72,14 @@ if(RLX_BUILD_TESTS)
     target_include_directories(rlx-tests PRIVATE
         ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
     target_include_directories(rlx-tests SYSTEM PRIVATE ${rlx_interfaces})
-    # Only this file is told where the tree lies: the others compile alike in every checkout, which a
+    # Only this file is given the path of the tree: the others compile alike in every checkout, which
     # compiler cache thanks us for.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/test_main.c PROPERTIES COMPILE_DEFINITIONS
         "RLX_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";RLX_BUILD_DIR=\"${CMAKE_CURRENT_BINARY_DIR}\"")
     if(TARGET rlx-command)
         add_dependencies(rlx-tests rlx-command) # tests run it
     endif()
-    # Libraries that tests have opened in the place of drivers.
+    # Libraries that tests have opened instead of drivers.
     file(GLOB fake_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.c)
     foreach(source IN LISTS fake_sources)
         get_filename_component(name ${source} NAME_WE)

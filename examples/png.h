@@ -28,7 +28,7 @@ static inline uint32_t png_crc(const uint8_t *p, size_t n)
     return ~crc;
 }
 
-/* A chunk's length and name stand before its n bytes of data, its checksum behind them. */
+/* A chunk's length and name stand before its n bytes of data, its checksum after them. */
 static inline uint8_t *png_chunk(uint8_t *p, const char *name, size_t n)
 {
     png_u32(p, (uint32_t)n);
@@ -36,7 +36,7 @@ static inline uint8_t *png_chunk(uint8_t *p, const char *name, size_t n)
     return png_u32(p + 8 + n, png_crc(p + 4, n + 4));
 }
 
-/* The rows, each behind the byte 0, in stored blocks of at most 65535 bytes. */
+/* The rows, each after the byte 0, in stored blocks of at most 65535 bytes. */
 static inline uint8_t *png_stored(uint8_t *p, const uint8_t *rows, size_t n)
 {
     uint32_t a = 1, b = 0; /* Adler's sums */

@@ -1,5 +1,5 @@
 /* artefact.c: fuzzes the reader of compiled programs. Checksums are not looked at, so that what
- * lies behind them is: a file is refused with a sentence why, or its programs open on a device. */
+ * lies after them is: a file is refused with a sentence why, or its programs open on a device. */
 #include "rlx/artefact.h"
 #include "files.h"
 #include "limits.h"

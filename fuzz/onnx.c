@@ -39,7 +39,7 @@ static void check_model(rlx_context *ctx, rlx_model *m)
     rlx_model_destroy(m);
 }
 
-/* Inputs that are sequences have as many items as are told. */
+/* Inputs that are sequences have as many items as are given. */
 static rlx_status load_with_sequences(rlx_context *ctx, const char *path, rlx_model **m,
                                       rlx_error *err)
 {
@@ -52,7 +52,7 @@ static rlx_status load_with_sequences(rlx_context *ctx, const char *path, rlx_mo
 
 void fuzz_onnx(const uint8_t *data, size_t size)
 {
-    static const uint8_t ir_version[] = {0x08, 0x08}; /* by these it is told from other files */
+    static const uint8_t ir_version[] = {0x08, 0x08}; /* these tell it from other files */
     size_t used = 0;
     const rlx_allocator mem = {fuzz_resize, &used};
     const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = &mem, .threads = 1};

@@ -2,7 +2,7 @@
 # run.sh SECONDS [TARGET...]: fuzz the targets named, or all, for so many seconds each, all of them at
 # once and each in two processes ($PROCESSES: so many; $JOBS: so many at a time), and print what came of it.
 #
-# It runs beside what tools/fuzz-kit puts together: rlx-fuzz, corpus/<target>/, <target>.dict. New
+# It runs next to what tools/fuzz-kit builds: rlx-fuzz, corpus/<target>/, <target>.dict. New
 # inputs, logs and inputs that do harm go to $OUT, or to found/ beside this script. Exits with 1 if
 # there is one that does.
 set -uo pipefail

@@ -100,7 +100,7 @@ bool test_has_f64(const struct test *t, rlx_context *ctx);
 
 #define expect(t, cond) test_expect((t), __FILE__, __LINE__, (cond), #cond)
 
-/* Whole numbers of any width; a float or double argument does not compile. */
+/* Integers of any width; a float or double argument does not compile. */
 #define expect_eq(t, got, want)                                                                   \
     test_expect_i64((t), __FILE__, __LINE__, TEST_WHOLE(int64_t, got), TEST_WHOLE(int64_t, want), \
                     #got, #want)

@@ -20,7 +20,7 @@ void encoder_build(rlx_graph *g, const struct encoder_shape *s);
 struct resnet_shape {
     int stage_count;
     int blocks[4];          /* of each stage */
-    int64_t width, classes; /* channels after the stem; what is told apart */
+    int64_t width, classes; /* channels after the stem; what is distinguished */
     int64_t image;
     bool folded;
 };

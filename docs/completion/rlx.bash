@@ -29,7 +29,7 @@ _rlx() {
     elif [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W "$flags" -- "$cur"))
     else
-        # NAME=FILE is completed behind the sign, which bash takes for the end of a word.
+        # NAME=FILE is completed after the sign, which bash takes for the end of a word.
         compopt -o filenames 2>/dev/null
         COMPREPLY=($(compgen -f -- "${cur#=}"))
     fi

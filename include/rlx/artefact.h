@@ -35,7 +35,7 @@ RLX_API rlx_status rlx_session_save(rlx_session *s, const char *path, unsigned f
 /* An artefact opened on a device with all its programs, as far as a session keeps that many: what
  * rlx_model_load, rlx_session_create and rlx_session_prepare do together. FORMAT names what is
  * wrong in a damaged file, VERSION a file that this library is too old for. rlx_session_compiled
- * tells what came out of it. */
+ * says how each came about. */
 RLX_API rlx_status rlx_session_load(rlx_device *dev, const char *path, const rlx_load_desc *load,
                                     const rlx_session_desc *desc, rlx_model **model,
                                     rlx_session **session, rlx_error *err);
@@ -52,7 +52,7 @@ typedef struct rlx_compiled_info {
 RLX_API rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out,
                                         rlx_error *err);
 
-/* Has the param a value: set by rlx_model_set_param, or in the model's artefact? */
+/* Does the param have a value: set by rlx_model_set_param, or in the model's artefact? */
 RLX_API bool rlx_model_has_param(const rlx_model *m, rlx_str name);
 
 /* What a model's artefact holds. */

@@ -4,7 +4,7 @@
  *     buckets    a size finds the session compiled for the upper end of the range it is in
  *     padded     inputs of `actual` rows run on a session made for `upper` rows
  *
- * A cache is used by one thread at a time. The sessions in it are the cache's: what it hands out is
+ * A cache is used by one thread at a time. The sessions in it are the cache's: what it returns is
  * good until the next call on the cache. Params stay with their session. */
 #ifndef RLX_CACHE_H
 #define RLX_CACHE_H
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* Makes the session for a key (of a bucket: its upper end). What it answers the caller hears. */
+/* Makes the session for a key (of a bucket: its upper end). Its failure becomes the caller's. */
 typedef rlx_status (*rlx_cache_make_fn)(void *user, uint64_t key, rlx_session **out,
                                         rlx_error *err);
 
@@ -35,7 +35,7 @@ RLX_API void rlx_cache_destroy(rlx_cache *c); /* and all its sessions */
 RLX_API rlx_status rlx_cache_get(rlx_cache *c, uint64_t key, rlx_cache_make_fn make, void *user,
                                  rlx_session **out, rlx_error *err);
 RLX_API size_t rlx_cache_count(const rlx_cache *c); /* sessions in it */
-/* A number for all that a model and its options are: fit to be a key. Two models with equal graphs,
+/* A number for all that a model and its options are: usable as a key. Two models with equal graphs,
  * constants and leaf names have the same, in every process; values of params do not count. */
 RLX_API rlx_status rlx_model_key(const rlx_model *m, const rlx_session_desc *desc, uint64_t *out,
                                  rlx_error *err);
@@ -74,7 +74,7 @@ RLX_API rlx_status rlx_slice_rows(const rlx_tensor *from, int64_t inner, int64_t
                                   int64_t upper, rlx_tensor *to, rlx_error *err);
 
 typedef struct rlx_padded_run {
-    const char *dim; /* its actual size is told to the run; NULL: the session has only upper */
+    const char *dim; /* its actual size is passed to the run; NULL: the session has only upper */
     int64_t actual, upper;      /* rows */
     const rlx_binding *inputs;  /* of actual rows each, along axis 0 */
     const int64_t *input_inner; /* elements of a row, one per input; never 0 */
@@ -85,7 +85,7 @@ typedef struct rlx_padded_run {
     const int64_t *output_inner; /* elements of a row; 0: no rows, read as it is */
     size_t output_count;
 } rlx_padded_run;
-/* Pads each input with zeros to upper rows, runs, and hands out the first `actual` rows. */
+/* Pads each input with zeros to upper rows, runs, and returns the first `actual` rows. */
 RLX_API rlx_status rlx_session_run_padded(rlx_session *s, const rlx_padded_run *run,
                                           rlx_error *err);
 

@@ -25,7 +25,7 @@ extern "C" {
 
 /* A size: n >= 0 is that size; other values are what the rlx_dim_ functions hand out. */
 typedef int64_t rlx_dim;
-#define RLX_DIM_UNKNOWN INT64_MIN      /* a size that only the data tells: "?" in text */
+#define RLX_DIM_UNKNOWN INT64_MIN      /* a size that depends on data: "?" in text */
 #define RLX_DIM_INFER (INT64_MIN + 1)  /* -1 in reshape and expand */
 #define RLX_DIM_FAILED (INT64_MIN + 2) /* what a failed rlx_dim_ function gives */
 
@@ -83,7 +83,7 @@ RLX_API rlx_status rlx_graph_node(rlx_graph *g, const char *op, const rlx_value 
 
 /* A whole model as a part of g. Its inputs, and params and states if you like, are bound by name to
  * values of g of the same type; other params and states become leaves of g. out: its outputs, in
- * order. MISSING_INPUT names an input that is bound to nothing. Nothing of m is kept. */
+ * order. MISSING_INPUT names an input that is bound to nothing. Nothing in g refers to m. */
 typedef struct rlx_leaf_value {
     const char *name;
     rlx_value value;
@@ -93,7 +93,7 @@ RLX_API rlx_status rlx_graph_inline(rlx_graph *g, const rlx_model *m, const rlx_
                                     rlx_error *err);
 
 /* A model's graph, to build on: the same leaves, nodes, dims and outputs. What its params were set
- * to does not come along (rlx_model_get_param has it). Nothing of m is kept. */
+ * to does not come along (rlx_model_get_param has it). Nothing in g refers to m. */
 RLX_API rlx_status rlx_graph_from_model(const rlx_model *m, rlx_graph **out, rlx_error *err);
 /* The input, param or state of that name; RLX_NO_VALUE if there is none. */
 RLX_API rlx_value rlx_graph_leaf(const rlx_graph *g, const char *name);

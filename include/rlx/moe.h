@@ -27,7 +27,7 @@ typedef struct rlx_gate {
 
 /* logits [..., experts]: p = softmax over the experts; ids are the k largest, those of equal p by
  * the smaller id, as i32; weights are their p, divided by their sum (taken as 6.1035e-5 if it is
- * less) if `normalise`, times scale. Weights are f32, or f64 as logits are. Failed: both are
+ * less) if `normalise`, times scale. Weights are f32, or f64 if the logits are. Failed: both are
  * RLX_NO_VALUE. ATTRIBUTE: k is not in 1 .. experts, or scale is not finite. */
 RLX_API rlx_gate rlx_topk_gate(rlx_graph *g, rlx_value logits, int64_t k, bool normalise,
                                float scale);
@@ -37,8 +37,7 @@ RLX_API rlx_gate rlx_topk_gate(rlx_graph *g, rlx_value logits, int64_t k, bool n
  *     y = sum over j of weights[j] * SwiGLU of expert ids[j]
  *     SwiGLU(x) = (silu(x w_gate) * (x w_up)) w_down
  *
- * Ids and weights [..., k] go with the rows of x. An id that is no expert's is INDEX when it runs.
- */
+ * Ids and weights [..., k] go with the rows of x. An id of no expert is INDEX when it runs. */
 RLX_API rlx_value rlx_moe_ffn(rlx_graph *g, rlx_value x, rlx_gate gate, rlx_value w_gate,
                               rlx_value w_up, rlx_value w_down);
 

@@ -22,8 +22,8 @@ typedef struct rlx_onnx_desc {
 
 /* The model's graph and the params that were set on it, in the default domain's opset 23. Replaces
  * the file in one step. A param without a value becomes an input; a state becomes an input, and an
- * output NAME.next where something writes it. Ops that ONNX has not are written as simpler ones;
- * UNSUPPORTED where that cannot be, and the log names every such node. */
+ * output NAME.next where something writes it. Ops that ONNX does not have are written as simpler
+ * ones; UNSUPPORTED where that cannot be, and the log names every such node. */
 RLX_API rlx_status rlx_model_save_onnx(const rlx_model *m, const char *path,
                                        const rlx_onnx_desc *desc, rlx_error *err);
 

@@ -37,7 +37,7 @@ RLX_API rlx_status rlx_dequantize_rows(rlx_quant_scheme scheme, const void *pack
 
 /* ---- scales beside the weight ---- */
 
-/* A matrix [k,n] in parts, each with its bytes; a part that the scheme has not got is NULL and 0.
+/* A matrix [k,n] in parts, each with its bytes; a part that the scheme does not have is NULL and 0.
  * They are the operands w, scale and zp of dequant_matmul. */
 typedef struct rlx_quant_weight {
     rlx_quant_scheme scheme;
@@ -54,7 +54,7 @@ typedef struct rlx_quant_weight {
 } rlx_quant_weight;
 /* Fills in the bytes of each part, from scheme, block_size, k and n; of FP8's scale, none. */
 RLX_API rlx_status rlx_quant_weight_sizes(rlx_quant_weight *w, rlx_error *err);
-/* x [k,n] into the parts. SIZE: bytes that are not what the sizes tell. */
+/* x [k,n] into the parts. SIZE: bytes that do not match the sizes. */
 RLX_API rlx_status rlx_quantize_weight(const rlx_quant_weight *w, const float *x, rlx_error *err);
 /* And back, out [k,n]. */
 RLX_API rlx_status rlx_dequantize_weight(const rlx_quant_weight *w, float *out, rlx_error *err);

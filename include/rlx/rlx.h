@@ -1,11 +1,11 @@
 /* rlx.h: load a model, open it on a device, run it many times.
  *
  * Ownership. What a _create, _open or _load gives out, its _destroy or _close takes back, in any
- * order: objects are counted, and each keeps alive what it was made of. Two things of the caller's
- * own must outlive objects: the functions and data of an allocator, of a log and of custom ops, the
- * last object of their context; and bytes given to rlx_weights_parse, what was made of them. Other
- * pointers that the library gives, names among them, are good until the object that they were asked
- * of is destroyed. Descs are read during the call.
+ * order: objects are counted, and each keeps alive what it was made of. Two things that belong to
+ * the caller must outlive objects: the functions and data of an allocator, of a log and of custom
+ * ops, the last object of their context; and bytes given to rlx_weights_parse, what was made of
+ * them. Other pointers that the library gives, names among them, are good until the object that
+ * they were asked of is destroyed. Descs are read during the call.
  *
  * Threads. A context never changes and a device locks itself: share both. A model is fixed once it
  * has a session. A session is used by one thread at a time.
@@ -14,7 +14,7 @@
  * and leaves *out alone. Nothing here ends the process.
  *
  * More is in rlx/load.h (how a model is loaded), rlx/session.h (states, handles, several runs at a
- * time), rlx/graph.h (graphs put together by hand), rlx/weights.h (files of weights) and
+ * time), rlx/graph.h (graphs built by hand), rlx/weights.h (files of weights) and
  * rlx/custom.h (ops of your own). Headers that ask for RLX_UNSTABLE to be defined may change with
  * any version. */
 #ifndef RLX_RLX_H
@@ -28,7 +28,7 @@ extern "C" {
 
 typedef struct rlx_context rlx_context; /* allocator, log, flags, custom ops */
 typedef struct rlx_device rlx_device;   /* a CPU or GPU, opened by name; counted, may be shared */
-typedef struct rlx_graph rlx_graph;     /* nodes and shapes, while they are being put together */
+typedef struct rlx_graph rlx_graph;     /* nodes and shapes, while the graph is being built */
 typedef struct rlx_model rlx_model;     /* a graph and its weights */
 typedef struct rlx_session rlx_session; /* a model on a device */
 
@@ -61,7 +61,7 @@ typedef struct rlx_context_desc {
     uint64_t cache_bytes; /* that all of them may take; the least recently used go. 0: 1 GiB */
 } rlx_context_desc;
 
-/* Pass RLX_VERSION: a library that does not serve this program says so (VERSION). */
+/* Pass RLX_VERSION: a library of an incompatible version fails (VERSION). */
 RLX_API rlx_status rlx_context_create(uint32_t version, const rlx_context_desc *desc,
                                       rlx_context **out, rlx_error *err);
 RLX_API void rlx_context_destroy(rlx_context *ctx); /* NULL is fine, here and in every _destroy */
@@ -69,7 +69,7 @@ RLX_API void rlx_context_destroy(rlx_context *ctx); /* NULL is fine, here and in
 /* ---- devices ----------------------------------------------------------------------------- */
 
 /* "cpu", "vulkan", "vulkan:1", "null"; "auto": what RLX_DEVICE names, else the first of
- * RLX_DEVICES, else the CPU. Opening it again counts up. */
+ * RLX_DEVICES, else the CPU. Opening it again adds a reference. */
 RLX_API rlx_status rlx_device_open(rlx_context *ctx, const char *name, rlx_device **out,
                                    rlx_error *err);
 RLX_API void rlx_device_close(rlx_device *dev);
@@ -154,7 +154,7 @@ typedef struct rlx_precision_map { /* f32, f16 or bf16 each; zero is f32 */
     rlx_dtype compute, reduction, elementwise, movement;
 } rlx_precision_map;
 
-/* Is an input uploaded that is, by a hash of its bytes, what its slot holds already? */
+/* Whether an input is uploaded if, by a hash of its bytes, its slot already holds the same. */
 typedef enum rlx_uploads {
     RLX_UPLOADS_AUTO = 0, /* where hashing is cheaper than uploading: not on the CPU */
     RLX_UPLOADS_ALWAYS = 1,
@@ -164,7 +164,7 @@ typedef enum rlx_uploads {
 /* Whether every step's results are searched for NaN and Inf right after it. */
 typedef enum rlx_numerics_mode {
     RLX_NUMERICS_OFF = 0,
-    RLX_NUMERICS_REPORT = 1, /* rlx_session_numerics tells; the log hears of the first */
+    RLX_NUMERICS_REPORT = 1, /* rlx_session_numerics has them; the first is logged */
     RLX_NUMERICS_FAIL = 2    /* and the run fails with NUMERIC */
 } rlx_numerics_mode;
 
@@ -198,7 +198,7 @@ typedef struct rlx_session_desc {
     bool reseed_handles;                /* an input given for a fed handle becomes its new value */
     const struct rlx_debug_desc *debug; /* what the compiler leaves out or checks: rlx/debug.h;
                                          * copied. NULL: all defaults */
-    /* Bytes that activations should not go beyond, where computing values again instead of keeping
+    /* Bytes that activations should not exceed, where computing values again instead of keeping
      * them can help: training, above all. Results are the same, bit for bit. 0: all are kept. Not
      * for models with symbolic dims that have a bound. */
     uint64_t activation_budget;
@@ -222,7 +222,7 @@ typedef struct rlx_run_desc {
     size_t input_count;
     rlx_binding *outputs; /* those you want; the others are computed and not read back */
     size_t output_count;
-    const rlx_dim_size *dims; /* sizes that no input's shape tells */
+    const rlx_dim_size *dims; /* sizes that no input's shape gives */
     size_t dim_count;
 } rlx_run_desc;
 RLX_API rlx_status rlx_session_run(rlx_session *s, const rlx_run_desc *run, rlx_error *err);

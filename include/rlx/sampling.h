@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* How often each of `vocab` tokens occurs in each row: tokens [..., n] of integers, result f32
- * [..., vocab]. What is not below vocab, or negative as padding is, does not count. Exact up to
+ * [..., vocab]. Tokens that are negative (padding) or not below vocab do not count. Exact up to
  * 2^24 of one token. */
 RLX_API rlx_value rlx_count_tokens(rlx_graph *g, rlx_value tokens, rlx_dim vocab);
 
@@ -30,8 +30,8 @@ RLX_API rlx_value rlx_count_tokens(rlx_graph *g, rlx_value tokens, rlx_dim vocab
  * off frequency   times the count is taken away; 0: off presence    is taken away from those that
  * occurred; 0: off
  *
- * Counts are any numbers, and broadcast. Computed in f32, or f64 as logits are; the result is of
- * the logits' type. ATTRIBUTE: repetition is not above 0, or one of the three is not finite. */
+ * Counts are any numbers, and broadcast. Computed in f32, or in f64 if the logits are; the result
+ * has the logits' type. ATTRIBUTE: repetition is not above 0, or one of the three is not finite. */
 RLX_API rlx_value rlx_penalize(rlx_graph *g, rlx_value logits, rlx_value counts, float repetition,
                                float frequency, float presence);
 

@@ -24,10 +24,10 @@ RLX_API rlx_status rlx_pages_create(rlx_context *ctx, int64_t page_tokens, int32
 RLX_API void rlx_pages_destroy(rlx_pages *p);
 /* A new sequence without tokens; numbers of closed ones are used again, the lowest first. */
 RLX_API rlx_status rlx_pages_open(rlx_pages *p, int32_t *sequence, rlx_error *err);
-/* Its pages are free again. Closing what is not open does nothing. */
+/* Its pages are free again. Closing a sequence that is not open does nothing. */
 RLX_API void rlx_pages_close(rlx_pages *p, int32_t sequence);
 /* Pages for so many tokens in all. LIMIT, with the numbers, where there are not enough: then
- * nothing has changed. Fewer tokens than now gives pages back. */
+ * nothing has changed. Fewer tokens than now frees pages. */
 RLX_API rlx_status rlx_pages_resize(rlx_pages *p, int32_t sequence, int64_t tokens, rlx_error *err);
 /* Its table; valid until the sequence is resized or closed. NULL: not open, or no pages. */
 RLX_API const int32_t *rlx_pages_table(const rlx_pages *p, int32_t sequence, size_t *count);
@@ -40,7 +40,7 @@ RLX_API int32_t rlx_pages_free(const rlx_pages *p);
  * be cut: the rest of a prompt waits for the next batch. */
 typedef struct rlx_waiting {
     int64_t done;    /* tokens that have been run */
-    int64_t pending; /* tokens that have not: 0: it waits for nothing */
+    int64_t pending; /* tokens that have not: 0: nothing to do */
     bool decodes;    /* its prompt is done: one token at a time */
 } rlx_waiting;
 

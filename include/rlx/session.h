@@ -22,8 +22,8 @@ RLX_API rlx_status rlx_session_get_param(rlx_session *s, const char *name, rlx_t
 RLX_API rlx_status rlx_session_set_param_bytes(rlx_session *s, const char *name, const void *data,
                                                size_t bytes, rlx_error *err);
 /* The dim is never larger than this: one program is compiled for the bound and runs at any smaller
- * size, told by the inputs' shapes or rlx_run_desc.dims. Before the first run, else STATE. The text
- * form says the same with "dim seq <= 512". */
+ * size, given by the inputs' shapes or rlx_run_desc.dims. Before the first run, else STATE. The
+ * text form says the same with "dim seq <= 512". */
 RLX_API rlx_status rlx_session_set_bound(rlx_session *s, const char *dim, int64_t upper,
                                          rlx_error *err);
 typedef struct rlx_bound_info {
@@ -125,7 +125,7 @@ typedef struct rlx_memory_info {
     uint32_t buffers; /* that the activations lie in: several, where one would be too large */
     /* What an activation_budget costs and saves; zeros without one, and where the program came from
      * a file. */
-    uint64_t recomputed;       /* steps that are done again */
+    uint64_t recomputed;       /* steps that are computed again */
     uint64_t recomputed_flops; /* their arithmetic, */
     uint64_t flops;            /* and that of all the others */
     uint64_t kept;             /* bytes alive at once, in place of `alive`, if all were kept */

@@ -1,12 +1,12 @@
-/* spectral.h: spectra of signals, put together from rlx_fft and simpler ops.
+/* spectral.h: spectra of signals, built from rlx_fft and simpler ops.
  *
  *     rlx_spectrum s = rlx_rfft(g, x, RLX_ABSENT, RLX_FFT_NORM_forward);
  *     rlx_output(g, rlx_psd(g, s));
  *
  * Transforms are along the last axis, which has a known size where the text below needs it; all
  * others are batch. Signals are f32 or f64. Failures are kept by the graph, as those of builders.
- * norm says who divides: backward nobody, forward the inverse by n, ortho both by sqrt n; so
- * irfft(rfft(x)) is x with forward and with ortho. */
+ * norm says which transform divides: backward neither, forward the inverse by n, ortho both by sqrt
+ * n; so irfft(rfft(x)) is x with forward and with ortho. */
 #ifndef RLX_SPECTRAL_H
 #define RLX_SPECTRAL_H
 
@@ -57,7 +57,7 @@ RLX_API rlx_value rlx_psd(rlx_graph *g, rlx_spectrum s);
 /* psd(rfft(x)): n is the number of its bins. */
 RLX_API rlx_value rlx_psd_real(rlx_graph *g, rlx_value x, rlx_fft_norm norm);
 /* All of a [..., la] convolved with b [..., lb] -> [..., la + lb - 1], by transforms of
- * next_pow2(max(n_fft, la + lb - 1)) points. Scaled as it should be with norm forward only. */
+ * next_pow2(max(n_fft, la + lb - 1)) points. Scaled correctly with norm forward only. */
 RLX_API rlx_value rlx_fft_conv1d(rlx_graph *g, rlx_value a, rlx_value b, int64_t n_fft,
                                  rlx_fft_norm norm);
 

@@ -73,16 +73,15 @@ RLX_API const char *rlx_model_io_type(const rlx_model *m, rlx_io_kind kind, size
 /* A symbolic dim that the model uses. */
 typedef struct rlx_dim_info {
     rlx_str name;
-    int64_t size;  /* -1: nothing tells it yet */
+    int64_t size;  /* -1: not known yet */
     int64_t bound; /* that the model declares; 0: none */
-    bool
-        of_input; /* an input that is used has it; else a run's dims must tell it, or the data do */
-    bool leads;   /* it is the first axis of an input, as the batch mostly is */
+    bool of_input; /* an input that is used has it; else a run's dims give it, or its data */
+    bool leads;    /* it is the first axis of an input, as the batch mostly is */
 } rlx_dim_info;
 RLX_API size_t rlx_model_dim_count(const rlx_model *m);
-/* All of them, with the sizes that a run's dims and the shapes of its inputs tell (data is not
- * looked at; inputs that there are not, neither). BINDING where these contradict each other, SHAPE
- * where an input does not fit. out has room for rlx_model_dim_count. */
+/* All of them, with the sizes that a run's dims and the shapes of its inputs give; their data is
+ * not looked at, and names that are not inputs are ignored. BINDING where sizes contradict each
+ * other, SHAPE where an input does not fit. out has room for rlx_model_dim_count. */
 RLX_API rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
                                   rlx_error *err);
 
@@ -112,12 +111,12 @@ RLX_API bool rlx_pass_list(size_t i, const char **name, const char **summary);
 RLX_API rlx_status rlx_model_print_after(const rlx_model *m, const char *pass, rlx_device *dev,
                                          bool elide, bool types, rlx_write_fn write, void *user,
                                          rlx_error *err);
-/* The same as a model, to be drawn or looked at otherwise. STATE where a compile does not come to
+/* The same as a model, to be drawn or looked at otherwise. STATE where a compile does not reach
  * that pass. */
 RLX_API rlx_status rlx_model_after(const rlx_model *m, const char *pass, rlx_device *dev,
                                    rlx_model **out, rlx_error *err);
-/* Who runs what on dev: for each op in the model whether the device has a kernel, simpler ops stand
- * in for it, or nothing does: a table, or JSON. */
+/* How each op in the model runs on dev: by a kernel of the device, by simpler ops in its place, or
+ * not at all: a table, or JSON. */
 RLX_API rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json,
                                       rlx_write_fn write, void *user, rlx_error *err);
 /* A new model in which those params are inputs, of the same names and types; NAME where there is no
@@ -132,7 +131,7 @@ typedef struct rlx_qdq_record {
     bool per_channel; /* false: one scale for the whole value, and axis is not looked at */
     int64_t axis;     /* of the channels; from the end where negative */
     const float *scales;
-    const float *zero_points; /* whole numbers of -128 to 127; NULL: all 0 */
+    const float *zero_points; /* integers from -128 to 127; NULL: all 0 */
     size_t count;             /* of scales, and of zero points: one per channel, or 1 */
 } rlx_qdq_record;
 /* A new model in which each value named is quantised to i8 and back before anything reads it.
@@ -222,7 +221,7 @@ typedef struct rlx_value_stats {
 } rlx_value_stats;
 
 /* Called right after a step, on the thread that runs or submits, for each value it wrote; NULL
- * stops it. The nodes are those of the program: what fusion swallowed is not seen (see
+ * stops it. The nodes are those of the program: what fusion absorbed is not seen (see
  * rlx_debug_desc.no_optimize). */
 typedef struct rlx_watch_event {
     rlx_session *session;
@@ -380,8 +379,8 @@ typedef struct rlx_check_summary {
     char first_op[48], first_label[64];
     int32_t first_node;
 } rlx_check_summary;
-/* Every node of the model on every device, alone, and the whole model. What differs is no failure
- * of the call: see out. The values of all nodes are in memory at once. */
+/* Every node of the model on every device, alone, and the whole model. A difference is not a
+ * failure of the call: see out. The values of all nodes are in memory at once. */
 RLX_API rlx_status rlx_check(rlx_model *m, const rlx_check_desc *desc, rlx_check_summary *out,
                              rlx_error *err);
 

@@ -5,7 +5,7 @@
 #include "pass/pass.h"
 
 /* Text in one piece, unless memory ran out or something else went wrong; frees it. */
-static void deliver(struct text *t, rlx_write_fn write, void *user, struct diag *d)
+static void write_text(struct text *t, rlx_write_fn write, void *user, struct diag *d)
 {
     if (d->first.status == RLX_OK && t->failed)
         diag_no_memory(d, t->len);
@@ -28,7 +28,7 @@ rlx_status rlx_model_print(const rlx_model *m, bool elide, bool types, rlx_write
     else {
         text_init(&out, &m->ctx->mem);
         model_print(m, elide, types, &out, &d);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -45,7 +45,7 @@ rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_write_fn wri
     else {
         text_init(&out, &m->ctx->mem);
         model_draw(m, kind, &out, &d);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -62,7 +62,7 @@ rlx_status rlx_model_diff(const rlx_model *a, const rlx_model *b, const char *na
     else {
         text_init(&out, &a->ctx->mem);
         model_diff(a, b, name_a ? name_a : "a", name_b ? name_b : "b", &out, &d);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -79,7 +79,7 @@ rlx_status rlx_model_describe(const rlx_model *m, bool json, rlx_write_fn write,
     else {
         text_init(&out, &m->ctx->mem);
         model_describe(m, json, &out);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -96,7 +96,7 @@ rlx_status rlx_page_write(const rlx_model *m, const rlx_page_desc *desc, rlx_wri
     else {
         text_init(&out, &m->ctx->mem);
         page_print(m, desc, &out, &d);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -115,7 +115,7 @@ rlx_status rlx_model_dispatch(const rlx_model *m, rlx_device *dev, bool json, rl
     else {
         text_init(&out, &m->ctx->mem);
         dispatch_of(m->mod, dev->backend, json, &out, &d);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -133,7 +133,7 @@ rlx_status rlx_model_fusion(const rlx_model *m, rlx_device *dev, bool json, rlx_
         text_init(&out, &m->ctx->mem);
         if (model_is_whole(m, "report on fusions", &d) == RLX_OK)
             fusion_of(m->mod, dev ? dev->backend : NULL, json, &out, &d);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -168,7 +168,7 @@ rlx_status rlx_session_schedule(rlx_session *s, bool json, rlx_write_fn write, v
         if (session_is_whole(s, "show one schedule", &d) == RLX_OK &&
             session_need_program(s, &d) == RLX_OK)
             (json ? schedule_json : schedule_text)(s->current, &out);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -185,16 +185,16 @@ rlx_status rlx_session_bindings(rlx_session *s, bool json, rlx_write_fn write, v
     else {
         text_init(&out, &s->model->ctx->mem);
         session_bindings(s, json, &out, &d);
-        deliver(&out, write, user, &d);
+        write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
 }
 
 /* Nobody has to write it. */
-static void deliver_plan(struct text *t, rlx_write_fn write, void *user, struct diag *d)
+static void write_plan_text(struct text *t, rlx_write_fn write, void *user, struct diag *d)
 {
     if (write)
-        deliver(t, write, user, d);
+        write_text(t, write, user, d);
     else
         text_free(t);
 }
@@ -211,7 +211,7 @@ rlx_status rlx_session_plan(rlx_session *s, rlx_plan_format format, rlx_write_fn
     else {
         text_init(&t, &s->model->ctx->mem);
         session_plan(s, format, &t, out, &d);
-        deliver_plan(&t, write, user, &d);
+        write_plan_text(&t, write, user, &d);
     }
     return diag_report(&d, err);
 }
@@ -228,7 +228,7 @@ rlx_status rlx_plan_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity, rlx_pl
     else {
         text_init(&t, &ctx->mem);
         plan_of_csv(ctx, csv, capacity, format, &t, out, &d);
-        deliver_plan(&t, write, user, &d);
+        write_plan_text(&t, write, user, &d);
     }
     return diag_report(&d, err);
 }

@@ -144,7 +144,7 @@ bool rlx_weights_meta(const rlx_weights *w, rlx_str key, rlx_meta *out)
     return m != NULL;
 }
 
-static bool may_ask(const rlx_weights *w, rlx_str key, const void *out, struct diag *d)
+static bool check_lookup(const rlx_weights *w, rlx_str key, const void *out, struct diag *d)
 {
     diag_init(d, "metadata");
     if (!w || !key.ptr || !out)
@@ -157,7 +157,7 @@ rlx_status rlx_weights_get_u64(const rlx_weights *w, rlx_str key, uint64_t *out,
     struct diag d;
     bool found;
 
-    if (may_ask(w, key, out, &d))
+    if (check_lookup(w, key, out, &d))
         meta_get_u64(&w->set, key, UINT64_MAX, out, &found, &d);
     return diag_report(&d, err);
 }
@@ -168,7 +168,7 @@ rlx_status rlx_weights_get_u32(const rlx_weights *w, rlx_str key, uint32_t *out,
     uint64_t v;
     bool found;
 
-    if (may_ask(w, key, out, &d) &&
+    if (check_lookup(w, key, out, &d) &&
         meta_get_u64(&w->set, key, UINT32_MAX, &v, &found, &d) == RLX_OK && found)
         *out = (uint32_t)v;
     return diag_report(&d, err);
@@ -178,7 +178,7 @@ rlx_status rlx_weights_get_f32(const rlx_weights *w, rlx_str key, float *out, rl
 {
     struct diag d;
 
-    if (may_ask(w, key, out, &d))
+    if (check_lookup(w, key, out, &d))
         meta_get_f32(&w->set, key, out, &d);
     return diag_report(&d, err);
 }
@@ -187,7 +187,7 @@ rlx_status rlx_weights_get_bool(const rlx_weights *w, rlx_str key, bool *out, rl
 {
     struct diag d;
 
-    if (may_ask(w, key, out, &d))
+    if (check_lookup(w, key, out, &d))
         meta_get_bool(&w->set, key, out, &d);
     return diag_report(&d, err);
 }
@@ -196,7 +196,7 @@ rlx_status rlx_weights_get_str(const rlx_weights *w, rlx_str key, rlx_str *out, 
 {
     struct diag d;
 
-    if (may_ask(w, key, out, &d))
+    if (check_lookup(w, key, out, &d))
         meta_get_str(&w->set, key, out, &d);
     return diag_report(&d, err);
 }

@@ -132,7 +132,7 @@ ir_value batch_shifted(struct batch *b)
     return batch_node(b, b->n->op, b->in);
 }
 
-/* Operands are aligned by their last axes: those between come behind the first one. */
+/* Operands are aligned by their last axes: those between come after the first one. */
 ir_value batch_broadcast(struct batch *b)
 {
     int32_t rank = b->n->type.rank;

@@ -1,6 +1,6 @@
 /* rule.h: what a rule is given, and how it answers.
  *
- *     void vjp_tanh(struct vjp *v) { ir_value y = v->y; ... vjp_give(v, 0, dx); }
+ *     void vjp_tanh(struct vjp *v) { ir_value y = v->y; ... vjp_add(v, 0, dx); }
  *
  * A rule looks at wanted() before it builds what only one operand needs. Failures are the
  * formula's: nothing is checked on the way. */
@@ -32,7 +32,7 @@ static inline const struct ir_type *vjp_type(const struct vjp *v, int32_t i)
 }
 /* Operand i's gradient: summed where the operand was broadcast, in its type. No-op if not wanted.
  */
-void vjp_give(struct vjp *v, int32_t i, ir_value dx);
+void vjp_add(struct vjp *v, int32_t i, ir_value dx);
 
 /* Nodes from `first` on, which end in `out`, were added as an equivalent of the node: operand i's
  * gradient is what the walk through them gives. */

@@ -32,7 +32,7 @@ void vjp_attention(struct vjp *v)
 
     for (int32_t i = 0; i < (biased ? 4 : 3); i++)
         if (vjp_wanted(v, i))
-            vjp_give(v, i, backward(v, wrt[i]));
+            vjp_add(v, i, backward(v, wrt[i]));
 }
 
 /* ---- rotations: turn back, or forth again ---- */
@@ -52,7 +52,7 @@ static void turn(struct vjp *v, rlx_op op)
             (struct attr_rope_backward){a->head_dim, a->n_rot, a->style, a->seq_axis};
     }
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0, formula_node(&v->f, op, in, 3, &attr));
+        vjp_add(v, 0, formula_node(&v->f, op, in, 3, &attr));
 }
 
 void vjp_rope(struct vjp *v)
@@ -82,7 +82,7 @@ void vjp_axial_rope_2d(struct vjp *v)
     t.dim[2] = v->n->attr.axial_rope_2d.num_heads * v->n->attr.axial_rope_2d.head_dim;
     ir_value swapped = swap_pairs(f, v->dy, &t);
     ir_value turned = formula_node(f, RLX_OP_axial_rope_2d, &swapped, 1, &v->n->attr);
-    vjp_give(v, 0, swap_pairs(f, turned, &t));
+    vjp_add(v, 0, swap_pairs(f, turned, &t));
 }
 
 /* ---- second derivatives: products, a mask and a softmax, which hold all scores at once ---- */

@@ -19,9 +19,9 @@ static void matmul_left(struct vjp *v)
     struct formula *f = &v->f;
     ir_value b = rule_conjugate(f, v->n->in[1]);
 
-    vjp_give(v, 0,
-             t->transpose_a ? formula_matmul(f, b, v->dy, t->transpose_b, true)
-                            : formula_matmul(f, v->dy, b, false, !t->transpose_b));
+    vjp_add(v, 0,
+            t->transpose_a ? formula_matmul(f, b, v->dy, t->transpose_b, true)
+                           : formula_matmul(f, v->dy, b, false, !t->transpose_b));
 }
 
 /* One product over the rows of all items where the matrix is shared. */
@@ -40,7 +40,7 @@ static void matmul_right(struct vjp *v)
                                  : formula_matmul(f, a, dy, !t->transpose_a, false);
     if (is_shared(&b) && !t->transpose_a)
         db = formula_reshape(f, db, formula_shape(&b));
-    vjp_give(v, 1, db);
+    vjp_add(v, 1, db);
 }
 
 void vjp_matmul(struct vjp *v)
@@ -65,13 +65,13 @@ void vjp_grouped_matmul(struct vjp *v)
 
     if (vjp_wanted(v, 0)) {
         const ir_value in[] = {v->dy, formula_swap(f, w), expert};
-        vjp_give(v, 0, formula_node(f, RLX_OP_grouped_matmul, in, 3, NULL));
+        vjp_add(v, 0, formula_node(f, RLX_OP_grouped_matmul, in, 3, NULL));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value in[] = {x, v->dy, expert};
         attr_defaults(RLX_OP_grouped_matmul_backward_weight, &attr);
         attr.grouped_matmul_backward_weight.experts = vjp_type(v, 1)->dim[0];
-        vjp_give(v, 1, formula_node(f, RLX_OP_grouped_matmul_backward_weight, in, 3, &attr));
+        vjp_add(v, 1, formula_node(f, RLX_OP_grouped_matmul_backward_weight, in, 3, &attr));
     }
 }
 
@@ -82,11 +82,11 @@ void vjp_grouped_matmul_backward_weight(struct vjp *v)
 
     if (vjp_wanted(v, 0)) {
         const ir_value of[] = {in[1], formula_swap(f, v->dy), in[2]};
-        vjp_give(v, 0, formula_node(f, RLX_OP_grouped_matmul, of, 3, NULL));
+        vjp_add(v, 0, formula_node(f, RLX_OP_grouped_matmul, of, 3, NULL));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value of[] = {in[0], v->dy, in[2]};
-        vjp_give(v, 1, formula_node(f, RLX_OP_grouped_matmul, of, 3, NULL));
+        vjp_add(v, 1, formula_node(f, RLX_OP_grouped_matmul, of, 3, NULL));
     }
 }
 
@@ -110,9 +110,9 @@ void vjp_dense_solve(struct vjp *v)
     ir_value dy = formula_cast(f, v->dy, f->dtype), x = formula_cast(f, v->y, f->dtype);
     ir_value db = formula_2(f, v->n->op, formula_swap(f, rule_operand(v, 0)), dy);
 
-    vjp_give(v, 1, db);
+    vjp_add(v, 1, db);
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0, NEG(formula_matmul(f, as_columns(v, db), as_columns(v, x), false, true)));
+        vjp_add(v, 0, NEG(formula_matmul(f, as_columns(v, db), as_columns(v, x), false, true)));
 }
 
 /* The same with one triangle of a, as it is or transposed; only that triangle has a gradient. */
@@ -123,13 +123,13 @@ void vjp_triangular_solve(struct vjp *v)
     ir_value dy = formula_cast(f, v->dy, f->dtype), x = formula_cast(f, v->y, f->dtype);
     ir_value db = rule_solve_triangle(f, rule_operand(v, 0), dy, a->lower, !a->transpose);
 
-    vjp_give(v, 1, db);
+    vjp_add(v, 1, db);
     if (!vjp_wanted(v, 0))
         return;
     db = as_columns(v, db);
     x = as_columns(v, x);
     ir_value da = formula_matmul(f, a->transpose ? x : db, a->transpose ? db : x, false, true);
-    vjp_give(v, 0, NEG(rule_triangle(f, da, !a->lower, 0)));
+    vjp_add(v, 0, NEG(rule_triangle(f, da, !a->lower, 0)));
 }
 
 /* S = L^-T half_lower(L^T dy) L^-1, and da = half_lower(S + S^T): only that half of a is read. */
@@ -141,7 +141,7 @@ void vjp_cholesky(struct vjp *v)
     ir_value left = rule_solve_triangle(f, l, middle, true, true);
     ir_value s = rule_solve_triangle(f, l, formula_swap(f, left), true, true); /* S^T */
 
-    vjp_give(v, 0, rule_half_lower(f, ADD(s, formula_swap(f, s))));
+    vjp_add(v, 0, rule_half_lower(f, ADD(s, formula_swap(f, s))));
 }
 
 void vjp_det(struct vjp *v)
@@ -155,5 +155,5 @@ void vjp_det(struct vjp *v)
     ir_value inverse = formula_2(f, RLX_OP_dense_solve, formula_swap(f, rule_operand(v, 0)), one);
     if (v->n->op == RLX_OP_det)
         factor = MUL(factor, formula_cast(f, v->y, f->dtype));
-    vjp_give(v, 0, MUL(factor, inverse));
+    vjp_add(v, 0, MUL(factor, inverse));
 }

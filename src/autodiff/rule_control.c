@@ -76,7 +76,7 @@ void vjp_if_(struct vjp *v)
     in[v->n->in_count] = v->dy;
     for (int32_t i = 1; i < v->n->in_count; i++)
         if (vjp_wanted(v, i)) {
-            vjp_give(v, i, formula_node(&v->f, RLX_OP_if, in, v->n->in_count + 1, &attr));
+            vjp_add(v, i, formula_node(&v->f, RLX_OP_if, in, v->n->in_count + 1, &attr));
             attr.if_.result++;
         }
 }
@@ -199,7 +199,7 @@ void vjp_while_(struct vjp *v)
     for (int64_t t = r.count; v->f.status == RLX_OK && t-- > 0;)
         back_through(v, &r, t, vjp, active, dv, in, out);
     for (int32_t i = 0; i < v->n->in_count; i++)
-        vjp_give(v, i, dv[i]);
+        vjp_add(v, i, dv[i]);
 }
 
 /* ---- custom_fn: its own derivative, or that of its forward graph ---- */
@@ -239,7 +239,7 @@ static void own_derivative(struct vjp *v)
     }
     v->f.status = pass_append_graph(v->f.g, sub, in, out, v->f.diag);
     for (int32_t i = 0; i < v->n->in_count; i++)
-        vjp_give(v, i, out[i]);
+        vjp_add(v, i, out[i]);
 }
 
 /* An operand that occurs twice gets all of its gradient at its first place. */

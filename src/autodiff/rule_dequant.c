@@ -157,7 +157,7 @@ void vjp_dequant_matmul(struct vjp *v)
     }
     if (t.rank == 1) /* one row */
         dy = formula_reshape(f, dy, SHAPE(1, n));
-    vjp_give(v, 0, formula_reshape(f, formula_matmul(f, dy, w, false, true), formula_shape(&t)));
+    vjp_add(v, 0, formula_reshape(f, formula_matmul(f, dy, w, false, true), formula_shape(&t)));
 }
 
 /* Row by row with its expert. */
@@ -169,7 +169,7 @@ void vjp_dequant_grouped_matmul(struct vjp *v)
     if (!vjp_wanted(v, 0))
         return;
     ir_value w = formula_swap(f, unpack_blocks(f, v->n->in[1], a->scheme, a->k));
-    vjp_give(
+    vjp_add(
         v, 0,
         formula_node(f, RLX_OP_grouped_matmul, (const ir_value[]){v->dy, w, v->n->in[2]}, 3, NULL));
 }

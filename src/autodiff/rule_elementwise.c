@@ -21,7 +21,7 @@ static void binary_extreme(struct vjp *v)
 
     for (int32_t i = 0; i < 2; i++)
         if (vjp_wanted(v, i))
-            vjp_give(v, i, share(v, taken, v->n->in[i], v->n->in[1 - i]));
+            vjp_add(v, i, share(v, taken, v->n->in[i], v->n->in[1 - i]));
 }
 
 /* Both factors are infinite or NaN in places where the gradient is 0; the product must not be. */
@@ -34,13 +34,13 @@ static void binary_pow(struct vjp *v)
     if (vjp_wanted(v, 0)) {
         ir_value less = formula_2(f, RLX_OP_pow, a, formula_2(f, RLX_OP_sub, b, NUM(1)));
         ir_value flat = formula_2(f, RLX_OP_eq, b, zero);
-        vjp_give(v, 0, formula_where(f, flat, zero, MUL(dy, MUL(b, less))));
+        vjp_add(v, 0, formula_where(f, flat, zero, MUL(dy, MUL(b, less))));
     }
     if (vjp_wanted(v, 1)) {
         ir_value y = formula_cast(f, v->y, f->dtype);
         ir_value slope = MUL(dy, MUL(y, formula_1(f, RLX_OP_log, a)));
         ir_value at_zero = formula_where(f, formula_2(f, RLX_OP_ge, b, zero), zero, slope);
-        vjp_give(v, 1, formula_where(f, formula_2(f, RLX_OP_eq, a, zero), at_zero, slope));
+        vjp_add(v, 1, formula_where(f, formula_2(f, RLX_OP_eq, a, zero), at_zero, slope));
     }
 }
 
@@ -50,8 +50,8 @@ static void binary_atan2(struct vjp *v)
     ir_value a = v->n->in[0], b = v->n->in[1];
     ir_value each = DIV(v->dy, ADD(MUL(a, a), MUL(b, b)));
 
-    vjp_give(v, 0, MUL(each, b));
-    vjp_give(v, 1, NEG(MUL(each, a)));
+    vjp_add(v, 0, MUL(each, b));
+    vjp_add(v, 1, NEG(MUL(each, a)));
 }
 
 /* a - b trunc(a/b): the quotient, cut, is constant between its jumps. */
@@ -60,25 +60,25 @@ static void binary_mod(struct vjp *v)
     struct formula *f = &v->f;
     ir_value a = v->n->in[0], b = v->n->in[1];
 
-    vjp_give(v, 0, v->dy);
+    vjp_add(v, 0, v->dy);
     if (vjp_wanted(v, 1)) /* (y - a) / b is -trunc(a/b), up to rounding */
-        vjp_give(v, 1,
-                 MUL(v->dy, formula_1(f, RLX_OP_round, DIV(formula_2(f, RLX_OP_sub, v->y, a), b))));
+        vjp_add(v, 1,
+                MUL(v->dy, formula_1(f, RLX_OP_round, DIV(formula_2(f, RLX_OP_sub, v->y, a), b))));
 }
 
 static void binary_add(struct vjp *v)
 {
-    vjp_give(v, 0, v->dy);
-    vjp_give(v, 1, v->dy);
+    vjp_add(v, 0, v->dy);
+    vjp_add(v, 1, v->dy);
 }
 
 static void binary_sub(struct vjp *v)
 {
     struct formula *f = &v->f;
 
-    vjp_give(v, 0, v->dy);
+    vjp_add(v, 0, v->dy);
     if (vjp_wanted(v, 1))
-        vjp_give(v, 1, NEG(v->dy));
+        vjp_add(v, 1, NEG(v->dy));
 }
 
 static void binary_mul(struct vjp *v)
@@ -87,7 +87,7 @@ static void binary_mul(struct vjp *v)
 
     for (int32_t i = 0; i < 2; i++)
         if (vjp_wanted(v, i))
-            vjp_give(v, i, MUL(v->dy, rule_conjugate(f, v->n->in[1 - i])));
+            vjp_add(v, i, MUL(v->dy, rule_conjugate(f, v->n->in[1 - i])));
 }
 
 static void binary_div(struct vjp *v)
@@ -96,9 +96,9 @@ static void binary_div(struct vjp *v)
     ir_value b = v->n->in[1], dy = v->dy;
 
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0, DIV(dy, rule_conjugate(f, b)));
+        vjp_add(v, 0, DIV(dy, rule_conjugate(f, b)));
     if (vjp_wanted(v, 1))
-        vjp_give(v, 1, NEG(DIV(MUL(dy, rule_conjugate(f, v->y)), rule_conjugate(f, b))));
+        vjp_add(v, 1, NEG(DIV(MUL(dy, rule_conjugate(f, v->y)), rule_conjugate(f, b))));
 }
 
 void vjp_binary(struct vjp *v)
@@ -124,13 +124,13 @@ void vjp_unary(struct vjp *v)
     case RLX_OP_floor:
     case RLX_OP_ceil:
     case RLX_OP_sign: break;
-    case RLX_OP_round: vjp_give(v, 0, v->dy); break;
-    case RLX_OP_neg: vjp_give(v, 0, NEG(v->dy)); break;
-    case RLX_OP_relu: vjp_give(v, 0, formula_2(f, RLX_OP_relu_backward, in[0], in[1])); break;
+    case RLX_OP_round: vjp_add(v, 0, v->dy); break;
+    case RLX_OP_neg: vjp_add(v, 0, NEG(v->dy)); break;
+    case RLX_OP_relu: vjp_add(v, 0, formula_2(f, RLX_OP_relu_backward, in[0], in[1])); break;
     default:
         attr_defaults(RLX_OP_activation_backward, &attr);
         attr.activation_backward.kind = v->n->op;
-        vjp_give(v, 0, formula_node(f, RLX_OP_activation_backward, in, 2, &attr));
+        vjp_add(v, 0, formula_node(f, RLX_OP_activation_backward, in, 2, &attr));
     }
 }
 
@@ -141,12 +141,12 @@ void vjp_cast(struct vjp *v)
     bool real = dtype_is(vjp_type(v, 0)->dtype, CLASS_F);
     bool widened = real && v->n->type.dtype == RLX_DTYPE_c64;
 
-    vjp_give(v, 0, widened ? formula_1(&v->f, RLX_OP_complex_real, v->dy) : v->dy);
+    vjp_add(v, 0, widened ? formula_1(&v->f, RLX_OP_complex_real, v->dy) : v->dy);
 }
 
 void vjp_complex_real(struct vjp *v)
 {
-    vjp_give(v, 0, v->dy); /* the cast to c64 is all that is needed */
+    vjp_add(v, 0, v->dy); /* the cast to c64 is all that is needed */
 }
 
 /* Selected, not multiplied by a mask: what was not taken may be NaN. */
@@ -156,9 +156,9 @@ void vjp_where(struct vjp *v)
     ir_value zero = formula_number_of(f, v->n->type.dtype, 0), cond = v->n->in[0];
 
     if (vjp_wanted(v, 1))
-        vjp_give(v, 1, formula_where(f, cond, v->dy, zero));
+        vjp_add(v, 1, formula_where(f, cond, v->dy, zero));
     if (vjp_wanted(v, 2))
-        vjp_give(v, 2, formula_where(f, cond, zero, v->dy));
+        vjp_add(v, 2, formula_where(f, cond, zero, v->dy));
 }
 
 void vjp_clamp(struct vjp *v)
@@ -172,7 +172,7 @@ void vjp_clamp(struct vjp *v)
         dx = formula_where(f, formula_2(f, RLX_OP_ge, x, NUM(a->min)), dx, zero);
     if (!isinf(a->max))
         dx = formula_where(f, formula_2(f, RLX_OP_le, x, NUM(a->max)), dx, zero);
-    vjp_give(v, 0, dx);
+    vjp_add(v, 0, dx);
 }
 
 void vjp_fma(struct vjp *v)
@@ -181,8 +181,8 @@ void vjp_fma(struct vjp *v)
 
     for (int32_t i = 0; i < 2; i++)
         if (vjp_wanted(v, i))
-            vjp_give(v, i, MUL(v->dy, v->n->in[1 - i]));
-    vjp_give(v, 2, v->dy);
+            vjp_add(v, i, MUL(v->dy, v->n->in[1 - i]));
+    vjp_add(v, 2, v->dy);
 }
 
 void vjp_complex_norm_sq(struct vjp *v)
@@ -190,10 +190,10 @@ void vjp_complex_norm_sq(struct vjp *v)
     struct formula *f = &v->f;
     ir_value twice = formula_cast(f, ADD(v->dy, v->dy), RLX_DTYPE_c64);
 
-    vjp_give(v, 0, MUL(twice, v->n->in[0]));
+    vjp_add(v, 0, MUL(twice, v->n->in[0]));
 }
 
 void vjp_conjugate(struct vjp *v)
 {
-    vjp_give(v, 0, formula_1(&v->f, RLX_OP_conjugate, v->dy));
+    vjp_add(v, 0, formula_1(&v->f, RLX_OP_conjugate, v->dy));
 }

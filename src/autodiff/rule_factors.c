@@ -98,9 +98,9 @@ void vjp_svd(struct vjp *v)
     ir_value vt = svd_part(v, RLX_SVD_PART_vt), dy = formula_cast(f, v->dy, f->dtype);
 
     switch (v->n->attr.svd.part) {
-    case RLX_SVD_PART_u: vjp_give(v, 0, through_left(f, u, s, vt, dy)); break;
-    case RLX_SVD_PART_vt: vjp_give(v, 0, through_right(f, u, s, vt, dy)); break;
-    default: vjp_give(v, 0, product(f, MUL(u, dy), vt));
+    case RLX_SVD_PART_u: vjp_add(v, 0, through_left(f, u, s, vt, dy)); break;
+    case RLX_SVD_PART_vt: vjp_add(v, 0, through_right(f, u, s, vt, dy)); break;
+    default: vjp_add(v, 0, product(f, MUL(u, dy), vt));
     }
 }
 
@@ -169,7 +169,7 @@ void vjp_qr(struct vjp *v)
     ir_value dy = formula_cast(f, v->dy, f->dtype);
     ir_value dq = is_q ? dy : RLX_NO_VALUE, dr = is_q ? RLX_NO_VALUE : dy;
 
-    vjp_give(v, 0, is_wide ? wide(v, q, r, dq, dr) : tall(f, q, r, dq, dr));
+    vjp_add(v, 0, is_wide ? wide(v, q, r, dq, dr) : tall(f, q, r, dq, dr));
 }
 
 /* ---- eigh: a = v diag(l) v^T, of which the lower triangle is read ---- */
@@ -201,5 +201,5 @@ void vjp_eigh(struct vjp *v)
     ir_value one = rule_triangle(f, rule_triangle(f, formula_fill(f, &t, 1), true, 0), false, 0);
     ir_value middle = ADD(MUL(one, as_row(f, dl)), MUL(inverse_gaps(f, l), inner(f, x, dx)));
     ir_value s = formula_matmul(f, product(f, x, middle), x, false, true);
-    vjp_give(v, 0, rule_half_lower(f, plus_transposed(f, s)));
+    vjp_add(v, 0, rule_half_lower(f, plus_transposed(f, s)));
 }

@@ -59,9 +59,9 @@ void vjp_gather(struct vjp *v)
     attr_defaults(RLX_OP_gather_backward, &attr);
     attr.gather_backward.axis = axis;
     attr.gather_backward.table_dim = vjp_type(v, 0)->dim[axis];
-    vjp_give(v, 0,
-             formula_node(&v->f, RLX_OP_gather_backward, (const ir_value[]){v->dy, v->n->in[1]}, 2,
-                          &attr));
+    vjp_add(v, 0,
+            formula_node(&v->f, RLX_OP_gather_backward, (const ir_value[]){v->dy, v->n->in[1]}, 2,
+                         &attr));
 }
 
 /* Operand 0 was added to the rows that operand 1 names, along that axis of the result. */
@@ -73,14 +73,14 @@ static void give_rows(struct vjp *v, int64_t axis)
     int32_t rank = vjp_type(v, 0)->rank;
 
     if (n == 0) { /* there is nothing to read from */
-        vjp_give(v, 0, rule_zeros(f, v->n->in[0]));
+        vjp_add(v, 0, rule_zeros(f, v->n->in[0]));
         return;
     }
     ir_value mask = inside(f, indices, rule_size(f, n));
-    vjp_give(v, 0,
-             formula_where(f, with_ones(f, mask, rank - (int32_t)axis),
-                           gather(f, v->dy, indices, axis),
-                           formula_number_of(f, v->n->type.dtype, 0)));
+    vjp_add(v, 0,
+            formula_where(f, with_ones(f, mask, rank - (int32_t)axis),
+                          gather(f, v->dy, indices, axis),
+                          formula_number_of(f, v->n->type.dtype, 0)));
 }
 
 void vjp_scatter_add(struct vjp *v)
@@ -109,8 +109,8 @@ void vjp_gather_elements(struct vjp *v)
     struct formula *f = &v->f;
     ir_value zeros = rule_zeros(f, v->n->in[0]);
 
-    vjp_give(v, 0,
-             rule_scatter(f, zeros, v->n->in[1], v->dy, v->n->attr.gather_elements.axis, true));
+    vjp_add(v, 0,
+            rule_scatter(f, zeros, v->n->in[1], v->dy, v->n->attr.gather_elements.axis, true));
 }
 
 /* 0, 1, 2, .. in a value of that shape: each update's place in the order they are written in. */
@@ -144,13 +144,13 @@ void vjp_scatter_elements(struct vjp *v)
     bool add = a->reduction == RLX_SCATTER_REDUCTION_add;
 
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0,
-                 add ? v->dy
-                     : rule_scatter(f, v->dy, indices, rule_zeros(f, v->n->in[2]), a->axis, false));
+        vjp_add(v, 0,
+                add ? v->dy
+                    : rule_scatter(f, v->dy, indices, rule_zeros(f, v->n->in[2]), a->axis, false));
     if (!vjp_wanted(v, 2))
         return;
     if (data.dim[a->axis] == 0) {
-        vjp_give(v, 2, rule_zeros(f, v->n->in[2]));
+        vjp_add(v, 2, rule_zeros(f, v->n->in[2]));
         return;
     }
     if (add) {
@@ -161,7 +161,7 @@ void vjp_scatter_elements(struct vjp *v)
             rule_scatter(f, filled(f, &data, data.rank, -1), indices, number, a->axis, false);
         mask = formula_2(f, RLX_OP_eq, gather_elements(f, last, indices, a->axis), number);
     }
-    vjp_give(v, 2, keep(f, mask, gather_elements(f, v->dy, indices, a->axis)));
+    vjp_add(v, 2, keep(f, mask, gather_elements(f, v->dy, indices, a->axis)));
 }
 
 /* ---- by coordinate ---- */
@@ -204,7 +204,7 @@ void vjp_gather_nd(struct vjp *v)
     struct formula *f = &v->f;
     ir_value indices = with_batch(f, v->n->in[1], (int32_t)v->n->attr.gather_nd.batch_dims);
 
-    vjp_give(v, 0, scatter_nd(f, rule_zeros(f, v->n->in[0]), indices, v->dy, true));
+    vjp_add(v, 0, scatter_nd(f, rule_zeros(f, v->n->in[0]), indices, v->dy, true));
 }
 
 /* Which coordinates [.., k] lie inside the first k axes of data. */
@@ -243,17 +243,17 @@ void vjp_scatter_nd(struct vjp *v)
     bool add = v->n->attr.scatter_nd.reduction == RLX_SCATTER_REDUCTION_add;
 
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0,
-                 add ? v->dy : scatter_nd(f, v->dy, indices, rule_zeros(f, v->n->in[2]), false));
+        vjp_add(v, 0,
+                add ? v->dy : scatter_nd(f, v->dy, indices, rule_zeros(f, v->n->in[2]), false));
     if (!vjp_wanted(v, 2))
         return;
     if (is_empty(&data, k)) {
-        vjp_give(v, 2, rule_zeros(f, v->n->in[2]));
+        vjp_add(v, 2, rule_zeros(f, v->n->in[2]));
         return;
     }
     ir_value slices = gather_nd(f, v->dy, indices);
     if (add && k == 0) {
-        vjp_give(v, 2, slices);
+        vjp_add(v, 2, slices);
         return;
     }
     if (add) {
@@ -263,5 +263,5 @@ void vjp_scatter_nd(struct vjp *v)
         ir_value last = scatter_nd(f, filled(f, &data, k, -1), indices, number, false);
         mask = formula_2(f, RLX_OP_eq, gather_nd(f, last, indices), number);
     }
-    vjp_give(v, 2, keep(f, mask, slices));
+    vjp_add(v, 2, keep(f, mask, slices));
 }

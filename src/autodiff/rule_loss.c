@@ -6,7 +6,7 @@ void vjp_softmax_cross_entropy_with_logits(struct vjp *v)
     const ir_value in[] = {v->n->in[0], v->n->in[1], v->dy};
 
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0, formula_node(&v->f, RLX_OP_softmax_cross_entropy_backward, in, 3, NULL));
+        vjp_add(v, 0, formula_node(&v->f, RLX_OP_softmax_cross_entropy_backward, in, 3, NULL));
 }
 
 static ir_value per_row(struct formula *f, rlx_op op, ir_value x)
@@ -25,12 +25,12 @@ void vjp_softmax_cross_entropy(struct vjp *v)
     dy = formula_reshape(f, dy, RLX_LIST(v->n->type.dim[0], 1));
     if (vjp_wanted(v, 0)) {
         ir_value all = MUL(formula_1(f, RLX_OP_softmax, x), per_row(f, RLX_OP_reduce_sum, t));
-        vjp_give(v, 0, MUL(SUB(all, t), dy));
+        vjp_add(v, 0, MUL(SUB(all, t), dy));
     }
     if (vjp_wanted(v, 1)) {
         ir_value below = SUB(x, per_row(f, RLX_OP_reduce_max, x));
         ir_value sum = per_row(f, RLX_OP_reduce_sum, formula_1(f, RLX_OP_exp, below));
-        vjp_give(v, 1, MUL(SUB(formula_1(f, RLX_OP_log, sum), below), dy));
+        vjp_add(v, 1, MUL(SUB(formula_1(f, RLX_OP_log, sum), below), dy));
     }
 }
 

@@ -12,7 +12,7 @@ void vjp_reshape(struct vjp *v)
 {
     const struct ir_type x = type_of_x(v);
 
-    vjp_give(v, 0, formula_reshape(&v->f, v->dy, formula_shape(&x)));
+    vjp_add(v, 0, formula_reshape(&v->f, v->dy, formula_shape(&x)));
 }
 
 void vjp_transpose(struct vjp *v)
@@ -22,22 +22,22 @@ void vjp_transpose(struct vjp *v)
 
     for (int32_t i = 0; i < perm->count; i++)
         back.at[perm->at[i]] = i;
-    vjp_give(v, 0, formula_transpose(&v->f, v->dy, back));
+    vjp_add(v, 0, formula_transpose(&v->f, v->dy, back));
 }
 
 void vjp_expand(struct vjp *v)
 {
-    vjp_give(v, 0, v->dy);
+    vjp_add(v, 0, v->dy);
 }
 
 void vjp_reverse(struct vjp *v)
 {
-    vjp_give(v, 0, formula_node(&v->f, RLX_OP_reverse, &v->dy, 1, &v->n->attr));
+    vjp_add(v, 0, formula_node(&v->f, RLX_OP_reverse, &v->dy, 1, &v->n->attr));
 }
 
 void vjp_trilu(struct vjp *v)
 {
-    vjp_give(v, 0, formula_node(&v->f, RLX_OP_trilu, &v->dy, 1, &v->n->attr));
+    vjp_add(v, 0, formula_node(&v->f, RLX_OP_trilu, &v->dy, 1, &v->n->attr));
 }
 
 /* ---- parts of an axis ---- */
@@ -53,7 +53,7 @@ void vjp_narrow(struct vjp *v)
     const struct attr_narrow *a = &v->n->attr.narrow;
     ir_dim after = rest_of(&v->f, vjp_type(v, 0)->dim[a->axis], a->start, a->len);
 
-    vjp_give(v, 0, rule_pad(&v->f, v->dy, a->axis, a->start, after, 0));
+    vjp_add(v, 0, rule_pad(&v->f, v->dy, a->axis, a->start, after, 0));
 }
 
 void vjp_concat(struct vjp *v)
@@ -64,8 +64,8 @@ void vjp_concat(struct vjp *v)
     for (int32_t i = 0; i < v->n->in_count; i++) {
         ir_dim len = vjp_type(v, i)->dim[axis];
         if (vjp_wanted(v, i))
-            vjp_give(v, i,
-                     v->n->in_count == 1 ? v->dy : formula_narrow(&v->f, v->dy, axis, start, len));
+            vjp_add(v, i,
+                    v->n->in_count == 1 ? v->dy : formula_narrow(&v->f, v->dy, axis, start, len));
         start = dim_add(rule_dims(&v->f), start, len);
     }
 }
@@ -83,7 +83,7 @@ static ir_value part_with_zeros(struct formula *f, ir_value dy, int64_t step)
 }
 
 /* dy [outer, len, inner] to the places start, start + step, .. of n. If len is not known, there may
- * be no last element after which to stop, and more zeros follow than needed. */
+ * not be a last element after which to stop, and more zeros follow than needed. */
 static ir_value spread(struct formula *f, ir_value dy, ir_dim start, ir_dim len, int64_t step,
                        ir_dim n)
 {
@@ -108,7 +108,7 @@ void vjp_slice(struct vjp *v)
     ir_dim inner = rule_product(f, x.dim + a->axis + 1, x.rank - (int32_t)a->axis - 1);
 
     if (a->len == 0) {
-        vjp_give(v, 0, rule_zeros(f, v->n->in[0]));
+        vjp_add(v, 0, rule_zeros(f, v->n->in[0]));
         return;
     }
     ir_value dy = formula_reshape(f, v->dy, RLX_LIST(outer, a->len, inner));
@@ -117,7 +117,7 @@ void vjp_slice(struct vjp *v)
         start = dim_sub(d, dim_add(d, start, -a->step), dim_mul(d, a->len, -a->step));
     }
     dy = spread(f, dy, start, a->len, a->step < 0 ? -a->step : a->step, n);
-    vjp_give(v, 0, formula_reshape(f, dy, formula_shape(&x)));
+    vjp_add(v, 0, formula_reshape(f, dy, formula_shape(&x)));
 }
 
 /* ---- padding ---- */
@@ -167,7 +167,7 @@ void vjp_pad(struct vjp *v)
                  ? formula_narrow(f, dx, i, before, x.dim[i])
                  : fold_padding(f, dx, i, a->mode, x.dim[i], before, after);
     }
-    vjp_give(v, 0, dx);
+    vjp_add(v, 0, dx);
 }
 
 /* ---- repetition ---- */
@@ -189,7 +189,7 @@ void vjp_tile(struct vjp *v)
         dx =
             formula_reduce(f, RLX_OP_reduce_sum, formula_reshape(f, dx, shape), RLX_LIST(1), false);
     }
-    vjp_give(v, 0, formula_reshape(f, dx, formula_shape(&x)));
+    vjp_add(v, 0, formula_reshape(f, dx, formula_shape(&x)));
 }
 
 void vjp_resize_nearest_2x(struct vjp *v)
@@ -199,7 +199,7 @@ void vjp_resize_nearest_2x(struct vjp *v)
     ir_value blocks =
         formula_reshape(f, v->dy, RLX_LIST(x.dim[0], x.dim[1], x.dim[2], 2, x.dim[3], 2));
 
-    vjp_give(v, 0, formula_reduce(f, RLX_OP_reduce_sum, blocks, RLX_LIST(3, 5), false));
+    vjp_add(v, 0, formula_reduce(f, RLX_OP_reduce_sum, blocks, RLX_LIST(3, 5), false));
 }
 
 /* Along each axis, element dst came from element dst in / out, rounded down. */
@@ -220,5 +220,5 @@ void vjp_interpolate_3d(struct vjp *v)
         attr.gather_backward.table_dim = in;
         dx = formula_node(f, RLX_OP_gather_backward, (const ir_value[]){dx, from}, 2, &attr);
     }
-    vjp_give(v, 0, dx);
+    vjp_add(v, 0, dx);
 }

@@ -20,7 +20,7 @@ static void give_shift(struct vjp *v, int32_t i, int64_t axis)
     for (int32_t k = 0; k < v->n->type.rank; k++)
         if (k != axis)
             axes.at[axes.count++] = k;
-    vjp_give(v, i, formula_reduce(&v->f, RLX_OP_reduce_sum, in_type_of(v, i, v->dy), axes, false));
+    vjp_add(v, i, formula_reduce(&v->f, RLX_OP_reduce_sum, in_type_of(v, i, v->dy), axes, false));
 }
 
 void vjp_layer_norm(struct vjp *v)
@@ -35,11 +35,11 @@ void vjp_layer_norm(struct vjp *v)
     attr.layer_norm_backward.eps = a->eps;
     if (vjp_wanted(v, 0)) {
         const ir_value in[] = {x, v->n->in[1], v->dy};
-        vjp_give(v, 0, formula_node(f, RLX_OP_layer_norm_backward_input, in, 3, &attr));
+        vjp_add(v, 0, formula_node(f, RLX_OP_layer_norm_backward_input, in, 3, &attr));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value in[] = {in_type_of(v, 1, x), in_type_of(v, 1, v->dy)};
-        vjp_give(v, 1, formula_node(f, RLX_OP_layer_norm_backward_gamma, in, 2, &attr));
+        vjp_add(v, 1, formula_node(f, RLX_OP_layer_norm_backward_gamma, in, 2, &attr));
     }
     give_shift(v, 2, a->axis);
 }
@@ -54,9 +54,9 @@ void vjp_rms_norm(struct vjp *v)
     attr.rms_norm_backward.axis = a->axis;
     attr.rms_norm_backward.eps = a->eps;
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0, formula_node(&v->f, RLX_OP_rms_norm_backward_input, in, 3, &attr));
+        vjp_add(v, 0, formula_node(&v->f, RLX_OP_rms_norm_backward_input, in, 3, &attr));
     if (vjp_wanted(v, 1))
-        vjp_give(v, 1, formula_node(&v->f, RLX_OP_rms_norm_backward_gamma, in, 3, &attr));
+        vjp_add(v, 1, formula_node(&v->f, RLX_OP_rms_norm_backward_gamma, in, 3, &attr));
     give_shift(v, 2, a->axis);
 }
 
@@ -72,11 +72,11 @@ void vjp_group_norm(struct vjp *v)
     attr.group_norm_backward.eps = a->eps;
     if (vjp_wanted(v, 0)) {
         const ir_value in[] = {x, v->n->in[1], v->dy};
-        vjp_give(v, 0, formula_node(f, RLX_OP_group_norm_backward_input, in, 3, &attr));
+        vjp_add(v, 0, formula_node(f, RLX_OP_group_norm_backward_input, in, 3, &attr));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value in[] = {in_type_of(v, 1, x), in_type_of(v, 1, v->dy)};
-        vjp_give(v, 1, formula_node(f, RLX_OP_group_norm_backward_gamma, in, 2, &attr));
+        vjp_add(v, 1, formula_node(f, RLX_OP_group_norm_backward_gamma, in, 2, &attr));
     }
     give_shift(v, 2, 1);
 }
@@ -94,12 +94,12 @@ void vjp_batch_norm_inference(struct vjp *v)
     attr.batch_norm_inference_backward.eps = a->eps;
     if (vjp_wanted(v, 0)) {
         const ir_value in[] = {given[0], given[1], given[3], given[4], v->dy};
-        vjp_give(v, 0, formula_node(f, RLX_OP_batch_norm_inference_backward_input, in, 5, &attr));
+        vjp_add(v, 0, formula_node(f, RLX_OP_batch_norm_inference_backward_input, in, 5, &attr));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value in[] = {in_type_of(v, 1, given[0]), in_type_of(v, 1, given[3]),
                                in_type_of(v, 1, given[4]), in_type_of(v, 1, v->dy)};
-        vjp_give(v, 1, formula_node(f, RLX_OP_batch_norm_inference_backward_gamma, in, 4, &attr));
+        vjp_add(v, 1, formula_node(f, RLX_OP_batch_norm_inference_backward_gamma, in, 4, &attr));
     }
     give_shift(v, 2, a->axis);
 }

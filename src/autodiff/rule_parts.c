@@ -116,7 +116,7 @@ void vjp_through(struct vjp *v, int32_t i, ir_value first, ir_value out, ir_valu
         return;
     v->f.status = grad_walk(v->f.g, first, out, dy, &v->n->in[i], 1, &dx, v->f.diag);
     if (dx != RLX_NO_VALUE)
-        vjp_give(v, i, dx);
+        vjp_add(v, i, dx);
 }
 
 ir_value rule_apart(struct formula *f, ir_value x)

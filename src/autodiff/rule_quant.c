@@ -36,8 +36,8 @@ void vjp_quantize(struct vjp *v)
 {
     struct formula *f = &v->f;
 
-    vjp_give(v, 0,
-             formula_2(f, v->n->op == RLX_OP_quantize ? RLX_OP_div : RLX_OP_mul, v->dy, scales(v)));
+    vjp_add(v, 0,
+            formula_2(f, v->n->op == RLX_OP_quantize ? RLX_OP_div : RLX_OP_mul, v->dy, scales(v)));
 }
 
 /* ---- products of i8 ---- */
@@ -59,11 +59,11 @@ void vjp_qmatmul(struct vjp *v)
     ir_value dy = rule_rows(f, MUL(v->dy, NUM((double)a->mult)));
 
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0,
-                 formula_reshape(f, formula_matmul(f, dy, less_zero(v, 1, a->w_zp), false, true),
-                                 formula_shape(&x)));
+        vjp_add(v, 0,
+                formula_reshape(f, formula_matmul(f, dy, less_zero(v, 1, a->w_zp), false, true),
+                                formula_shape(&x)));
     if (vjp_wanted(v, 1))
-        vjp_give(v, 1, formula_matmul(f, rule_rows(f, less_zero(v, 0, a->x_zp)), dy, true, false));
+        vjp_add(v, 1, formula_matmul(f, rule_rows(f, less_zero(v, 0, a->x_zp)), dy, true, false));
 }
 
 void vjp_qconv_2d(struct vjp *v)
@@ -79,14 +79,14 @@ void vjp_qconv_2d(struct vjp *v)
         attr.conv_backward_input = (struct attr_conv_backward_input){
             a->kernel_size, a->stride, a->padding,
             a->dilation,    a->groups, formula_shape(vjp_type(v, 0))};
-        vjp_give(v, 0, formula_node(f, RLX_OP_conv_backward_input, in, 2, &attr));
+        vjp_add(v, 0, formula_node(f, RLX_OP_conv_backward_input, in, 2, &attr));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value in[] = {less_zero(v, 0, a->x_zp), dy};
         attr_defaults(RLX_OP_conv_backward_weight, &attr);
         attr.conv_backward_weight = (struct attr_conv_backward_weight){
             a->kernel_size, a->stride, a->padding, a->dilation, a->groups};
-        vjp_give(v, 1, formula_node(f, RLX_OP_conv_backward_weight, in, 2, &attr));
+        vjp_add(v, 1, formula_node(f, RLX_OP_conv_backward_weight, in, 2, &attr));
     }
 }
 
@@ -106,7 +106,7 @@ void vjp_fake_quantize(struct vjp *v)
     attr.fake_quantize_backward.ste = a->ste;
     attr.fake_quantize_backward.scale_mode = a->scale_mode;
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0, formula_node(&v->f, RLX_OP_fake_quantize_backward, in, count + 1, &attr));
+        vjp_add(v, 0, formula_node(&v->f, RLX_OP_fake_quantize_backward, in, count + 1, &attr));
 }
 
 void vjp_fake_quantize_lsq(struct vjp *v)
@@ -121,7 +121,7 @@ void vjp_fake_quantize_lsq(struct vjp *v)
     attr.fake_quantize_lsq_backward.axis = v->n->attr.fake_quantize_lsq.axis;
     for (int32_t i = 0; i < 2; i++)
         if (vjp_wanted(v, i))
-            vjp_give(v, i, formula_node(&v->f, op[i], in, 3, &attr));
+            vjp_add(v, i, formula_node(&v->f, op[i], in, 3, &attr));
 }
 
 /* ---- their gradients ---- */
@@ -153,8 +153,8 @@ void vjp_fake_quantize_backward(struct vjp *v)
     const ir_value in[] = {v->n->in[0], count == 3 ? v->n->in[1] : v->dy, v->dy};
 
     if (vjp_wanted(v, count - 1))
-        vjp_give(v, count - 1,
-                 formula_node(&v->f, RLX_OP_fake_quantize_backward, in, count, &v->n->attr));
+        vjp_add(v, count - 1,
+                formula_node(&v->f, RLX_OP_fake_quantize_backward, in, count, &v->n->attr));
 }
 
 /* x / s with one scale per channel; scales below the floor count as that. */

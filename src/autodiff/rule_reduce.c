@@ -3,7 +3,7 @@
 
 /* ---- reductions ---- */
 
-/* The reduced value's shape with 1 in the place of each reduced axis. */
+/* The reduced value's shape with 1 for each reduced axis. */
 static rlx_list kept_shape(const struct vjp *v)
 {
     const rlx_list *axes = &v->n->attr.reduce.axes;
@@ -39,7 +39,7 @@ static void reduce_extreme(struct vjp *v)
     ir_value count = formula_reduce(f, RLX_OP_reduce_sum, formula_cast(f, tied, f->dtype),
                                     v->n->attr.reduce.axes, true);
 
-    vjp_give(v, 0, formula_where(f, tied, DIV(dy, count), NUM(0)));
+    vjp_add(v, 0, formula_where(f, tied, DIV(dy, count), NUM(0)));
 }
 
 /* x moved by `by` along its last axis: what comes in is `fill`. by > 0: towards the end. */
@@ -104,7 +104,7 @@ static void reduce_prod(struct vjp *v)
     ir_value dy = formula_reshape(f, formula_cast(f, v->dy, f->dtype), flat);
     ir_value rest = MUL(product_of_others(f, x, false), product_of_others(f, x, true));
     ir_value dx = MUL(dy, rule_conjugate(f, rest));
-    vjp_give(v, 0, formula_transpose(f, formula_reshape(f, dx, moved), back));
+    vjp_add(v, 0, formula_transpose(f, formula_reshape(f, dx, moved), back));
 }
 
 /* Doubling steps need a known length. */
@@ -125,7 +125,7 @@ void vjp_reduce(struct vjp *v)
     ir_value dy = v->dy;
 
     if (v->n->attr.reduce.axes.count == 0) {
-        vjp_give(v, 0, dy);
+        vjp_add(v, 0, dy);
         return;
     }
     switch (v->n->op) {
@@ -136,7 +136,7 @@ void vjp_reduce(struct vjp *v)
     default: break;
     }
     dy = formula_cast(f, formula_reshape(f, dy, kept_shape(v)), v->n->type.dtype);
-    vjp_give(v, 0, formula_expand(f, dy, shape));
+    vjp_add(v, 0, formula_expand(f, dy, shape));
 }
 
 /* ---- orderings ---- */
@@ -144,7 +144,7 @@ void vjp_reduce(struct vjp *v)
 /* Each value goes back to where it was. */
 static void give_back(struct vjp *v, ir_value places, int64_t axis)
 {
-    vjp_give(v, 0, rule_scatter(&v->f, rule_zeros(&v->f, v->n->in[0]), places, v->dy, axis, false));
+    vjp_add(v, 0, rule_scatter(&v->f, rule_zeros(&v->f, v->n->in[0]), places, v->dy, axis, false));
 }
 
 void vjp_topk(struct vjp *v)
@@ -188,7 +188,7 @@ void vjp_softmax(struct vjp *v)
     rlx_list axis = RLX_LIST(v->n->attr.softmax.axis);
     ir_value sum = formula_reduce(f, RLX_OP_reduce_sum, MUL(dy, y), axis, true);
 
-    vjp_give(v, 0, MUL(y, SUB(dy, sum)));
+    vjp_add(v, 0, MUL(y, SUB(dy, sum)));
 }
 
 /* dx[i] = (product of all x before i) s[i], and s[i] = dy[i] + x[i+1] s[i+1], summed up in
@@ -214,7 +214,7 @@ static void cumprod(struct vjp *v)
         }
     }
     ir_value front = rule_cumulative(f, RLX_OP_cumprod, x, last, true);
-    vjp_give(v, 0, formula_transpose(f, MUL(front, b), perm));
+    vjp_add(v, 0, formula_transpose(f, MUL(front, b), perm));
 }
 
 /* A maximum is new where it is larger than all before it, is the first element, or the first
@@ -236,7 +236,7 @@ static void cummax(struct vjp *v)
     ir_value fresh = formula_2(f, RLX_OP_bit_or, formula_2(f, RLX_OP_bit_or, larger, nan), first);
     ir_value from = formula_where(f, fresh, place, formula_number_of(f, RLX_DTYPE_i64, -1));
     from = rule_cumulative(f, RLX_OP_cummax, from, c->axis, c->exclusive);
-    vjp_give(v, 0, rule_scatter(f, rule_zeros(f, x), from, v->dy, c->axis, true));
+    vjp_add(v, 0, rule_scatter(f, rule_zeros(f, x), from, v->dy, c->axis, true));
 }
 
 bool vjp_cumulative_applies(const struct ir_graph *g, const struct ir_node *n)
@@ -254,8 +254,7 @@ void vjp_cumulative(struct vjp *v)
     case RLX_OP_cumprod: cumprod(v); break;
     case RLX_OP_cummax: cummax(v); break;
     default:
-        vjp_give(v, 0,
-                 rule_cumulative(&v->f, RLX_OP_cumsum_backward, v->dy, c->axis, c->exclusive));
+        vjp_add(v, 0, rule_cumulative(&v->f, RLX_OP_cumsum_backward, v->dy, c->axis, c->exclusive));
     }
 }
 
@@ -263,5 +262,5 @@ void vjp_cumsum_backward(struct vjp *v)
 {
     const struct attr_cumsum_backward *c = &v->n->attr.cumsum_backward;
 
-    vjp_give(v, 0, rule_cumulative(&v->f, RLX_OP_cumsum, v->dy, c->axis, c->exclusive));
+    vjp_add(v, 0, rule_cumulative(&v->f, RLX_OP_cumsum, v->dy, c->axis, c->exclusive));
 }

@@ -98,7 +98,7 @@ static void give_by_op(struct vjp *v, int32_t operand, const ir_value *in, union
     if (operand > 0 && operand <= v->n->attr.scan.num_bcast) /* the sum of what its steps give */
         dx = formula_reduce(&v->f, RLX_OP_reduce_sum, dx, rlx_list_of(1, (const int64_t[]){0}),
                             false);
-    vjp_give(v, operand, dx);
+    vjp_add(v, operand, dx);
 }
 
 static void by_ops(struct vjp *v)

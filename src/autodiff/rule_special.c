@@ -33,7 +33,7 @@ static void give_packed(struct vjp *v, ir_value packed, int32_t operands)
         if (vjp_wanted(v, i) && v->f.status == RLX_OK) {
             const struct ir_type t = *vjp_type(v, i);
             ir_value part = formula_narrow(&v->f, packed, 0, at, count);
-            vjp_give(v, i, formula_reshape(&v->f, part, formula_shape(&t)));
+            vjp_add(v, i, formula_reshape(&v->f, part, formula_shape(&t)));
         }
         at = dim_add(dims_of(v), at, count);
     }
@@ -72,7 +72,7 @@ void vjp_fft(struct vjp *v)
     ir_value dx = formula_node(f, RLX_OP_fft, &v->dy, 1, &attr);
     if (by_length)
         dx = formula_2(f, RLX_OP_div, dx, row_length(v));
-    vjp_give(v, 0, dx);
+    vjp_add(v, 0, dx);
 }
 
 /* ---- ops with an op for the backward pass ---- */
@@ -83,7 +83,7 @@ void vjp_log_mel(struct vjp *v)
     const ir_value in[] = {v->n->in[0], v->n->in[1], v->dy};
 
     if (vjp_wanted(v, 0))
-        vjp_give(v, 0, formula_node(&v->f, RLX_OP_log_mel_backward, in, 3, NULL));
+        vjp_add(v, 0, formula_node(&v->f, RLX_OP_log_mel_backward, in, 3, NULL));
 }
 
 /* A row holds k ids, through which nothing flows, and k distances. */
@@ -95,7 +95,7 @@ void vjp_knn(struct vjp *v)
 
     attr_defaults(RLX_OP_knn_backward, &attr);
     attr.knn_backward.k = k;
-    vjp_give(v, 0, formula_node(&v->f, RLX_OP_knn_backward, in, 2, &attr));
+    vjp_add(v, 0, formula_node(&v->f, RLX_OP_knn_backward, in, 2, &attr));
 }
 
 bool vjp_gaussian_splat_applies(const struct ir_graph *g, const struct ir_node *n)
@@ -166,9 +166,9 @@ void vjp_group_limited_gate(struct vjp *v)
     const struct ir_type t = *vjp_type(v, 0);
     attr_defaults(RLX_OP_scatter_elements, &attr);
     attr.scatter_elements.axis = last;
-    vjp_give(v, 0,
-             formula_node(f, RLX_OP_scatter_elements,
-                          (const ir_value[]){formula_fill(f, &t, 0), ids, dp}, 3, &attr));
+    vjp_add(v, 0,
+            formula_node(f, RLX_OP_scatter_elements,
+                         (const ir_value[]){formula_fill(f, &t, 0), ids, dp}, 3, &attr));
 }
 
 /* ---- recurrences ---- */
@@ -301,5 +301,5 @@ void vjp_knn_backward(struct vjp *v)
     ir_value found =
         formula_node(f, RLX_OP_gather_elements, (const ir_value[]){v->dy, id}, 2, &attr);
     ir_value real = formula_2(f, RLX_OP_lt, id, rule_size(f, t.dim[1]));
-    vjp_give(v, 1, formula_where(f, real, found, NUM(0)));
+    vjp_add(v, 1, formula_where(f, real, found, NUM(0)));
 }

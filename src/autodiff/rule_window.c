@@ -25,13 +25,13 @@ void vjp_conv(struct vjp *v)
         attr_defaults(RLX_OP_conv_backward_input, &attr);
         COPY_WINDOW(&attr.conv_backward_input, a);
         attr.conv_backward_input.x_shape = formula_shape(vjp_type(v, 0));
-        vjp_give(v, 0, formula_node(&v->f, RLX_OP_conv_backward_input, in, 2, &attr));
+        vjp_add(v, 0, formula_node(&v->f, RLX_OP_conv_backward_input, in, 2, &attr));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value in[] = {v->n->in[0], v->dy};
         attr_defaults(RLX_OP_conv_backward_weight, &attr);
         COPY_WINDOW(&attr.conv_backward_weight, a);
-        vjp_give(v, 1, formula_node(&v->f, RLX_OP_conv_backward_weight, in, 2, &attr));
+        vjp_add(v, 1, formula_node(&v->f, RLX_OP_conv_backward_weight, in, 2, &attr));
     }
 }
 
@@ -45,13 +45,13 @@ void vjp_conv_backward_input(struct vjp *v)
         const ir_value in[] = {v->dy, v->n->in[1]};
         attr_defaults(RLX_OP_conv, &attr);
         COPY_WINDOW(&attr.conv, a);
-        vjp_give(v, 0, formula_node(&v->f, RLX_OP_conv, in, 2, &attr));
+        vjp_add(v, 0, formula_node(&v->f, RLX_OP_conv, in, 2, &attr));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value in[] = {v->dy, v->n->in[0]};
         attr_defaults(RLX_OP_conv_backward_weight, &attr);
         COPY_WINDOW(&attr.conv_backward_weight, a);
-        vjp_give(v, 1, formula_node(&v->f, RLX_OP_conv_backward_weight, in, 2, &attr));
+        vjp_add(v, 1, formula_node(&v->f, RLX_OP_conv_backward_weight, in, 2, &attr));
     }
 }
 
@@ -65,13 +65,13 @@ void vjp_conv_backward_weight(struct vjp *v)
         attr_defaults(RLX_OP_conv_backward_input, &attr);
         COPY_WINDOW(&attr.conv_backward_input, a);
         attr.conv_backward_input.x_shape = formula_shape(vjp_type(v, 0));
-        vjp_give(v, 0, formula_node(&v->f, RLX_OP_conv_backward_input, in, 2, &attr));
+        vjp_add(v, 0, formula_node(&v->f, RLX_OP_conv_backward_input, in, 2, &attr));
     }
     if (vjp_wanted(v, 1)) {
         const ir_value in[] = {v->n->in[0], v->dy};
         attr_defaults(RLX_OP_conv, &attr);
         COPY_WINDOW(&attr.conv, a);
-        vjp_give(v, 1, formula_node(&v->f, RLX_OP_conv, in, 2, &attr));
+        vjp_add(v, 1, formula_node(&v->f, RLX_OP_conv, in, 2, &attr));
     }
 }
 
@@ -93,8 +93,8 @@ void vjp_conv_transpose(struct vjp *v)
     union ir_attr attr;
 
     if (is_empty(&x)) { /* then dy may be too small for any window */
-        vjp_give(v, 0, rule_zeros(f, v->n->in[0]));
-        vjp_give(v, 1, rule_zeros(f, v->n->in[1]));
+        vjp_add(v, 0, rule_zeros(f, v->n->in[0]));
+        vjp_add(v, 1, rule_zeros(f, v->n->in[1]));
         return;
     }
     if (vjp_wanted(v, 0)) {
@@ -105,14 +105,14 @@ void vjp_conv_transpose(struct vjp *v)
         for (int32_t i = 2; f->status == RLX_OK && i < x.rank; i++)
             if (formula_type(f, dx)->dim[i] != x.dim[i])
                 dx = formula_narrow(f, dx, i, 0, x.dim[i]);
-        vjp_give(v, 0, dx);
+        vjp_add(v, 0, dx);
     }
     if (vjp_wanted(v, 1)) {
         attr_defaults(RLX_OP_conv_backward_weight, &attr);
         COPY_WINDOW(&attr.conv_backward_weight, a);
-        vjp_give(v, 1,
-                 formula_node(f, RLX_OP_conv_backward_weight,
-                              (const ir_value[]){v->dy, v->n->in[0]}, 2, &attr));
+        vjp_add(v, 1,
+                formula_node(f, RLX_OP_conv_backward_weight, (const ir_value[]){v->dy, v->n->in[0]},
+                             2, &attr));
     }
 }
 
@@ -215,7 +215,7 @@ static void pool_sum(struct vjp *v)
     attr.conv_backward_input.x_shape = flat;
     const ir_value in[] = {formula_reshape(f, pool_dy(v), windows), formula_fill(f, &w, 1)};
     ir_value dx = formula_node(f, RLX_OP_conv_backward_input, in, 2, &attr);
-    vjp_give(v, 0, formula_reshape(f, dx, formula_shape(&x)));
+    vjp_add(v, 0, formula_reshape(f, dx, formula_shape(&x)));
 }
 
 static void pool_extreme(struct vjp *v)
@@ -229,8 +229,8 @@ static void pool_extreme(struct vjp *v)
     attr.max_pool_backward.kernel_size = a->kernel_size;
     attr.max_pool_backward.stride = a->stride;
     attr.max_pool_backward.padding = a->padding;
-    vjp_give(v, 0,
-             formula_node(f, RLX_OP_max_pool_backward, (const ir_value[]){x, v->dy}, 2, &attr));
+    vjp_add(v, 0,
+            formula_node(f, RLX_OP_max_pool_backward, (const ir_value[]){x, v->dy}, 2, &attr));
 }
 
 /* As the product over windows that were taken apart. */
@@ -259,7 +259,7 @@ void vjp_pool(struct vjp *v)
 }
 
 /* The first of the largest elements of each window is the one that dy goes to: picked from windows
- * that are taken apart, and put together again as the gradient of doing that. */
+ * that are cut out, and put back by the gradient of cutting. */
 ir_value define_max_pool_backward(struct formula *f, const struct ir_node *n)
 {
     const struct attr_max_pool_backward *a = &n->attr.max_pool_backward;

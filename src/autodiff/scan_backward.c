@@ -167,7 +167,7 @@ static void find_carries(struct scan_walk *w)
     if (vjp_wanted(v, 0)) { /* of no steps: the initial carry */
         ir_value all = prepended(v, last, rows);
         ir_value first = formula_narrow(&v->f, all, 0, v->n->attr.scan.length, 1);
-        vjp_give(v, 0, formula_reshape(&v->f, first, formula_shape(&carry)));
+        vjp_add(v, 0, formula_reshape(&v->f, first, formula_shape(&carry)));
     }
 }
 
@@ -193,7 +193,7 @@ static void give_sum(const struct scan_walk *w, int32_t operand)
     add_gradients(&step, w, in, d, &in[operand], 1, &dx);
     ir_value next = formula_2(&step, RLX_OP_add, now, formula_cast(&step, dx, t.dtype));
     v->f.status = step.status == RLX_OK ? ir_add_output(g, next, v->f.diag) : step.status;
-    vjp_give(v, operand, run_body(w, g, zero, w->after, false));
+    vjp_add(v, operand, run_body(w, g, zero, w->after, false));
 }
 
 /* ---- parts ---- */
@@ -368,7 +368,7 @@ static void give_parts(const struct scan_walk *w, ir_value rows, const struct pa
             dx = column(v, rows, part);
         }
         dx = formula_reshape(&v->f, dx, formula_shape(&t));
-        vjp_give(v, part->operand, part->operand <= w->bcasts ? dx : formula_reverse(&v->f, dx, 0));
+        vjp_add(v, part->operand, part->operand <= w->bcasts ? dx : formula_reverse(&v->f, dx, 0));
     }
 }
 

@@ -8,7 +8,7 @@ struct rule {
     vjp_rule make;
     bool (*applies)(const struct ir_graph *g, const struct ir_node *n); /* NULL: always */
     vjp_check check;                                                    /* NULL: nothing to ask */
-    definition define;                                                  /* in the place of a rule */
+    definition define;                                                  /* instead of a rule */
     bool refused;
 };
 
@@ -74,7 +74,7 @@ bool grad_has_rule(rlx_op op)
            (rules[o->family].make || rules[o->family].define || pass_expands(o->family));
 }
 
-void vjp_give(struct vjp *v, int32_t i, ir_value dx)
+void vjp_add(struct vjp *v, int32_t i, ir_value dx)
 {
     if (!vjp_wanted(v, i) || v->f.status != RLX_OK)
         return;

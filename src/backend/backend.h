@@ -22,7 +22,7 @@ struct backend { /* a device's own struct begins with this */
 
 struct device_desc {
     const rlx_allocator *mem;
-    rlx_str variant; /* what stood behind the colon of its name: "1" in "vulkan:1"; may be none */
+    rlx_str variant; /* what stood after the colon of its name: "1" in "vulkan:1"; may be none */
     int32_t threads; /* CPU workers; 0: one per core */
     const struct flags *flags; /* of the context; NULL: all are at their defaults */
     const char *cache_dir;     /* for what is worth keeping between processes; NULL: the user's */
@@ -69,7 +69,7 @@ struct run_hooks {
 struct select_call;
 struct gpu_kernels;
 
-/* One device of a kind. variant: what open takes behind the colon, "" where it takes nothing.
+/* One device of a kind. variant: what open takes after the colon, "" where it takes nothing.
  * missing: NULL, or why there is none and what to do about it; target is then NULL. */
 typedef void (*device_row_fn)(void *user, const char *variant, const struct target *target,
                               const char *missing);
@@ -101,11 +101,11 @@ struct backend_ops {
     void (*fetch)(struct backend *b, const struct span *src, size_t count);
 
     /* Lowering. select: the steps of one node. load: a command's operands have addresses now, and
-     * its node may have other sizes than before, never larger ones than those selected for; LIMIT
-     * when it cannot work with these. pack: make the copy of an operand that select asked for with
-     * select_packed, from `source`; NULL in a backend that never does. unpack: the operand, of that
-     * type, from such a copy, to memory of the host's; NULL in a backend whose packings have no
-     * form. */
+     * its node may have sizes different from before, never larger ones than those selected for;
+     * LIMIT when it cannot work with these. pack: make the copy of an operand that select asked for
+     * with select_packed, from `source`; NULL in a backend that never does. unpack: the operand, of
+     * that type, from such a copy, to memory of the host's; NULL in a backend whose packings have
+     * no form. */
     rlx_status (*select)(struct backend *b, struct select_call *c);
     /* Can it take that node, with those that belong to it, as lower/joint.h says, and does it pay?
      * NULL: never. */
@@ -127,7 +127,7 @@ struct backend_ops {
 
     /* Work. submit may return before the work is done, with a ticket; tickets are done in order.
      * poll never blocks; wait returns when that ticket is done. Commands, report and hooks stay
-     * where they are until then, and what goes wrong later is told in the report. run: all of it
+     * where they are until then, and what goes wrong later is in the report. run: all of it
      * in one call, where the caller's own thread can do the work; NULL: submit, then wait. */
     rlx_status (*submit)(struct backend *b, const struct command *list, size_t count,
                          const struct run_hooks *hooks, struct run_report *report, uint64_t *ticket,

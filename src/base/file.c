@@ -1,6 +1,6 @@
 /* file.c: opening regular files and holding their bytes.
  *
- * A name that comes out of a file is walked one component at a time, each opened relative to the
+ * A name read from a file is walked one component at a time, each opened relative to the
  * folder before it and never through a symlink: what is checked is what is opened, and nothing
  * outside the first folder can be reached. Writing is in file_write.c. */
 #include "base/file.h"
@@ -229,7 +229,7 @@ static rlx_status check_name(rlx_str name, bool trusted, struct diag *d)
     return RLX_OK;
 }
 
-/* Opens `part` in *fd and puts it in the place of *fd. */
+/* Opens `part` in *fd and puts it in place of *fd. */
 static rlx_status step_into(int *fd, const char *part, bool last, rlx_str name, struct diag *d)
 {
     struct stat st;

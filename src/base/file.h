@@ -48,7 +48,7 @@ rlx_status file_write(const char *path, const void *data, size_t size, struct di
 /* The same, readable and writable by its owner alone. */
 rlx_status file_write_private(const char *path, const void *data, size_t size, struct diag *d);
 
-/* The same, piece by piece, for what is too large to put together first. Nothing shows under the
+/* The same, piece by piece, for what is too large to build first. Nothing shows under the
  * path before file_commit. A failed call has given everything up already; file_abandon after it, or
  * after a commit, does nothing. */
 struct file_writer {

@@ -162,7 +162,7 @@ struct strangers {
     size_t len, count;
 };
 
-static void note_stranger(struct strangers *s, rlx_str name)
+static void note_unknown(struct strangers *s, rlx_str name)
 {
     s->count++;
     if (s->len + name.len + 3 > sizeof s->names)
@@ -185,7 +185,7 @@ static rlx_status read_environment(struct reading *r, char *const *environment)
         if (find(name, &id))
             TRY(set(r, id, rlx_cstr(equals + 1), FLAG_ENVIRONMENT));
         else
-            note_stranger(&strangers, name);
+            note_unknown(&strangers, name);
     }
     if (strangers.count && r->warn) {
         snprintf(line, sizeof line, "the environment has %zu RLX_ names that mean nothing: %s%s",

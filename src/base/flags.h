@@ -42,7 +42,7 @@ struct flags {
     struct arena arena; /* the texts */
 };
 
-/* Who hears of values that make no sense, and of names that are no flags. May be NULL. */
+/* Who is told of values that make no sense, and of names that are not flags. May be NULL. */
 typedef void (*flags_warn)(void *user, const char *line);
 
 /* environment: as environ. An override has the name of a flag, with or without its RLX_, or of the

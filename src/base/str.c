@@ -1,4 +1,4 @@
-/* str.c: string views compared and checked, and text put together piece by piece.
+/* str.c: string views compared and checked, and text built piece by piece.
  * Numbers are in number.c. */
 #include "base/str.h"
 

@@ -1,4 +1,4 @@
-/* str.h: string views, and text that is put together piece by piece. */
+/* str.h: string views, and text that is built piece by piece. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 

@@ -173,7 +173,7 @@ static bool is_needed_later(const struct batch *k, size_t param)
     return false;
 }
 
-/* Its value is in a pack: it need not be anywhere else. That there is no way back is not a failure,
+/* Its value is in a pack: it need not be anywhere else. Failing to undo it is not an error,
  * nor that there is no memory to note it. */
 static void leave_to_packs(const struct batch *k, size_t param, ir_value leaf)
 {

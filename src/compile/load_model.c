@@ -15,7 +15,7 @@ static rlx_status load_file(rlx_context *ctx, const char *path, struct file *f,
 
     if (f->size == 0 || detect_is_foreign(f->data, f->size, rlx_cstr(path)))
         return detect_refuse(f->data, f->size, rlx_cstr(path), wanted, d);
-    /* One whose parts come in another order than usual, or one that is broken. */
+    /* One whose parts come in an unusual order, or one that is broken. */
     if (kind == RLX_FILE_unknown && str_ends(rlx_cstr(path), STR(".onnx")))
         kind = RLX_FILE_onnx;
     switch (kind) {

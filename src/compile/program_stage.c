@@ -47,8 +47,8 @@ static void place_leaf(void *user, const struct ir_node *leaf, struct leaf_place
 
 /* ---- copies of weights ---- */
 
-/* Copies are told apart by what they are made from, of which shape, and how they are laid out: the
- * same bytes under another shape give another copy. */
+/* Copies are distinguished by what they are made from, of which shape, and how they are laid out:
+ * the same bytes under another shape give another copy. */
 static uint64_t copy_key(const struct ir_node *source, uint64_t layout)
 {
     const struct ir_type *t = &source->type;

@@ -1,4 +1,4 @@
-/* readers.c: which weights a program reads as they are: plain_param_let_go (model/plain_params.c)
+/* readers.c: which weights a program reads as they are: plain_param_release (model/plain_params.c)
  * asks whether anybody still does. */
 #include "base/str.h"
 #include "compile/compile.h"
@@ -59,7 +59,7 @@ void readers_leave(struct compiled_program *p)
         pthread_mutex_lock(&s->model->lock);
         for (size_t i = 0; i < p->leaf_count; i++) {
             s->readers[p->leaf[i].param] -= p->leaf[i].read;
-            plain_param_let_go(s, p->leaf[i].param);
+            plain_param_release(s, p->leaf[i].param);
         }
         for (size_t i = 0; i < p->fixed.count; i++)
             p->fixed.pack[i]->readers -= p->fixed.leaf[i].read;

@@ -1,4 +1,4 @@
-/* reuse_stage.c: a program compiled earlier takes the place of the passes and the planner. Where it
+/* reuse_stage.c: a program compiled earlier replaces the passes and the planner. Where it
  * lies and whether it fits is in cache/reuse.c. */
 #include "compile/compilation.h"
 #include "pass/dispatch.h"

@@ -19,7 +19,7 @@ void stage_options_of(const rlx_session_desc *desc, struct stage_options *out);
 
 const rlx_debug_desc *debug_options(const rlx_session_desc *desc); /* never NULL */
 
-/* The options that compiled programs are told apart by. */
+/* The options that distinguish compiled programs. */
 uint64_t program_options_key(const rlx_session_desc *desc);
 /* Those, and the ones that only say where a program's bytes lie. */
 uint64_t all_options_key(const rlx_session_desc *desc);

@@ -101,7 +101,7 @@ static bool load(const char *path, const rlx_allocator *mem, rlx_ceilings *c)
     return ok;
 }
 
-/* Not being able to is no failure: next time it is measured again. */
+/* Being unable to is not a failure: next time it is measured again. */
 static void store(const char *folder, const char *path, const rlx_ceilings *c)
 {
     char text[512], flops[32], copy[32], parent[PATH_MAX];

@@ -197,7 +197,7 @@ rlx_value build_node(rlx_graph *g, rlx_op op, const rlx_value *in, size_t count,
         build_fail(g, RLX_ERROR_LIMIT, "too many inputs");
         return RLX_NO_VALUE;
     }
-    for (size_t i = 0; i < count; i++) /* an earlier failure already told why */
+    for (size_t i = 0; i < count; i++) /* an earlier failure already said why */
         if (in[i] == RLX_NO_VALUE && !(optional >> i & 1) && g->root->first.status != RLX_OK)
             return RLX_NO_VALUE;
     if (room > FEW_INPUTS && !(all = mem_alloc(&g->ctx->mem, room * sizeof *all))) {
@@ -310,12 +310,12 @@ rlx_value rlx_scalar(rlx_graph *g, rlx_value like, double v)
     if (!g || (like == RLX_NO_VALUE && g->root->first.status != RLX_OK))
         return RLX_NO_VALUE;
     if (like < 0 || (size_t)like >= g->g->node.len) {
-        build_fail(g, RLX_ERROR_GRAPH, "scalar: like is no node of this graph");
+        build_fail(g, RLX_ERROR_GRAPH, "scalar: like is not a node of this graph");
         return RLX_NO_VALUE;
     }
     rlx_dtype t = ir_type_of(g->g, like)->dtype;
     if (dtype_is(t, CLASS_INT | CLASS_B) && !(v == (double)(int64_t)v)) {
-        build_fail(g, RLX_ERROR_ATTRIBUTE, "scalar: an integer tensor takes a whole number");
+        build_fail(g, RLX_ERROR_ATTRIBUTE, "scalar: an integer tensor takes an integer");
         return RLX_NO_VALUE;
     }
     convert(t, bytes, RLX_DTYPE_f64, &v, 1);
@@ -434,7 +434,7 @@ rlx_status rlx_value_type(const rlx_graph *g, rlx_value v, rlx_dtype *dtype, rlx
     if (!g)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "g is NULL");
     else if (v < 0 || (size_t)v >= g->g->node.len)
-        diag_fail(&d, RLX_ERROR_GRAPH, "%d is no node of this graph", v);
+        diag_fail(&d, RLX_ERROR_GRAPH, "%d is not a node of this graph", v);
     else {
         const struct ir_type *t = ir_type_of(g->g, v);
         if (dtype)

@@ -54,12 +54,12 @@ static rlx_status check_scalar(const rlx_graph *g, rlx_value of, struct diag *d)
     const struct ir_type *t = ir_type_of(g->g, of);
     if (!type_is_static(t))
         return diag_fail(d, RLX_ERROR_SHAPE,
-                         "a gradient is that of one number, and node %d has a symbolic size: sum "
+                         "a gradient is of a single number, and node %d has a symbolic size: sum "
                          "it first, or give rlx_vjp a weight for each element",
                          (int)of);
     if (!type_count(t, &count) || count != 1)
         return diag_fail(d, RLX_ERROR_SHAPE,
-                         "a gradient is that of one number, and node %d has %lld elements: sum it "
+                         "a gradient is of a single number, and node %d has %lld elements: sum it "
                          "first, or give rlx_vjp a weight for each element",
                          (int)of, (long long)count);
     if (!dtype_is(t->dtype, CLASS_F))
@@ -105,7 +105,7 @@ static rlx_status check_batched(const rlx_graph *g, const rlx_value *wrt, const 
 {
     if (count == 0)
         return diag_fail(d, RLX_ERROR_ARGUMENT,
-                         "wrt is empty, so that it is not known how many examples there are");
+                         "wrt is empty, so the number of examples is unknown");
     TRY(check_values(g, "wrt", wrt, count, d));
     TRY(check_values(g, "batched", batched, count, d));
     for (size_t i = 0; i < count; i++) {
@@ -120,7 +120,7 @@ static rlx_status check_batched(const rlx_graph *g, const rlx_value *wrt, const 
                              i, (int)batched[i], i, (int)wrt[i]);
         if (i > 0 && all.dim[0] != *size)
             return diag_fail(d, RLX_ERROR_SHAPE,
-                             "batched[%zu], node %d, has another number of examples than "
+                             "batched[%zu], node %d, has a different number of examples than "
                              "batched[0], node %d",
                              i, (int)batched[i], (int)batched[0]);
         *size = all.dim[0];
@@ -130,7 +130,7 @@ static rlx_status check_batched(const rlx_graph *g, const rlx_value *wrt, const 
 
 /* ---- what is added ---- */
 
-/* Zeros in the place of what does not depend on anything. */
+/* Zeros for what does not depend on anything. */
 static rlx_status fill_zeros(rlx_graph *g, const rlx_value *like, size_t count, rlx_value *out,
                              struct diag *d)
 {

@@ -1,4 +1,4 @@
-/* moe.c: the choice of experts and a layer of them, put together from ops (rlx/moe.h).
+/* moe.c: the choice of experts and a layer of them, built from ops (rlx/moe.h).
  *
  * Every row of x is repeated once per expert that it goes to; grouped_matmul gives each copy its
  * own matrix, and the copies' results are weighed and summed:
@@ -16,7 +16,7 @@
 static bool type_of(rlx_graph *g, rlx_value v, const char *what, rlx_dtype *dtype, rlx_list *shape)
 {
     if (rlx_value_type(g, v, dtype, shape, NULL) != RLX_OK) {
-        build_fail(g, RLX_ERROR_GRAPH, "%s is no node of this graph", what);
+        build_fail(g, RLX_ERROR_GRAPH, "%s is not a node of this graph", what);
         return false;
     }
     if (!dtype_is(*dtype, CLASS_F)) {

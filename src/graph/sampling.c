@@ -1,4 +1,4 @@
-/* sampling.c: counts of tokens and penalties for them, put together from ops (rlx/sampling.h). */
+/* sampling.c: counts of tokens and penalties for them, built from ops (rlx/sampling.h). */
 #include "rlx/sampling.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ rlx_value rlx_count_tokens(rlx_graph *g, rlx_value tokens, rlx_dim vocab)
 
     if (!g || rlx_value_type(g, tokens, &dtype, &rows, NULL) != RLX_OK) {
         if (g)
-            build_fail(g, RLX_ERROR_GRAPH, "count_tokens: tokens is no node of this graph");
+            build_fail(g, RLX_ERROR_GRAPH, "count_tokens: tokens is not a node of this graph");
         return RLX_NO_VALUE;
     }
     if (rows.count < 1) {
@@ -67,7 +67,7 @@ rlx_value rlx_penalize(rlx_graph *g, rlx_value logits, rlx_value counts, float r
     if (!g || !in_range(g, repetition, frequency, presence))
         return RLX_NO_VALUE;
     if (rlx_value_type(g, logits, &given, &shape, NULL) != RLX_OK) {
-        build_fail(g, RLX_ERROR_GRAPH, "penalize: logits is no node of this graph");
+        build_fail(g, RLX_ERROR_GRAPH, "penalize: logits is not a node of this graph");
         return RLX_NO_VALUE;
     }
     if (!dtype_is(given, CLASS_F)) {

@@ -220,8 +220,7 @@ static const char *foreign_kind(const uint8_t *bytes, size_t size)
             return rows[i].text;
     if (is_torch_zip(bytes, size))
         return "a PyTorch file: export the model to ONNX, or save its weights as safetensors";
-    return is_html(bytes, size) ? "an HTML page, as servers send where there is no such file"
-                                : NULL;
+    return is_html(bytes, size) ? "an HTML page, as servers send when a file does not exist" : NULL;
 }
 
 /* Kinds that little distinguishes. */

@@ -56,7 +56,7 @@ static rlx_status get_string(struct gguf *g, uint64_t most, rlx_str *out)
     if (len > bytes_left(&g->in))
         return bad(g, "a string is longer than the rest of the file");
     if (len > most)
-        return bad(g, "a string is longer than any may be");
+        return bad(g, "a string is longer than is allowed");
     *out = arena_str(&g->w->arena, (rlx_str){(const char *)g->in.at + g->in.pos, (size_t)len});
     if (!out->ptr)
         return diag_no_memory(g->d, (size_t)len);

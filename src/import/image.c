@@ -98,7 +98,7 @@ static rlx_status pnm_read(const uint8_t *bytes, size_t size, const rlx_allocato
     if (!take_number(&p, &width) || !take_number(&p, &height) || !take_number(&p, &largest) ||
         largest < 1 || largest > 65535 || p.at == p.end || !is_space(*p.at))
         return diag_fail(d, RLX_ERROR_FORMAT,
-                         "pnm: its head is not a width, a height and the largest sample");
+                         "pnm: its header is not a width, a height and the largest sample");
     p.at++;
     /* The file's size bounds what is allocated: at least a byte per sample. */
     size_t left = (size_t)(p.end - p.at), each = !text && largest > 255 ? 2 : 1;

@@ -42,7 +42,7 @@ static rlx_status open_zlib(struct zlib *z, struct diag *d)
         library_find(library, "inflateEnd", &z->end))
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_UNSUPPORTED,
-                     "what is deflated needs zlib (%s): on Debian install zlib1g, or write the "
+                     "deflated data needs zlib (%s): on Debian install zlib1g, or write the "
                      "archive without compression",
                      names[0]);
 }

@@ -50,7 +50,7 @@ static rlx_status add_member(struct weights *w, const struct zip_member *m, stru
                          STR_ARG(m->name), m->size, l.data + l.need);
     TRY(weight_take_layout(&t, &l, d));
     t.at = m->deflated ? m->at : m->at + l.data;
-    t.making = (struct weight_making){.check = true,
+    t.recipe = (struct weight_recipe){.check = true,
                                       .deflated = m->deflated,
                                       .packed = m->packed,
                                       .whole = m->size,

@@ -126,7 +126,7 @@ static rlx_status read_npy(struct weights *w, const uint8_t *bytes, size_t size,
                          (unsigned long long)l.need, size - l.data);
     TRY(weight_take_layout(&t, &l, d));
     t.at = bytes + l.data;
-    t.making = (struct weight_making){.swap = l.swap, .columns = l.columns};
+    t.recipe = (struct weight_recipe){.swap = l.swap, .columns = l.columns};
     return weights_add(w, &t, d);
 }
 
@@ -151,7 +151,7 @@ rlx_status weights_read(struct weights *w, const uint8_t *bytes, size_t size, rl
 
 static rlx_status check_crc(const struct weight *t, const uint8_t *whole, struct diag *d)
 {
-    if (crc32_of(0, whole, (size_t)t->making.whole) == t->making.crc)
+    if (crc32_of(0, whole, (size_t)t->recipe.whole) == t->recipe.crc)
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_FORMAT, "npz: \"%.*s\" is damaged: its checksum differs",
                      STR_ARG(t->name));
@@ -159,7 +159,7 @@ static rlx_status check_crc(const struct weight *t, const uint8_t *whole, struct
 
 static void arrange(const struct weight *t, const uint8_t *data, uint8_t *out)
 {
-    struct npy_layout l = {.columns = t->making.columns, .swap = t->making.swap, .need = t->bytes};
+    struct npy_layout l = {.columns = t->recipe.columns, .swap = t->recipe.swap, .need = t->bytes};
 
     l.type = (struct ir_type){.dtype = weight_type(t->type)->dtype, .rank = t->rank};
     memcpy(l.type.dim, t->dim, sizeof l.type.dim);
@@ -169,7 +169,7 @@ static void arrange(const struct weight *t, const uint8_t *data, uint8_t *out)
 static rlx_status inflate_member(const struct weights *w, const struct weight *t, uint8_t *out,
                                  struct diag *d)
 {
-    const struct weight_making *m = &t->making;
+    const struct weight_recipe *m = &t->recipe;
     uint8_t *whole = mem_alloc(w->mem, (size_t)m->whole);
 
     if (!whole)
@@ -185,7 +185,7 @@ static rlx_status inflate_member(const struct weights *w, const struct weight *t
 
 static rlx_status make(struct weights *w, struct weight *t, struct diag *d)
 {
-    if (t->bytes > WEIGHTS_MAKE_MOST || t->making.whole > WEIGHTS_MAKE_MOST)
+    if (t->bytes > WEIGHTS_MAKE_MOST || t->recipe.whole > WEIGHTS_MAKE_MOST)
         return diag_fail(d, RLX_ERROR_LIMIT,
                          "\"%.*s\" has to be converted, but takes %llu bytes; %llu are the most",
                          STR_ARG(t->name), (unsigned long long)t->bytes,
@@ -194,7 +194,7 @@ static rlx_status make(struct weights *w, struct weight *t, struct diag *d)
     if (!own)
         return diag_no_memory(d, (size_t)t->bytes);
     rlx_status s = RLX_OK;
-    if (t->making.deflated)
+    if (t->recipe.deflated)
         s = inflate_member(w, t, own, d);
     else
         arrange(t, t->at, own);
@@ -209,7 +209,7 @@ static rlx_status make(struct weights *w, struct weight *t, struct diag *d)
 rlx_status weights_data(struct weights *w, size_t i, const uint8_t **out, struct diag *d)
 {
     struct weight *t = &w->tensor.at[i];
-    struct weight_making *m = &t->making;
+    struct weight_recipe *m = &t->recipe;
 
     if (m->check && !m->deflated) {
         TRY(check_crc(t, t->at - m->skip, d));

@@ -15,7 +15,7 @@
 #include "import/weight_type.h"
 
 /* What has to be done to the bytes before they are the tensor. */
-struct weight_making {
+struct weight_recipe {
     bool check;      /* compare the crc first: of a member of an archive */
     bool deflated;   /* inflate them first */
     uint64_t packed; /* bytes, as they are deflated */
@@ -33,7 +33,7 @@ struct weight {
     int64_t dim[RLX_WEIGHT_MAX_RANK];
     uint64_t bytes;
     const uint8_t *at;           /* in the file; deflated: the stream, otherwise the data */
-    struct weight_making making; /* zeros: they are the tensor */
+    struct weight_recipe recipe; /* zeros: they are the tensor */
     const uint8_t *made;         /* that, once it was done; under the lock of whoever opened the
                                   * file */
 };

@@ -175,8 +175,9 @@ static rlx_status add_listed(struct index *x, rlx_str name, rlx_str file)
     TRY(find_shard(x, file, &shard));
     const struct weights *part = &x->shard.at[shard].part;
     if (!weights_find(part, name, &i))
-        return diag_fail(x->o->d, RLX_ERROR_FORMAT, "the index has \"%.*s\" in %.*s, which has not",
-                         STR_ARG(name), STR_ARG(file));
+        return diag_fail(x->o->d, RLX_ERROR_FORMAT,
+                         "the index has \"%.*s\" in %.*s, which does not have it", STR_ARG(name),
+                         STR_ARG(file));
     return weights_add(x->o->w, &part->tensor.at[i], x->o->d);
 }
 

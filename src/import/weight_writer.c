@@ -125,7 +125,7 @@ static rlx_status check_meta(struct weight_writer *w, const rlx_weights_content 
         if (strcmp(rlx_meta_type_name(m->type), "?") == 0 || (m->count && !m->data) ||
             (!m->is_array && m->count != 1))
             return diag_fail(w->d, RLX_ERROR_ARGUMENT,
-                             "key \"%.*s\" has no value, or one of no type", STR_ARG(m->key));
+                             "key \"%.*s\" has no value, or one of unknown type", STR_ARG(m->key));
     }
     return RLX_OK;
 }

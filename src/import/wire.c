@@ -134,7 +134,7 @@ static rlx_status check_type(struct cursor *c, const struct wire_row *r, const s
 
     if (type_fits(r, f->type))
         return RLX_OK;
-    snprintf(what, sizeof what, "field %u has another type than it should", f->number);
+    snprintf(what, sizeof what, "field %u has the wrong type", f->number);
     return bad(c, what);
 }
 

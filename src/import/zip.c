@@ -23,7 +23,7 @@ enum {
     LOCATOR_BYTES = 20,
     MOST_COMMENT = 65535,
     ENCRYPTED = 1, /* flags */
-    SIZES_BEHIND = 8,
+    SIZES_AFTER = 8,
 };
 
 struct zip {
@@ -193,10 +193,10 @@ static rlx_status check_local(const struct zip *z, struct zip_member *m, uint64_
         return bad(z, at, "the header of a member is damaged");
     if (!take_large(header + LOCAL_BYTES + name, extra, (uint64_t *[]){&size, &packed}, 2))
         return bad(z, at, "the sizes of a large member are damaged");
-    bool behind = (flags & SIZES_BEHIND) && !crc && !packed && !size;
+    bool after = (flags & SIZES_AFTER) && !crc && !packed && !size;
     bool same = crc == m->crc && packed == m->packed && size == m->size;
     if ((flags & ENCRYPTED) || (method == ZIP_DEFLATED) != m->deflated ||
-        !str_eq((rlx_str){(const char *)header + LOCAL_BYTES, name}, m->name) || (!same && !behind))
+        !str_eq((rlx_str){(const char *)header + LOCAL_BYTES, name}, m->name) || (!same && !after))
         return bad(z, at, "the header of a member differs from its entry in the directory");
     if (m->packed > room - name - extra)
         return bad(z, at, "a member lies outside of the file");

@@ -30,7 +30,8 @@ static bool is_wanted(const struct ir_node *n, bool read)
 }
 
 /* The graph with every value as an output. Position k of the outputs is node number node[k]. */
-static rlx_status reveal(struct checker *c, struct ir_module *mod, ir_value *node, size_t *count)
+static rlx_status mark_all_outputs(struct checker *c, struct ir_module *mod, ir_value *node,
+                                   size_t *count)
 {
     struct ir_graph *g = ir_entry(mod);
     bool *read = arena_array(&c->arena, bool, g->node.len);
@@ -110,7 +111,7 @@ static rlx_status run_reference(struct checker *c)
     if (!c->value || !node)
         return diag_no_memory(c->diag, ir_entry(c->mod)->node.len * sizeof *c->value);
     TRY(ir_module_copy(c->mod, &c->ctx->mem, &mod, c->diag));
-    rlx_status s = reveal(c, mod, node, &count);
+    rlx_status s = mark_all_outputs(c, mod, node, &count);
     if (s == RLX_OK)
         s = model_from_copy(c->model, mod, &all, c->diag);
     if (s != RLX_OK) {

@@ -163,7 +163,7 @@ static rlx_status model_after(const rlx_model *m, rlx_device *dev, struct watch 
 
     rlx_status s = run_passes(m, dev, w, &mod, d);
     if (s == RLX_OK && !w->seen)
-        s = diag_fail(d, RLX_ERROR_STATE, "a compile of this model does not come to that pass");
+        s = diag_fail(d, RLX_ERROR_STATE, "a compile of this model does not reach that pass");
     if (s == RLX_OK)
         s = model_from_copy(m, w->seen, out, d);
     if (s == RLX_OK) {

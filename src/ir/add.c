@@ -128,8 +128,8 @@ static rlx_status check_operands(const struct ir_graph *g, const struct ir_new_n
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s: no operands given", name);
     for (int32_t i = 0; i < n->in_count; i++)
         if (n->in[i] < 0 || (size_t)n->in[i] >= g->node.len)
-            return diag_fail(d, RLX_ERROR_GRAPH, "%s: input %d is no node of this graph (%d)", name,
-                             i, n->in[i]);
+            return diag_fail(d, RLX_ERROR_GRAPH, "%s: input %d is not a node of this graph (%d)",
+                             name, i, n->in[i]);
     return RLX_OK;
 }
 
@@ -201,7 +201,7 @@ rlx_status ir_add(struct ir_graph *g, const struct ir_new_node *n, ir_value *out
 rlx_status ir_add_output(struct ir_graph *g, ir_value v, struct diag *d)
 {
     if (v < 0 || (size_t)v >= g->node.len)
-        return diag_fail(d, RLX_ERROR_GRAPH, "output %zu is no node of this graph (%d)",
+        return diag_fail(d, RLX_ERROR_GRAPH, "output %zu is not a node of this graph (%d)",
                          g->output.len, v);
     if (!vec_room(g->mod->mem, &g->output))
         return diag_no_memory(d, sizeof v);

@@ -1,4 +1,4 @@
-/* bind.c: put sizes in the place of symbols, and decide what had to wait for them.
+/* bind.c: replace symbols by sizes, and decide what had to wait for them.
  *
  * What nothing needs may have symbols without a size, such as an input that is never given. It
  * cannot be inferred, so it is dropped, and whatever reads it. */

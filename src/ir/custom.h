@@ -27,8 +27,8 @@ bool custom_tensor(const struct ir_type *t, rlx_tensor *out);
 /* The types of all results, for static operands: CUSTOM_RESULTS of them, without data. */
 rlx_status custom_infer(const rlx_custom_op *op, const rlx_tensor *in, int32_t in_count,
                         const struct ir_blob *attrs, rlx_tensor *out, struct diag *d);
-/* What one of its functions returned, if that is no success: with a sentence of its own where it
- * has one, and ARGUMENT where it is no status at all. */
+/* What one of its functions returned, if that is not success: with a sentence of its own where it
+ * has one, and ARGUMENT where it is not a status at all. */
 rlx_status custom_failed(const rlx_custom_op *op, const char *function, rlx_status s,
                          const char *message, struct diag *d);
 

@@ -376,7 +376,7 @@ bool dim_intern_quotient(struct dim_table *t, const struct dim_sum *sum, int64_t
 
 static bool copy_polys(struct dim_table *to, const struct dim_table *from)
 {
-    /* Forms are made in order, an inner one before the outer, so the numbers come out the same:
+    /* Forms are made in order, an inner one before the outer, so the numbers are the same:
      * quotients first, as polys only refer to them by number. */
     struct dim_sum sum = {0};
     uint32_t number;

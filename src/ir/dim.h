@@ -45,7 +45,7 @@ ir_dim dim_add(struct dim_table *t, ir_dim a, ir_dim b);
 ir_dim dim_sub(struct dim_table *t, ir_dim a, ir_dim b); /* constants: fails below 0 */
 ir_dim dim_mul(struct dim_table *t, ir_dim a, ir_dim b);
 ir_dim dim_floor_div(struct dim_table *t, ir_dim a, int64_t by); /* by >= 1 */
-/* a / b where it comes out even for every binding (common symbols cancel); else RLX_DIM_FAILED. */
+/* a / b where no binding leaves a remainder (common symbols cancel); else RLX_DIM_FAILED. */
 ir_dim dim_exact_div(struct dim_table *t, ir_dim a, ir_dim b);
 
 /* size[symbol], -1 where it is not bound. Gives the size; -1: not all bound, or negative, or
@@ -65,7 +65,7 @@ size_t dim_unbound(const struct dim_table *t, ir_dim d, const int64_t *size, siz
 bool dim_solve(const struct dim_table *t, ir_dim d, int64_t n, const int64_t *size, size_t count,
                size_t symbol, int64_t *out);
 
-/* The same with sizes in the place of those symbols that have one; RLX_DIM_FAILED: overflow, or no
+/* The same with sizes for those symbols that have one; RLX_DIM_FAILED: overflow, or no
  * memory. */
 ir_dim dim_substitute(struct dim_table *t, ir_dim d, const int64_t *size, size_t count);
 /* Does it never fall when a symbol grows? Then its value at the symbols' bounds is its largest. */

@@ -3,7 +3,7 @@
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-/* true: the result is decided by an operand that is no size; it is in *out. */
+/* true: the result is decided by an operand that is not a size; it is in *out. */
 static bool special(const struct dim_table *t, ir_dim a, ir_dim b, ir_dim *out)
 {
     const ir_dim operand[] = {a, b};
@@ -54,7 +54,7 @@ static bool term_mul(const struct dim_table *t, const struct dim_term *a, const 
     return true;
 }
 
-/* out = a / b, if it comes out even. */
+/* out = a / b, if there is no remainder. */
 static bool term_div(const struct dim_term *a, const struct dim_term *b, struct dim_term *out)
 {
     struct dim_term r = {0};

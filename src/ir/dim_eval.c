@@ -83,7 +83,7 @@ rlx_status dim_size(const struct dim_table *t, ir_dim d, const int64_t *size, si
     int64_t v = d;
 
     if (d < 0 && !p) {
-        *why = d == RLX_DIM_UNKNOWN ? "its size is unknown" : "it is no size";
+        *why = d == RLX_DIM_UNKNOWN ? "its size is unknown" : "it is not a size";
         return d == RLX_DIM_UNKNOWN ? RLX_ERROR_UNBOUND_DIM : RLX_ERROR_BINDING;
     }
     switch (p ? eval_poly(&e, p, &v) : VALUE) {

@@ -66,7 +66,7 @@ struct dim_sum {
 
 /* The poly behind a handle; NULL: a constant, or no handle of this table. */
 const struct dim_poly *dim_poly_of(const struct dim_table *t, ir_dim d);
-/* Where a term of those atoms stands: < 0 before, 0 the same monomial, > 0 behind. */
+/* Where a term of those atoms stands: < 0 before, 0 the same monomial, > 0 after. */
 int dim_term_order(const struct dim_table *t, const struct dim_term *a, const struct dim_term *b);
 int dim_atom_order(const struct dim_table *t, uint32_t a, uint32_t b);
 /* sum += scale * term */

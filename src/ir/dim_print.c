@@ -60,7 +60,7 @@ static void print_term(const struct dim_table *t, const struct dim_term *term, b
     }
 }
 
-/* p with another constant in the place of its own. */
+/* p with another constant term. */
 static void print_poly(const struct dim_table *t, const struct dim_poly *p, int64_t constant,
                        struct text *out)
 {
@@ -72,7 +72,7 @@ static void print_poly(const struct dim_table *t, const struct dim_poly *p, int6
         print_term(t, &last, false, out);
 }
 
-/* (len+1)/2 - 1 reads better as (len-1)/2: if so, the quotient; else 0, which is no quotient. */
+/* (len+1)/2 - 1 reads better as (len-1)/2: if so, the quotient; else 0, which is not a quotient. */
 static uint32_t joined(const struct dim_table *t, const struct dim_poly *p)
 {
     const struct dim_term *term = p->term;

@@ -1,7 +1,7 @@
 /* fingerprint.c: a structural hash of modules.
  *
  * A running hash is the key under which the next piece is hashed, so order counts and every piece
- * is told apart from its neighbours. Numbers go in as little-endian bytes, ops, dtypes and words of
+ * is distinct from its neighbours. Numbers go in as little-endian bytes, ops, dtypes and words of
  * enums by name, symbolic dims as their canonical text: nothing here depends on addresses, on the
  * process's hash key or on how the tables are numbered. */
 #include "ir/fingerprint.h"

@@ -60,7 +60,7 @@ static inline rlx_list formula_shape(const struct ir_type *t)
     return rlx_list_of(t->rank, t->dim);
 }
 
-/* A number as an element of that type, zeros behind it. Integers and booleans take what it
+/* A number as an element of that type, zeros after it. Integers and booleans take what it
  * truncates to. */
 void ir_number_bytes(rlx_dtype dtype, double value, uint8_t out[8]);
 /* A constant: the same number in every element; the shape is static. */

@@ -62,7 +62,7 @@ void ir_module_destroy(struct ir_module *m); /* NULL is fine */
 rlx_status ir_module_copy(const struct ir_module *from, const rlx_allocator *mem,
                           struct ir_module **out, struct diag *d);
 rlx_status ir_graph_add(struct ir_module *m, rlx_str name, struct ir_graph **out, struct diag *d);
-/* A name that no graph of m has: this one, or this one with a number behind it. */
+/* A name that no graph of m has: this one, or this one with a number after it. */
 rlx_str ir_free_graph_name(struct ir_module *m, rlx_str name);
 /* Append a node: casts its operands where the op promotes, normalises its attributes, works out its
  * type. On failure the graph is as it was. Strings and blobs in attr are copied, except the data of

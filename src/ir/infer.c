@@ -54,7 +54,7 @@ static rlx_status check_attr(const struct ir_graph *g, const struct op_info *o,
     case ATTR_DTYPE: {
         rlx_dtype t = *(const rlx_dtype *)at;
         if ((unsigned)t >= RLX_DTYPE_count && !(t == RLX_ABSENT_DTYPE && is_optional(a)))
-            return diag_fail(d, RLX_ERROR_ATTRIBUTE, "%s: %s is no element type (%d)", o->name,
+            return diag_fail(d, RLX_ERROR_ATTRIBUTE, "%s: %s is not an element type (%d)", o->name,
                              a->name, (int)t);
         return RLX_OK;
     }
@@ -89,7 +89,7 @@ static rlx_status check_attr(const struct ir_graph *g, const struct op_info *o,
         if (id == -1 && is_optional(a))
             return RLX_OK;
         if (id <= 0 || (size_t)id >= g->mod->graph.len || id == g->id)
-            return diag_fail(d, RLX_ERROR_GRAPH, "%s: %s is no sub-graph of this graph", o->name,
+            return diag_fail(d, RLX_ERROR_GRAPH, "%s: %s is not a sub-graph of this graph", o->name,
                              a->name);
         return RLX_OK;
     }

@@ -8,7 +8,7 @@
 enum ir_phase {
     PHASE_PROLOGUE, /* leaves */
     PHASE_STEADY,
-    PHASE_EPILOGUE, /* sampling, top-k, and all behind the last heavy or the last sampling node */
+    PHASE_EPILOGUE, /* sampling, top-k, and all after the last heavy or the last sampling node */
     PHASE_COUNT
 };
 

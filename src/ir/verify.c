@@ -184,7 +184,7 @@ static void check_outputs(struct verifier *v, const struct ir_graph *g)
     for (size_t i = 0; i < g->output.len; i++)
         if (!is_node(g, g->output.at[i]))
             violation(v, diag_fail(v->diag, RLX_ERROR_GRAPH,
-                                   "output %zu of graph \"%.*s\" is no node (%d)", i,
+                                   "output %zu of graph \"%.*s\" is not a node (%d)", i,
                                    STR_ARG(g->name), g->output.at[i]));
 }
 

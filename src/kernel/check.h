@@ -3,7 +3,7 @@
  *
  * Checking is specialising: a name that stands for a constant is that constant, a condition that
  * is constant chooses its branch and the other is not looked at, functions are written out where
- * they are called, loops marked so are unrolled. What comes out has no names left. */
+ * they are called, loops marked so are unrolled. The result has no names left. */
 #ifndef KERNEL_CHECK_H
 #define KERNEL_CHECK_H
 
@@ -82,13 +82,13 @@ struct kc_value kc_whole(int64_t v);
 struct kc_value kc_const(struct kir_type type, uint64_t bits);
 struct kc_value kc_bool(bool v);
 bool kc_is_constant(const struct kc_value *v);
-/* A constant as a whole number, a number, a truth value; false: it is not one. */
+/* A constant as an integer, a number, a truth value; false: it is not one. */
 bool kc_as_whole(const struct kc_value *v, int64_t *out);
 bool kc_as_real(const struct kc_value *v, double *out);
 bool kc_as_bool(const struct kc_value *v, bool *out);
 /* In that type: numbers take it, other values must have it (a scalar fills a vector). */
 struct kc_value kc_fit(struct kc_checker *c, struct kc_value v, struct kir_type type, uint32_t at);
-/* The type that a value has by itself: u32 for whole numbers (i32 below zero), f32 for others. */
+/* The type that a value has by itself: u32 for integers (i32 below zero), f32 for others. */
 struct kir_type kc_own_type(const struct kc_value *v);
 kir_value kc_id(struct kc_checker *c, struct kc_value v, uint32_t at); /* as an instruction */
 kir_value kc_id_as(struct kc_checker *c, struct kc_value v, struct kir_type type, uint32_t at);
@@ -156,7 +156,7 @@ struct kc_thing *kc_add_table(struct kc_checker *c, rlx_str name, const struct k
 
 /* ---- check_stmt.c ---- */
 
-/* Statements up to the end of their block, whose names end with it. true: what would come behind
+/* Statements up to the end of their block, whose names end with it. true: what would come after
  * them is never reached. */
 bool kc_check_stmts(struct kc_checker *c, const struct kc_stmt *s);
 

@@ -177,7 +177,7 @@ static struct kc_value to_bits(struct kc_checker *c, const struct kc_tree *t)
     v = kc_fit(c, v, kc_own_type(&v), t->at);
     enum kir_scalar s = (enum kir_scalar)v.type.scalar;
     if (s == KIR_BOOL || v.type.use || v.type.count) {
-        kc_error(c, t->at, "this has no bits to speak of");
+        kc_error(c, t->at, "this type has no bits to reinterpret");
         return v;
     }
     if (s == KIR_F16 || s >= KIR_BF16)

@@ -140,7 +140,7 @@ static void take_name(struct kc_checker *c, const struct kc_param *p, const stru
     int have = buffer ? (int)c->out->buffer[thing->index].mode : 0;
     int need = p->mode == KC_AS_IN ? KIR_IN : p->mode == KC_AS_OUT ? KIR_OUT : KIR_INOUT;
     if (buffer && (have & need) != need)
-        kc_error(c, t->at, "%.*s is not for that: it is %s", STR_ARG(t->name),
+        kc_error(c, t->at, "%.*s cannot be used here: it is %s", STR_ARG(t->name),
                  have == KIR_IN ? "only read" : "only written");
     out->thing = *thing;
 }
@@ -162,7 +162,7 @@ static bool take_arguments(struct kc_checker *c, const struct kc_decl *d, const 
             out[i].value = kc_check_expr(c, t->arg[i]);
     }
     if (p || i < t->args)
-        kc_error(c, t->at, "%.*s takes another number of arguments", STR_ARG(d->name));
+        kc_error(c, t->at, "%.*s takes a different number of arguments", STR_ARG(d->name));
     return !kc_bad(c);
 }
 

@@ -13,7 +13,7 @@ int64_t kc_check_size(struct kc_checker *c, const struct kc_tree *t, int64_t lea
     if (kc_bad(c))
         return least;
     if (!kc_as_whole(&v, &n))
-        kc_error(c, t->at, "a constant whole number is expected");
+        kc_error(c, t->at, "a constant integer is expected");
     else if (n < least || n > most)
         kc_error(c, t->at, "%lld is not between %lld and %lld", (long long)n, (long long)least,
                  (long long)most);
@@ -222,7 +222,7 @@ static struct kc_value name(struct kc_checker *c, const struct kc_tree *t)
         kc_error(c, t->at, "%.*s is a struct: name one of its fields, as %.*s.%.*s",
                  STR_ARG(t->name), STR_ARG(t->name), STR_ARG(thing->decl->param->name));
         return v;
-    default: kc_error(c, t->at, "%.*s is no value", STR_ARG(t->name)); return v;
+    default: kc_error(c, t->at, "%.*s is not a value", STR_ARG(t->name)); return v;
     }
 }
 
@@ -373,6 +373,6 @@ struct kc_value kc_check_expr(struct kc_checker *c, const struct kc_tree *t)
     case KC_T_INDEX: return index_expr(c, t);
     case KC_T_MEMBER: return member(c, t);
     case KC_T_CALL: return kc_call(c, t);
-    default: kc_error(c, t->at, "a table stands in a const only"); return v;
+    default: kc_error(c, t->at, "a table can only be a const"); return v;
     }
 }

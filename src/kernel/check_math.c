@@ -75,7 +75,7 @@ static double fold_real(enum kir_op op, double a, double b)
     }
 }
 
-/* Whole numbers without a type, or of the 32-bit type that the result then has. */
+/* Integers without a type, or of the 32-bit type that the result then has. */
 static bool fold_integers(const struct operation *o, const struct kc_value *a,
                           const struct kc_value *b, struct kc_value *out)
 {

@@ -77,7 +77,8 @@ static void shared(struct kc_checker *c, const struct kc_stmt *s)
     struct kir_type type = kc_resolve_type(c, s->type);
 
     if (!kc_bad(c) && !is_kernel(c->frame))
-        kc_error(c, s->at, "shared memory stands in a kernel, and goes to functions by name");
+        kc_error(c, s->at,
+                 "shared memory is declared in a kernel, and passed to functions by name");
     bool atomic = s->atomic || s->type->atomic;
     enum kir_scalar scalar = (enum kir_scalar)type.scalar;
     bool wide = scalar == KIR_F64 || scalar == KIR_I64 || scalar == KIR_U64;
@@ -146,7 +147,7 @@ static bool chosen(struct kc_checker *c, const struct kc_stmt *s, bool taken)
     return ended;
 }
 
-/* *rest: the statements behind it, which it may take as its other branch; then NULL. */
+/* *rest: the statements after it, which it may take as its other branch; then NULL. */
 static bool if_else(struct kc_checker *c, const struct kc_stmt *s, const struct kc_stmt **rest)
 {
     struct kc_value cond = kc_fit(c, kc_check_expr(c, s->a), kir_scalar_type(KIR_BOOL), s->a->at);
@@ -186,7 +187,7 @@ static void unrolled(struct kc_checker *c, const struct kc_stmt *s)
         if (!t)
             break;
         if (++turns > MAX_UNROLLED)
-            kc_error(c, s->at, "more than %d turns are not unrolled", MAX_UNROLLED);
+            kc_error(c, s->at, "more than %d iterations are not unrolled", MAX_UNROLLED);
         t->value = kc_whole(i);
         if (kc_check_stmts(c, s->body))
             kc_error(c, s->at, "an unrolled loop goes to its end");
@@ -301,7 +302,7 @@ static void give_back(struct kc_checker *c, const struct kc_stmt *s)
 
 /* ---- all of them ---- */
 
-/* true: nothing behind it is reached. */
+/* true: nothing after it is reached. */
 static bool statement(struct kc_checker *c, const struct kc_stmt *s, const struct kc_stmt **rest)
 {
     switch (s->kind) {

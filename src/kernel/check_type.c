@@ -75,7 +75,7 @@ static struct kir_type argument_type(struct kc_checker *c, const struct kc_tree 
     return type;
 }
 
-/* vec<T, n>, matrix_a<T, rows, cols>, with "group" behind them held by the whole group */
+/* vec<T, n>, matrix_a<T, rows, cols>, with "group" after them held by the whole group */
 static struct kir_type built_type(struct kc_checker *c, const struct kc_type_tree *t)
 {
     bool vec = str_eq(t->name, STR("vec"));
@@ -124,7 +124,7 @@ struct kir_type kc_resolve_type(struct kc_checker *c, const struct kc_type_tree 
     if (!named_type(c, t->name, &type))
         kc_error(c, t->at,
                  kc_struct_of(c, t) ? "%.*s is a struct, which only a parameter can be"
-                                    : "%.*s is no type",
+                                    : "%.*s is not a type",
                  STR_ARG(t->name));
     else if (type.scalar == KIR_F64 && !c->features->f64)
         kc_error(c, t->at, "the device has no f64");

@@ -249,7 +249,7 @@ struct kc_value kc_fit(struct kc_checker *c, struct kc_value v, struct kir_type 
             n = kc_convert(c, v, scalar, at);
         else if (type.count || type.use || !number_as(&v, (enum kir_scalar)scalar.scalar, &n)) {
             kc_type_text(type, want);
-            kc_error(c, at, "this number is no %s", want);
+            kc_error(c, at, "this number is not a valid %s", want);
             return v;
         }
         v = n;

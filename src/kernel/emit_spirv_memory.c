@@ -90,7 +90,7 @@ static rlx_status add_buffer(struct emit *e, uint32_t i)
     name(e, e->buffer[i], b->name);
     if (!(b->mode & KIR_OUT))
         SPIRV(&e->s, SPIRV_DECORATIONS, OP_MEMBER_DECORATE,
-              /* the struct is the id behind its array's */ e->buffer[i] - 1, 0, NON_WRITABLE);
+              /* the struct is the id after its array's */ e->buffer[i] - 1, 0, NON_WRITABLE);
     return RLX_OK;
 }
 

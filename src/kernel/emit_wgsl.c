@@ -1,7 +1,7 @@
 /* emit_wgsl.c: kir as WGSL: the module's frame, control flow, and values. A line per instruction.
  *
  * A constant that is not finite may not stand in WGSL: such numbers are made from bits that the
- * compiler cannot see through. Nor can it be told to round where the source does: it may take
+ * compiler cannot see through. Nor can it be made to round where the source does: it may take
  * (a + b) - b for a, on which our functions rely, so such sums are hidden from it. */
 #include <math.h>
 #include <string.h>

@@ -61,14 +61,14 @@ rlx_status kc_kernels(const struct kc_sources *sources, rlx_str file, struct are
 struct kc_binding {
     const uint32_t *merge;   /* those that overlap are one binding: merge[i] is the first of those
                                 that i is in; NULL: all are apart */
-    const bool *offset;      /* elements of i begin behind the start of its binding, as do those of
+    const bool *offset;      /* elements of i begin after the start of its binding, as do those of
                                 all merged ones; NULL: no others */
-    const uint32_t *windows; /* of the first: it is so many bindings, one behind the other; 0 or
+    const uint32_t *windows; /* of the first: it is so many bindings, one after the other; 0 or
                                 NULL: one */
     uint64_t window;         /* bytes of each but the last; elements fit into it without a rest */
 };
 /* The same kernel with bindings for buffers; buffer i lies in those from first[i] on. Offsets, in
- * elements, are words of the parameter block behind the kernel's own, in the order of the buffers.
+ * elements, are words of the parameter block after the kernel's own, in the order of the buffers.
  * LIMIT where a matrix is loaded through windows. */
 rlx_status kc_bind(const struct kir *k, const struct kc_binding *how, struct arena *arena,
                    struct kir *out, uint32_t *first, struct diag *d);
@@ -82,10 +82,10 @@ struct kc_emit {
 };
 /* Words of a module for Vulkan 1.1 (SPIR-V 1.3), or 1.6 where cooperative matrices are used.
  * Binding i is buffer i; the parameter block is push constants up to 128 bytes, else a buffer
- * behind the last. */
+ * after the last. */
 rlx_status kc_emit_spirv(const struct kir *k, const struct kc_emit *how, struct arena *arena,
                          uint32_t **words, size_t *count, struct diag *d);
-/* The same as WGSL; the parameter block is a uniform buffer, and its last word, behind all others,
+/* The same as WGSL; the parameter block is a uniform buffer, and its last word, after all others,
  * must be 0: the compiler is not to know what it is. */
 rlx_status kc_emit_wgsl(const struct kir *k, const struct kc_emit *how, struct text *out,
                         struct diag *d);

@@ -61,7 +61,7 @@ static size_t digits(const struct kc_lexer *l, size_t at)
     return at;
 }
 
-/* 12, 0x1f, 1.5, 2e-3. "1..2" is a range, so that a point needs a digit behind it. */
+/* 12, 0x1f, 1.5, 2e-3. "1..2" is a range, so that a point needs a digit after it. */
 static struct kc_token number(struct kc_lexer *l)
 {
     size_t end = l->at;
@@ -71,7 +71,7 @@ static struct kc_token number(struct kc_lexer *l)
         for (end += 2; is_letter(char_at(l, end)) || is_digit(char_at(l, end)); end++)
             if (!is_digit(char_at(l, end)) && !strchr("abcdefABCDEF", char_at(l, end)))
                 return bad(l, "a hexadecimal number has digits from 0 to f");
-        return end == l->at + 2 ? bad(l, "0x needs digits behind it") : token(l, KC_INT, end);
+        return end == l->at + 2 ? bad(l, "0x needs digits after it") : token(l, KC_INT, end);
     }
     end = digits(l, end);
     if (char_at(l, end) == '.' && is_digit(char_at(l, end + 1))) {

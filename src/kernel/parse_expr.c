@@ -179,7 +179,7 @@ static struct kc_tree *name_or_call(struct kc_parser *p)
         t->kind = KC_T_CALL;
         arguments(p, t, ")");
     } else if (t->type) {
-        kc_expected(p, "( behind the type");
+        kc_expected(p, "( after the type");
     }
     return t;
 }

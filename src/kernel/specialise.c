@@ -88,8 +88,9 @@ static bool is_kind(rlx_str kind, const char *a, const char *b)
 static void wrong_value(struct kc_checker *c, const struct kc_generic *g, rlx_str value)
 {
     if (!kc_bad(c))
-        c->status = diag_fail(c->program.diag, RLX_ERROR_ARGUMENT, "%.*s: \"%.*s\" is no %.*s",
-                              STR_ARG(g->name), STR_ARG(value), STR_ARG(g->kind));
+        c->status =
+            diag_fail(c->program.diag, RLX_ERROR_ARGUMENT, "%.*s: \"%.*s\" is not a valid %.*s",
+                      STR_ARG(g->name), STR_ARG(value), STR_ARG(g->kind));
 }
 
 static void define_type(struct kc_checker *c, const struct kc_generic *g, rlx_str value)

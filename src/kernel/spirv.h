@@ -229,7 +229,7 @@ void spirv_add(struct spirv *s, enum spirv_section to, enum spirv_op op, const u
 #define SPIRV(s, to, op, ...)                             \
     spirv_add((s), (to), (op), (uint32_t[]){__VA_ARGS__}, \
               sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
-/* The same with a text behind the words (and `more` behind that). */
+/* The same with a text after the words (and `more` after that). */
 void spirv_add_text(struct spirv *s, enum spirv_section to, enum spirv_op op, const uint32_t *word,
                     size_t count, rlx_str text, const uint32_t *more, size_t more_count);
 static inline spirv_id spirv_new(struct spirv *s)

@@ -5,7 +5,7 @@
 #include "base/diag.h"
 #include "kernel/kernel.h"
 
-/* One file. Places are offsets into all sources of a compile, one behind the other. */
+/* One file. Places are offsets into all sources of a compile, one after the other. */
 struct kc_file {
     rlx_str name, text;
     uint32_t base; /* of its first byte */

@@ -31,7 +31,7 @@
 #define GPU_OPERANDS 256 /* of a step: concat may have many */
 #define GPU_PLACES 64    /* operands of which more is known than that they begin anywhere */
 #define GPU_WORDS 256    /* of a launch, without those of offsets */
-#define GPU_FAULT (-1)   /* as an operand: where bad indices are told; see kernels/index_check */
+#define GPU_FAULT (-1)   /* as an operand: where bad indices are reported (kernels/index_check) */
 #define GPU_ALIGN 256    /* of parts of the scratch */
 #define GPU_GROUP 256    /* invocations of an ordinary group */
 #define GPU_TEXTS 12     /* that a device keeps */
@@ -54,13 +54,13 @@ struct gpu_param {
 struct gpu_kernel {
     const char *key; /* "softmax:softmax T=f32", and how its buffers are bound */
     uint32_t buffers, words, group[3], bindings;
-    uint32_t all_words;            /* words, and those of begins_at behind them */
+    uint32_t all_words;            /* words, and those of begins_at after them */
     uint8_t first[GPU_BUFFERS];    /* the binding a buffer is in, or the first of its windows */
     uint8_t windows[GPU_BUFFERS];  /* how many; those of buffers that overlap are the same ones */
     uint64_t window;               /* bytes of each but the last */
     uint8_t mode[GPU_BUFFERS];     /* enum kir_mode */
     uint8_t element[GPU_BUFFERS];  /* bytes */
-    bool begins_at[GPU_BUFFERS];   /* its first element is given as a word behind the others */
+    bool begins_at[GPU_BUFFERS];   /* its first element is given as a word after the others */
     uint32_t type[GPU_BUFFERS];    /* of elements; those of equal ones can lie in one binding */
     const struct gpu_param *param; /* in order */
     uint32_t params;

@@ -34,7 +34,7 @@ struct select_call {
     const struct size_probes *probes;
     const struct ir_node *node;
     ir_value id;
-    const struct joints *joints; /* which nodes share steps: node is no JOINT_SUM or _CELL */
+    const struct joints *joints; /* which nodes share steps: node is not JOINT_SUM or _CELL */
     const struct select_options *options;
     void **sub;          /* by graph of the module: what the backend made of it; NULL: not yet */
     struct arena *arena; /* lives as long as the program */

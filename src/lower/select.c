@@ -116,7 +116,7 @@ static rlx_status begin_step(struct select_call *c, const char *name, void *work
     return RLX_OK;
 }
 
-/* A value that is no node's. */
+/* A value that belongs to no node. */
 static rlx_status add_value(struct select_call *c, enum region region, uint32_t flags,
                             uint64_t bytes, int32_t *out)
 {
@@ -277,7 +277,7 @@ static void place_leaf(struct value *v, rlx_op op, uint64_t leaf_offset)
     }
 }
 
-/* Where the value of node i lies if it is no leaf: in its operand's place, or in its own. */
+/* Where the value of node i lies if it is not a leaf: in its operand's place, or in its own. */
 static void place_result(const struct ir_graph *g, size_t i, const struct step_builder *s,
                          struct value *v)
 {

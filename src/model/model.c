@@ -187,7 +187,7 @@ rlx_status model_from_copy(const rlx_model *m, struct ir_module *mod, rlx_model 
 rlx_status model_create(rlx_graph *g, rlx_model **out, struct diag *d)
 {
     if (g->root != g)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "a sub-graph is no model of its own");
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "a sub-graph is not a model by itself");
     if (g->first.status != RLX_OK) {
         d->first = g->first;
         d->count = 1;

@@ -23,7 +23,7 @@ struct model_param {
     void *data; /* NULL: not set, or empty, or in `packed` */
     enum param_kept kept;
     uint64_t changed;           /* the version that brought it; 0: it was never set */
-    struct weight_copy *packed; /* what has the value in the place of data; NULL: none */
+    struct weight_copy *packed; /* what has the value instead of data; NULL: none */
     struct store *home;         /* whose copy that is */
     struct ir_module *undo;     /* from what it is a copy of to the value; NULL: they are equal */
 };

@@ -194,7 +194,7 @@ static rlx_status put_memory(void *user, const void *bytes, size_t count, struct
     struct memory_sink *to = user;
 
     if (count > to->room - to->count)
-        return diag_fail(d, RLX_ERROR_INTERNAL, "the file came out larger than it was measured");
+        return diag_fail(d, RLX_ERROR_INTERNAL, "the file is larger than it was measured to be");
     memcpy(to->at + to->count, bytes, count);
     to->count += count;
     return RLX_OK;

@@ -96,7 +96,7 @@ rlx_status plain_param_expect(struct store *s, size_t i, const void *room, struc
     return RLX_OK;
 }
 
-void plain_param_let_go(struct store *s, size_t i)
+void plain_param_release(struct store *s, size_t i)
 {
     if (!s->readers[i])
         drop(s, i);

@@ -69,7 +69,7 @@ static rlx_status check_rows(struct diag *d, const char *call, rlx_quant_scheme 
                          call, rows, k, all, word_of(scheme), packed_bytes);
     if (all && (!x || !packed))
         return diag_fail(d, RLX_ERROR_ARGUMENT, "%s: %s is NULL", call,
-                         x ? "the packed memory" : "the memory of numbers");
+                         x ? "the packed memory" : "the buffer of numbers");
     return RLX_OK;
 }
 
@@ -202,7 +202,7 @@ static rlx_status check_weight(struct diag *d, const char *call, const rlx_quant
     TRY(check_part(d, call, "scale", w->scale, w->scale_bytes, want.scale));
     TRY(check_part(d, call, "zero_point", w->zero_point, w->zero_point_bytes, want.zero));
     if (w->k && w->n && !x)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s: the memory of numbers is NULL", call);
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "%s: the buffer of numbers is NULL", call);
     *out = (struct quant_side_weight){.scheme = (int32_t)w->scheme,
                                       .block_size = w->block_size,
                                       .k = w->k,

@@ -59,11 +59,11 @@ rlx_status store_read(struct store *s, rlx_str name, rlx_tensor *value, struct d
 
 /* plain_params.c: params as they are, on a device that works in host memory. Under the model's
  * lock. */
-/* s->plain[i] is its value, until plain_param_let_go finds that no program reads it. */
+/* s->plain[i] is its value, until plain_param_release finds that no program reads it. */
 rlx_status plain_param_hold(struct store *s, size_t i, struct diag *d);
 /* Its next value will be in that memory: all that can fail about holding it is done now. */
 rlx_status plain_param_expect(struct store *s, size_t i, const void *room, struct diag *d);
-void plain_param_let_go(struct store *s, size_t i);
+void plain_param_release(struct store *s, size_t i);
 /* A buffer with its value, to make copies from; then what is to become of the value once `c` (NULL:
  * nothing that could stand for it) is made. */
 rlx_status plain_param_source(struct store *s, size_t i, struct buffer **out, struct diag *d);

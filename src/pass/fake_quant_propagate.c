@@ -33,16 +33,16 @@ struct search {
 #define NO_AXIS (-1)
 static int64_t axis_before_reshape(const struct ir_type *x, const struct ir_type *y, int64_t axis)
 {
-    int64_t behind = y->rank - axis, same = 0;
+    int64_t rest = y->rank - axis, same = 0;
 
     while (same < x->rank && same <= axis && x->dim[same] == y->dim[same])
         same++;
     if (same == axis + 1)
         return axis;
-    for (same = 0; same < x->rank && same < behind; same++)
+    for (same = 0; same < x->rank && same < rest; same++)
         if (x->dim[x->rank - 1 - same] != y->dim[y->rank - 1 - same])
             break;
-    return same == behind ? x->rank - behind : NO_AXIS;
+    return same == rest ? x->rank - rest : NO_AXIS;
 }
 
 static bool is_same_quantisation(const struct search *s, const struct ir_node *first, int64_t axis)
@@ -179,4 +179,4 @@ static rlx_status run(struct pass_run *p, struct ir_module *m)
 }
 
 const struct pass pass_fake_quant_propagate = {
-    "fake-quant-propagate", "drop fake quantisations of what is quantised already", run};
+    "fake-quant-propagate", "drop fake quantisations of already quantised values", run};

@@ -1,4 +1,4 @@
-/* fold_batch_norm.c: a batch norm behind a convolution goes into its weights and a bias.
+/* fold_batch_norm.c: a batch norm after a convolution goes into its weights and a bias.
  *
  *     %c = conv %x, %w
  *     %y = batch_norm_inference %c, %gamma, %beta, %mean, %var axis=1
@@ -85,4 +85,4 @@ static rlx_status run(struct pass_run *p, struct ir_module *m)
 }
 
 const struct pass pass_fold_batch_norm = {
-    "fold-batch-norm", "batch norms behind convolutions as part of their weights", run};
+    "fold-batch-norm", "batch norms after convolutions as part of their weights", run};

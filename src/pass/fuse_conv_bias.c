@@ -51,7 +51,7 @@ static bool is_sum(const struct fuse *f, const struct ir_node *n)
     return conv_of(f, n) >= 0 || biased_of(f, n) >= 0;
 }
 
-/* Will a node behind n take it in? */
+/* Will a node after n take it in? */
 static bool goes_on(const struct fuse *f, const struct ir_node *n)
 {
     ir_value id = ir_id(f->g, n);

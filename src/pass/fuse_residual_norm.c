@@ -1,4 +1,4 @@
-/* fuse_residual_norm.c: a residual sum and the norm behind it as one op.
+/* fuse_residual_norm.c: a residual sum and the norm after it as one op.
  *
  *     %s = add %x, %r
  *     %y = layer_norm %s, %g, %b      =>      %y = fused_residual_ln %x, %r, %g, %b
@@ -8,7 +8,7 @@
  * Keeps: types, labels, eps. */
 #include "pass/fuse.h"
 
-/* n is a norm over that axis, op what it becomes behind a sum. */
+/* n is a norm over that axis, op what it becomes after a sum. */
 static bool match_norm(const struct fuse *f, const struct ir_node *n, int64_t axis, float eps,
                        rlx_op op, struct fuse_match *m)
 {

@@ -2,8 +2,8 @@
  *
  * Looks at a module in which the patterns were fused and regions are not yet made, since those
  * swallow the adds. Only what a change to the model would fuse is listed: a sum that goes on as the
- * residual stream, or a product without a bias whose reader is no activation, is as it should be.
- * What the device has no fused op for, or an option forbids, is not missed. */
+ * residual stream, or a product without a bias whose reader is not an activation, is as it should
+ * be. What the device has no fused op for, or an option forbids, is not missed. */
 #include "pass/fuse_shared.h"
 #include "pass/fusion_report.h"
 
@@ -60,7 +60,7 @@ static rlx_status bias_missed(struct search *s, const struct ir_node *product,
     if (row && b->rank > product->type.rank)
         return miss(s, product, FUSION_BIAS_RANK, "give the bias the shape [n]");
     if (row)
-        return miss(s, product, FUSION_NOT_FUSED, "write the state it reads behind the bias add");
+        return miss(s, product, FUSION_NOT_FUSED, "write the state it reads after the bias add");
     if (!s->f->is_static[bias] || b->rank < 2 || only_reader(s->f, product) != add)
         return RLX_OK; /* a residual, or an offset */
     if (full || b->dim[b->rank - 1] == width_of(product))
@@ -88,21 +88,21 @@ static bool is_gate(const struct fuse *f, const struct ir_node *n)
 
 static rlx_status search_product(struct search *s, const struct ir_node *n)
 {
-    const struct ir_node *reader = only_reader(s->f, n), *behind;
+    const struct ir_node *reader = only_reader(s->f, n), *after;
 
     if (!reader)
         return RLX_OK;
     if (fuse_family(reader) == FAMILY_unary && !is_gate(s->f, reader))
         return miss(s, n, FUSION_NOT_A_BIAS_ADD,
-                    "an activation is fused behind a bias add; a bias of zeros will do");
+                    "an activation is fused after a bias add; a bias of zeros will do");
     if (reader->op == RLX_OP_sub && fuse_node(s->f, reader->in[0]) == n &&
         fuse_is_row(ir_type_of(s->f->g, reader->in[1]), width_of(n)))
         return miss(s, n, FUSION_NOT_A_BIAS_ADD, "add the negated bias");
-    behind = reader->op == RLX_OP_cast ? only_reader(s->f, reader) : NULL;
-    if (behind && behind->op == RLX_OP_add)
+    after = reader->op == RLX_OP_cast ? only_reader(s->f, reader) : NULL;
+    if (after && after->op == RLX_OP_add)
         for (int i = 0; i < 2; i++)
-            if (fuse_node(s->f, behind->in[i]) == reader &&
-                fuse_is_row(ir_type_of(s->f->g, fuse_other(behind, i)), width_of(n)))
+            if (fuse_node(s->f, after->in[i]) == reader &&
+                fuse_is_row(ir_type_of(s->f->g, fuse_other(after, i)), width_of(n)))
                 return miss(s, n, FUSION_NOT_A_BIAS_ADD, "give the bias the product's type");
     return RLX_OK;
 }

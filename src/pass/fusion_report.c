@@ -58,7 +58,8 @@ struct listener {
 };
 
 /* What was missed shows before regions are made; what was made, right after. */
-static void listen(void *user, const struct pass *pass, const struct ir_module *m, uint64_t changes)
+static void on_pass(void *user, const struct pass *pass, const struct ir_module *m,
+                    uint64_t changes)
 {
     struct listener *l = user;
 
@@ -79,7 +80,7 @@ rlx_status fusion_report(struct ir_module *m, const struct target *t, const stru
     count(m, &out->before);
     out->after = out->before; /* unless fusing is left out */
     options.assert_fusion_clean = false;
-    options.after = listen;
+    options.after = on_pass;
     options.after_user = &l;
     TRY(pass_all(m, t, &options, d));
     return l.status;

@@ -1,4 +1,4 @@
-/* insert_qdq.c: quantise and dequantise behind calibrated values (runtime.md 7.4).
+/* insert_qdq.c: quantise and dequantise after calibrated values (runtime.md 7.4).
  *
  *     %h = matmul %x, %w         =>      %h = matmul %x, %w
  *     %y = relu %h                       %h.q = quantize %h scales=[0.02]

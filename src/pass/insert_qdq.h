@@ -5,8 +5,8 @@
 #include "ir/graph.h"
 #include "rlx/tools.h"
 
-/* Puts a quantize and a dequantize behind each value that a record names; everything that read the
- * value reads what comes out. Only the entry graph is looked at. NAME: there is no such value, or
+/* Puts a quantize and a dequantize after each value that a record names; everything that read the
+ * value reads the result. Only the entry graph is looked at. NAME: there is no such value, or
  * several; other failures as the shape rules give them. On failure m is as it was. */
 rlx_status pass_insert_qdq(struct ir_module *m, const rlx_qdq_record *records, size_t count,
                            struct diag *d);

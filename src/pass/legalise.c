@@ -1,4 +1,4 @@
-/* legalise.c: put simpler ops in the place of those the device has no kernels for.
+/* legalise.c: replace ops the device has no kernels for by simpler ones.
  *
  *     %y = gated_residual %x, %h, %gate     =>     %t = mul %gate, %h
  *                                                  %y = add %x, %t

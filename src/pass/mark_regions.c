@@ -18,7 +18,7 @@ struct regions {
     const struct fuse *f;
     bool *joined;          /* by node: part of its reader's region */
     int32_t *members;      /* by the last node of a region: how many there are */
-    ir_value *head, *next; /* by the last node: the first member; by member: the one behind it */
+    ir_value *head, *next; /* by the last node: the first member; by member: the one after it */
     int32_t *step, *input; /* by node: which step or input of the region in hand */
     ir_value *stamp;       /* by node: for which region its input was numbered */
 };
@@ -101,7 +101,7 @@ static void find_regions(struct regions *r)
     }
 }
 
-/* Members by region, in order. A member's reader comes behind it, so its region is known. */
+/* Members by region, in order. A member's reader comes after it, so its region is known. */
 static size_t list_members(struct regions *r)
 {
     const struct fuse *f = r->f;

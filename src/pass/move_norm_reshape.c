@@ -1,4 +1,4 @@
-/* move_norm_reshape.c: flatten before an RMS norm, not behind it.
+/* move_norm_reshape.c: flatten before an RMS norm, not after it.
  *
  *     %n = rms_norm %x, %g                       %f = reshape %x shape=[rows,h]
  *     %y = reshape %n shape=[rows,h]      =>     %y = rms_norm %f, %g
@@ -73,4 +73,4 @@ static rlx_status run(struct pass_run *p, struct ir_module *m)
 }
 
 const struct pass pass_move_norm_reshape = {"move-norm-reshape",
-                                            "flatten before an rms norm, not behind it", run};
+                                            "flatten before an rms norm, not after it", run};

@@ -135,16 +135,16 @@ static rlx_status check_cut(const struct splitter *s, size_t i)
         return diag_fail(s->diag, RLX_ERROR_GRAPH, "cut %zu has no count or no symbol", i);
     const struct ir_type *t = ir_type_of(s->g, c->count);
     if (t->rank != 0 || (t->dtype != RLX_DTYPE_i64 && t->dtype != RLX_DTYPE_i32))
-        return diag_fail(s->diag, RLX_ERROR_GRAPH, "the count of cut %zu is no whole number", i);
+        return diag_fail(s->diag, RLX_ERROR_GRAPH, "the count of cut %zu is not an integer", i);
     for (size_t k = 0; k < i; k++)
         if (s->cut[k].symbol == c->symbol && s->cut[k].count != c->count)
-            return diag_fail(s->diag, RLX_ERROR_GRAPH, "dim \"%.*s\" is told by two counts",
+            return diag_fail(s->diag, RLX_ERROR_GRAPH, "dim \"%.*s\" is given by two counts",
                              STR_ARG(dim_symbol_name(s->whole->dims, c->symbol)));
     if (c->padded == RLX_NO_VALUE)
         return RLX_OK;
     if (!is_node(s, c->leaf) || !is_node(s, c->padded) || c->padded >= c->leaf ||
         c->count >= c->leaf || ir_node(s->g, c->leaf)->op != RLX_OP_input)
-        return diag_fail(s->diag, RLX_ERROR_GRAPH, "cut %zu has no leaf behind what it is cut from",
+        return diag_fail(s->diag, RLX_ERROR_GRAPH, "cut %zu has no leaf after what it is cut from",
                          i);
     struct ir_type cut = *ir_type_of(s->g, c->padded);
     const struct ir_type *leaf = ir_type_of(s->g, c->leaf);

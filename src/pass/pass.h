@@ -67,13 +67,13 @@ rlx_status pass_leaves_first(struct ir_module *m, struct diag *d);
 bool pass_expands(enum op_family f);
 /* Does it run on a device like this: by a kernel, as a view, or written as ops that do? */
 bool pass_covers(const struct target *t, enum op_family f);
-/* Can this node be written with simpler ops? And that done, behind the other nodes of g. */
+/* Can this node be written with simpler ops? And that done, after the other nodes of g. */
 bool pass_can_expand(const struct ir_graph *g, const struct ir_node *n);
 rlx_status pass_expand_node(struct ir_graph *g, ir_value node, ir_value *out, struct diag *d);
-/* A sub-graph's nodes behind those of g: in[] for its inputs, out[] are then its outputs. */
+/* A sub-graph's nodes after those of g: in[] for its inputs, out[] are then its outputs. */
 rlx_status pass_append_graph(struct ir_graph *g, const struct ir_graph *sub, const ir_value *in,
                              ir_value *out, struct diag *d);
-/* May this while or scan be written out, round after round? And one round of such a while, behind
+/* May this while or scan be written out, round after round? And one round of such a while, after
  * the nodes of g: now[], its values, become those after the round, or stay where it has ended;
  * *active, RLX_NO_VALUE before the first round, is then whether the round took place. */
 bool pass_can_unroll(const struct ir_module *m, const struct ir_node *n);

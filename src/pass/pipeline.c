@@ -47,7 +47,7 @@ static const struct {
     {&pass_mark_regions, OPTIONAL},
     {&pass_expand, REQUIRED}, /* what fusions made and the device does not have after all */
     {&pass_expand_broadcasts, REQUIRED},
-    {&pass_precision, REQUIRED}, /* behind the fusions, so that its casts break no pattern */
+    {&pass_precision, REQUIRED}, /* after the fusions, so that its casts break no pattern */
     {&pass_fold, OPTIONAL},
     {&pass_cse, OPTIONAL},
     {&pass_dce, REQUIRED},

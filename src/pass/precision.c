@@ -10,7 +10,7 @@
  * else does. Leaves keep their type, and so do operands whose values must be exact: indices,
  * labels, states that are written, scales of quantised values. What is computed only to be an index
  * stays as declared, too. An op that does not take halves is computed in f32, or as declared.
- * Sub-graphs stay as they are, with casts in front of and behind the op that names them.
+ * Sub-graphs stay as they are, with casts in front of and after the op that names them.
  *
  * Needs:  nothing; before folding, which converts the constants.      Keeps: order, labels, and
  * the types of leaves and outputs. */

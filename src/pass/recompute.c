@@ -11,7 +11,7 @@
  * At the moment when most bytes are alive, the value goes that frees most of them for the least
  * work; what it is computed from is computed again as well, unless it is alive then or much
  * smaller. That is repeated until the bytes are within the budget, or no value is left to go. Bytes
- * are counted without what the planner gains by working in place, so that plans come out smaller.
+ * are counted without what the planner gains by working in place, so that plans are smaller.
  *
  * Needs:  a budget; types that are static.      Keeps: every bit of every result: the same ops on
  * the same values. What is random, writes a state or reads one that is written is done once. */

@@ -7,7 +7,7 @@
  * Needs:  nothing.      Keeps: types, order. Leaves: the nodes; dce takes them.
  * Only what is right for every number: x + 0 makes +0 of -0, so floats lose x + (-0) and x - 0; and
  * x * 0 is not 0 where x is NaN or infinite, so it stays. Where a state is read decides what is
- * read: nothing here lets a later node read a written state in the place of an earlier one. */
+ * read: nothing here lets a later node read a written state instead of an earlier one. */
 #include <string.h>
 
 #include "base/half.h"
@@ -90,7 +90,7 @@ static bool cast_is_lossless(rlx_dtype from, rlx_dtype to)
     if (from == RLX_DTYPE_bool)
         return dtype_is(to, CLASS_REAL);
     if (dtype_is(from, CLASS_F))
-        return dtype_is(to, CLASS_F) && b > a; /* f16 and bf16 are no part of each other */
+        return dtype_is(to, CLASS_F) && b > a; /* neither f16 nor bf16 contains the other */
     if (whole && dtype_is(to, CLASS_F))
         return b > a; /* 8 bits in 16, 16 in 32, 32 in 64: each significand is wide enough */
     if (whole && dtype_is(to, CLASS_I))

@@ -11,8 +11,8 @@
  *
  * A node is static if it computes something from static operands only, is as large at most as
  * GROWTH times the params it reads, and its sizes are known. A pack is a static value that depends
- * on a param, is no view, and is needed, itself or through views, by a node that is not static or
- * as an output. Expressions of constants alone are left to folding.
+ * on a param, is not a view, and is needed, itself or through views, by a node that is not static
+ * or as an output. Expressions of constants alone are left to folding.
  *
  * Needs:  nothing; best after folding and fusion.      Keeps: order, labels, inputs. */
 #include "pass/static_pack.h"
@@ -160,7 +160,8 @@ static void classify(struct split *s, const struct ir_node *n)
 
 /* ---- which of them are packs ---- */
 
-/* v is needed in every run: the nearest value behind it that is no view becomes a pack. */
+/* v is needed in every run: the nearest value it is computed from that is not a view becomes a
+ * pack. */
 static void mark_pack(struct split *s, ir_value v)
 {
     if (!s->is_static[v] || !s->has_param[v])
@@ -320,7 +321,7 @@ static rlx_status build_part(struct split *s)
 
 /* ---- what is left of the module ---- */
 
-/* "pack.0123456789abcdef", and something behind it where that name is taken. */
+/* "pack.0123456789abcdef", and something after it where that name is taken. */
 static rlx_status name_pack(struct split *s, const struct rebuild *r, struct static_pack *p)
 {
     char text[64];

@@ -1,4 +1,4 @@
-/* liveness.c: when does each root live, and which outputs can take the place of an input?
+/* liveness.c: when does each root live, and which outputs can reuse an input's bytes?
  *
  * Positions are the indices of the steps; step_count is the end, after the last of them. A root
  * lives from the first step that touches it to the last, both included, and what is read through a

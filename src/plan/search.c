@@ -39,7 +39,7 @@ static int64_t log2_256(uint64_t x)
     return (int64_t)bit * 256 + (int64_t)(below & 255);
 }
 
-static uint32_t dice(uint64_t *seed) /* 0 .. 255 */
+static uint32_t random_byte(uint64_t *seed) /* 0 .. 255 */
 {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)(*seed >> 56);
@@ -91,7 +91,8 @@ static void set_ranks(struct run *r, struct tree_part p, const struct rule *rule
         q->key = (rule->share * log2_256(life) + (4 - rule->share) * log2_256(t->size[b])) / 4;
         if (rule->first == FIRST_FAILED)
             q->key += log2_256((uint64_t)blame + 16);
-        q->key += (int64_t)noise * ((int64_t)dice(&r->seed) + (int64_t)dice(&r->seed) - 255) / 256;
+        q->key += (int64_t)noise *
+                  ((int64_t)random_byte(&r->seed) + (int64_t)random_byte(&r->seed) - 255) / 256;
     }
     qsort(r->place, n, sizeof *r->place, by_key);
     for (uint32_t i = 0; i < n; i++)

@@ -12,7 +12,7 @@
  *    other: the first that fails refutes the choice above it, not the solution of its siblings.
  *  - A box that spans its whole part goes under the cap, which sinks by its size: sliding it there
  *    and everything above it down is always possible.
- *  - A failure knows the boxes it depends on (explain.c). On the way back, choices about other
+ *  - A failure knows the boxes it depends on (explain.c). When backing up, choices about other
  *    boxes are skipped.
  *  - A part met again with the same boxes and floors fails as it did before. */
 #include <string.h>

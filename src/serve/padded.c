@@ -1,6 +1,6 @@
 /* padded.c: a run of `actual` rows on a session that was made for `upper` of them.
  *
- * Inputs are copied into tensors of upper rows, zeros behind them; of outputs the first rows are
+ * Inputs are copied into tensors of upper rows, zeros after them; of outputs the first rows are
  * handed out. What a row past actual comes to does not matter: nobody reads it. */
 #include <string.h>
 
@@ -168,7 +168,7 @@ static rlx_status take_output(struct padding *p, size_t i)
     if (run->output_inner[i] == 0)
         to->tensor = p->out[i].tensor;
     else if (p->out[i].tensor.dim[0] == run->actual && run->actual < run->upper) {
-        /* a run that was told the actual size hands out so many rows by itself */
+        /* a run that was given the actual size returns that many rows by itself */
         p->out[i].tensor.bytes =
             (size_t)(p->out[i].tensor.bytes / (size_t)run->upper) * (size_t)run->actual;
         if (rows_slice(&p->out[i].tensor, run->output_inner[i], run->actual, run->actual,

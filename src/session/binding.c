@@ -66,7 +66,7 @@ static rlx_status match_dim(struct binder *b, ir_dim want, int64_t got, int32_t 
         if (dim_solve(b->dims, want, got, b->size, b->count, unbound[0], &value))
             return take(b, unbound[0], value, name);
         return diag_fail(b->diag, RLX_ERROR_BINDING,
-                         "input \"%.*s\": no size of \"%.*s\" makes axis %d come out as %lld",
+                         "input \"%.*s\": no size of \"%.*s\" gives axis %d the size %lld",
                          STR_ARG(name), STR_ARG(dim_symbol_name(b->dims, unbound[0])), axis,
                          (long long)got);
     }

@@ -113,8 +113,8 @@ static rlx_status lay_out(rlx_session *s, struct handle *h, const int64_t *dim, 
     return RLX_OK;
 }
 
-/* A zeroed buffer for the layout, in the place of the old one. Programs that read the old one where
- * it lies are told; a handle that was none before changes what they read, so they go. */
+/* A zeroed buffer for the layout, in place of the old one, whose readers are loaded again; a handle
+ * that had none before changes what programs read, so they are dropped. */
 static rlx_status renew(rlx_session *s, struct handle *h, struct diag *d)
 {
     struct backend *b = s->device->backend;

@@ -88,8 +88,8 @@ static void look_around(struct rlx_session *s, int32_t value, rlx_value_stats *o
 
 /* ---- the first step that went wrong ---- */
 
-/* Counts of an operand: those of its making; a leaf, or a view of one, is looked at now, as nothing
- * overwrites it during a run. */
+/* Counts of an operand: those taken when it was made; a leaf, or a view of one, is looked at now,
+ * as nothing overwrites it during a run. */
 static bool operand_scan(struct rlx_session *s, int32_t value, struct scan *out)
 {
     const struct steps *steps = s->current->steps;

@@ -194,7 +194,7 @@ rlx_status observe_watch(struct rlx_session *s, rlx_watch_fn fn, void *user, str
 }
 
 /* Does the value lie in rows of another, apart from each other? */
-static bool lies_apart(const struct program *p, ir_value v)
+static bool is_separate(const struct program *p, ir_value v)
 {
     const struct ir_graph *g = ir_entry(p->mod);
 
@@ -209,7 +209,7 @@ rlx_status observe_peek(struct rlx_session *s, int32_t node, uint64_t first, siz
     TRY(session_is_whole(s, "show nodes by number", d));
     if (!s->current || node < 0 || (size_t)node >= ir_entry(s->current->mod)->node.len)
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the program has no node %d", node);
-    if (lies_apart(s->current, node))
+    if (is_separate(s->current, node))
         return diag_fail(d, RLX_ERROR_STATE,
                          "node %d has no bytes of its own: attention reads it where it lies "
                          "(no_packed_qkv)",

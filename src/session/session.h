@@ -228,7 +228,7 @@ rlx_status handles_stage(struct rlx_session *s, struct diag *d);
 /* Before anything is written: do all feeds fit? */
 rlx_status feeds_check(struct rlx_session *s, struct diag *d);
 rlx_status handles_feed(struct rlx_session *s, struct flight *f, struct diag *d);
-/* An explicit input takes the place of what the handle held. */
+/* An explicit input replaces what the handle held. */
 rlx_status handle_replace(struct rlx_session *s, struct handle *h, const rlx_tensor *value,
                           struct diag *d);
 rlx_status handles_copy(struct rlx_session *from, struct rlx_session *to, struct diag *d);

@@ -45,7 +45,7 @@ rlx_status session_load(rlx_device *dev, const char *path, const rlx_load_desc *
 
     TRY(load_model(dev->ctx, path, load_desc, &m, d));
     if (!m->artefact)
-        status = diag_fail(d, RLX_ERROR_FORMAT, "%s is a model, but no artefact", path);
+        status = diag_fail(d, RLX_ERROR_FORMAT, "%s is a model, but not an artefact", path);
     else
         status = session_create(m, dev, desc, &s, d);
     if (status == RLX_OK)

@@ -300,7 +300,7 @@ static rlx_status take_counts(struct rlx_session *s, struct diag *d)
         bool cuts = c->leaf != NO_SLOT && p->held[c->padded].filled && !p->held[c->leaf].filled;
         int64_t most = cuts ? p->held[c->padded].value.dim[c->axis] : INT64_MAX;
         if (n < 0 || n > most)
-            return diag_fail(d, RLX_ERROR_EXTENT, "dim \"%s\" came out as %lld, of at most %lld",
+            return diag_fail(d, RLX_ERROR_EXTENT, "dim \"%s\" is %lld, above its bound %lld",
                              p->symbol[c->symbol], (long long)n, (long long)most);
         s->binding[c->symbol] = n;
         if (cuts)

@@ -95,7 +95,7 @@ static rlx_status keep_previous(const struct program_slot *slot, const struct up
     if (m->valid && type_same(&m->type, &slot->type))
         return RLX_OK;
     return diag_fail(d, RLX_ERROR_MISSING_INPUT,
-                     "input \"%.*s\" is said to be unchanged, but there is no value of that shape "
+                     "input \"%.*s\" is marked as unchanged, but there is no value of that shape "
                      "from the run before",
                      STR_ARG(slot->name));
 }

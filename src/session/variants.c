@@ -218,7 +218,7 @@ static bool give_up_bounds(rlx_session *s, const rlx_error *why)
     return any;
 }
 
-/* Might it work when symbols are bound by value? Some ops can be put together from others only for
+/* Might it work when symbols are bound by value? Some ops can be built from others only for
  * sizes that are known. */
 static bool is_about_sizes(rlx_status s)
 {
@@ -247,7 +247,7 @@ static rlx_status try_program(rlx_session *s, struct diag *d)
         if (s->keep[i] && s->binding[i] < 0 && s->current->uses[i])
             return diag_fail(
                 d, RLX_ERROR_UNBOUND_DIM,
-                "dim \"%.*s\" has no size: no input's shape tells it, and it is not in "
+                "dim \"%.*s\" has no size: no input's shape gives it, and it is not in "
                 "rlx_run_desc.dims",
                 STR_ARG(dim_symbol_name(s->dims, i)));
     return load_current(s, d);

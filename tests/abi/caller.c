@@ -99,7 +99,7 @@ static void look_at(rlx_model *m)
                info.dtype == RLX_DTYPE_f32 && info.rank == 4 && info.dim[2] == 4 && info.used,
            "what rlx_model_io says of the input");
     expect(rlx_model_io(m, RLX_IO_INPUT, 7, &info, &err) == RLX_ERROR_ARGUMENT && err.message[0],
-           "an input that there is not");
+           "an input that does not exist");
 }
 
 static void run(rlx_session *s)

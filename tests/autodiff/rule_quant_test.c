@@ -68,7 +68,7 @@ TEST(grad, fake_quantisation)
           (double[]){1}, (double[]){1, 2, 3, 4}, (double[]){-0.25 + 4 * 7});
 }
 
-/* Scales that the node itself updates are read behind it. */
+/* Scales that the node itself updates are read after it. */
 TEST(grad, fake_quantisation_with_a_state)
 {
     struct central c = {0};

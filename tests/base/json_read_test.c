@@ -7,7 +7,7 @@
 #include "../test.h"
 #include "base/str.h"
 
-/* Skips one value and wants nothing behind it. */
+/* Skips one value and wants nothing after it. */
 static rlx_status skip_text(const char *text, int max_depth, struct diag *d)
 {
     struct arena arena;

@@ -172,7 +172,7 @@ TEST(number, reads_f64_of_any_length)
     snprintf(text + LONG, sizeof text - LONG, "e+%d", LONG - 2);
     expect(t, str_to_f64(rlx_cstr(text), &v) && v == 1.0);
 
-    /* A tie but for a digit far behind the point, and the same without it. */
+    /* A tie but for a digit far after the point, and the same without it. */
     memset(text, '0', LONG);
     memcpy(text, "9007199254740993.", 17);
     text[LONG] = 0;
@@ -356,7 +356,7 @@ TEST(number, random_f64_reads_back)
         if (len > 31 || !str_to_f64((rlx_str){out, len}, &back) || !same_bits(v, back))
             fail(t, "%a as %s", v, out);
     }
-    for (int i = -1000; i <= 1000; i++) { /* what people write comes out as they wrote it */
+    for (int i = -1000; i <= 1000; i++) { /* what people write is printed as they wrote it */
         char want[32];
         snprintf(want, sizeof want, "%s%d.%d", i < 0 ? "-" : "", abs(i) / 8, 125);
         str_from_f64(out, (i < 0 ? -1 : 1) * (abs(i) / 8 + 0.125));

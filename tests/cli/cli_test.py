@@ -306,7 +306,7 @@ def test_convert_model(t):
     out = t.path / "m.onnx"
     r = rlx("convert", model, out)
     need("2 inputs, 1 outputs; 1 of the inputs" in r.out, f"{r.what}: {r.out!r}")
-    need("w" in rlx("info", out).out, "a param without a value is no input")
+    need("w" in rlx("info", out).out, "a param without a value is not an input")
     x, w = t.array("x", [2, 3], [1, 2, 3, 4, 5, 6]), t.array("w", [3], [1, 1, -1])
     want = rlx("run", model, "--input", f"x={x}", "--param", f"w={w}").out
     got = rlx("run", out, "--input", f"x={x}", "--input", f"w={w}").out
@@ -333,7 +333,7 @@ def test_quantize(t):
         need(about["blk.0.attn_q.weight"]["type"] == name.upper(), f"{r.what}: {about}")
         need(about["blk.0.attn_norm.weight"]["type"] == "F32" and about["ids"]["type"] == "I32",
              f"{r.what}: a vector was packed")
-        if name.lower() in ("q4_k", "q5_k", "q6_k"):  # rows of 96 are no blocks of 256
+        if name.lower() in ("q4_k", "q5_k", "q6_k"):  # rows of 96 do not split into blocks of 256
             need(about["blk.0.ffn_up.weight"]["type"] == "Q8_0", f"{r.what}: {about}")
         rlx("convert", out, t.path / "back.npz", "--type", "f32")
         _, shape, got = read_npy_bytes(zip_members(t.path / "back.npz")["blk.0.attn_q.weight.npy"])
@@ -1031,7 +1031,7 @@ def test_colours(_):
     said = on_terminal(["info", "nowhere.rlx"], {"NO_COLOR": ""})
     need("\x1b[31mIO\x1b[0m" in said, f"no colour on a terminal: {said!r}")
     said = on_terminal(["info", "nowhere.rlx"], {"NO_COLOR": "1"})
-    need("\x1b[31m" not in said and "IO" in said, f"NO_COLOR is not heeded: {said!r}")
+    need("\x1b[31m" not in said and "IO" in said, f"NO_COLOR is not respected: {said!r}")
 
 
 # ---- looking inside ----------------------------------------------------------------------------
@@ -1075,9 +1075,9 @@ def test_settings(t):
 
 
 def test_flags_are_documented(_):
-    told = re.findall(r"^\| `(RLX_\w+)` \|.*\| (.*) \|$", (ROOT / "docs/debugging.md").read_text(), re.M)
+    documented = re.findall(r"^\| `(RLX_\w+)` \|.*\| (.*) \|$", (ROOT / "docs/debugging.md").read_text(), re.M)
     there = [(row["name"], row["summary"]) for row in rlx("flags", "--json").json()]
-    need(told == there, f"docs/debugging.md: {set(told) ^ set(there)}")
+    need(documented == there, f"docs/debugging.md: {set(documented) ^ set(there)}")
 
 
 def test_flags_of_the_environment(t):
@@ -1280,7 +1280,7 @@ def test_check(t):
 
 
 def differs():
-    """Whether this CPU has kernels that add up in another order than the baseline's."""
+    """Whether this CPU has kernels that add up in a different order than the baseline's."""
     return "avx" in rlx("devices").out
 
 
@@ -1303,7 +1303,7 @@ def test_schedule_and_memory(t):
                "inputs": 128, "budget": 800, "deficit": 96, "recomputed": 0, "recomputed_flops": 0, "flops": 0,
                "kept": 0, "alive": 0}, f"memory: {j}")
     r = rlx("info", graph, "--memory", "--dim", "n=4", "--budget", "800")
-    need("too large: 96 bytes" in r.out, f"memory: {r.out!r}")
+    need("too large by 96 bytes" in r.out, f"memory: {r.out!r}")
     need("it fits" in rlx("info", graph, "--memory", "--dim", "n=4").out, "memory: does not fit")
     rlx("info", graph, "--memory", code=FAILED)
 
@@ -1359,8 +1359,8 @@ def test_memory_is_told_alike(t):
         for device in devices:
             said = told_memory(*model, "--device", device)
             want = said["info --memory"]
-            for who, told in said.items():
-                for what, count in told.items():
+            for who, counts in said.items():
+                for what, count in counts.items():
                     need(count == want[what], f"{model} on {device}: {who} says {what} {count}, "
                                               f"info --memory {want[what]}")
             need(want["total"] == sum(v for k, v in want.items() if k != "total"), f"{want}")

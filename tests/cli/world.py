@@ -1,7 +1,7 @@
 """world.py: what the tests of the rlx command share: running it, files of numbers, and reporting.
 
 $RLX is the command (build/release/rlx if not said). Every call is also checked for what must never
-happen: a crash, a sanitizer's report, escape codes in what is no terminal, an exit status that is
+happen: a crash, a sanitizer's report, escape codes where there is no terminal, an exit status that is
 not 0, 1 or 2, results on standard error or failures on standard output. Files of numbers are
 written and read here with struct alone, so that nothing of rlx checks itself."""
 import json
@@ -26,7 +26,7 @@ COMMANDS = ["info", "print", "opt", "plan", "compile", "run", "bench", "selftest
             "conform", "devices", "ops", "flags", "kernel", "convert", "quantize"]
 TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [],
               "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": []}
-TELLS = {"--profile", "--stats", "--check-nans"}  # of run: what they show is no result
+TELLS = {"--profile", "--stats", "--check-nans"}  # of run: what they show is not a result
 DONE, FAILED, MISUSED = 0, 1, 2
 
 

@@ -1,4 +1,4 @@
-/* artefact_forged_test.c: artefacts put together by somebody who knows how, checksums and all: what
+/* artefact_forged_test.c: artefacts forged by somebody who knows how, checksums and all: what
  * is in them must still make sense. */
 #include <stdio.h>
 #include <string.h>

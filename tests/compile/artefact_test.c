@@ -81,7 +81,7 @@ static rlx_status set_weights(rlx_session *s, rlx_error *err)
     return s1 == RLX_OK ? rlx_session_set_param(s, "b", &bias, err) : s1;
 }
 
-/* rows of x through the model; the two outputs one behind the other. */
+/* rows of x through the model; the two outputs one after the other. */
 static rlx_status run_rows(rlx_session *s, int64_t rows, float *out, rlx_error *err)
 {
     float x[2 * X];
@@ -655,7 +655,7 @@ TEST(artefact, bad_calls_are_refused)
     expect_status(t, rlx_session_load(w.dev, path, NULL, NULL, &m, &s, &w.err), RLX_ERROR_IO);
     expect(t, test_write(t, text, MODEL, sizeof MODEL - 1));
     expect_status(t, rlx_session_load(w.dev, text, NULL, NULL, &m, &s, &w.err), RLX_ERROR_FORMAT);
-    expect_contains(t, w.err.message, "no artefact");
+    expect_contains(t, w.err.message, "not an artefact");
     expect(t, !m && !s);
     close_world(&w);
 }

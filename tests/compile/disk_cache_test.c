@@ -1,4 +1,4 @@
-/* disk_cache_test.c: programs kept in a folder: found again, told apart, and never trusted. */
+/* disk_cache_test.c: programs kept in a folder: found again, kept apart, and never trusted. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -42,7 +42,7 @@ static bool on_gpu(const struct test *t)
     return strcmp(test_device(t), "cpu") != 0;
 }
 
-/* Numbers that are no f16. */
+/* Numbers that are not f16. */
 static void fill(float *x, size_t n, uint32_t seed)
 {
     for (size_t i = 0; i < n; i++) {

@@ -435,7 +435,7 @@ TEST_DEVICES(required, element_types_are_checked)
         expect_ok(t, rlx_graph_create(p.ctx, &g, &p.err));
         expect(t, rlx_input(g, "x", (rlx_dtype)d, RLX_LIST(2)) == RLX_NO_VALUE);
         rlx_graph_check(g, &p.err);
-        expect_error(t, RLX_ERROR_ATTRIBUTE, "no element type", &p.err);
+        expect_error(t, RLX_ERROR_ATTRIBUTE, "not an element type", &p.err);
         rlx_graph_destroy(g);
     }
     expect_refused(t, &p, "graph (input %x: i4[2]) { %y = neg %x return %y }", RLX_ERROR_FORMAT,

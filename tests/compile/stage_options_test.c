@@ -1,5 +1,5 @@
 /* stage_options_test.c: an option does the same however it is set, and programs that differ by it
- * are told apart (base/options.def). */
+ * are kept apart (base/options.def). */
 #include "compile/stage_options.h"
 
 #include <stdio.h>

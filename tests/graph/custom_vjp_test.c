@@ -27,7 +27,7 @@ static rlx_status product_vjp(void *user, rlx_graph *g, const rlx_value *in, int
         return RLX_ERROR_NUMERIC;
     if (trouble == 'b') /* a builder does */
         rlx_reshape(g, dy, RLX_LIST(3, 3));
-    if (trouble == '?') /* it answers what is no status */
+    if (trouble == '?') /* it returns something that is not a status */
         return (rlx_status)1234;
     dx[0] = rlx_mul(g, dy, in[1]);
     dx[1] = rlx_mul(g, dy, in[0]);

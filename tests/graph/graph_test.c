@@ -123,7 +123,7 @@ TEST(graph, node_by_name_and_attributes)
     expect(t, rlx_graph_node(g, "add", &x, 1, NULL, &y, &err) == RLX_ERROR_GRAPH);
     x = 77;
     expect(t, rlx_graph_node(g, "exp", &x, 1, NULL, &y, &err) == RLX_ERROR_GRAPH);
-    expect_ok(t, rlx_graph_check(g, &err)); /* these calls told their failures themselves */
+    expect_ok(t, rlx_graph_check(g, &err)); /* these calls reported their failures themselves */
     rlx_graph_destroy(g);
     rlx_context_destroy(ctx);
 }

@@ -114,7 +114,7 @@ TEST(inline, refusals_leave_the_graph)
                       rows[i].status);
         expect_error(t, rows[i].status, rows[i].part, &err);
     }
-    /* A name that is taken comes up in the middle of the copy, behind sub-graphs. */
+    /* A name that is taken comes up in the middle of the copy, after sub-graphs. */
     rlx_value w = rlx_param(b.g, "w", RLX_DTYPE_f32, RLX_LIST(3));
     const rlx_leaf_value bind[] = {{"x", b.x}, {"p", b.p}, {"w", w}};
     expect_status(t, rlx_graph_inline(b.g, b.model, bind, 2, b.out, 2, &err), RLX_ERROR_GRAPH);

@@ -247,7 +247,7 @@ TEST(spectral, any_axes)
 
     if (!open(t, &b))
         return close(&b);
-    /* [re, im] blocks on the middle axis: two points, 3 in front and 2 behind */
+    /* [re, im] blocks on the middle axis: two points, 3 in front and 2 after */
     rlx_value x = input(&b, "a", RLX_LIST(3, 4, 2));
     rlx_output(b.g, rlx_fft_axis(b.g, x, 1, false));
     struct result *r = run(t, &b);
@@ -471,7 +471,7 @@ TEST(spectral, refusals_name_the_numbers)
     expect_refusal(t, &b, rlx_fftfreq(b.g, 0), RLX_ERROR_ATTRIBUTE, "fftfreq: n must be");
     expect_refusal(t, &b, rlx_rfftfreq(b.g, -1), RLX_ERROR_ATTRIBUTE, "not -1");
     expect_refusal(t, &b, rlx_psd(b.g, S(X(5), RLX_NO_VALUE)), RLX_ERROR_GRAPH, "psd");
-    /* a failure earlier in the chain stays the one that is told */
+    /* a failure earlier in the chain stays the one that is reported */
     rlx_spectrum s = rlx_rfft(b.g, X(4), 0, n);
     expect_refusal(t, &b, rlx_fft_conv1d(b.g, rlx_psd(b.g, s), s.re, 0, n), RLX_ERROR_ATTRIBUTE,
                    "rfft: n must be at least 1, not 0");

@@ -1,4 +1,4 @@
-/* bytes_world.h: files of tensors put together byte by byte, for the tests of their readers. */
+/* bytes_world.h: files of tensors built byte by byte, for the tests of their readers. */
 #ifndef TESTS_IMPORT_BYTES_WORLD_H
 #define TESTS_IMPORT_BYTES_WORLD_H
 
@@ -113,7 +113,7 @@ static inline rlx_status touch_all(struct outcome *o)
     return sum == UINT32_MAX ? RLX_ERROR_INTERNAL : RLX_OK;
 }
 
-/* The file is good; cut at any byte before `needed` it is refused, and behind it fine. */
+/* The file is good; cut at any byte before `needed` it is refused, and after it fine. */
 static inline void check_cuts(struct test *t, const struct made *m, size_t needed)
 {
     for (size_t len = 0; len <= m->len; len++) {

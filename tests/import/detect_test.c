@@ -1,4 +1,4 @@
-/* detect_test.c: every kind of file is told by its bytes, and by nothing else. */
+/* detect_test.c: every kind of file is recognised by its bytes, and by nothing else. */
 #include "import/detect.h"
 
 #include "../test.h"
@@ -77,7 +77,7 @@ TEST(detect, a_refusal_says_what_it_is)
     expect_error(t, RLX_ERROR_FORMAT, "a Python pickle: save the model as ONNX", &d.first);
 }
 
-/* What downloads and repositories leave in the place of a model. */
+/* What downloads and repositories leave instead of a model. */
 TEST(detect, what_is_not_a_model_is_called_by_its_name)
 {
     static const struct {

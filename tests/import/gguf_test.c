@@ -246,7 +246,7 @@ TEST(gguf, other_alignments_and_gaps)
     size_t header = m.len;
     put_zeros(&m, 64);
     put(&m, 0x3f800000, 4);
-    put_text(&m, "and more behind it");
+    put_text(&m, "and more after it");
     struct outcome o = read_bytes(m.at, m.len);
     require_ok(t, o.status);
     expect(t, o.w.tensor.at[0].rank == 0 && o.w.tensor.at[0].at == o.copy + header + 64);
@@ -310,12 +310,12 @@ TEST(gguf, refuses_strings)
     head(&m, 3, 1, 0);
     tensor(&m, long_name, 1, (uint64_t[]){4}, 0, 0);
     put_zeros(&m, 64);
-    expect_refused(t, &m, "longer than any may be");
+    expect_refused(t, &m, "longer than is allowed");
     static char long_key[65537];
     memset(long_key, 'k', sizeof long_key - 1);
     head(&m, 3, 0, 1);
     key_number(&m, long_key, RLX_META_u8, 1, 1);
-    expect_refused(t, &m, "longer than any may be");
+    expect_refused(t, &m, "longer than is allowed");
     long_name[1023] = 0; /* one that just fits */
     head(&m, 3, 1, 0);
     tensor(&m, long_name, 1, (uint64_t[]){4}, 0, 0);

@@ -270,7 +270,7 @@ TEST(image, interlaced_pngs_are_the_same_pictures)
     expect_cuts_refused(t, &made, 8);
 }
 
-/* A head says what it likes; the bytes behind it bound what is allocated. */
+/* A head says what it likes; the bytes after it bound what is allocated. */
 TEST(image, a_head_alone_costs_nothing)
 {
     static const uint8_t rows[] = {0, 1, 2, 0, 3, 4};
@@ -312,13 +312,13 @@ TEST(image, pgm_and_ppm)
 TEST(image, damaged_pnms_are_refused)
 {
     put_all("P5 2 1 0\n\1\2", 11);
-    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "its head is not");
+    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "its header is not");
     put_all("P5 2 1 70000\n\1\2\3\4", 17);
-    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "its head is not");
+    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "its header is not");
     put_all("P5 -2 1 255\n\1\2", 14);
-    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "its head is not");
+    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "its header is not");
     put_all("P5 99999999999999999999 1 255\n\1", 31);
-    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "its head is not");
+    expect_no_picture(t, &made, RLX_ERROR_FORMAT, "its header is not");
     put_all("P5 0 5 255\n\1", 12);
     expect_no_picture(t, &made, RLX_ERROR_FORMAT, "0 by 5 pixels");
     put_all("P5 2 1 9\n\1\xff", 11);

@@ -611,7 +611,7 @@ TEST(npy, broken_files_are_survived)
         for (uint32_t k = draw(&state, 4); k-- > 0;)
             damage(&broken, &state);
         struct file_text f = {malloc(broken.len ? broken.len : 1), broken.len};
-        memcpy(f.at, broken.at, broken.len); /* no room behind its end */
+        memcpy(f.at, broken.at, broken.len); /* no room after its end */
         free(broken.at);
 
         struct result r = read_file(&f);

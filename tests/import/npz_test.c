@@ -10,7 +10,7 @@
 struct member {
     const char *name;
     const char *descr, *shape; /* of its npy header */
-    size_t data;               /* bytes 0, 1, 2 ... behind that */
+    size_t data;               /* bytes 0, 1, 2 ... after that */
     bool deflated, columns;
     /* What the archive says, where that is not the truth. */
     size_t more;            /* bytes that its size is above what is there */

@@ -150,7 +150,7 @@ static void expect_only_present_sizes_count(struct test *t, rlx_session_desc des
     expect_eq(t, n.step, 0);
     expect_eq(t, n.bad[0].first_index, 6);
     expect_eq(t, n.bad[0].count, 8);
-    expect_ok(t, run_bounded(&w, x, 3)); /* what is left of the run before lies behind it */
+    expect_ok(t, run_bounded(&w, x, 3)); /* what is left of the run before lies after it */
     expect_ok(t, rlx_session_numerics(w.session, &n, &w.err));
     expect_eq(t, n.step, -1);
     expect_eq(t, n.steps, steps);

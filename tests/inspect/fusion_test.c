@@ -410,7 +410,7 @@ TEST_DEVICES_SLOW(fusion, convolutions_agree_in_every_mode)
     close_cpu(ctx, dev);
 }
 
-/* Reads before and behind a writer, each in a pattern that would like to move. */
+/* Reads before and after a writer, each in a pattern that would like to move. */
 TEST_DEVICES_SLOW(fusion, states_are_read_when_they_were)
 {
     static const char text[] =

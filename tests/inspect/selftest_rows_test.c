@@ -32,7 +32,7 @@ TEST(selftest_rows, seeds_come_from_what_a_row_says)
     expect(t, seed_of("add", "", "rlx 1", NULL, 0) == seed_of("add", "", "rlx 1", "", 0));
 }
 
-/* The number itself, so that a failure told by op and seed can be had again later. */
+/* The number itself, so that a failure reported by op and seed can be reproduced later. */
 TEST(selftest_rows, seeds_stay)
 {
     expect_eq_u64(t, selftest_seed(&row, "add", "f32", VALUES_PLAIN, 0),

@@ -166,7 +166,7 @@ TEST(add, operands_must_be_nodes)
             .op = RLX_OP_add, .in = in, .in_count = 2, .attr = defaults(RLX_OP_add)};
         diag_init(&d, "build");
         expect_status(t, ir_add(b.g, &n, &out, &d), RLX_ERROR_GRAPH);
-        expect_error(t, RLX_ERROR_GRAPH, "add: input 1 is no node", &d.first);
+        expect_error(t, RLX_ERROR_GRAPH, "add: input 1 is not a node", &d.first);
     }
     struct ir_new_node n = {.op = RLX_OP_add, .in_count = 2, .attr = defaults(RLX_OP_add)};
     diag_init(&d, "build");
@@ -303,13 +303,14 @@ TEST(add, numbers_must_exist)
     refuses(&b, pad, pad, attr.pad.mode = INT32_MAX, ATTRIBUTE, "no word number", x);
     accepts(&b, pad, pad, attr.pad.mode = 3, "f32[2,6]", x);
 
-    refuses(&b, cast, cast, attr.cast.to = RLX_ABSENT_DTYPE, ATTRIBUTE, "to is no element type", x);
-    refuses(&b, cast, cast, attr.cast.to = (rlx_dtype)77, ATTRIBUTE, "no element type (77)", x);
-    refuses(&b, cast, cast, attr.cast.to = (rlx_dtype)-1, ATTRIBUTE, "no element type (-1)", x);
+    refuses(&b, cast, cast, attr.cast.to = RLX_ABSENT_DTYPE, ATTRIBUTE, "to is not an element type",
+            x);
+    refuses(&b, cast, cast, attr.cast.to = (rlx_dtype)77, ATTRIBUTE, "not an element type (77)", x);
+    refuses(&b, cast, cast, attr.cast.to = (rlx_dtype)-1, ATTRIBUTE, "not an element type (-1)", x);
     none = defaults(RLX_OP_fused_swiglu);
     accepts(&b, fused_swiglu, none, attr.fused_swiglu.cast_to = RLX_ABSENT_DTYPE, "f32[2,2]", x);
     refuses(&b, fused_swiglu, none, attr.fused_swiglu.cast_to = (rlx_dtype)(RLX_DTYPE_count + 1),
-            ATTRIBUTE, "cast_to is no element type", x);
+            ATTRIBUTE, "cast_to is not an element type", x);
 
     region.activation_backward.kind = RLX_OP_exp;
     accepts(&b, activation_backward, region, (void)attr, "f32[2,4]", x, x);
@@ -332,10 +333,10 @@ TEST(add, required_attributes_must_be_given)
     fails(&b, narrow, &narrow, ATTRIBUTE, "start is missing", x);
     narrow.narrow.start = 0;
     fails(&b, narrow, &narrow, ATTRIBUTE, "len is missing", x);
-    fails(&b, cast, NULL, ATTRIBUTE, "to is no element type", x);
+    fails(&b, cast, NULL, ATTRIBUTE, "to is not an element type", x);
     fails(&b, pool, NULL, ATTRIBUTE, "kind has no word", x);
     fails(&b, topk, NULL, ATTRIBUTE, "k is missing", x);
-    fails(&b, input, NULL, ATTRIBUTE, "dtype is no element type", NONE);
+    fails(&b, input, NULL, ATTRIBUTE, "dtype is not an element type", NONE);
     build_close(&b);
 }
 
@@ -371,7 +372,7 @@ TEST(add, graphs_must_be_sub_graphs)
     const int32_t bad[] = {-1, 0, 2, -2, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         a.while_.cond_graph = a.while_.body_graph = bad[i];
-        fails(&b, while, &a, GRAPH, "is no sub-graph", x);
+        fails(&b, while, &a, GRAPH, "is not a sub-graph", x);
     }
     a.while_.cond_graph = a.while_.body_graph = sub->id;
     fails(&b, while, &a, GRAPH, "", x); /* it is one, but empty */

@@ -87,7 +87,7 @@ TEST(fingerprint, names_count_only_when_asked_for)
     expect(t, number(t, a, true) != number(t, a, false));
 }
 
-/* The number itself: it is written into files, so it is no business of a process or a machine. */
+/* The number itself: it is written into files, so it may not depend on a process or a machine. */
 TEST(fingerprint, is_the_same_everywhere)
 {
     const char *text = HEAD LEAVES CONST BODY END;

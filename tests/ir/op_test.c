@@ -86,7 +86,7 @@ TEST(op, operands_have_names)
     expect_name(t, RLX_OP_fused_residual_ln, 2, 4, "gamma");
     expect_name(t, RLX_OP_fake_quantize_backward, 1, 3, "scales");
     expect_name(t, RLX_OP_fake_quantize_backward, 1, 2, "dy");
-    /* Which of two optional groups is missing cannot be told. */
+    /* Which of two optional groups is missing is unknown. */
     expect_name(t, RLX_OP_fused_attention_block, 3, 6, "mask");
     expect_name(t, RLX_OP_fused_attention_block, 4, 6, "");
 }
@@ -295,7 +295,7 @@ TEST(op, enum_attributes_have_their_words)
 /* ---- defaults ---------------------------------------------------------------------------------
  */
 
-/* The default as C reads it, told apart by kind: what ops.def says must be what a node gets. */
+/* The default as C reads it, by kind: what ops.def says must be what a node gets. */
 enum { REQUIRED = -77701, ABSENT = -77702, EMPTY = -77703 };
 enum { IS_DTYPE_REQUIRED = RLX_DTYPE_count, IS_DTYPE_ABSENT = RLX_DTYPE_count };
 #define DTYPE_WORD(name, number, bytes, cls, text) IS_DTYPE_##name = RLX_DTYPE_##name,
@@ -522,7 +522,7 @@ TEST(op, nan_equals_nan_and_zeros_have_signs)
     expect_eq_u64(t, attr_hash(RLX_OP_clamp, &a), attr_hash(RLX_OP_clamp, &b));
 }
 
-/* Entries behind a list's count are nobody's business. */
+/* Entries after a list's count are nobody's business. */
 TEST(op, lists_are_compared_up_to_their_count)
 {
     union ir_attr a, b;

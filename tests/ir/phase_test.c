@@ -36,7 +36,7 @@ TEST(phase, sampling_is_epilogue_wherever_it_stands)
           "rlx 1\ngraph (input %x: f32[2,4], param %w: f32[4,4]) {\n"
           "    %k = topk %x k=1 result=values\n    %m = matmul %x, %w\n    %r = relu %m\n"
           "    return %k, %r\n}\n",
-          "ppeee"); /* the product too: it stands behind the last sampling node */
+          "ppeee"); /* the product too: it stands after the last sampling node */
 }
 
 TEST(phase, without_heavy_nodes_all_is_epilogue)

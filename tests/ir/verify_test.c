@@ -189,8 +189,8 @@ TEST(verify, attributes)
     damaged(t, h, node_of(h->g, "k")->attr.cache_append.axis = -2, ATTRIBUTE, "normal form", "k");
     damaged(t, h, node_of(h->g, "a")->attr.leaf.dtype = (rlx_dtype)99, ATTRIBUTE, "(99)", "a");
     damaged(t, h, node_of(h->g, "m")->attr.matmul.transpose_a = true, SHAPE, "inner", "m");
-    damaged(t, h, node_of(h->g, "i")->attr.if_.then_graph = 7, GRAPH, "is no sub-graph", "i");
-    damaged(t, h, node_of(h->g, "i")->attr.if_.else_graph = 0, GRAPH, "is no sub-graph", "i");
+    damaged(t, h, node_of(h->g, "i")->attr.if_.then_graph = 7, GRAPH, "is not a sub-graph", "i");
+    damaged(t, h, node_of(h->g, "i")->attr.if_.else_graph = 0, GRAPH, "is not a sub-graph", "i");
     damaged(t, h, node_of(h->g, "i")->attr.if_.result = 1, ATTRIBUTE, "result is 1", "i");
 }
 
@@ -267,8 +267,8 @@ TEST(verify, sub_graphs_hold_no_params_or_states)
 TEST(verify, outputs)
 {
     damaged(t, h, h->g->output.len = 0, GRAPH, "graph \"main\" has no output", "");
-    damaged(t, h, h->g->output.at[1] = 1000, GRAPH, "output 1 of graph \"main\" is no node", "");
-    damaged(t, h, h->g->output.at[4] = -1, GRAPH, "is no node (-1)", "");
+    damaged(t, h, h->g->output.at[1] = 1000, GRAPH, "output 1 of graph \"main\" is not a node", "");
+    damaged(t, h, h->g->output.at[4] = -1, GRAPH, "is not a node (-1)", "");
     /* seen at the sub-graph, and not followed from the node that names it */
     damaged(t, h, h->yes->output.at[0] = 1000000, GRAPH, "output 0 of graph \"yes\"", "");
     damaged(t, h, h->no->output.at[0] = INT32_MIN, GRAPH, "output 0 of graph \"no\"", "");
@@ -326,7 +326,7 @@ TEST(verify, all_violations_are_heard)
     expect_heard(t, &h, RLX_ERROR_GRAPH, "input 0 is node 200", "e");
     expect_heard(t, &h, RLX_ERROR_ATTRIBUTE, "normal form", "k");
     expect_heard(t, &h, RLX_ERROR_GRAPH, "both write", "k2");
-    expect_heard(t, &h, RLX_ERROR_ATTRIBUTE, "dtype is no element type", "x");
+    expect_heard(t, &h, RLX_ERROR_ATTRIBUTE, "dtype is not an element type", "x");
     expect_heard(t, &h, RLX_ERROR_LIMIT, "11 entries", "u");
     expect_heard(t, &h, RLX_ERROR_GRAPH, "output 0 of graph \"main\"", "");
     expect_heard(t, &h, RLX_ERROR_GRAPH, "output 3 of graph \"main\"", "");

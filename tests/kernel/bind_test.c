@@ -7,7 +7,7 @@ enum { COUNT = 300, MOST = 16 };
 static const char copy[] = "kernel k<T: type>(x: in [T], y: out [T], count: u32) group(1) {\n"
                            "    for i in 0..count { y[count - 1 - i] = x[i] }\n}\n";
 
-/* Both buffers of `bytes` in windows of `window`; what lies behind the last of them stays. */
+/* Both buffers of `bytes` in windows of `window`; what lies after the last of them stays. */
 static void turn(struct test *t, const char *defines, const struct kc_features *f, size_t element,
                  size_t window)
 {

@@ -62,7 +62,7 @@ TEST(kernel, functions_may_differ_by_type)
 
     lists(t, text, "", "BUFFER_STORE");
     refuses(t, "kernel k(x: inout [f32]) group(1) { if x == f32 { x[0] = 1.0 } }\n",
-            "x is no value");
+            "x is not a value");
 }
 
 TEST(kernel, constants_choose_and_unroll)

@@ -189,7 +189,7 @@ static inline uint64_t machine_two(const struct machine *m, const struct kir_ins
     return machine_binary((enum kir_op)n->op, s, a, b);
 }
 
-/* The value of an instruction that is no jump. */
+/* The value of an instruction that is not a jump. */
 static inline void machine_step(struct machine *m, uint32_t i)
 {
     const struct kir_instr *n = &m->k->instr[i];

@@ -59,7 +59,7 @@ static void write_case(char *out, const struct row *r, rlx_str op, rlx_str dtype
     snprintf(out + n, TEXT - n, " %s\n    return %%y\n}\n", r->attrs);
 }
 
-/* ---- a symbol in the place of sizes ---- */
+/* ---- a symbol in place of sizes ---- */
 
 struct dims {
     size_t count;

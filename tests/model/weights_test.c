@@ -644,7 +644,8 @@ TEST(weights, an_index_names_its_files)
         const char *text, *why;
         rlx_status status;
     } rows[] = {
-        {"{\"weight_map\": {\"a\": \"s2\"}}", "\"a\" in s2, which has not", RLX_ERROR_FORMAT},
+        {"{\"weight_map\": {\"a\": \"s2\"}}", "\"a\" in s2, which does not have it",
+         RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"../s1\"}}", "not a plain one", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"/etc/passwd\"}}", "not a plain one", RLX_ERROR_FORMAT},
         {"{\"weight_map\": {\"a\": \"x\\\\y\"}}", "not a plain one", RLX_ERROR_FORMAT},

@@ -1,7 +1,7 @@
 /* numpy_test.c: results that NumPy gave, on every level of the CPU.
  *
  * tests/ops/numpy/<file>.txt is made by tools/gen-numpy-vectors. Each case is a graph of constants
- * behind two comments, and returns what the op gives and what NumPy gave:
+ * after two comments, and returns what the op gives and what NumPy gave:
  *
  *     # case add f32 [7] [7]
  *     # bits                     or "exact" (either zero will do), or "tol REL ABS"

@@ -34,7 +34,7 @@ static bool print(struct test *t, const rlx_model *m, struct printed *out)
     return expect_ok(t, rlx_model_print(m, false, false, collect, out, &err));
 }
 
-/* The value behind that flag in the first line. */
+/* The value after that flag in the first line. */
 static bool flag_value(const char *source, const char *flag, char *out, size_t size)
 {
     size_t line = strcspn(source, "\n");
@@ -47,7 +47,7 @@ static bool flag_value(const char *source, const char *flag, char *out, size_t s
     return true;
 }
 
-/* The passes stand behind --pass= in the first line; --device=D and --precision=P behind them. */
+/* The passes stand after --pass= in the first line; --device=D and --precision=P after them. */
 static void run_case(struct test *t, rlx_context *ctx, char *source)
 {
     char *after = strstr(source, "\n---\n"), passes[256], word[128];

@@ -25,7 +25,7 @@ static const char *const graphs[] = {
     " return %a, %b, %c }"
     "graph @more (input %x: f32[3], input %n: f32[1]) { %l = const f32[1] {4} %y = lt %n, %l"
     " return %y }" STEP,
-    /* All elements must hold; numbers that are no booleans, of which NaN is true. */
+    /* All elements must hold; numbers that are not booleans; of these, NaN is true. */
     "graph @main (input %x: f32[3]) { %n = const f32[1] {0}"
     " %a = while %x, %n cond_graph=@more body_graph=@step max_iterations=5 result=1 return %a }"
     "graph @more (input %x: f32[3], input %n: f32[1]) { %l = const f32[3] {nan 3 4}"

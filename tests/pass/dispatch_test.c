@@ -70,7 +70,7 @@ TEST(pass, dispatch_policies)
     expect_eq(t, row_of(&r, RLX_OP_group_norm)->path, DISPATCH_COMMON);
     expect_eq(t, row_of(&r, RLX_OP_resize_nearest_2x)->path, DISPATCH_COMMON);
     expect_eq(t, row_of(&r, RLX_OP_dot_general)->path,
-              DISPATCH_NATIVE); /* it is no logical kernel */
+              DISPATCH_NATIVE); /* it is not a logical kernel */
     dispatch_free(&r);
     t1.native[FAMILY_group_norm] = false;
     require_ok(t, dispatch_inspect(m.mod, &t1, &native, true, &r, &m.diag));

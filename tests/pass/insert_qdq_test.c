@@ -1,4 +1,4 @@
-/* insert_qdq_test.c: quantise and dequantise behind calibrated values. */
+/* insert_qdq_test.c: quantise and dequantise after calibrated values. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* legalise_test.c: what stands in the place of an op means the same: both evaluated by definition,
+/* legalise_test.c: what replaces an op means the same: both evaluated by definition,
  * on static sizes, and rewritten while sizes were still symbols. And the table keeps its promises.
  */
 #include "ir/eval/eval_run.h"

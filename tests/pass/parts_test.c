@@ -179,13 +179,13 @@ TEST(parts, cuts_without_sense_are_refused)
         rlx_status status;
         const char *part;
     } rows[] = {
-        {two_counts, RLX_ERROR_GRAPH, "\"kept\" is told by two counts"},
-        {count_is_no_number, RLX_ERROR_GRAPH, "no whole number"},
+        {two_counts, RLX_ERROR_GRAPH, "\"kept\" is given by two counts"},
+        {count_is_no_number, RLX_ERROR_GRAPH, "not an integer"},
         {count_is_nowhere, RLX_ERROR_GRAPH, "no count"},
         {symbol_is_nowhere, RLX_ERROR_GRAPH, "no symbol"},
         {leaf_is_no_input, RLX_ERROR_GRAPH, "no leaf"},
         {leaf_is_shared, RLX_ERROR_GRAPH, "one leaf"},
-        {padded_comes_late, RLX_ERROR_GRAPH, "no leaf behind"},
+        {padded_comes_late, RLX_ERROR_GRAPH, "no leaf after"},
         {axis_is_wrong, RLX_ERROR_GRAPH, "axis 1"},
         {size_is_used_early, RLX_ERROR_GRAPH, "not computed yet"},
         {state_is_in_two, RLX_ERROR_UNSUPPORTED, "\"bias\""},

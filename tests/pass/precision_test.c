@@ -82,7 +82,7 @@ static double largest(const rlx_tensor *t, size_t count)
     return most;
 }
 
-/* Floats within tol of the largest; what is no float is not compared: an argmax may move. */
+/* Floats within tol of the largest; only floats are compared: an argmax may move. */
 static void expect_near_all(struct test *t, const struct ran *got, const struct ran *want,
                             double tol)
 {

@@ -58,7 +58,7 @@ double maker_rounding(rlx_dtype t, double size)
 
 /* ---- nodes ---- */
 
-/* Ops that may return either zero (ops-core.md 1.6; sign of -0 is not told), and all after. */
+/* Ops that may return either zero (ops-core.md 1.6; the sign of -0 is open), and all after. */
 static bool gives_either_zero(const struct maker *k, rlx_op op, const ir_value *in, int32_t count)
 {
     for (int32_t i = 0; i < count; i++)

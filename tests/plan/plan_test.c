@@ -203,7 +203,7 @@ TEST(plan_build, regions_are_laid_out_apart)
     expect_eq_u64(t, f->b.value[c].offset, 0);
     expect_eq_u64(t, f->b.value[s1].offset, 512); /* as given */
     expect_eq_u64(t, f->b.value[s3].offset, 128);
-    expect_eq_u64(t, f->b.value[s2].offset, 576); /* behind both */
+    expect_eq_u64(t, f->b.value[s2].offset, 576); /* after both */
     expect_eq_u64(t, f->plan->size[REGION_WEIGHTS], 192);
     expect_eq_u64(t, f->plan->size[REGION_CONSTS], 64);
     expect_eq_u64(t, f->plan->size[REGION_STATE], 640);

@@ -92,7 +92,7 @@ TEST(plan_saved, an_unshared_plan_is_kept)
 }
 
 /* Every single field of it, changed: either it was refused and planned anew, or nothing could be
- * told apart, because the plan passed its check. */
+ * distinguished, because the plan passed its check. */
 TEST(plan_saved, whatever_is_off_is_planned_anew)
 {
     static struct kept k;

@@ -85,7 +85,7 @@ TEST(plan_segments, the_tightest_piece_of_a_gap)
     } row[] = {
         {100, 300, 200, 100, 200},  /* no cut in it */
         {100, 300, 201, 0, 0},      /* too small */
-        {900, 1200, 100, 900, 100}, /* 100 before the cut at 1000, 200 behind it */
+        {900, 1200, 100, 900, 100}, /* 100 before the cut at 1000, 200 after it */
         {900, 1200, 101, 1000, 200},    {900, 1200, 201, 0, 0}, /* 300, but in two pieces */
         {900, 3100, 60, 900, 100},      {950, 3100, 60, 3000, 100},
         {900, 3100, 500, 1000, 1000}, /* a whole one between */

@@ -39,7 +39,7 @@ static bool read_outcome(int from, struct outcome *out)
 
 void ask_apart(const char *gpus, const struct question *q, struct outcome *out)
 {
-    struct outcome told;
+    struct outcome outcome;
     int ends[2], status = 0;
 
     fflush(stdout);
@@ -49,12 +49,12 @@ void ask_apart(const char *gpus, const struct question *q, struct outcome *out)
     if (child == 0)
         answer(gpus, q, ends[1]);
     close(ends[1]);
-    bool whole = child > 0 && read_outcome(ends[0], &told);
+    bool whole = child > 0 && read_outcome(ends[0], &outcome);
     close(ends[0]);
     if (child > 0)
         waitpid(child, &status, 0);
     if (whole) {
-        *out = told;
+        *out = outcome;
         return;
     }
     *out = (struct outcome){.failed = CHECK_crash};

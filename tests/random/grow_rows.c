@@ -99,7 +99,7 @@ static ir_value operand(struct grower *g, const struct case_operand *o, int64_t 
     return x >= 0 ? x : add_leaf(g, &type, &spec);
 }
 
-/* A size of the first operand, which the symbol takes the place of in all of them; 0: none. */
+/* A size of the first operand, which the symbol replaces in all of them; 0: none. */
 static int64_t draw_unknown(struct grower *g, const struct case_row *row, rlx_dtype dtype)
 {
     rlx_str rest = rlx_cstr(row->operands);

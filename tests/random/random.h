@@ -45,7 +45,7 @@ static inline double dice_unit(struct dice *d)
 
 /* ---- values ---- */
 
-/* What a leaf holds is told by its name, "valid_7_x3": the kind of selftest.h, its number, and
+/* What a leaf holds follows from its name, "valid_7_x3": the kind of selftest.h, its number, and
  * which leaf it is. So a graph's text is enough to run it again. */
 void leaf_name(const struct value_spec *spec, int64_t number, char out[48]);
 struct value_spec leaf_spec(rlx_str name);

@@ -57,7 +57,7 @@ static void check_ranges(struct test *t, void *memory)
         }
 }
 
-/* Any first and last byte, also those within a word; none is no work. */
+/* Any first and last byte, also those within a word; none: nothing to do. */
 TEST_DEVICES(arena_contract, raw_ranges_of_any_alignment)
 {
     struct device_memory m;
@@ -363,7 +363,7 @@ static void check_ends(struct test *t, void *memory)
     expect_status(t, span_read(b, s, f32, RLX_DTYPE_count, room, 2, &m->diag), RLX_ERROR_DTYPE);
     expect_fence(t, m, room, 0, 0);
 
-    /* none is no work, whatever the pointers; fewer are the first ones */
+    /* none: nothing to do, whatever the pointers; fewer are the first ones */
     expect_ok(t, span_write(b, none, f32, f16, NULL, 0, &m->diag));
     expect_ok(t, span_write(b, none, f32, f32, NULL, 0, &m->diag));
     expect_ok(t, span_read(b, none, f32, f32, NULL, 0, &m->diag));

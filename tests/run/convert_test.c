@@ -186,7 +186,7 @@ static void check_elements(struct test *t, rlx_dtype from, const uint8_t *src, s
                      (unsigned long long)got, (unsigned long long)want);
         }
         expect_eq_u64(t, wrong, 0);
-        expect_eq(t, dst[count * step], 0xcc); /* nothing behind the last one */
+        expect_eq(t, dst[count * step], 0xcc); /* nothing after the last one */
     }
     test_note(t, "%s", "");
     free(dst);

@@ -375,7 +375,7 @@ TEST(padded, runs_on_a_session_for_more_rows)
 
     run.upper = 2;
     expect_status(t, rlx_session_run_padded(s, &run, &w.err), RLX_ERROR_ARGUMENT);
-    run.upper = 9; /* another size than the session's */
+    run.upper = 9; /* not the session's size */
     expect_status(t, rlx_session_run_padded(s, &run, &w.err), RLX_ERROR_SIZE);
     run.upper = 8;
     out[0].tensor.bytes = 35;

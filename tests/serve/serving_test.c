@@ -26,7 +26,7 @@ TEST(pages, are_taken_from_the_lowest)
     expect_ok(t, rlx_pages_open(p, &b, &err));
     expect_ok(t, rlx_pages_resize(p, a, 17, &err)); /* two pages */
     expect_ok(t, rlx_pages_resize(p, b, 16 * 70, &err));
-    expect_ok(t, rlx_pages_resize(p, a, 33, &err)); /* a third, behind b's */
+    expect_ok(t, rlx_pages_resize(p, a, 33, &err)); /* a third, after b's */
     const int32_t *table = rlx_pages_table(p, a, &count);
     require(t, count == 3);
     expect_eq(t, table[0], 0);

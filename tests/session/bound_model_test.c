@@ -1,5 +1,5 @@
 /* bound_model_test.c: runtime.md 10, line 5, for whole models: several bounded symbols at a
- * time, every precision, control flow, and programs that come out of an artefact or the folder of
+ * time, every precision, control flow, and programs from an artefact or the folder of
  * compiled ones. */
 #include <dirent.h>
 #include <unistd.h>

@@ -124,7 +124,7 @@ static const struct graph first_axis[] = {
     {"input %x: f32[n,4]", "%r = rng_uniform shape=[n,4] seed=9 %y = add %x, %r"},
 };
 
-/* n is the second axis, behind a batch of B. */
+/* n is the second axis, after a batch of B. */
 static const struct graph second_axis[] = {
     /* nodes that share a step */
     {"input %x: f32[B,n,4], param %w: f32[24,4]",

@@ -1,7 +1,7 @@
 /* decode_test.c: runtime.md 10, line 7: generating token by token, with what came before
  * kept on the device, gives what computing all tokens at once gives: over three buckets' worth of
  * tokens, with two changes to a larger bucket, for one and for two sequences at a time, in both
- * forms that 4.7 knows, and with a state in the place of handles. */
+ * forms that 4.7 knows, and with a state in place of handles. */
 #include <math.h>
 
 #include "required.h"

@@ -412,7 +412,7 @@ TEST_DEVICES(packs, shapes_and_directions_have_copies_of_their_own)
         }
         place_close(&p);
     }
-    expect_close(t, y[0], y[1], M * (N + 3 * K), 0, 0); /* whole numbers: exact both ways */
+    expect_close(t, y[0], y[1], M * (N + 3 * K), 0, 0); /* integers: exact both ways */
 }
 
 /* What nothing reads need not have a value to be unchanged from. */

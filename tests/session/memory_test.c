@@ -1,5 +1,5 @@
-/* memory_test.c: what a model will take, told before a session is made, is what the session then
- * takes; and all that tells of it says the same. */
+/* memory_test.c: what a model will take, computed before a session is made, is what the session
+ * then takes; and all that tells of it says the same. */
 #include <stdio.h>
 
 #include "inspect/debug_world.h"

@@ -6,7 +6,7 @@
  *     kept = the first `count` of padded                 a cut
  *     y = kept * w + bias + sum                          part 2
  *     total = y's sum
- *     big = the first of kept that are above 1           a cut behind it, which is an output */
+ *     big = the first of kept that are above 1           a cut after it, which is an output */
 #ifndef TESTS_PARTS_WORLD_H
 #define TESTS_PARTS_WORLD_H
 

@@ -27,7 +27,7 @@ static rlx_status run_x(struct place *p, int32_t rank, const int64_t *dim, float
     " %s = reduce_sum %x axes=[1] %c = concat %s, %s axis=0 %d = add %c, %b"        \
     " %y = mul %d, %w return %y }"
 
-/* Row 35: sizes that contradict each other, have no solution or are not told. */
+/* Row 35: sizes that contradict each other, have no solution or are not given. */
 TEST_DEVICES(required, sizes_that_cannot_be_are_errors)
 {
     struct place p;

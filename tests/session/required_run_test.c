@@ -71,7 +71,7 @@ TEST_DEVICES(required, params_of_wrong_name_or_length_write_nothing)
     rlx_tensor v = floats(s.x, 3);
     rlx_session_set_param(s.p.session, "nobody", &v, &s.p.err);
     expect_error(t, RLX_ERROR_NAME, "w, u", &s.p.err);     /* those there are */
-    rlx_session_set_param(s.p.session, "x", &v, &s.p.err); /* an input is no param */
+    rlx_session_set_param(s.p.session, "x", &v, &s.p.err); /* an input is not a param */
     expect_error(t, RLX_ERROR_NAME, "\"x\"", &s.p.err);
     rlx_session_set_param_bytes(s.p.session, "", s.x, 12, &s.p.err);
     expect_error(t, RLX_ERROR_NAME, "w, u", &s.p.err);
@@ -108,10 +108,10 @@ TEST_DEVICES(required, inputs_are_checked_before_anything_is_written)
         return place_close(&s.p);
     rlx_run_desc run = {RLX_SIZED(rlx_run_desc), in, 2, s.out, 2, NULL, 0};
     in[0] = in[1] = in[2] = s.in;
-    test_note(t, "row 40, unknown input behind a good one");
+    test_note(t, "row 40, unknown input after a good one");
     in[1].name = "nobody";
     expect_run_error(t, &s, &run, RLX_ERROR_NAME, "x, unread");
-    in[1].name = "w"; /* a param is no input */
+    in[1].name = "w"; /* a param is not an input */
     expect_run_error(t, &s, &run, RLX_ERROR_NAME, "\"w\"");
     test_note(t, "4.5, duplicates");
     in[1].name = "x";

@@ -302,7 +302,8 @@ TEST_DEVICES(required, regions_of_any_size)
     place_close(&p);
 }
 
-/* Row 24: every byte of a custom op's attributes arrives; its input's size is no limit either. */
+/* Row 24: every byte of a custom op's attributes arrives; its input's size is not a limit either.
+ */
 static rlx_status like_input(void *user, const rlx_tensor *in, int32_t in_count, const void *attrs,
                              size_t attrs_size, rlx_tensor *out, char *message)
 {

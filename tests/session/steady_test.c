@@ -127,7 +127,7 @@ TEST_DEVICES_SLOW(steady, any_sizes_under_the_bounds)
     " %y = attention %x, %all, %all num_heads=1 head_dim=4 layout=packed"      \
     " return %y, %k, %all }"
 
-/* Rows are appended behind a batch axis, so that the handle is also staged before each run. */
+/* Rows are appended after a batch axis, so that the handle is also staged before each run. */
 TEST_DEVICES_SLOW(steady, handles_with_feeds)
 {
     struct steady s;

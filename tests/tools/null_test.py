@@ -18,7 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ROOM = 1 << 16  # bytes of whatever a pointer of no known type points to, all of them 0
 SECONDS = 20
-SLOW = {"rlx_selftest"}  # it tests everything when it is told nothing
+SLOW = {"rlx_selftest"}  # it tests everything when it is given nothing
 # Functions that succeed where every pointer is NULL: what they are for needs none.
 FINE_WITHOUT = set()
 

@@ -289,8 +289,8 @@ rlx_status gpu_choose(const char *backend, rlx_str variant, uint32_t count, uint
 
 /* gpu_features.c. Features that RLX_GPU_WITHOUT names become false; so does clock, for timestamps.
  * ARGUMENT for a name that is none. flags may be NULL. */
-rlx_status gpu_leave_out(const struct flags *flags, struct kc_features *f, bool *clock,
-                         struct diag *d);
+rlx_status gpu_disable_features(const struct flags *flags, struct kc_features *f, bool *clock,
+                                struct diag *d);
 
 /* gpu_memory.c. A buffer in a struct of the caller's own; what it holds is not known. */
 rlx_status gpu_make_buffer(struct gpu_device *g, enum gpu_use use, uint64_t bytes,

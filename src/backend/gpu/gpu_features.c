@@ -18,7 +18,7 @@ static const struct {
     {"storage8", offsetof(struct kc_features, storage8)},
 };
 
-static bool leave_out(rlx_str name, struct kc_features *f)
+static bool disable_feature(rlx_str name, struct kc_features *f)
 {
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
         if (str_eq(name, rlx_cstr(features[i].name))) {
@@ -28,8 +28,8 @@ static bool leave_out(rlx_str name, struct kc_features *f)
     return false;
 }
 
-rlx_status gpu_leave_out(const struct flags *flags, struct kc_features *f, bool *clock,
-                         struct diag *d)
+rlx_status gpu_disable_features(const struct flags *flags, struct kc_features *f, bool *clock,
+                                struct diag *d)
 {
     rlx_str rest = rlx_cstr(flags ? flags->at[FLAG_GPU_WITHOUT].text : "");
 
@@ -38,7 +38,7 @@ rlx_status gpu_leave_out(const struct flags *flags, struct kc_features *f, bool 
         rlx_str name = {rest.ptr, comma ? (size_t)(comma - rest.ptr) : rest.len};
         if (str_eq(name, STR("timestamps")))
             *clock = false;
-        else if (!leave_out(name, f))
+        else if (!disable_feature(name, f))
             return diag_fail(d, RLX_ERROR_ARGUMENT,
                              "RLX_GPU_WITHOUT: \"%.*s\" is none of f16, subgroups, dot8, fma, "
                              "storage16, storage8, timestamps",

@@ -170,7 +170,7 @@ static bool read_times(struct gpu_device *g, struct gpu_recording *r, size_t i, 
 }
 
 /* The device's clock becomes the host's: the last step ended when the host heard of it. */
-static void tell_times(struct run *r, size_t count, const struct run_hooks *hooks)
+static void report_times(struct run *r, size_t count, const struct run_hooks *hooks)
 {
     struct gpu_device *g = r->g;
     uint64_t heard = clock_ns(), last[2] = {0, 0}, at[2];
@@ -217,7 +217,7 @@ static rlx_status submit(struct run *r, size_t count, const struct run_hooks *ho
     if (!hooks)
         return RLX_OK;
     TRY(gpu_await(r->g, r->ticket, r->diag));
-    tell_times(r, count, hooks);
+    report_times(r, count, hooks);
     return RLX_OK;
 }
 

@@ -1,4 +1,4 @@
-/* null.c: a device that computes nothing, and checks everything it is told.
+/* null.c: a device that computes nothing, and checks everything it is given.
  *
  * Every op becomes one step with the node's operands; memory is real, so what is written can be
  * read back, and results are zeros. It makes all that stands above a backend testable anywhere:

@@ -166,7 +166,7 @@ void vk_cache_load(struct vk_device *dev)
         if (file_open_own(&f, dev->cache_path, FILE_READ, dev->gpu.base.mem, &d) != RLX_OK)
             gpu_log(&dev->gpu, 1, "vulkan: pipelines not read: %s", d.first.message);
         else if (!vk_cache_check(&key, f.data, f.size, &data, &bytes))
-            gpu_log(&dev->gpu, 1, "vulkan: %s is damaged or another's; it is not used",
+            gpu_log(&dev->gpu, 1, "vulkan: %s is damaged or of another device; it is not used",
                     dev->cache_path);
         else
             dev->cache_hash = hash_of(data, bytes);

@@ -23,7 +23,7 @@ rlx_status vk_fail(struct vk_device *dev, VkResult r, const char *call, struct d
     case VK_ERROR_TOO_MANY_OBJECTS:
         return diag_fail(d, RLX_ERROR_MEMORY, "%s: the device has no more memory", name);
     case VK_ERROR_MEMORY_MAP_FAILED:
-        return diag_fail(d, RLX_ERROR_MEMORY, "%s: the host has no room to see the memory", name);
+        return diag_fail(d, RLX_ERROR_MEMORY, "%s: the host cannot map the memory", name);
     case VK_ERROR_DEVICE_LOST:
         dev->gpu.lost = true;
         return diag_fail(d, RLX_ERROR_DEVICE_LOST, "%s: the device is lost", name);
@@ -140,7 +140,7 @@ static rlx_status vk_open(struct gpu_device *g, const struct device_desc *desc, 
     TRY(choose_device(dev, desc->variant, d));
     TRY(make_device(dev, d));
     note_limits(dev);
-    TRY(gpu_leave_out(desc->flags, &g->features, &g->clock, d));
+    TRY(gpu_disable_features(desc->flags, &g->features, &g->clock, d));
     TRY(make_objects(dev, d));
     vk_cache_choose(dev, desc);
     vk_cache_load(dev);

@@ -33,7 +33,7 @@ struct vk_device {
     VkInstance instance;
     uint32_t api; /* what both the loader and the device know */
     VkDebugUtilsMessengerEXT messenger;
-    atomic_uint complaints; /* errors of the validation layer that nobody was told of yet */
+    atomic_uint complaints; /* errors of the validation layer not reported yet */
     char complaint[200];    /* the first of them */
 
     VkPhysicalDevice physical;
@@ -113,7 +113,7 @@ struct vk_pipeline {
     VkDescriptorSetLayout set;
     VkShaderModule module;
     uint32_t buffers, push_bytes;
-    bool words_in_buffer; /* parameters are a buffer behind the others */
+    bool words_in_buffer; /* parameters are a buffer after the others */
 };
 #define VK_PUSH_BYTES 128 /* what kc_emit_spirv puts into push constants at most */
 rlx_status vk_make_pipeline(struct backend *b, const struct kir *k, const struct kc_emit *how,

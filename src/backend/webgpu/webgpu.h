@@ -64,7 +64,7 @@ struct wg_device {
 
     pthread_mutex_t errors; /* of the two that follow; callbacks come from any thread */
     bool has_errors;        /* that lock was made */
-    WGPUErrorType error;    /* the first that nobody was told of yet; 0: none */
+    WGPUErrorType error;    /* the first not reported yet; 0: none */
     char message[400];
 
     /* under the device's lock */
@@ -138,7 +138,7 @@ void wg_forget_fetched(struct gpu_device *g);
 void wg_close_readback(struct wg_device *dev);
 /* How large a staging buffer is for so many bytes. */
 uint64_t wg_staging_bytes(uint64_t need);
-/* Where so many bytes lie behind the `total` of others; total becomes that of all. */
+/* Where so many bytes lie after the `total` of others; total becomes that of all. */
 uint64_t wg_staging_add(uint64_t *total, uint64_t bytes);
 
 /* wgpu_pipeline.c */

@@ -30,15 +30,15 @@ void wg_note_error(struct wg_device *dev, WGPUErrorType type, WGPUStringView tex
     pthread_mutex_unlock(&dev->errors);
 }
 
-static void hear_error(WGPUDevice const *device, WGPUErrorType type, WGPUStringView message,
-                       void *dev, void *unused)
+static void on_error(WGPUDevice const *device, WGPUErrorType type, WGPUStringView message,
+                     void *dev, void *unused)
 {
     (void)device, (void)unused;
     wg_note_error(dev, type, message);
 }
 
-static void hear_loss(WGPUDevice const *device, WGPUDeviceLostReason reason, WGPUStringView message,
-                      void *user, void *unused)
+static void on_loss(WGPUDevice const *device, WGPUDeviceLostReason reason, WGPUStringView message,
+                    void *user, void *unused)
 {
     struct wg_device *dev = user;
 
@@ -50,7 +50,7 @@ static void hear_loss(WGPUDevice const *device, WGPUDeviceLostReason reason, WGP
     dev->gpu.lost = true;
 }
 
-static rlx_status tell(WGPUErrorType type, const char *message, struct diag *d)
+static rlx_status fail_with(WGPUErrorType type, const char *message, struct diag *d)
 {
     if (type == WGPUErrorType_OutOfMemory)
         return diag_fail(d, RLX_ERROR_MEMORY, "the device has no more memory: %s", message);
@@ -67,7 +67,7 @@ rlx_status wg_check(struct wg_device *dev, struct diag *d)
     dev->error = (WGPUErrorType)0;
     memcpy(message, dev->message, sizeof message);
     pthread_mutex_unlock(&dev->errors);
-    return type ? tell(type, message, d) : RLX_OK;
+    return type ? fail_with(type, message, d) : RLX_OK;
 }
 
 /* Nobody spins. wgpu-native blocks on the driver's fence until all that was submitted is done, and
@@ -88,7 +88,7 @@ void wg_turn(struct wg_device *dev, bool wait)
 /* ---- opening ---- */
 
 /* What wgpu-native adds to an instance's descriptor: which backends it may use, and more that is
- * left at 0. It reads all of it, so this is no shorter than its struct. */
+ * left at 0. It reads all of it, so this must not be shorter than its struct. */
 struct instance_extras {
     WGPUChainedStruct chain;
     uint64_t backends;
@@ -143,8 +143,8 @@ struct answer {
     char message[200];
 };
 
-static void hear_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStringView message,
-                        void *answer, void *unused)
+static void on_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStringView message,
+                      void *answer, void *unused)
 {
     struct answer *a = answer;
 
@@ -163,13 +163,13 @@ static rlx_status make_device(struct wg_device *dev, const struct wg_wish *wish,
         .requiredFeatures = wish->feature,
         .requiredLimits = &wish->limits,
         .deviceLostCallbackInfo = {.mode = WGPUCallbackMode_AllowSpontaneous,
-                                   .callback = hear_loss,
+                                   .callback = on_loss,
                                    .userdata1 = dev},
-        .uncapturedErrorCallbackInfo = {.callback = hear_error, .userdata1 = dev}};
+        .uncapturedErrorCallbackInfo = {.callback = on_error, .userdata1 = dev}};
     dev->wg.AdapterRequestDevice(
         dev->adapter, &desc,
         (WGPURequestDeviceCallbackInfo){
-            .mode = WGPUCallbackMode_AllowProcessEvents, .callback = hear_device, .userdata1 = &a});
+            .mode = WGPUCallbackMode_AllowProcessEvents, .callback = on_device, .userdata1 = &a});
     while (!a.came)
         wg_turn(dev, true);
     if (!a.device)

@@ -75,7 +75,7 @@ rlx_status wg_choose(struct wg_device *dev, const struct flags *flags, struct wg
     dev->gpu.features =
         (struct kc_features){.f16 = true, .subgroups = true, .dot8 = true, .fma = !dev->gpu.is_cpu};
     dev->gpu.clock = true;
-    TRY(gpu_leave_out(flags, &dev->gpu.features, &dev->gpu.clock, d));
+    TRY(gpu_disable_features(flags, &dev->gpu.features, &dev->gpu.clock, d));
     dev->gpu.features.max_group = dev->max_group;
     dev->gpu.features.shared_bytes = dev->max_shared;
     dev->gpu.features.f16 = dev->gpu.features.f16 && take(dev, w, WGPUFeatureName_ShaderF16);
@@ -192,7 +192,7 @@ void wg_try(struct wg_device *dev)
     dev->tick_ns = (double)dev->wg.QueueGetTimestampPeriod(dev->queue);
 }
 
-/* ---- what is told of it ---- */
+/* ---- what is said of it ---- */
 
 void wg_describe(const struct backend *b, struct target *out)
 {

@@ -70,8 +70,8 @@ struct answer {
     bool came;
 };
 
-static void hear_adapter(WGPURequestAdapterStatus status, WGPUAdapter adapter,
-                         WGPUStringView message, void *answer, void *unused)
+static void on_adapter(WGPURequestAdapterStatus status, WGPUAdapter adapter, WGPUStringView message,
+                       void *answer, void *unused)
 {
     struct answer *a = answer;
 
@@ -90,9 +90,8 @@ static WGPUAdapter request_adapter(struct wg_device *dev)
 
     dev->wg.InstanceRequestAdapter(
         dev->instance, &options,
-        (WGPURequestAdapterCallbackInfo){.mode = WGPUCallbackMode_AllowProcessEvents,
-                                         .callback = hear_adapter,
-                                         .userdata1 = &a});
+        (WGPURequestAdapterCallbackInfo){
+            .mode = WGPUCallbackMode_AllowProcessEvents, .callback = on_adapter, .userdata1 = &a});
     while (!a.came)
         wg_turn(dev, true);
     return a.adapter;

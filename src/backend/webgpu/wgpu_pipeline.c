@@ -75,8 +75,8 @@ struct verdict {
     char message[400];
 };
 
-static void hear(WGPUPopErrorScopeStatus status, WGPUErrorType type, WGPUStringView message,
-                 void *verdict, void *unused)
+static void on_popped(WGPUPopErrorScopeStatus status, WGPUErrorType type, WGPUStringView message,
+                      void *verdict, void *unused)
 {
     struct verdict *v = verdict;
 
@@ -92,7 +92,7 @@ static rlx_status judge(struct wg_device *dev, const char *key, struct diag *d)
 
     dev->wg.DevicePopErrorScope(
         dev->device, (WGPUPopErrorScopeCallbackInfo){.mode = WGPUCallbackMode_AllowProcessEvents,
-                                                     .callback = hear,
+                                                     .callback = on_popped,
                                                      .userdata1 = &v});
     while (!v.came && !dev->gpu.lost)
         wg_turn(dev, true);

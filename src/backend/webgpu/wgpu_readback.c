@@ -43,8 +43,8 @@ static uintptr_t state_of(const struct wg_staging *s)
     return atomic_load(&s->stage) % 4;
 }
 
-static void hear_mapped(WGPUMapAsyncStatus status, WGPUStringView message, void *staging,
-                        void *number)
+static void on_mapped(WGPUMapAsyncStatus status, WGPUStringView message, void *staging,
+                      void *number)
 {
     struct wg_staging *s = staging;
     uintptr_t asked = (uintptr_t)number * 4 + WG_MAPPING;
@@ -118,7 +118,7 @@ static rlx_status queue_and_map(struct wg_device *dev, struct wg_staging *s, uin
     s->mapped = whole_words(bytes);
     dev->wg.BufferMapAsync(s->handle, WGPUMapMode_Read, 0, (size_t)s->mapped,
                            (WGPUBufferMapCallbackInfo){.mode = WGPUCallbackMode_AllowProcessEvents,
-                                                       .callback = hear_mapped,
+                                                       .callback = on_mapped,
                                                        .userdata1 = s,
                                                        .userdata2 = (void *)number});
     return RLX_OK;
@@ -211,7 +211,7 @@ void wg_forget_fetched(struct gpu_device *g)
     wg_of(g)->fetched.len = 0;
 }
 
-/* As many as fit, one behind the other; the bytes of all. */
+/* As many as fit, one after the other; the bytes of all. */
 static uint64_t choose(struct wg_device *dev, const struct span *src, size_t count)
 {
     uint64_t total = 0;

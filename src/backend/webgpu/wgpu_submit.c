@@ -1,8 +1,8 @@
 /* wgpu_submit.c: the queue, which calls back when a ticket is done. */
 #include "backend/webgpu/webgpu.h"
 
-static void hear_done(WGPUQueueWorkDoneStatus status, WGPUStringView message, void *user,
-                      void *ticket)
+static void on_done(WGPUQueueWorkDoneStatus status, WGPUStringView message, void *user,
+                    void *ticket)
 {
     struct wg_device *dev = user;
 
@@ -27,7 +27,7 @@ static rlx_status hand_over(struct wg_device *dev, WGPUCommandEncoder encoder, u
     TRY(s);
     dev->wg.QueueOnSubmittedWorkDone(
         dev->queue, (WGPUQueueWorkDoneCallbackInfo){.mode = WGPUCallbackMode_AllowProcessEvents,
-                                                    .callback = hear_done,
+                                                    .callback = on_done,
                                                     .userdata1 = dev,
                                                     .userdata2 = (void *)(uintptr_t)ticket});
     return RLX_OK;

@@ -22,7 +22,7 @@ static struct span part(struct span s, uint64_t from, uint64_t bytes)
     return (struct span){s.buffer, s.offset + from, bytes};
 }
 
-/* A span as the bytes before its first whole word, its whole words, and those behind them. */
+/* A span as the bytes before its first whole word, its whole words, and those after them. */
 struct pieces {
     uint64_t head, words, tail;
 };
@@ -94,7 +94,7 @@ static rlx_status make_between(struct wg_device *dev, uint64_t bytes, struct dia
                          .usage = WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, .size = room});
     TRY(wg_check(dev, d));
     if (!dev->between)
-        return diag_fail(d, RLX_ERROR_MEMORY, "no buffer to copy %llu bytes by",
+        return diag_fail(d, RLX_ERROR_MEMORY, "no buffer to copy %llu bytes through",
                          (unsigned long long)bytes);
     dev->between_bytes = room;
     return RLX_OK;

@@ -98,7 +98,7 @@ bool artefact_find(const struct artefact_file *a, enum artefact_kind kind, uint3
 rlx_status artefact_need(const struct artefact_file *a, enum artefact_kind kind, uint32_t number,
                          struct reader *out, struct diag *d);
 /* Pieces of `bytes` (which begins at `base` of its file) one after the other, aligned, with nothing
- * but zeros between them and behind the last. */
+ * but zeros between them and after the last. */
 struct piece {
     uint64_t offset, size, checksum;
 };

@@ -103,7 +103,7 @@ static void get_blob(struct reader *r, struct blob *b)
     b->piece.checksum = get_u64(r);
     uint32_t dtype = get_u32(r), rank = get_u32(r);
     if (dtype >= RLX_DTYPE_count || rank > RLX_MAX_RANK) {
-        reader_fail(r, "holds a type that there is not");
+        reader_fail(r, "holds a type that does not exist");
         return;
     }
     b->type = (struct ir_type){.dtype = (rlx_dtype)dtype, .rank = (int32_t)rank};

@@ -33,7 +33,7 @@ static rlx_status check_sections(const struct artefact *a, struct diag *d)
         bool many = s->kind == SECTION_PROGRAM || s->kind == SECTION_OPTIMISED;
         if (s->kind == SECTION_KEY)
             return diag_fail(d, RLX_ERROR_FORMAT,
-                             "the file is of a cache: it holds a program, but no model");
+                             "the file belongs to a cache: it holds a program, but no model");
         if (s->number >= (many ? a->program_count : 1))
             return diag_fail(d, RLX_ERROR_FORMAT, "nothing refers to section \"%s\" %u",
                              artefact_kind_name(s->kind), s->number);
@@ -159,7 +159,7 @@ static rlx_status read_weights(struct artefact *a, const char *path, enum file_m
     if (where == BESIDE)
         TRY(open_beside(a, path, name, size, mode, d));
     else if (where != INSIDE || name.len || size)
-        return diag_fail(d, RLX_ERROR_FORMAT, "the weights are in place %u, which there is not",
+        return diag_fail(d, RLX_ERROR_FORMAT, "the weights are in place %u, which does not exist",
                          where);
     TRY(artefact_check_pieces(&a->file, SECTION_WEIGHTS, &weight[0].piece,
                               where == INSIDE ? count : 0, sizeof *weight, d));

@@ -1,7 +1,7 @@
 /* artefact_program.c: a program as bytes: for which sizes, its steps, its plan.
  *
  * Nodes and values are numbered as they are: an optimised graph has its leaves first, as its text
- * does, so that it comes out of a parse with the same numbers. */
+ * does, so that a parse gives it the same numbers. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static rlx_status get_sizes(struct reader *r, struct arena *arena, struct saved_
         if (!p->dim[i].ptr)
             return diag_no_memory(d, p->dim[i].len);
         if (p->size[i] < 0 && p->size[i] > -3)
-            reader_fail(r, "holds a size that is none");
+            reader_fail(r, "holds an invalid size");
     }
     return RLX_OK;
 }
@@ -112,7 +112,7 @@ static rlx_status get_values(struct reader *r, struct arena *arena, struct steps
         v->bytes = get_u64(r);
         v->offset = get_u64(r);
         if (region >= REGION_COUNT)
-            reader_fail(r, "holds a value in a region that there is not");
+            reader_fail(r, "holds a value in a region that does not exist");
         v->region = region < REGION_COUNT ? (enum region)region : REGION_ACTS;
     }
     return RLX_OK;
@@ -151,7 +151,7 @@ static rlx_status get_steps(struct reader *r, struct arena *arena, struct steps 
         int32_t value = (int32_t)get_u32(r);
         uint32_t how = get_u32(r);
         if (how & ~UINT32_C(0x1ff))
-            reader_fail(r, "holds an operand in a role that there is not");
+            reader_fail(r, "holds an operand in a role that does not exist");
         s->operand[i] = (struct operand){value, (uint8_t)how, how >> 8 & 1};
     }
     return RLX_OK;
@@ -210,7 +210,7 @@ static bool same_type(const struct ir_module *m, const struct ir_type *a, const 
 }
 
 /* Params and states are read and written where the model has them, inputs and outputs in the sizes
- * that callers are told: a graph that has them otherwise must not get that far. */
+ * that callers are given: a graph that has them otherwise must not get that far. */
 static rlx_status check_ends(const struct ir_module *mod, const struct ir_module *bound,
                              struct diag *d)
 {

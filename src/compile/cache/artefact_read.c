@@ -1,7 +1,7 @@
 /* artefact_read.c: the container of artefacts, read as if a stranger had written it.
  *
  * Every offset and length is compared with the file's size before it is used. Sections stand one
- * behind the other, in the order of the table; what lies between them is zeros, so that no byte of
+ * after the other, in the order of the table; what lies between them is zeros, so that no byte of
  * a file means nothing. Checksums find damage; that all of this holds without them is tested. */
 #include <inttypes.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static rlx_status read_header(struct artefact_file *a, struct header *h, struct 
     const uint8_t *at = f->data;
 
     if (!artefact_has_magic(f))
-        return diag_fail(d, RLX_ERROR_FORMAT, "the file is no artefact of rlx");
+        return diag_fail(d, RLX_ERROR_FORMAT, "the file is not an rlx artefact");
     if (f->size < ARTEFACT_HEADER)
         return diag_fail(d, RLX_ERROR_FORMAT, "the file ends within the header, at %zu", f->size);
     a->format = (uint32_t)load(at + 8, 4);
@@ -161,7 +161,7 @@ static rlx_status check_zeros(const struct file *f, uint64_t from, uint64_t to, 
 {
     for (uint64_t i = from; i < to; i++)
         if (f->data[i])
-            return diag_fail(d, RLX_ERROR_FORMAT, "byte %" PRIu64 " stands between sections", i);
+            return diag_fail(d, RLX_ERROR_FORMAT, "byte %" PRIu64 " lies between sections", i);
     return RLX_OK;
 }
 

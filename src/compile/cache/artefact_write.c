@@ -3,7 +3,7 @@
  *     header (64 bytes)   section   section   ...   table
  *
  * Every section begins at a multiple of 64. The header is written last, over zeros: it knows where
- * the table is, and a file without one is no artefact. */
+ * the table is, and a file without one is not an artefact. */
 #include <string.h>
 
 #include "base/map.h"

@@ -223,7 +223,7 @@ static bool is_entry(const char *name)
            strcmp(name + 32, ".rlxc") == 0;
 }
 
-/* What a writer left behind that was killed in the middle of it. */
+/* What a writer that was killed halfway left behind. */
 static void remove_stale(int folder, const char *name, const struct stat *st)
 {
     enum { AN_HOUR = 3600 };

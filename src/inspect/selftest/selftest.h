@@ -24,18 +24,18 @@ enum value_profile {
 };
 const char *profile_name(enum value_profile p);
 
-/* What an operand holds besides its profile: words behind a colon in its type. */
+/* What an operand holds besides its profile: words after a colon in its type. */
 enum value_kind {
     KIND_ANY,
-    KIND_INDEX,    /* :index=N  whole numbers from -1 to N, out of range at both ends */
-    KIND_VALID,    /* :valid=N  whole numbers from 0 to N-1 */
+    KIND_INDEX,    /* :index=N  integers from -1 to N, out of range at both ends */
+    KIND_VALID,    /* :valid=N  integers from 0 to N-1 */
     KIND_POSITIVE, /* :positive in (0.1, 2) */
     KIND_UNIT,     /* :unit     in [-1, 1) */
     KIND_SPD,      /* :spd      a well-conditioned symmetric positive definite matrix */
     KIND_TRIANGLE, /* :triangle a matrix with a strong diagonal */
     KIND_DISTINCT, /* :distinct a permutation: no ties */
     KIND_BYTES,    /* :bytes    any bits of an integer type */
-    KIND_LOW_RANK, /* :lowrank=N  a matrix of that rank, of small whole numbers */
+    KIND_LOW_RANK, /* :lowrank=N  a matrix of that rank, of small integers */
     KIND_REPEATED, /* :repeated=N a matrix of zeros, with N different numbers on its diagonal */
     KIND_LOG,      /* :log      in [-3, -0.5): logarithms of lengths below 1 */
     KIND_TURN,     /* :turn     unit quaternions along the last axis */

@@ -270,7 +270,8 @@ static rlx_status take_leaf(const struct ir_node *n, const struct eval_tensor *g
                          op_info(n->op)->name, STR_ARG(name), rlx_dtype_name(n->type.dtype),
                          rlx_dtype_name(given->type.dtype));
     if (!type_same(&given->type, &n->type))
-        return diag_fail(d, RLX_ERROR_SIZE, "%s: the value of \"%.*s\" has not the declared shape",
+        return diag_fail(d, RLX_ERROR_SIZE,
+                         "%s: the value of \"%.*s\" does not have the declared shape",
                          op_info(n->op)->name, STR_ARG(name));
     *out = *given;
     return RLX_OK;

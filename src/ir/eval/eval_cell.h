@@ -28,7 +28,7 @@ struct eval_cell eval_cell_greatest(rlx_dtype t);
 
 struct eval_cell eval_cell_binary(rlx_op op, rlx_dtype t, struct eval_cell a, struct eval_cell b);
 bool eval_cell_compare(rlx_op op, rlx_dtype t, struct eval_cell a, struct eval_cell b);
-/* -1, 0, 1: is a before, with or behind b? NaN comes behind everything but NaN. Not for c64. */
+/* -1, 0, 1: is a before, with or after b? NaN comes after everything but NaN. Not for c64. */
 int eval_cell_order(rlx_dtype t, struct eval_cell a, struct eval_cell b);
 
 struct eval_cell eval_cell_unary(rlx_op op, rlx_dtype t, struct eval_cell x);

@@ -57,7 +57,7 @@ rlx_status eval_where(struct eval_call *c)
     return RLX_OK;
 }
 
-/* Integers meet the bounds as integers: cut to whole numbers that the dtype holds. */
+/* Integers meet the bounds as integers: cut to integers that the dtype holds. */
 rlx_status eval_clamp(struct eval_call *c)
 {
     rlx_dtype t = c->out->type.dtype;

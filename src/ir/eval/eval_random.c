@@ -46,7 +46,7 @@ static void order_by_score(struct row *r)
     eval_order_line(r->cell, r->n, 1, RLX_DTYPE_f32, true, r->order, r->spare);
 }
 
-/* The first top_k in order, less those below min_p times the largest probability, cut behind the
+/* The first top_k in order, less those below min_p times the largest probability, cut after the
  * one that reaches top_p of what is left. Returns how many stay. */
 static int64_t keep_likely(struct row *r, float top)
 {

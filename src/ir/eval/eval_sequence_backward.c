@@ -84,7 +84,7 @@ rlx_status eval_selective_scan_backward(struct eval_call *c)
 
 /* ---- gated_delta_net ----------------------------------------------------------------------- */
 
-/* One head on its way back; matrices are [n,n] by key and value index. */
+/* The backward pass of one head; matrices are [n,n] by key and value index. */
 struct delta {
     struct eval_call *c;
     int64_t n;

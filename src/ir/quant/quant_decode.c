@@ -103,7 +103,7 @@ static float iq4_nl(const uint8_t *b, int i)
 /* ---- blocks of 256 ------------------------------------------------------------------------- */
 
 /* Two bits of element i in 64 bytes of them. */
-static int crumb(const uint8_t *qs, int i)
+static int two_bits(const uint8_t *qs, int i)
 {
     return qs[32 * (i / 128) + i % 32] >> 2 * (i % 128 / 32) & 3;
 }
@@ -112,7 +112,7 @@ static float q2_k(const uint8_t *b, int i)
 {
     int sc = b[i / 16];
 
-    return scaled_less(f16_at(b + 80), sc & 15, crumb(b + 16, i), f16_at(b + 82), sc >> 4);
+    return scaled_less(f16_at(b + 80), sc & 15, two_bits(b + 16, i), f16_at(b + 82), sc >> 4);
 }
 
 static float q3_k(const uint8_t *b, int i)
@@ -121,7 +121,7 @@ static float q3_k(const uint8_t *b, int i)
     int j = i / 16;
     int low = j < 8 ? sc[j] & 15 : sc[j - 8] >> 4;
     int high = sc[8 + j % 4] >> 2 * (j / 4) & 3;
-    int q = crumb(b + 32, i) - (hmask[i % 32] >> i / 32 & 1 ? 0 : 4);
+    int q = two_bits(b + 32, i) - (hmask[i % 32] >> i / 32 & 1 ? 0 : 4);
 
     return scaled(f16_at(b + 108), (low | high << 4) - 32, q);
 }

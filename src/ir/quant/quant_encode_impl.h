@@ -19,7 +19,7 @@ static inline float encode_largest(const float *x, int n)
     return a;
 }
 
-/* A whole number as a code, low <= 0. Where a scale is so small that its inverse is infinite, NaN
+/* An integer as a code, low <= 0. Where a scale is so small that its inverse is infinite, NaN
  * may come: the stored scale is then zero, and any code in range will do. */
 static inline int encode_code(float v, int low, int high)
 {

@@ -21,7 +21,7 @@ struct offset_block {
     int q[ELEMS];
 };
 
-/* Of the largest, as a whole number. */
+/* Of the largest, as an integer. */
 static int level(float v, float largest, int levels)
 {
     if (largest == 0)
@@ -154,7 +154,7 @@ static float fitted_scale(const float *x, int n, int half)
     return below > 0 ? (float)(above / below) : 1 / t;
 }
 
-/* Scales as whole numbers; their unit goes to d_at. false: all are nothing. */
+/* Scales as integers; their unit goes to d_at. false: all are nothing. */
 static bool put_unit(const float *s, const struct signed_kind *kind, uint8_t *d_at, float *d,
                      int *scale)
 {

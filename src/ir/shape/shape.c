@@ -187,7 +187,7 @@ rlx_status shape_need_size(struct shape_call *c, const char *what, ir_dim d)
     if (d == RLX_DIM_UNKNOWN || d == RLX_DIM_INFER)
         return SHAPE_FAIL(c, ATTRIBUTE, "%s: %s must be a size or an expression, not %s", c->name,
                           what, dim_text(c, d));
-    if (dim_add(c->mod->dims, d, 0) == RLX_DIM_FAILED) /* what is no handle is a plain number */
+    if (dim_add(c->mod->dims, d, 0) == RLX_DIM_FAILED) /* anything but a handle is a plain number */
         return SHAPE_FAIL(c, ATTRIBUTE, "%s: %s is %lld; a size cannot be negative", c->name, what,
                           (long long)d);
     return RLX_OK;

@@ -203,7 +203,7 @@ rlx_status shape_det(struct shape_call *c)
     return shape_result(c, c->in[0]->dtype, 0, NULL);
 }
 
-/* The smaller of m and n is no expression: unless they are equal, both must be known. */
+/* The smaller of m and n is not an expression: unless they are equal, both must be known. */
 static rlx_status thin_size(struct shape_call *c, ir_dim *out)
 {
     ir_dim m = c->in[0]->dim[0], n = c->in[0]->dim[1];

@@ -91,7 +91,7 @@ rlx_status shape_cast(struct shape_call *c)
     return shape_result(c, to, c->in[0]->rank, c->in[0]->dim);
 }
 
-/* Nothing becomes a bool: other bits than those of 0 and 1 are none. */
+/* Nothing becomes a bool: only the bits of 0 and 1 are bools. */
 rlx_status shape_bitcast(struct shape_call *c)
 {
     rlx_dtype from = c->in[0]->dtype, to = c->attr->bitcast.to;
@@ -122,7 +122,7 @@ rlx_status shape_clamp(struct shape_call *c)
     if (isnan(min) || isnan(max) || min > max) {
         str_from_f64(lo, min);
         str_from_f64(hi, max);
-        return SHAPE_FAIL(c, ATTRIBUTE, "%s: min %s and max %s are no range", c->name, lo, hi);
+        return SHAPE_FAIL(c, ATTRIBUTE, "%s: min %s and max %s are not a range", c->name, lo, hi);
     }
     return shape_result_like(c, 0);
 }

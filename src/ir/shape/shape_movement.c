@@ -7,7 +7,7 @@
 
 static bool is_infer(ir_dim d)
 {
-    return d == RLX_DIM_INFER || d == -1; /* -1 is no handle, so it can only mean this */
+    return d == RLX_DIM_INFER || d == -1; /* -1 is not a handle, so it can only mean this */
 }
 
 /* Do two products differ whatever the symbols are? Asked once, when the node is built. */
@@ -180,7 +180,7 @@ static bool slice_fits(struct shape_call *c, ir_dim n, const struct attr_slice *
     if (span >= 0)
         return reaches(c, n, a->start, span + 1, what);
     return shape_check(c, CHECK_AT_LEAST, a->start, -span, RLX_ERROR_ATTRIBUTE,
-                       "the start of a slice and the way back from it") &&
+                       "the start of a slice and how far it steps back") &&
            reaches(c, n, a->start, 1, what);
 }
 
@@ -226,15 +226,15 @@ rlx_status shape_concat(struct shape_call *c)
             *out = shape_meet(*out, part->dim[k]);
         }
         if (!fits)
-            return SHAPE_FAIL(c, SHAPE, "%s: %s is %s, which does not go with %s along axis %lld",
+            return SHAPE_FAIL(c, SHAPE, "%s: %s is %s, which does not match %s along axis %lld",
                               c->name, shape_operand_name(c, i), type_text(c, part),
                               type_text(c, c->in[0]), (long long)*axis);
     }
     return RLX_OK;
 }
 
-/* How far one side may be padded: reflect mirrors the n - 1 elements behind the edge, circular has
- * n to take, replicate needs one. A symbolic pad may come out 0: binding decides. */
+/* How far one side may be padded: reflect mirrors the n - 1 elements after the edge, circular has
+ * n to take, replicate needs one. A symbolic pad may be 0: binding decides. */
 static bool pad_fits(struct shape_call *c, int32_t mode, ir_dim n, ir_dim pad)
 {
     if (mode == RLX_PAD_MODE_constant || pad == 0 || !dim_is_static(pad))
@@ -244,7 +244,7 @@ static bool pad_fits(struct shape_call *c, int32_t mode, ir_dim n, ir_dim pad)
     return reaches(c, n, pad, mode == RLX_PAD_MODE_reflect ? 1 : 0, "an axis and its padding");
 }
 
-/* The fill is stored in x's type as it is: an integer tensor takes whole numbers it can hold. */
+/* The fill is stored in x's type as it is: an integer tensor takes integers it can hold. */
 static rlx_status need_fill(struct shape_call *c, double v)
 {
     rlx_dtype d = c->in[0]->dtype;
@@ -263,7 +263,8 @@ static rlx_status need_fill(struct shape_call *c, double v)
     if (v >= low && v < end && floor(v) == v)
         return RLX_OK;
     str_from_f64(text, v);
-    return SHAPE_FAIL(c, ATTRIBUTE, "%s: value %s is no %s", c->name, text, rlx_dtype_name(d));
+    return SHAPE_FAIL(c, ATTRIBUTE, "%s: value %s is not a valid %s", c->name, text,
+                      rlx_dtype_name(d));
 }
 
 rlx_status shape_pad(struct shape_call *c)

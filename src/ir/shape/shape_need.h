@@ -18,7 +18,7 @@ rlx_status shape_need_least(struct shape_call *c, ir_dim a, ir_dim b, const char
 rlx_status shape_need_most(struct shape_call *c, ir_dim a, int64_t limit, const char *what);
 /* by divides a, else SHAPE. */
 rlx_status shape_need_multiple(struct shape_call *c, ir_dim a, int64_t by, const char *what);
-/* a / by, where that comes out even. */
+/* a / by, where there is no remainder. */
 rlx_status shape_divided(struct shape_call *c, ir_dim a, int64_t by, const char *what, ir_dim *out);
 /* The operand has exactly this shape, else SHAPE naming it and both shapes. */
 rlx_status shape_need_dims(struct shape_call *c, int32_t operand, const ir_dim *dim, int32_t rank);

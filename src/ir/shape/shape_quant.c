@@ -41,7 +41,7 @@ static rlx_status need_scales(struct shape_call *c, const struct attr_quantize *
             return bad_entry(c, "scales", i, scale[i], "finite");
     for (size_t i = 0; i < a->zero_points.len; i++)
         if (!(zero[i] >= -128.0f && zero[i] <= 127.0f && floorf(zero[i]) == zero[i]))
-            return bad_entry(c, "zero_points", i, zero[i], "a whole number of -128 to 127");
+            return bad_entry(c, "zero_points", i, zero[i], "an integer from -128 to 127");
     return RLX_OK;
 }
 

@@ -125,8 +125,8 @@ rlx_status shape_dequant_matmul(struct shape_call *c)
     TRY(shape_need_range(c, "block_size", attr->block_size, 1, INT64_MAX));
     TRY(need_act(c, attr->act, s));
     if (attr->n != RLX_ABSENT && !s->nibbles)
-        return SHAPE_FAIL(c, ATTRIBUTE, "%s: n %" PRId64 " is superfluous: w tells it", c->name,
-                          attr->n);
+        return SHAPE_FAIL(c, ATTRIBUTE, "%s: n %" PRId64 " is superfluous: w determines it",
+                          c->name, attr->n);
     TRY(shape_need_dtype(c, 0, RLX_DTYPE_f32));
     TRY(shape_need_rank(c, 0, 1, RLX_MAX_RANK));
     if (s->is_gguf) {

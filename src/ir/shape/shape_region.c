@@ -50,7 +50,7 @@ static rlx_status not_taken(const struct chain *h, size_t at, rlx_dtype d)
                      op_info((rlx_op)h->step[at].op)->name, rlx_dtype_name(d));
 }
 
-/* Two operands meet as they would in a node of their own, behind casts. */
+/* Two operands meet as they would in a node of their own, after casts. */
 static rlx_status meet(const struct chain *h, size_t at, rlx_dtype a, rlx_dtype b, rlx_dtype *out)
 {
     if (dtype_promote(a, b, out))

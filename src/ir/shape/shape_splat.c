@@ -87,8 +87,8 @@ static rlx_status sh_count(struct shape_call *c, ir_dim splats, ir_dim *out)
         return diag_no_memory(c->diag, 0);
     *out = RLX_DIM_UNKNOWN;
     if (!shape_check(c, CHECK_DIVIDES, count, per_splat, RLX_ERROR_SHAPE, "elements of sh_coeffs"))
-        return SHAPE_FAIL(c, SHAPE, "%s: sh_coeffs holds %s elements, no multiple of %s", c->name,
-                          dim_text(c, count), dim_text(c, per_splat));
+        return SHAPE_FAIL(c, SHAPE, "%s: sh_coeffs holds %s elements, not a multiple of %s",
+                          c->name, dim_text(c, count), dim_text(c, per_splat));
     return RLX_OK;
 }
 

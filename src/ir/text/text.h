@@ -8,7 +8,7 @@
 /* Canonical: printing a parsed print gives the same text. NULL options: all false. */
 struct text_print_options {
     bool elide; /* for people: constants end in "..." after 8 elements; this no longer parses */
-    bool types; /* ": f32[4,8]" behind every node */
+    bool types; /* ": f32[4,8]" after every node */
     /* The bytes of a constant stand elsewhere, under this name: it prints as `npy "name"`, and
      * load_npy of whoever parses the text finds them. false: they stand in the text. May be NULL.
      */

@@ -410,9 +410,9 @@ rlx_status text_parse_attrs(struct text_parser *p, rlx_op op, union ir_attr *att
     uint64_t given = 0;
 
     for (;;) {
-        struct text_token behind = text_peek(p);
+        struct text_token next = text_peek(p);
         size_t i = 0;
-        if (p->tok.kind != TEXT_WORD || !text_token_is(&behind, "="))
+        if (p->tok.kind != TEXT_WORD || !text_token_is(&next, "="))
             break;
         while (i < count && !str_eq(p->tok.text, rlx_cstr(a[i].name)))
             i++;

@@ -159,7 +159,7 @@ static rlx_status parse_braces(struct text_parser *p, const struct ir_type *t, i
             return wrong_count(p, p->tok.at, t, count, "there are more in the braces");
         TRY(parse_element(p, t->dtype, to + (size_t)seen++ * size));
         if (text_take(p, ",") && text_token_is(&p->tok, "}"))
-            return text_unexpected(p, "a number behind ','");
+            return text_unexpected(p, "a number after ','");
     }
     if (seen != count)
         return wrong_count(p, p->tok.at, t, count, "there are fewer in the braces");
@@ -178,7 +178,7 @@ static rlx_status parse_bytes(struct text_parser *p, const struct ir_type *t, ui
         return text_fail(p, p->tok.at, RLX_ERROR_FORMAT, "bytes take two hex digits each");
     if (count != bytes)
         return text_fail(p, p->tok.at, RLX_ERROR_FORMAT,
-                         "the type takes %" PRIu64 " bytes, but %zu stand here", bytes, count);
+                         "the type takes %" PRIu64 " bytes, but %zu are given", bytes, count);
     unsigned char *to = arena_alloc(&p->mod->arena, count, 16);
     if (!to)
         return diag_no_memory(p->diag, count);

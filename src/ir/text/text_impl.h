@@ -52,7 +52,7 @@ struct text_parser {
 
 void text_start(struct text_parser *p, rlx_str source);
 void text_next(struct text_parser *p);
-struct text_token text_peek(const struct text_parser *p); /* behind the one in front */
+struct text_token text_peek(const struct text_parser *p); /* after the one in front */
 /* Fails with "line:column: " and the message. */
 rlx_status text_fail(struct text_parser *p, size_t at, rlx_status s, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -82,7 +82,7 @@ void text_print_hex(const void *data, size_t bytes, struct text *out);
 void text_print_f32(float v, struct text *out); /* reads back through text_parse_f32 as v */
 void text_print_f64(double v, struct text *out);
 
-/* text_const.c: behind the word const, to its end. */
+/* text_const.c: after the word const, to its end. */
 rlx_status text_parse_const(struct text_parser *p, struct ir_new_node *n);
 void text_print_const(const struct ir_module *m, const struct ir_node *n,
                       const struct text_print_options *o, struct text *out);

@@ -309,10 +309,10 @@ enum side { ABOVE = 1, BELOW = 2 };
 /* Where a vertex would like to be, and how much it cares: points most, and they look at points
  * first, which keeps long lines straight. Boxes are drawn to the middle a little: a deep graph
  * whose blocks all lean to one side would become as wide as it is high. */
-static double wish(const struct paper *p, int32_t number, enum side side, double *weight)
+static double wanted_position(const struct paper *p, int32_t number, enum side side, double *weight)
 {
     const struct vertex *v = &p->v[number];
-    /* Those below stand behind those above. */
+    /* Those below stand after those above. */
     int32_t n = (side & ABOVE ? v->aboves : 0) + (side & BELOW ? v->belows : 0);
     const int32_t *near = p->near + (side & ABOVE ? v->above : v->below);
     double sum = 0, of_points = 0;
@@ -355,7 +355,7 @@ static void place_row(struct paper *p, int32_t layer, enum side side, struct blo
     for (int32_t i = 0; i < count; i++) {
         double weight, x;
         room += i ? apart(p, row[i - 1], row[i]) : 0;
-        x = wish(p, row[i], side, &weight) - room;
+        x = wanted_position(p, row[i], side, &weight) - room;
         block[blocks++] = (struct block){x * weight, weight, 1};
         while (blocks > 1 && block[blocks - 2].sum * block[blocks - 1].weight >
                                  block[blocks - 1].sum * block[blocks - 2].weight) {

@@ -89,9 +89,9 @@ static struct text_token lex_name(struct text_lexer *l, enum text_kind kind)
     t.text.len--;
     if (!text_is_name(t.text))
         return bad(t.at, kind == TEXT_VALUE
-                             ? "behind '%' stands a name: a letter or '_', then letters, digits, "
+                             ? "expected a name after '%': a letter or '_', then letters, digits, "
                                "'_' and '.'"
-                             : "behind '@' stands a name: a letter or '_', then letters, digits, "
+                             : "expected a name after '@': a letter or '_', then letters, digits, "
                                "'_' and '.'");
     return t;
 }
@@ -160,7 +160,7 @@ struct text_token text_lex(struct text_lexer *l)
         if (next == '.' && char_at(l, at + 2) == '.')
             return bad(at, "'...' stands for values that were left out: this text was shortened "
                            "for reading");
-        return bad(at, "a '.' stands here, but no digit follows");
+        return bad(at, "a '.' must be followed by a digit");
     case 0: return bad(at, "the text holds a NUL byte");
     default: break;
     }
@@ -222,7 +222,7 @@ rlx_status text_fail(struct text_parser *p, size_t at, rlx_status s, const char 
     size_t line, column;
     va_list args;
 
-    if (dim_no_memory(p->mod->dims)) /* then it was no fault of the text */
+    if (dim_no_memory(p->mod->dims)) /* then the text is not at fault */
         return diag_no_memory(p->diag, 0);
     va_start(args, fmt);
     int len = vsnprintf(message, sizeof message, fmt, args);

@@ -164,9 +164,9 @@ static rlx_status parse_operands(struct text_parser *p, struct scope *s)
     s->operand.len = 0;
     if (p->tok.kind != TEXT_VALUE)
         return RLX_OK;
-    /* `%y = op` may end a line: what follows is then an operand only if no "=" stands behind it. */
-    struct text_token behind = text_peek(p);
-    if (text_token_is(&behind, "="))
+    /* `%y = op` may end a line: what follows is then an operand only if no "=" stands after it. */
+    struct text_token next = text_peek(p);
+    if (text_token_is(&next, "="))
         return RLX_OK;
     do {
         if (!vec_room(p->mod->mem, &s->operand))
@@ -174,8 +174,8 @@ static rlx_status parse_operands(struct text_parser *p, struct scope *s)
         TRY(parse_use(p, s, &s->operand.at[s->operand.len]));
         s->operand.len++;
     } while (text_take(p, ","));
-    behind = text_peek(p);
-    if (p->tok.kind == TEXT_VALUE && !text_token_is(&behind, "="))
+    next = text_peek(p);
+    if (p->tok.kind == TEXT_VALUE && !text_token_is(&next, "="))
         return text_unexpected(p, "',' between operands");
     return RLX_OK;
 }
@@ -199,7 +199,7 @@ static rlx_status parse_type_check(struct text_parser *p, const struct ir_type *
     rlx_status s = a.failed || b.failed
                        ? diag_no_memory(p->diag, 0)
                        : text_fail(p, at, RLX_ERROR_FORMAT,
-                                   "the type is said to be %s, but it is %s", a.at, b.at);
+                                   "the type is declared as %s, but it is %s", a.at, b.at);
     text_free(&a);
     text_free(&b);
     return s;

@@ -147,7 +147,7 @@ rlx_status text_parse_type(struct text_parser *p, struct ir_type *out)
         if (!text_take(p, ","))
             break;
         if (text_token_is(&p->tok, "]"))
-            return text_unexpected(p, "a size behind ','");
+            return text_unexpected(p, "a size after ','");
     }
     if (!text_take(p, "]"))
         return text_unexpected(p, "',' or ']'");

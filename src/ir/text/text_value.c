@@ -42,10 +42,9 @@ rlx_status text_parse_i64(struct text_parser *p, int64_t low, int64_t high, int6
     rlx_str s = {NULL, 0};
     int64_t v = 0;
 
-    TRY(text_parse_number(p, "a whole number", &s));
+    TRY(text_parse_number(p, "an integer", &s));
     if (!is_whole(s))
-        return text_fail(p, at, RLX_ERROR_FORMAT, "expected a whole number, got '%.*s'",
-                         STR_ARG(s));
+        return text_fail(p, at, RLX_ERROR_FORMAT, "expected an integer, got '%.*s'", STR_ARG(s));
     if (!str_to_i64(s, &v) || v < low || v > high)
         return text_fail(p, at, RLX_ERROR_FORMAT,
                          "%.*s is out of range: %" PRId64 " to %" PRId64 " fit here", STR_ARG(s),
@@ -61,10 +60,9 @@ rlx_status text_parse_u64(struct text_parser *p, uint64_t high, uint64_t *out)
     bool fits = true;
     rlx_str s = {NULL, 0};
 
-    TRY(text_parse_number(p, "a whole number", &s));
+    TRY(text_parse_number(p, "an integer", &s));
     if (!is_whole(s))
-        return text_fail(p, at, RLX_ERROR_FORMAT, "expected a whole number, got '%.*s'",
-                         STR_ARG(s));
+        return text_fail(p, at, RLX_ERROR_FORMAT, "expected an integer, got '%.*s'", STR_ARG(s));
     for (size_t i = 0; i < s.len && fits; i++)
         fits = s.ptr[0] != '-' && !__builtin_mul_overflow(v, 10u, &v) &&
                !__builtin_add_overflow(v, (uint64_t)(s.ptr[i] - '0'), &v);
@@ -131,7 +129,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The escape behind a backslash at s; how long it is goes to *len. -1: there is no such escape. */
+/* The escape after a backslash at s; how long it is goes to *len. -1: there is no such escape. */
 static int escaped(rlx_str s, size_t *len)
 {
     *len = 1;

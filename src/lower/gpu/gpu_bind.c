@@ -32,15 +32,15 @@ rlx_status gpu_place_buffers(const struct gpu_work *w, const struct gpu_launch *
     for (uint32_t i = 0; i < k->buffers; i++) {
         struct span *s = &out->span[i];
         TRY(place(&l->arg[i], c, fault, s, d));
-        uint64_t behind = s->offset % align;
-        if (behind && (!k->begins_at[i] || behind % k->element[i]))
+        uint64_t rest = s->offset % align;
+        if (rest && (!k->begins_at[i] || rest % k->element[i]))
             return diag_fail(d, RLX_ERROR_INTERNAL,
                              "step %d: kernel %s has buffer %u at byte %llu of its slot", c->step,
-                             k->key, i, (unsigned long long)behind);
-        s->offset -= behind;
-        s->bytes += behind;
+                             k->key, i, (unsigned long long)rest);
+        s->offset -= rest;
+        s->bytes += rest;
         if (k->begins_at[i])
-            out->word[out->words++] = (uint32_t)(behind / k->element[i]);
+            out->word[out->words++] = (uint32_t)(rest / k->element[i]);
     }
     return RLX_OK;
 }

@@ -257,7 +257,7 @@ void gpu_end_loop(struct gpu_call *c, uint32_t loop)
         c->work->loop[loop].end = c->work->launches;
 }
 
-/* Which buffers begin behind the start of what can be bound is part of the kernel. */
+/* Which buffers begin after the start of what can be bound is part of the kernel. */
 static void note_offsets(struct gpu_call *c, bool *begins_at)
 {
     for (uint32_t i = 0; i < c->bound; i++) {

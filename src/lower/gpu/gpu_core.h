@@ -13,7 +13,7 @@ rlx_status gpu_find_kernel(struct gpu_target *t, const char *key, rlx_str source
                            const struct kc_binding *how, uint32_t buffers, uint32_t words,
                            const struct gpu_kernel **out, struct diag *d);
 
-/* How many bytes of it a kernel can see: what begins behind the start of what can be bound is shown
+/* How many bytes of it a kernel can see: what begins after the start of what can be bound is shown
  * from there on. */
 uint64_t gpu_seen(const struct gpu_call *c, struct gpu_arg a);
 /* Through how many windows a kernel sees it. */

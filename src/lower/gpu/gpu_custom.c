@@ -99,8 +99,8 @@ static bool is_of_the_device(rlx_status s)
            s == RLX_ERROR_DEVICE_LOST;
 }
 
-/* Whatever is wrong with the kernel is the program's mistake, and is told by the op's name: that of
- * the source is one of ours. */
+/* Whatever is wrong with the kernel is the program's mistake, and is reported under the op's name:
+ * that of the source is one of ours. */
 static rlx_status blame(const struct gpu_call *c, rlx_str name, const rlx_error *e, struct diag *to)
 {
     size_t len = strcspn(c->key, ":");

@@ -17,7 +17,7 @@ static inline struct gpu_arg gpu_fault(void)
 }
 
 /* A launch before the op's own: the first of the indices below `lowest` or not below `limit` is
- * told to the run. It says nothing about whether the run wants to know: ask c->check_indices,
+ * reported to the run. It says nothing about whether the run wants to know: ask c->check_indices,
  * unless the op always tells. */
 void gpu_check_indices(struct gpu_call *c, struct gpu_arg index, rlx_dtype dtype, uint64_t count,
                        int64_t lowest, int64_t limit);

@@ -94,7 +94,7 @@ rlx_status expand_transformer_layer(struct rebuild *r, const struct ir_node *n, 
     bool has = a->has_bias;
     const ir_value *at = in;
     ir_value y, h1, hidden = *at++;
-    /* Operands come in this order; those behind `has ?` only with biases. */
+    /* Operands come in this order; those after `has ?` only with biases. */
     ir_value qkv_w = *at++, qkv_b = has ? *at++ : RLX_NO_VALUE;
     ir_value out_w = *at++, out_b = has ? *at++ : RLX_NO_VALUE;
     ir_value ln1_g = *at++, ln1_b = has ? *at++ : RLX_NO_VALUE;

@@ -26,7 +26,7 @@ static ir_value product(struct formula *f, ir_value a, ir_value w)
 
 /* ---- bodies -------------------------------------------------------------------------------- */
 
-/* A scan in the making: its operands in order, and its body, whose inputs are like them. */
+/* A scan being built: its operands in order, and its body, whose inputs are like them. */
 struct loop {
     struct formula *f; /* of the graph that the scan stands in */
     struct formula body;

@@ -198,7 +198,7 @@ TEST(rows, norms_of_rows_of_any_length)
     }
 }
 
-/* Squares that are no floats, and values close together. */
+/* Squares that are not floats, and values close together. */
 TEST(rows, norms_of_extreme_values)
 {
     enum { ROWS = 6, N = 1000 };

@@ -1,5 +1,5 @@
 /* splat_world.h: for the tests of splat kernels: scenes, running an op on one, and what a ray sees
- * of it, told by rotation matrices and without tiles. */
+ * of it, by rotation matrices and without tiles. */
 #ifndef TESTS_BACKEND_CPU_SPLAT_WORLD_H
 #define TESTS_BACKEND_CPU_SPLAT_WORLD_H
 

@@ -30,7 +30,7 @@ TEST(gpu_hazards, only_bytes_that_are_written_wait)
     static const struct hazard_row rows[] = {
         {{{SLOT(0), 0, 64}, false}, false}, {{{SLOT(0), 0, 64}, false}, false}, /* read, read */
         {{{SLOT(1), 0, 64}, true}, false},                                      /* another buffer */
-        {{{SLOT(0), 64, 64}, true}, false},                                     /* right behind */
+        {{{SLOT(0), 64, 64}, true}, false},                                     /* right after */
         {{{SLOT(0), 0, 0}, true}, false},  /* no bytes at all */
         {{{SLOT(0), 63, 1}, true}, true},  /* write after read */
         {{{SLOT(0), 0, 64}, false}, true}, /* read after write */

@@ -1,4 +1,4 @@
-/* index_test.c: indices out of range on a GPU: told of when asked, and always by
+/* index_test.c: indices out of range on a GPU: reported when asked, and always by
  * cache_append; never harmful. */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 struct row {
     const char *graph; /* of an input i: i32[4] */
     int32_t index[4];
-    const char *told; /* NULL: nothing is wrong */
+    const char *message; /* NULL: nothing is wrong */
 };
 
 static const struct row rows[] = {
@@ -71,7 +71,7 @@ static void run_row(struct test *t, const struct place *p, const struct row *r, 
     int32_t index[4] = {r->index[0], r->index[1], r->index[2], r->index[3]};
     rlx_binding in = {"i", {RLX_DTYPE_i32, 1, {4}, index, sizeof index}};
     rlx_binding out = {"y", {RLX_DTYPE_f32, 1, {0}, y, sizeof y}};
-    bool bad = checked && r->told;
+    bool bad = checked && r->message;
 
     snprintf(text, sizeof text, "rlx 1 graph (input %%i: i32[4]) { %s return %%y }", r->graph);
     test_note(t, "%s", r->graph);
@@ -85,7 +85,7 @@ static void run_row(struct test *t, const struct place *p, const struct row *r, 
                       s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, &out, 1, NULL, 0}, &err),
                   bad ? RLX_ERROR_INDEX : RLX_OK);
     if (bad)
-        expect_contains(t, err.message, r->told);
+        expect_contains(t, err.message, r->message);
     rlx_session_destroy(s);
     rlx_model_destroy(m);
 }

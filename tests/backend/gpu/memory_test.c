@@ -29,7 +29,7 @@ static void expect_memory(struct test *t, struct world *w, struct buffer *buf, c
     expect_bytes(t, got, want, ROOM);
 }
 
-/* Any first and last byte, also those within a word; none is no work. */
+/* Any first and last byte, also those within a word; none: nothing to do. */
 static void check_ranges(struct test *t, struct world *w, struct buffer *buf)
 {
     uint8_t model[ROOM] = {0}, data[ROOM], got[ROOM];

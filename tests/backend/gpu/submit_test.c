@@ -17,7 +17,7 @@ static bool write_u32(struct test *t, struct world *w, struct buffer *buf, uint3
     return expect_ok(t, w->b->ops->write(w->b, (struct span){buf, 0, 4}, &v, &w->diag));
 }
 
-/* Three runs of one program at once, and the second is told of its index. */
+/* Three runs of one program at once, and the second is given its index. */
 TEST_GPUS(gpu_submit, reports_of_runs_in_flight)
 {
     struct world w;

@@ -90,7 +90,7 @@ struct world_step {
     struct command command;
 };
 
-/* fault: the last buffer is where bad indices are told. */
+/* fault: the last buffer is where bad indices are reported. */
 static inline bool world_step(struct test *t, struct world *w, struct world_step *s,
                               const char *source, const char *kernel, const struct span *span,
                               uint32_t spans, bool fault, uint32_t *word, uint32_t words)

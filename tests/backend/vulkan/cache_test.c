@@ -70,7 +70,7 @@ static void use_device(struct test *t, const char *folder)
     world_close(t, &w);
 }
 
-/* The folder is made; a file that is no such file is replaced. */
+/* The folder is made; a file that is not one is replaced. */
 TEST(vulkan_cache, a_device_keeps_its_pipelines)
 {
     const char *folder = test_temp(t, "cache");

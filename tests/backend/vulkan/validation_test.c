@@ -24,7 +24,7 @@ TEST(vulkan_validation, mistakes_are_told)
     expect(t, w.errors > 0);
     expect_status(t, w.b->ops->wait(w.b, 0, &w.diag), RLX_ERROR_INTERNAL);
     expect_contains(t, w.diag.first.message, "validation");
-    expect_ok(t, w.b->ops->wait(w.b, 0, &w.diag)); /* it is told once */
+    expect_ok(t, w.b->ops->wait(w.b, 0, &w.diag)); /* it is reported once */
     w.errors = 0;
     world_close(t, &w);
 }

@@ -8,7 +8,7 @@
 #include "base/str.h"
 
 /* Opens a device of this library, which cannot be had, and says so. */
-static void refuses(struct test *t, const char *library, const char *told)
+static void refuses(struct test *t, const char *library, const char *message)
 {
     const rlx_flag flag = {"WEBGPU_LIB", library};
     struct backend *b = NULL;
@@ -21,7 +21,7 @@ static void refuses(struct test *t, const char *library, const char *told)
                   backend_find(STR("webgpu"))
                       ->open(&(struct device_desc){.mem = mem_default(), .flags = &flags}, &b, &d),
                   RLX_ERROR_NO_DEVICE);
-    expect_contains(t, d.first.message, told);
+    expect_contains(t, d.first.message, message);
     flags_free(&flags);
 }
 
@@ -49,7 +49,7 @@ static const struct row {
     const char *graph; /* of an input x: f32[4] and an input i: i32[4] */
     int32_t index[4];
     float want[4];
-    const char *told; /* NULL: nothing is wrong */
+    const char *message; /* NULL: nothing is wrong */
 } rows[] = {
     /* operands that are, or lie in, one tensor */
     {"%y = mul %x, %x", {0}, {1, 4, 9, 16}, NULL},
@@ -90,10 +90,10 @@ static void run_row(struct test *t, rlx_context *ctx, rlx_device *dev, const str
             t,
             rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 2, &out, 1, NULL, 0},
                             &err),
-            r->told ? RLX_ERROR_INDEX : RLX_OK);
-        if (r->told)
-            expect_contains(t, err.message, r->told);
-        for (size_t k = 0; k < 4 && !r->told; k++)
+            r->message ? RLX_ERROR_INDEX : RLX_OK);
+        if (r->message)
+            expect_contains(t, err.message, r->message);
+        for (size_t k = 0; k < 4 && !r->message; k++)
             expect_near(t, (double)y[k], (double)r->want[k], 1e-4);
     }
     rlx_session_destroy(s);

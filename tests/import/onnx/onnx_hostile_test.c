@@ -223,7 +223,7 @@ TEST(onnx_hostile, constants_handed_on_stay_what_they_are)
     }
 }
 
-/* A bit of a seed turned: the start of a symbolic axis, told by the least number there is. */
+/* A bit of a seed turned: the start of a symbolic axis, given as the least number there is. */
 TEST(onnx_hostile, slices_from_far_away_begin_at_the_beginning)
 {
     const int64_t starts[] = {INT64_MIN, INT64_MIN + 1, -(INT64_C(1) << 40)}, end = -1, axis = 0;
@@ -258,7 +258,7 @@ static void put_word(struct bytes *node, const char *name, const char *word)
     put_sub(node, 5, &a);
 }
 
-/* A fuzzer's: sizes, and places in the picture, that are no whole numbers of 64 bits. */
+/* A fuzzer's: sizes, and places in the picture, that are not 64-bit integers. */
 TEST(onnx_hostile, resizes_to_and_from_nowhere)
 {
     static const struct {

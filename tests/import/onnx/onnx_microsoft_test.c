@@ -69,7 +69,7 @@ TEST(onnx_microsoft, quantised_parts_get_one_scale)
                (const float[]){23, 57, 90, 86, 108, 129, 123, 157, 193, 151, 172, 196});
     expect_one_survives(t, &o);
     one_in(&o, U8, RLX_LIST(2, 3), x8);
-    expect_one_refused(t, &o, RLX_ERROR_FORMAT, "9 inputs, not 2 and some times 3");
+    expect_one_refused(t, &o, RLX_ERROR_FORMAT, "9 inputs, not 2 plus a multiple of 3");
 }
 
 static struct one pooled(const char *op, rlx_list shape, bool last)

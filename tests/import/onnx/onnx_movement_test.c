@@ -34,7 +34,7 @@ TEST(onnx_movement, pads_without_sense_are_refused)
     }
 }
 
-/* Sizes to crop to, and diagonals, that are no numbers of elements. */
+/* Sizes to crop to, and diagonals, that are not numbers of elements. */
 TEST(onnx_movement, sizes_without_sense_are_refused)
 {
     static const int64_t sizes[] = {INT64_MIN + 10, -1, INT64_MAX}, *k = &sizes[2];

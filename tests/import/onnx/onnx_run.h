@@ -73,7 +73,7 @@ static inline bool run_model(struct test *t, const struct bytes *model, void *ou
     return ok;
 }
 
-/* The same of a graph whose only output is "y", which is yet to be told. */
+/* The same of a graph whose only output is "y", which is yet to be set. */
 static inline bool output_of(struct test *t, struct bytes *g, void *out, size_t bytes)
 {
     put_value(g, 12, "y", 1, NULL);

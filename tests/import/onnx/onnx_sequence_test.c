@@ -94,9 +94,9 @@ TEST(onnx_sequence, items_are_inputs_and_outputs)
         "    return %v0, %v1\n"
         "}\n";
 
-    expect_told(t, &m, &two, 1, want);
-    expect_told(t, &m, &by_number, 1, want);
-    struct result r = import_told(m.at, m.len, &two, 1);
+    expect_given(t, &m, &two, 1, want);
+    expect_given(t, &m, &by_number, 1, want);
+    struct result r = import_given(m.at, m.len, &two, 1);
     require_ok(t, r.status);
     expect(t, str_eq(r.m.output_name[0], STR("y[0]")) && str_eq(r.m.output_name[1], STR("y[1]")));
     onnx_imported_free(&r.m);
@@ -109,35 +109,35 @@ TEST(onnx_sequence, shapes_are_told_where_the_model_has_none)
     const rlx_load_input with = {.name = "x", .item_count = 2, .shape = shape};
     const rlx_load_input without = {.name = "x", .item_count = 2};
 
-    expect_told(t, &m, &with, 1,
-                "rlx 1\n"
-                "graph @main (input %v0 \"x[0]\": f32[], input %v1 \"x[1]\": f32[4,5]) {\n"
-                "    return %v0, %v1\n"
-                "}\n");
-    expect_told_refused(t, &m, &without, RLX_ERROR_UNSUPPORTED,
-                        "does not tell the rank of \"x[0]\"");
+    expect_given(t, &m, &with, 1,
+                 "rlx 1\n"
+                 "graph @main (input %v0 \"x[0]\": f32[], input %v1 \"x[1]\": f32[4,5]) {\n"
+                 "    return %v0, %v1\n"
+                 "}\n");
+    expect_given_refused(t, &m, &without, RLX_ERROR_UNSUPPORTED,
+                         "does not give the rank of \"x[0]\"");
     struct bytes fixed = identity(DIMS("n", "3"), a_sequence, 1);
-    expect_told_refused(t, &fixed, &with, RLX_ERROR_SHAPE, "the shape given for \"x[0]\"");
+    expect_given_refused(t, &fixed, &with, RLX_ERROR_SHAPE, "the shape given for \"x[0]\"");
     const rlx_tensor negative = {.rank = 2, .dim = {-1, 3}}, deep = {.rank = 99};
-    expect_told_refused(t, &fixed,
-                        &(rlx_load_input){.name = "x", .item_count = 1, .shape = &negative},
-                        RLX_ERROR_SHAPE, "is not the model's");
-    expect_told_refused(t, &m, &(rlx_load_input){.name = "x", .item_count = 1, .shape = &deep},
-                        RLX_ERROR_SHAPE, "is not the model's");
+    expect_given_refused(t, &fixed,
+                         &(rlx_load_input){.name = "x", .item_count = 1, .shape = &negative},
+                         RLX_ERROR_SHAPE, "is not the model's");
+    expect_given_refused(t, &m, &(rlx_load_input){.name = "x", .item_count = 1, .shape = &deep},
+                         RLX_ERROR_SHAPE, "is not the model's");
 }
 
 TEST(onnx_sequence, a_tensor_takes_a_shape_too)
 {
     struct bytes m = identity(NULL, NULL, 0);
     const rlx_tensor shape = {.rank = 1, .dim = {7}};
-    const rlx_load_input told = {.name = "x", .item_count = 1, .shape = &shape};
+    const rlx_load_input given = {.name = "x", .item_count = 1, .shape = &shape};
 
-    expect_told(t, &m, &told, 1,
-                "rlx 1\n"
-                "graph @main (input %x: f32[7]) {\n"
-                "    return %x\n"
-                "}\n");
-    expect_told_refused(t, &m, NULL, RLX_ERROR_UNSUPPORTED, "does not tell the rank");
+    expect_given(t, &m, &given, 1,
+                 "rlx 1\n"
+                 "graph @main (input %x: f32[7]) {\n"
+                 "    return %x\n"
+                 "}\n");
+    expect_given_refused(t, &m, NULL, RLX_ERROR_UNSUPPORTED, "does not give the rank");
 }
 
 TEST(onnx_sequence, what_is_told_must_be_of_use)
@@ -149,15 +149,15 @@ TEST(onnx_sequence, what_is_told_must_be_of_use)
     const rlx_load_input other = {.name = "z", .item_count = 1};
     const rlx_load_input absent = {.name = "x", .absent = true};
 
-    expect_told_refused(t, &seq, NULL, RLX_ERROR_UNSUPPORTED, "say at load how many items it has");
-    expect_told_refused(t, &seq, &many, RLX_ERROR_LIMIT, "more than 4096");
-    expect_told_refused(t, &seq, &none, RLX_ERROR_UNSUPPORTED, "there is nothing to compute");
-    expect_told_refused(t, &seq, &other, RLX_ERROR_ARGUMENT, "the model has no input \"z\"");
-    expect_told_refused(t, &seq, &absent, RLX_ERROR_ARGUMENT, "it is not an optional");
-    expect_told_refused(t, &tensor, &absent, RLX_ERROR_ARGUMENT, "it is not an optional");
-    expect_told_refused(t, &deep, &other, RLX_ERROR_ARGUMENT, "no input \"z\"");
-    expect_told_refused(t, &deep, &(rlx_load_input){.name = "x", .item_count = 1},
-                        RLX_ERROR_UNSUPPORTED, "a sequence of something other than tensors");
+    expect_given_refused(t, &seq, NULL, RLX_ERROR_UNSUPPORTED, "say at load how many items it has");
+    expect_given_refused(t, &seq, &many, RLX_ERROR_LIMIT, "more than 4096");
+    expect_given_refused(t, &seq, &none, RLX_ERROR_UNSUPPORTED, "there is nothing to compute");
+    expect_given_refused(t, &seq, &other, RLX_ERROR_ARGUMENT, "the model has no input \"z\"");
+    expect_given_refused(t, &seq, &absent, RLX_ERROR_ARGUMENT, "it is not an optional");
+    expect_given_refused(t, &tensor, &absent, RLX_ERROR_ARGUMENT, "it is not an optional");
+    expect_given_refused(t, &deep, &other, RLX_ERROR_ARGUMENT, "no input \"z\"");
+    expect_given_refused(t, &deep, &(rlx_load_input){.name = "x", .item_count = 1},
+                         RLX_ERROR_UNSUPPORTED, "a sequence of something other than tensors");
 }
 
 TEST(onnx_sequence, an_optional_is_its_value_or_nothing)
@@ -165,31 +165,31 @@ TEST(onnx_sequence, an_optional_is_its_value_or_nothing)
     struct bytes m = identity(DIMS("3"), an_optional, 1), of_many = identity(DIMS("3"), both, 2);
     const rlx_load_input one = {.name = "x", .item_count = 1}, absent = {.absent = true};
 
-    expect_told(t, &m, NULL, 0,
-                "rlx 1\n"
-                "graph @main (input %x: f32[3]) {\n"
-                "    return %x\n"
-                "}\n");
-    expect_told(t, &of_many, &one, 1,
-                "rlx 1\n"
-                "graph @main (input %v0 \"x[0]\": f32[3]) {\n"
-                "    return %v0\n"
-                "}\n");
-    expect_told_refused(t, &of_many, NULL, RLX_ERROR_UNSUPPORTED,
-                        "say at load how many items it has");
-    expect_told_refused(t, &m, &absent, RLX_ERROR_UNSUPPORTED, "there is nothing to compute");
+    expect_given(t, &m, NULL, 0,
+                 "rlx 1\n"
+                 "graph @main (input %x: f32[3]) {\n"
+                 "    return %x\n"
+                 "}\n");
+    expect_given(t, &of_many, &one, 1,
+                 "rlx 1\n"
+                 "graph @main (input %v0 \"x[0]\": f32[3]) {\n"
+                 "    return %v0\n"
+                 "}\n");
+    expect_given_refused(t, &of_many, NULL, RLX_ERROR_UNSUPPORTED,
+                         "say at load how many items it has");
+    expect_given_refused(t, &m, &absent, RLX_ERROR_UNSUPPORTED, "there is nothing to compute");
 
     struct bytes g = {.len = 0};
     NODE(&g, "OptionalHasElement", "x", "y");
     put_held(&g, 11, "x", DIMS("3"), an_optional, 1);
     put_value(&g, 12, "y", 9, NULL);
     struct bytes has = finish(&g, 18);
-    expect_told(t, &has, &absent, 1,
-                "rlx 1\n"
-                "graph @main () {\n"
-                "    %v0 = const bool[] {false}\n"
-                "    return %v0\n"
-                "}\n");
+    expect_given(t, &has, &absent, 1,
+                 "rlx 1\n"
+                 "graph @main () {\n"
+                 "    %v0 = const bool[] {false}\n"
+                 "    return %v0\n"
+                 "}\n");
 }
 
 TEST(onnx_sequence, names_of_outputs_stay_apart)
@@ -229,14 +229,14 @@ TEST(onnx_sequence, a_body_for_each_item_reads_one_weight)
     struct bytes m = map_model();
     const rlx_load_input two = {.name = "x", .item_count = 2};
 
-    expect_told(t, &m, &two, 1,
-                "rlx 1\n"
-                "graph @main (input %v0 \"x[0]\": f32[32], input %v1 \"x[1]\": f32[32], "
-                "param %b: f32[32]) {\n"
-                "    %c = add %v0, %b\n"
-                "    %v4 = add %v1, %b\n"
-                "    return %c, %v4\n"
-                "}\n");
+    expect_given(t, &m, &two, 1,
+                 "rlx 1\n"
+                 "graph @main (input %v0 \"x[0]\": f32[32], input %v1 \"x[1]\": f32[32], "
+                 "param %b: f32[32]) {\n"
+                 "    %c = add %v0, %b\n"
+                 "    %v4 = add %v1, %b\n"
+                 "    return %c, %v4\n"
+                 "}\n");
 }
 
 TEST(onnx_sequence, a_body_for_each_item_needs_sequences_of_one_length)
@@ -252,8 +252,8 @@ TEST(onnx_sequence, a_body_for_each_item_needs_sequences_of_one_length)
     put_held(&g, 11, "y", DIMS("2"), a_sequence, 1);
     put_held(&g, 12, "z", NULL, a_sequence, 1);
     struct bytes m = finish(&g, 17);
-    const rlx_load_input told[] = {{.name = "x", .item_count = 2}, {.name = "y", .item_count = 3}};
-    struct result r = import_told(m.at, m.len, told, 2);
+    const rlx_load_input given[] = {{.name = "x", .item_count = 2}, {.name = "y", .item_count = 3}};
+    struct result r = import_given(m.at, m.len, given, 2);
     expect_status(t, r.status, RLX_ERROR_SHAPE);
     expect_contains(t, r.diag.first.message, "sequences of 2 and of 3 items");
     onnx_imported_free(&r.m);

@@ -385,7 +385,7 @@ TEST(small_float, nothing_reckons_with_codes)
     refuses(t, ONNX_UINT8, "BitCast", ATTRS({"to", 99, NULL}), RLX_ERROR_UNSUPPORTED, "type ?");
 }
 
-/* A node of that op between the input and a sum, which is told what it is given. */
+/* A node of that op between the input and a sum, which is given what it is given. */
 static void stays_coded(struct test *t, const char *op, size_t operands, const struct attr *attr)
 {
     struct bytes g = {.len = 0};
@@ -398,7 +398,7 @@ static void stays_coded(struct test *t, const char *op, size_t operands, const s
     put_op(&g, "Add", IN("m", "m"), "y", NULL);
     put_value(&g, 12, "y", 1, NULL);
     struct bytes m = finish(&g, 28);
-    test_note(t, "behind %s", op);
+    test_note(t, "after %s", op);
     expect_refused(t, &m, RLX_ERROR_UNSUPPORTED, "Add (opset 28) for \"y\": it computes with");
 }
 

@@ -30,7 +30,7 @@ static bool transform(struct test *t, const float *x, int64_t bins, int64_t n, f
 }
 
 /* The spectrum of reals, by the sum that defines it; what comes back is what it was made of. */
-static void goes_back(struct test *t, int n, bool told)
+static void goes_back(struct test *t, int n, bool given)
 {
     float real[2][MOST], x[4 * (MOST / 2 + 1)], got[2 * MOST];
     int bins = n / 2 + 1;
@@ -46,7 +46,7 @@ static void goes_back(struct test *t, int n, bool told)
             x[(row * bins + k) * 2] = (float)re;
             x[(row * bins + k) * 2 + 1] = (float)im;
         }
-    if (!transform(t, x, bins, told ? n : 0, got, (size_t)n * 8))
+    if (!transform(t, x, bins, given ? n : 0, got, (size_t)n * 8))
         return;
     for (int i = 0; i < 2 * n; i++)
         expect_near(t, got[i], real[i / n][i % n], 1e-5);

@@ -53,7 +53,7 @@ TEST(onnx_training, what_does_not_fit_is_named)
     static const int64_t first = 0;
     struct one o = optimiser("Adagrad", &first, 2);
 
-    expect_one_refused(t, &o, RLX_ERROR_FORMAT, "6 inputs, not 2 and some times 3");
+    expect_one_refused(t, &o, RLX_ERROR_FORMAT, "6 inputs, not 2 plus a multiple of 3");
     o = one_node(TRAINING, "Adagrad", 1, 2);
     one_in_f32(&o, RLX_EMPTY, &rate);
     one_in(&o, RLX_DTYPE_i64, RLX_EMPTY, &first);
@@ -124,5 +124,5 @@ TEST(onnx_training, gradients_that_cannot_be_told_are_refused)
     m = product(false, "z", "x", "x");
     expect_refused(t, &m, RLX_ERROR_FORMAT, "there is no tensor \"z\" before it");
     m = product(false, "y", "x", "w");
-    expect_refused(t, &m, RLX_ERROR_UNSUPPORTED, "at another place than where the graph is");
+    expect_refused(t, &m, RLX_ERROR_UNSUPPORTED, "in a different place than the graph");
 }

@@ -1,4 +1,4 @@
-/* onnx_world.h: ONNX files put together field by field, and what the importer makes of them. */
+/* onnx_world.h: ONNX files built field by field, and what the importer makes of them. */
 #ifndef TESTS_IMPORT_ONNX_WORLD_H
 #define TESTS_IMPORT_ONNX_WORLD_H
 
@@ -129,11 +129,11 @@ struct result {
     struct diag diag;
 };
 
-/* With what is told of some inputs. */
-static inline struct result import_told(const void *data, size_t len, const rlx_load_input *told,
-                                        size_t count)
+/* With what is given of some inputs. */
+static inline struct result import_given(const void *data, size_t len, const rlx_load_input *given,
+                                         size_t count)
 {
-    struct onnx_import_options options = {.mode = FILE_READ, .inputs = told, .input_count = count};
+    struct onnx_import_options options = {.mode = FILE_READ, .inputs = given, .input_count = count};
     struct result r;
 
     diag_init(&r.diag, "load");
@@ -143,14 +143,14 @@ static inline struct result import_told(const void *data, size_t len, const rlx_
 
 static inline struct result import(const void *data, size_t len)
 {
-    return import_told(data, len, NULL, 0);
+    return import_given(data, len, NULL, 0);
 }
 
 /* The model as text: what was made of it. */
-static inline void expect_told(struct test *t, const struct bytes *model,
-                               const rlx_load_input *told, size_t count, const char *want)
+static inline void expect_given(struct test *t, const struct bytes *model,
+                                const rlx_load_input *given, size_t count, const char *want)
 {
-    struct result r = import_told(model->at, model->len, told, count);
+    struct result r = import_given(model->at, model->len, given, count);
     struct text text;
 
     text_init(&text, mem_default());
@@ -165,14 +165,14 @@ static inline void expect_told(struct test *t, const struct bytes *model,
 
 static inline void expect_text(struct test *t, const struct bytes *model, const char *want)
 {
-    expect_told(t, model, NULL, 0, want);
+    expect_given(t, model, NULL, 0, want);
 }
 
-static inline void expect_told_refused(struct test *t, const struct bytes *model,
-                                       const rlx_load_input *told, rlx_status status,
-                                       const char *part)
+static inline void expect_given_refused(struct test *t, const struct bytes *model,
+                                        const rlx_load_input *given, rlx_status status,
+                                        const char *part)
 {
-    struct result r = import_told(model->at, model->len, told, told != NULL);
+    struct result r = import_given(model->at, model->len, given, given != NULL);
 
     expect_status(t, r.status, status);
     expect_contains(t, r.diag.first.message, part);
@@ -182,7 +182,7 @@ static inline void expect_told_refused(struct test *t, const struct bytes *model
 static inline void expect_refused(struct test *t, const struct bytes *model, rlx_status status,
                                   const char *part)
 {
-    expect_told_refused(t, model, NULL, status, part);
+    expect_given_refused(t, model, NULL, status, part);
 }
 
 /* For expect_survives_no_memory; ctx: the model. */

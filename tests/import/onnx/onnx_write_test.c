@@ -253,14 +253,14 @@ TEST(onnx_write, a_size_that_no_input_tells_is_refused)
     if (expect_ok(t, rlx_model_parse(w.ctx, rlx_cstr(text), &m, &w.err))) {
         rlx_status s = rlx_model_save_onnx(m, test_temp(t, "x.onnx"), NULL, &w.err);
         expect_status(t, s, RLX_ERROR_UNSUPPORTED);
-        expect_error(t, RLX_ERROR_UNSUPPORTED, "no input has an axis that tells the size m",
+        expect_error(t, RLX_ERROR_UNSUPPORTED, "no input has an axis that gives the size m",
                      &w.err);
     }
     rlx_model_destroy(m);
     close_world(&w);
 }
 
-/* All that stands in the way is told at once, and no file is left behind. */
+/* All that stands in the way is given at once, and no file is left behind. */
 TEST(onnx_write, every_node_that_cannot_be_written_is_named)
 {
     static const char text[] = "rlx 1\n"
@@ -368,7 +368,7 @@ TEST(onnx_write, weights_may_lie_in_a_file_of_their_own)
     rlx_model *m = model_with_weights(t, &w, true);
     expect_ok(t, rlx_model_save_onnx(m, path, &(rlx_onnx_desc){.external = true}, &w.err));
     require(t, stat(data, &st) == 0);
-    expect_eq(t, st.st_size, 4096 + 1024); /* w, and b behind it */
+    expect_eq(t, st.st_size, 4096 + 1024); /* w, and b after it */
     require(t, stat(path, &st) == 0);
     expect(t, st.st_size < 1024);
     expect_same_rows(t, &w, path, m);
@@ -452,7 +452,7 @@ TEST(onnx_write, a_state_is_an_input_and_an_output)
             t, rlx_session_run(s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, 3, out, 3, NULL, 0},
                                &w.err))) {
         expect_near(t, before[2], 0, 0);
-        expect_near(t, after[2], -5, 0); /* who reads behind the writer reads what it wrote */
+        expect_near(t, after[2], -5, 0); /* who reads after the writer reads what it wrote */
         expect_near(t, next[3], 6, 0);
     }
     rlx_session_destroy(s);

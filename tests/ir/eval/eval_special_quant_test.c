@@ -398,7 +398,7 @@ TEST(quant, products_equal_those_of_the_decoded_weight)
 
 TEST(quant, q8_loses_and_exact_does_not)
 {
-    /* 127 makes the scale 1, and 0.4 is no whole number */
+    /* 127 makes the scale 1, and 0.4 is not an integer */
     struct special s;
 
     if (!special_open(t, &s,

@@ -1,5 +1,5 @@
 /* eval_special_sequence_test.c: scans, linear attention and recurrent layers: the worked vectors of
- * ops-special.md 11.3, and that what comes in pieces comes out as at once. */
+ * ops-special.md 11.3, and that input in pieces gives the same as all at once. */
 #include "eval_special.h"
 
 /* ---- selective_scan ------------------------------------------------------------------------ */

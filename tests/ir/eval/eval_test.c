@@ -197,7 +197,7 @@ TEST(eval, casts)
           "%x = const bool[2] {true false} %y = cast %x to=f16 %c = cast %x to=c64 return %y, %c",
           "1 0", "1 0 0 0");
     evals(t, 0, "%x = const f64[2] {1e10 -1e-9} %y = cast %x to=f16 return %y", "inf -0");
-    /* a narrowing cast is no no-op */
+    /* a narrowing cast is not a no-op */
     evals(t, 0, "%x = const f32[1] {1.0001} %h = cast %x to=f16 %y = cast %h to=f32 return %y",
           "1");
     /* one rounding, whichever way the numbers go */

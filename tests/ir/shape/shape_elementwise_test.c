@@ -219,7 +219,7 @@ TEST(shape_elementwise, cast)
     ir_value p = build_input(&b, RLX_DTYPE_bool, SCALAR);
     union ir_attr a = defaults(RLX_OP_cast);
 
-    fails(&b, cast, &a, ATTRIBUTE, "to is no element type", x);
+    fails(&b, cast, &a, ATTRIBUTE, "to is not an element type", x);
     for (int d = 0; d < RLX_DTYPE_count; d++) {
         char want[32];
         a.cast.to = (rlx_dtype)d;
@@ -244,7 +244,7 @@ TEST(shape_elementwise, bitcast)
 
     for (int d = 0; d < RLX_DTYPE_count; d++)
         x[d] = build_input(&b, (rlx_dtype)d, RLX_LIST(2, 0));
-    fails(&b, bitcast, &a, ATTRIBUTE, "to is no element type", x[0]);
+    fails(&b, bitcast, &a, ATTRIBUTE, "to is not an element type", x[0]);
     for (int from = 0; from < RLX_DTYPE_count; from++)
         for (int to = 0; to < RLX_DTYPE_count; to++) {
             char want[32];

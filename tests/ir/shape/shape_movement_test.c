@@ -434,13 +434,13 @@ TEST(shape_movement, pad)
     a.pad.value = 255;
     gives(&b, pad, &a, "u8[3]", u8);
     a.pad.value = 256;
-    fails(&b, pad, &a, ATTRIBUTE, "value 256 is no u8", u8);
+    fails(&b, pad, &a, ATTRIBUTE, "value 256 is not a valid u8", u8);
     a.pad.value = 0.5;
     fails(&b, pad, &a, ATTRIBUTE, "value 0.5", u8);
     a.pad.value = -128;
     gives(&b, pad, &a, "i8[3]", i8);
     a.pad.value = 128;
-    fails(&b, pad, &a, ATTRIBUTE, "value 128 is no i8", i8);
+    fails(&b, pad, &a, ATTRIBUTE, "value 128 is not a valid i8", i8);
     a.pad.mode = REPLICATE;
     gives(&b, pad, &a, "u8[3]", u8);
     build_close(&b);

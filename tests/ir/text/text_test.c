@@ -114,7 +114,7 @@ TEST(text, types_are_printed_and_checked)
     text_free(&out);
     ir_module_destroy(m);
     expect_refusal(t, "rlx 1\ngraph (input %x: f32[n,4]) {\n %y = relu %x : f32[n,5]\n return %y }",
-                   RLX_ERROR_FORMAT, "3:17: the type is said to be f32[n,5], but it is f32[n,4]");
+                   RLX_ERROR_FORMAT, "3:17: the type is declared as f32[n,5], but it is f32[n,4]");
 }
 
 TEST(text, sub_graphs_in_any_order)
@@ -162,7 +162,7 @@ static ir_value add_input(struct test *t, struct ir_graph *g, const char *name, 
     return v;
 }
 
-/* Leaves in the middle, labels that clash, that are no names, that look like numbers. */
+/* Leaves in the middle, labels that clash, that are not names, that look like numbers. */
 TEST(text, names_are_unique_and_stay)
 {
     struct ir_module *m = NULL;
@@ -264,7 +264,7 @@ TEST(text, errors_say_where_and_what)
         {"rlx 1\ngraph (input %x: f33[]) {}", RLX_ERROR_FORMAT,
          "2:18: there is no element type 'f33'; known are f32 f16"},
         {"rlx 1\ngraph (input %x: f32[4,]) {}", RLX_ERROR_FORMAT,
-         "2:24: expected a size behind ','"},
+         "2:24: expected a size after ','"},
         {"rlx 1\ngraph (input %x: f32[4;]) {}", RLX_ERROR_FORMAT,
          "2:23: no token begins with this character"},
         {"rlx 1\ngraph (input %x: f32[1,2,3,4,5,6,7,8,9]) {}", RLX_ERROR_LIMIT,
@@ -305,7 +305,7 @@ TEST(text, errors_say_where_and_what)
         {G "  %y = matmul %x, %x\n  return %y }", RLX_ERROR_SHAPE, "3:8: matmul: "},
         {G "  %y = softmax %x axis=2\n  return %y }", RLX_ERROR_ATTRIBUTE, "3:8: softmax: "},
         {G "  %y = not %x\n  return %y }", RLX_ERROR_DTYPE, "3:8: not: "},
-        {G "  %1 = relu %x\n  return %x }", RLX_ERROR_FORMAT, "3:3: behind '%' stands a name"},
+        {G "  %1 = relu %x\n  return %x }", RLX_ERROR_FORMAT, "3:3: expected a name after '%'"},
         {G "  %y = relu %x \"\n  return %x }", RLX_ERROR_FORMAT,
          "3:16: the string has no closing quote"},
         {G "  %y = softmax %x axis=1x\n  return %x }", RLX_ERROR_FORMAT,
@@ -317,7 +317,7 @@ TEST(text, errors_say_where_and_what)
         {G "  %y = const f32[2] {1 2 3}\n return %y }", RLX_ERROR_FORMAT,
          "3:26: f32[2] has 2 elements, but there are more"},
         {G "  %y = const f32[2] {1, }\n return %y }", RLX_ERROR_FORMAT,
-         "3:25: expected a number behind ','"},
+         "3:25: expected a number after ','"},
         {G "  %y = const f32[2] {1 x}\n return %y }", RLX_ERROR_FORMAT,
          "3:24: expected a number, got 'x'"},
         {G "  %y = const f32[2] 1\n return %y }", RLX_ERROR_FORMAT,
@@ -330,13 +330,13 @@ TEST(text, errors_say_where_and_what)
         {G "  %y = const u8[1] {-1}\n return %y }", RLX_ERROR_FORMAT,
          "-1 is out of range: 0 to 255"},
         {G "  %y = const i32[1] {1.5}\n return %y }", RLX_ERROR_FORMAT,
-         "expected a whole number, got '1.5'"},
+         "expected an integer, got '1.5'"},
         {G "  %y = const bool[1] {2}\n return %y }", RLX_ERROR_FORMAT, "2 is out of range: 0 to 1"},
         {G "  %y = const bool[1] bytes 0x02\n return %y }", RLX_ERROR_FORMAT,
          "a bool is 0 or 1, not 2"},
         {G "  %y = const c64[1] {1}\n return %y }", RLX_ERROR_FORMAT, "expected a number, got '}'"},
         {G "  %y = const f32[1] bytes 0x00\n return %y }", RLX_ERROR_FORMAT,
-         "3:27: the type takes 4 bytes, but 1 stand here"},
+         "3:27: the type takes 4 bytes, but 1 are given"},
         {G "  %y = const f32[1] bytes 0x000\n return %y }", RLX_ERROR_FORMAT,
          "two hex digits each"},
         {G "  %y = const f32[1] bytes 00\n return %y }", RLX_ERROR_FORMAT,

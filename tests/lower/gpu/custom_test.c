@@ -329,7 +329,7 @@ TEST_GPUS(gpu_custom, a_grid_that_fails_is_told_by_its_number)
     place_close(&p);
 }
 
-/* Kernels that are no good are the caller's mistake; the message shows where it is. */
+/* Broken kernels are the caller's mistake; the message shows where it is. */
 TEST_GPUS(gpu_custom, mistakes_in_a_kernel_are_shown)
 {
     static const struct {

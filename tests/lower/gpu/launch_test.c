@@ -55,7 +55,7 @@ static int slots[4]; /* stand for device memory */
 #define SLOT(i) ((struct buffer *)(void *)&slots[i])
 
 /* A buffer that may begin anywhere is bound from the last place where it can be, and the kernel is
- * told how many elements to skip, behind its own words. */
+ * given how many elements to skip, after its own words. */
 TEST(gpu_bind, offsets_become_words)
 {
     const struct gpu_kernel kernel = {.key = "k",

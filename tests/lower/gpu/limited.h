@@ -1,4 +1,4 @@
-/* limited.h: graphs on a GPU that is told to have less than it has. */
+/* limited.h: graphs on a GPU that claims to have less than it has. */
 #ifndef TESTS_LOWER_GPU_LIMITED_H
 #define TESTS_LOWER_GPU_LIMITED_H
 

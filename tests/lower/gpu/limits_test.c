@@ -194,7 +194,7 @@ TEST_GPUS_SLOW(gpu_limits, an_arena_above_a_binding_of_128_mib)
 
 enum { WORDS = 32000, WIDTH = 1152 };
 
-/* Of the products with the table, those whose rows lie before, across and behind its middle edge.
+/* Of the products with the table, those whose rows lie before, across and after its middle edge.
  */
 static void expect_products(struct test *t, const float *w, const int32_t *id, const float *y)
 {
@@ -250,7 +250,7 @@ TEST_GPUS_SLOW(gpu_limits, a_table_above_a_binding_of_128_mib)
     free(y);
 }
 
-/* One tensor that is larger than what can be bound at once goes in parts or is seen through
+/* One tensor that is larger than what can be bound at once is processed in parts or seen through
  * windows; one that needs too many of them is refused by name. */
 TEST_GPUS(gpu_limits, one_operand_above_the_limit)
 {

@@ -17,7 +17,7 @@
 static const struct {
     const char *graph, *numbers, *want;
 } rows[] = {
-    /* no round, and some; what comes before and behind is computed on its own */
+    /* no round, and some; what comes before and after is computed on its own */
     {"graph @main (input %x: f32[]) { %y = while %x cond_graph=@c100 body_graph=@twice return %y "
      "}" BELOW("c100", "100") TWICE,
      "100", "100"},
@@ -245,7 +245,7 @@ TEST_DEVICES(gpu_loop, a_step_in_the_profile)
     check_profile(t, test_device(t));
 }
 
-/* An index that is out of range in some round is told, and ends with its run. */
+/* An index that is out of range in some round is reported, and ends with its run. */
 static void check_index(struct test *t, const char *device)
 {
     static const char graph[] =
@@ -281,7 +281,7 @@ TEST_DEVICES(gpu_loop, a_bad_index_in_a_round)
     check_index(t, test_device(t));
 }
 
-/* Lost in the first round, in a later one, behind the loops: the run says so and all can be freed;
+/* Lost in the first round, in a later one, after the loops: the run says so and all can be freed;
  * the device is as good as new when it is opened again. */
 static void check_lost(struct test *t, const char *device)
 {

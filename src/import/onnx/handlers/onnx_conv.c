@@ -69,7 +69,7 @@ void onnx_conv(struct onnx_call *c)
 /* ---- ConvTranspose ---- */
 
 /* What of the whole result, (L-1)s + d(k-1) + 1 long, is wanted: from `before` on; `more` zeros
- * behind it where the wanted length reaches past its end. */
+ * after it where the wanted length reaches past its end. */
 struct cut {
     int64_t before, len, more;
 };

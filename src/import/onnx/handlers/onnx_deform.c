@@ -54,7 +54,7 @@ static ir_value corner(struct formula *f, const struct places *p, const ir_value
                      formula_reshape(f, weight, RLX_LIST(p->count, 1)));
 }
 
-/* [P, C]; together: how the corners' parts are put together. */
+/* [P, C]; together: how the corners' parts are combined. */
 static ir_value read_places(struct formula *f, const struct places *p, rlx_op together)
 {
     ir_value low[MAX_SPACE], part[MAX_SPACE], sum = RLX_NO_VALUE;

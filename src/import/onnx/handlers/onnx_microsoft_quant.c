@@ -68,7 +68,8 @@ void onnx_ms_q_concat(struct onnx_call *c)
         return;
     }
     if (!count)
-        formula_fail(&c->f, RLX_ERROR_FORMAT, "%zu inputs, not 2 and some times 3", c->in_count);
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "%zu inputs, not 2 plus a multiple of 3",
+                     c->in_count);
     for (size_t i = 0; i < count && !onnx_failed(c); i++)
         part[i] = onnx_dequantised(c, 2 + 3 * i, 3 + 3 * i, 4 + 3 * i);
     if (onnx_failed(c))

@@ -101,8 +101,8 @@ static ir_value mul(struct onnx_call *c, ir_value a, ir_value b)
 }
 
 /* Gate g of x with the cell seen through a peephole, if there is one. */
-static ir_value peep(struct onnx_call *c, const struct layer *l, const struct direction *d,
-                     ir_value x, int which, ir_value cell)
+static ir_value peephole(struct onnx_call *c, const struct layer *l, const struct direction *d,
+                         ir_value x, int which, ir_value cell)
 {
     if (d->peephole == RLX_NO_VALUE)
         return x;
@@ -113,14 +113,14 @@ static ir_value peep(struct onnx_call *c, const struct layer *l, const struct di
 static void step_lstm(struct onnx_call *c, const struct layer *l, struct direction *d, ir_value all)
 {
     struct formula *f = &c->f;
-    ir_value in = activate(c, l, d->number, 0, peep(c, l, d, gate(c, l, all, 1, 0), 0, d->c));
+    ir_value in = activate(c, l, d->number, 0, peephole(c, l, d, gate(c, l, all, 1, 0), 0, d->c));
     ir_value forget =
         onnx_int(c, "input_forget", 0)
             ? formula_2(f, RLX_OP_sub, formula_number(f, 1), in)
-            : activate(c, l, d->number, 0, peep(c, l, d, gate(c, l, all, 1, 2), 2, d->c));
+            : activate(c, l, d->number, 0, peephole(c, l, d, gate(c, l, all, 1, 2), 2, d->c));
     ir_value fresh = activate(c, l, d->number, 1, gate(c, l, all, 1, 3));
     ir_value cell = add(c, mul(c, forget, d->c), mul(c, in, fresh));
-    ir_value out = activate(c, l, d->number, 0, peep(c, l, d, gate(c, l, all, 1, 1), 1, cell));
+    ir_value out = activate(c, l, d->number, 0, peephole(c, l, d, gate(c, l, all, 1, 1), 1, cell));
 
     d->c = cell;
     d->h = mul(c, out, activate(c, l, d->number, 2, cell));

@@ -46,7 +46,7 @@ void onnx_reduce_sum(struct onnx_call *c)
     onnx_give(c, 0, over(c, &r, RLX_OP_reduce_sum, r.x));
 }
 
-/* Whole numbers are divided after they were added. */
+/* Integers are divided after they are added. */
 void onnx_reduce_mean(struct onnx_call *c)
 {
     struct reduction r = begin(c);

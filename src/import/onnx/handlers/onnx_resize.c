@@ -176,7 +176,7 @@ static ir_value fill_outside(struct onnx_call *c, const struct resize *r, ir_val
     return formula_where(f, mask, y, formula_number(f, r->outside));
 }
 
-/* Is every element of the new axis the one that lies at a whole number of it? Then each is
+/* Is every element of the new axis the one at an integer position of it? Then each is
  * repeated, `times` times, whatever the length. */
 static bool repeats(const struct resize *r, int32_t axis, int64_t *times)
 {

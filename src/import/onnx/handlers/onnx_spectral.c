@@ -134,7 +134,8 @@ void onnx_dft(struct onnx_call *c)
         return;
     }
     if (to_reals && t.dim[t.rank - 1] != 2) {
-        formula_fail(f, RLX_ERROR_SHAPE, "a transform back to reals of what is not complex");
+        formula_fail(f, RLX_ERROR_SHAPE,
+                     "an inverse real transform of values that are not complex");
         return;
     }
     int64_t n = (int64_t)length;

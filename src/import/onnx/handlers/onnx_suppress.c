@@ -6,7 +6,7 @@
  *     carry [batch, class, boxes + steps]     scores of what is left (-inf: gone), then the choices
  *
  * A scan carries one value, hence both in one. What was chosen, -1 where there was nothing left, is
- * then put together. */
+ * then joined. */
 #include <math.h>
 #include <string.h>
 

@@ -37,8 +37,8 @@ static bool begin(struct onnx_call *c, size_t lists, struct update *u)
 {
     *u = (struct update){.c = c, .f = &c->f};
     if (c->in_count < 2 + lists || (c->in_count - 2) % lists) {
-        formula_fail(&c->f, RLX_ERROR_FORMAT, "%zu inputs, not 2 and some times %zu", c->in_count,
-                     lists);
+        formula_fail(&c->f, RLX_ERROR_FORMAT, "%zu inputs, not 2 plus a multiple of %zu",
+                     c->in_count, lists);
         return false;
     }
     u->count = (c->in_count - 2) / lists;
@@ -193,7 +193,7 @@ void onnx_gradient(struct onnx_call *c)
     for (size_t i = 0; i < count && !onnx_failed(c); i++) {
         wrt[i] = named(c, xs->strings.at[i]);
         if (!onnx_failed(c) && (!onnx_has(c, i) || onnx_in(c, i) != wrt[i]))
-            onnx_unsupported(c, "a gradient at another place than where the graph is");
+            onnx_unsupported(c, "a gradient in a different place than the graph");
     }
     if (onnx_failed(c))
         return;

@@ -55,7 +55,7 @@ static rlx_str symbol_name(struct onnx_import *im, const struct leaf *in, int ax
 }
 
 /* The shape that was given at load, where the model does not contradict it. */
-static rlx_status told_shape(const struct leaf *in, struct ir_type *out, struct diag *d)
+static rlx_status given_shape(const struct leaf *in, struct ir_type *out, struct diag *d)
 {
     const struct onnx_shape *declared = in->type->shape;
     bool fits = in->shape->rank >= 0 && in->shape->rank <= RLX_MAX_RANK &&
@@ -81,7 +81,7 @@ static rlx_status declared_shape(struct onnx_import *im, const struct leaf *in, 
 
     if (!shape)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED,
-                         "the model does not tell the rank of \"%.*s\": give its shape at load, as "
+                         "the model does not give the rank of \"%.*s\": give its shape at load, as "
                          "in --items '%.*s=[1,3,224,224]'",
                          STR_ARG(in->name), STR_ARG(in->name));
     if (shape->dim.count > RLX_MAX_RANK)
@@ -108,7 +108,7 @@ static rlx_status leaf_type(struct onnx_import *im, const struct leaf *in, struc
     if (!onnx_element_dtype(in->type->elem_type, &out->dtype))
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "its elements are of type %s",
                          onnx_dtype_name(in->type->elem_type));
-    return in->shape ? told_shape(in, out, d) : declared_shape(im, in, out, d);
+    return in->shape ? given_shape(in, out, d) : declared_shape(im, in, out, d);
 }
 
 /* ---- what was given at load ---- */
@@ -124,7 +124,7 @@ static const rlx_tensor *known_value(const struct onnx_import *im, size_t number
     return NULL;
 }
 
-static const rlx_load_input *told_input(const struct onnx_import *im, size_t number, rlx_str name)
+static const rlx_load_input *given_input(const struct onnx_import *im, size_t number, rlx_str name)
 {
     for (size_t i = 0; i < im->options->input_count; i++) {
         const rlx_load_input *in = &im->options->inputs[i];
@@ -203,22 +203,22 @@ static const char *item_name(struct onnx_import *im, rlx_str name, size_t i)
 }
 
 static rlx_status add_items(struct onnx_import *im, struct onnx_scope *s, rlx_str name,
-                            const struct onnx_type *elem, const rlx_load_input *told,
+                            const struct onnx_type *elem, const rlx_load_input *given,
                             struct onnx_value *v, struct diag *d)
 {
     if (!elem || !elem->tensor)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED,
                          "it is a sequence of something other than tensors");
-    if (!told)
+    if (!given)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED,
                          "it is a sequence: say at load how many items it has, as in --items "
                          "%.*s=3, or of which shapes, as in --items '%.*s=[2,3],[4,3]'",
                          STR_ARG(name), STR_ARG(name));
-    if (told->item_count > ONNX_MAX_ITEMS)
+    if (given->item_count > ONNX_MAX_ITEMS)
         return diag_fail(d, RLX_ERROR_LIMIT, "a sequence of %zu items, more than %d",
-                         told->item_count, ONNX_MAX_ITEMS);
+                         given->item_count, ONNX_MAX_ITEMS);
     v->is_sequence = true;
-    v->item_count = told->item_count;
+    v->item_count = given->item_count;
     v->item = arena_array(im->arena, struct onnx_value, v->item_count);
     if (!v->item)
         return diag_no_memory(d, v->item_count * sizeof *v->item);
@@ -228,7 +228,7 @@ static rlx_status add_items(struct onnx_import *im, struct onnx_scope *s, rlx_st
             return diag_no_memory(d, name.len);
         struct leaf leaf = {.name = rlx_cstr(own),
                             .type = elem->tensor,
-                            .shape = told->shape ? &told->shape[i] : NULL,
+                            .shape = given->shape ? &given->shape[i] : NULL,
                             .known = known_value(im, SIZE_MAX, rlx_cstr(own)),
                             .item = (int64_t)i};
         TRY(add_leaf(im, s, &leaf, &v->item[i], d));
@@ -240,23 +240,23 @@ static rlx_status make_input(struct onnx_import *im, struct onnx_scope *s, size_
                              const struct onnx_value_info *info, struct onnx_value *v,
                              struct diag *d)
 {
-    const rlx_load_input *told = told_input(im, number, info->name);
+    const rlx_load_input *given = given_input(im, number, info->name);
     const struct onnx_type *type = info->type;
     bool is_optional = type && type->optional;
 
     if (is_optional)
         type = type->optional->elem;
-    if (told && told->absent) {
+    if (given && given->absent) {
         v->is_absent = true;
         return is_optional ? RLX_OK : diag_fail(d, RLX_ERROR_ARGUMENT, "it is not an optional");
     }
     if (type && type->sequence)
-        return add_items(im, s, info->name, type->sequence->elem, told, v, d);
+        return add_items(im, s, info->name, type->sequence->elem, given, v, d);
     if (!type || !type->tensor)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "it is not a tensor");
     struct leaf leaf = {.name = info->name,
                         .type = type->tensor,
-                        .shape = told && told->item_count == 1 ? told->shape : NULL,
+                        .shape = given && given->item_count == 1 ? given->shape : NULL,
                         .known = known_value(im, number, info->name),
                         .item = -1};
     return add_leaf(im, s, &leaf, v, d);
@@ -281,29 +281,29 @@ rlx_status onnx_add_input(struct onnx_import *im, struct onnx_scope *s, size_t n
 }
 
 /* "x", or "x[3]", which is an item of it. */
-static bool is_of_input(rlx_str told, rlx_str input)
+static bool is_of_input(rlx_str given, rlx_str input)
 {
-    return str_eq(told, input) || (str_starts(told, input) && told.ptr[input.len] == '[');
+    return str_eq(given, input) || (str_starts(given, input) && given.ptr[input.len] == '[');
 }
 
-static rlx_status check_name(const struct onnx_graph *g, const char *told, struct diag *d)
+static rlx_status check_name(const struct onnx_graph *g, const char *given, struct diag *d)
 {
-    rlx_nearest near = {.wanted = rlx_cstr(told)};
+    rlx_nearest near = {.wanted = rlx_cstr(given)};
     char known[200] = "none", hint[RLX_NEAREST_HINT];
     size_t len = 0;
 
     for (size_t k = 0; k < g->input.count; k++) {
         rlx_str name = g->input.at[k].name;
-        if (!told || is_of_input(near.wanted, name))
+        if (!given || is_of_input(near.wanted, name))
             return RLX_OK;
         rlx_nearest_offer(&near, name);
         if (len < sizeof known)
             len += (size_t)snprintf(known + len, sizeof known - len, "%s%.*s", k ? ", " : "",
                                     STR_ARG(name));
     }
-    if (!told)
+    if (!given)
         return RLX_OK;
-    return diag_fail(d, RLX_ERROR_ARGUMENT, "the model has no input \"%s\"; it has: %s%s", told,
+    return diag_fail(d, RLX_ERROR_ARGUMENT, "the model has no input \"%s\"; it has: %s%s", given,
                      known, rlx_nearest_hint(&near, hint));
 }
 

@@ -204,6 +204,7 @@ rlx_status onnx_read_list(rlx_str bytes, struct onnx_list *out, bool *absent, st
     if (out->elem_type != ONNX_LIST_TENSOR && out->elem_type != ONNX_LIST_UNDEFINED)
         return diag_fail(d, RLX_ERROR_UNSUPPORTED, "a sequence of something other than tensors");
     if (!holds_tensors(out))
-        return diag_fail(d, RLX_ERROR_FORMAT, "a sequence that holds other things than it says");
+        return diag_fail(d, RLX_ERROR_FORMAT,
+                         "a sequence that holds other elements than it declares");
     return RLX_OK;
 }

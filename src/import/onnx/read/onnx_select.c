@@ -135,7 +135,7 @@ static void non_zero_counted(struct onnx_call *c)
     onnx_give_counted(c, 0, formula_concat(f, at, t.rank, 0), 1, kept.count);
 }
 
-/* The coordinates of what is not zero, [rank, count], one element after the other. */
+/* The coordinates of the nonzero elements, [rank, count], one element after the other. */
 void onnx_non_zero(struct onnx_call *c)
 {
     const struct ir_type t = *onnx_type(c, 0);

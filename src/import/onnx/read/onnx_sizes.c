@@ -1,7 +1,7 @@
 /* onnx_sizes.c: arithmetic on shapes whose sizes hold symbols.
  *
  * Exporters write Reshape(x, Concat(Shape(x)[0], -1)). Those integers are known at load but for
- * their symbols; here they stay known, so that shapes come out as expressions of those symbols. */
+ * their symbols; here they stay known, so that shapes are expressions of those symbols. */
 #include <string.h>
 
 #include "base/str.h"
@@ -345,7 +345,7 @@ static bool take(struct onnx_call *c, size_t i, struct sizes *out)
     return good;
 }
 
-/* In the type it has; plain numbers of another type than i64 are not worth the trouble. */
+/* In the type it has; plain numbers of types other than i64 are not worth the trouble. */
 static void give(struct onnx_call *c, const struct sizes *s)
 {
     onnx_give_sizes(c, 0, s->rank, s->at, s->count);

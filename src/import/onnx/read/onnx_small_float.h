@@ -1,5 +1,5 @@
 /* onnx_small_float.h: floats of 8 bits and less. rlx has no such types: their elements are codes,
- * one to a u8, that may be moved about but not reckoned with. Which float a code stands for is told
+ * one to a u8, that may be moved but not computed with. Which float a code stands for is given
  * by ONNX's type (struct onnx_value's narrow).
  *
  *     FLOAT8E4M3FN     sign, 4 bits of exponent, 3 of fraction; no Inf, one NaN of each sign

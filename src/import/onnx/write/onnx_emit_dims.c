@@ -107,7 +107,7 @@ rlx_str emit_dim(struct emit *e, ir_dim d)
         return size;
     text_init(&t, e->w->mem);
     dim_print(e->w->mod->dims, d, &t);
-    emit_refuse(e, "no input has an axis that tells the size %s", t.at ? t.at : "?");
+    emit_refuse(e, "no input has an axis that gives the size %s", t.at ? t.at : "?");
     text_free(&t);
     return STR("?");
 }

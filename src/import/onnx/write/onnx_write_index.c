@@ -32,7 +32,7 @@ static bool has_coordinates(struct emit *e)
     const struct ir_type *t = emit_type(e, 1);
 
     if (t->dim[t->rank - 1] == 0)
-        emit_refuse(e, "its coordinates are of no numbers");
+        emit_refuse(e, "its coordinates have length 0");
     return t->dim[t->rank - 1] != 0;
 }
 

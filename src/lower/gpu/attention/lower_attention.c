@@ -1,5 +1,5 @@
 /* lower_attention.c: attention, a group per block of rows; where there are few of those and many
- * keys, groups share the keys of a block, and what they found is put together afterwards. Where a
+ * keys, groups share the keys of a block, and their results are combined afterwards. Where a
  * kernel cannot see the keys of all heads at once, some heads go after others. */
 #include "lower/gpu/attention/lower_attention.h"
 #include "lower/gpu/gpu_core.h"

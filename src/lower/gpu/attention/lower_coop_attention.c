@@ -62,7 +62,7 @@ static void bind(struct gpu_call *c, const struct gpu_attention *a, const struct
     gpu_u32(c, "keys", a->keys);
 }
 
-/* Heads one by one: rows of a bundle are no matrix in memory. */
+/* Heads one by one: rows of a bundle do not form a matrix in memory. */
 static void by_group(struct gpu_call *c, const struct gpu_attention *a)
 {
     struct cut t = cut_of(a, 1);

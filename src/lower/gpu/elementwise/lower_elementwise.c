@@ -58,7 +58,7 @@ void gpu_lower_where(struct gpu_call *c)
 
 /* ---- clamp ---- */
 
-/* A bound as an element of the dtype: cut to whole numbers that integers hold. */
+/* A bound as an element of the dtype: cut to values that integers hold. */
 static uint64_t bound_bits(rlx_dtype t, double v)
 {
     double top = t == RLX_DTYPE_u64 ? 0x1p64 : 0x1p63;

@@ -370,7 +370,7 @@ static void add_element(struct maker *m, const struct ew_in *in, int32_t number)
         text_addf(&m->t, "%s(from_bits(%s, %s))\n", carrier, rlx_dtype_name(in->dtype), bits);
 }
 
-/* Words of narrow elements, put together. */
+/* Words of narrow elements, packed. */
 static void store_words(struct maker *m, const struct ew_out *o, int32_t number)
 {
     int bytes = (int)rlx_dtype_size(o->dtype), each = 4 / bytes, words = (int)m->lanes / each;
@@ -480,7 +480,7 @@ static uint64_t rows_at_once(const struct maker *m)
 {
     const struct ew *e = m->e;
     uint64_t inner = inner_elements(e), most = UINT32_MAX / inner;
-    uint64_t seen = e->c->max_binding - GPU_ALIGN; /* a part may begin behind where it is bound */
+    uint64_t seen = e->c->max_binding - GPU_ALIGN; /* a part may begin after where it is bound */
 
     for (int32_t i = 0; i < e->ins + e->outs; i++) {
         bool in = i < e->ins;

@@ -151,7 +151,7 @@ static struct ew_value cast(struct ew *e, const char *name, const struct ew_valu
 {
     struct ew_value v = {.dtype = to};
 
-    gpu_need_type(e->c, to); /* within a region it is no operand's */
+    gpu_need_type(e->c, to); /* within a region it belongs to no operand */
     snprintf(v.name, sizeof v.name, "%s", name);
     if (x->dtype == to && !is_half(to))
         ew_line(e, "let %s = %s", name, x->name);

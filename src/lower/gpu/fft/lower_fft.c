@@ -241,7 +241,7 @@ static void transform_by_chirp(struct gpu_call *c, struct rows r)
     r.store = STORE_PRODUCT;
     r.spectrum = chirp.to.arg;
     r.to = here;
-    r.to.re = here.im; /* exchanged, for the way back */
+    r.to.re = here.im; /* exchanged, for the inverse */
     r.to.im = here.re;
     r.work[0] = there;
     r.work[1] = here;

@@ -71,7 +71,7 @@ static void shape_constants(struct gpu_call *c, const struct gpu_matmul *p, cons
     gpu_const(c, "RANK", p->rank);
 }
 
-/* Vectors of shared memory for one step, with one left out behind each line. A second buffer is
+/* Vectors of shared memory for one step, with one left out after each line. A second buffer is
  * worth less than a second group beside this one. */
 static uint32_t room_of(const struct gpu_matmul *p, const struct shape *s)
 {
@@ -81,7 +81,7 @@ static uint32_t room_of(const struct gpu_matmul *p, const struct shape *s)
     return a + b;
 }
 
-/* Is there nothing left behind tiles and pairs of steps? Parts of the depth are whole pairs. */
+/* Is nothing left over after tiles and pairs of steps? Parts of the depth are whole pairs. */
 static bool whole_tiles(const struct gpu_matmul *p, const struct shape *s)
 {
     return p->of.m % s->rows == 0 && p->of.n % s->columns == 0 && p->of.k > 0 &&

@@ -1,4 +1,4 @@
-/* lower_epilogue.c: bias and activation behind a sum. */
+/* lower_epilogue.c: bias and activation after a sum. */
 #include "lower/gpu/gemm/lower_epilogue.h"
 #include "lower/gpu/elementwise/lower_elementwise.h"
 

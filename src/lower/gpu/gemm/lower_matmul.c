@@ -25,7 +25,7 @@ static int32_t fold_rows(const struct gpu_call *c, struct gpu_matmul *p)
     return fold;
 }
 
-/* One more axis in front; it joins the one behind it where both operands go on alike. */
+/* One more axis in front; it joins the one after it where both operands go on alike. */
 static void add_axis(struct gpu_matmul *p, uint64_t size, uint64_t a_step, uint64_t b_step)
 {
     if (size == 1)

@@ -3,7 +3,7 @@
 
 #include "lower/gpu/conv/lower_conv.h"
 
-/* mult as mantissa 2^-shift, 1 <= shift <= 63. Sums have 32 bits, and what comes out is i8: a
+/* mult as mantissa 2^-shift, 1 <= shift <= 63. Sums have 32 bits, and the result is i8: a
  * number too large makes the largest of all but 0, one too small 0. */
 static void rescale_words(struct gpu_call *c, double mult, int64_t x_zp, int64_t w_zp,
                           int64_t out_zp)

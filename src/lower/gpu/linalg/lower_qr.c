@@ -40,7 +40,7 @@ static void reduce_block(struct gpu_call *c, const struct qr *s, uint64_t first,
     gpu_u32(c, "first", first);
     gpu_u32(c, "last", last);
     gpu_groups(c, 1);
-    step(c, "behind");
+    step(c, "trailing");
     gpu_bind(c, s->w);
     gpu_bind(c, s->state);
     gpu_u32(c, "m", s->m);

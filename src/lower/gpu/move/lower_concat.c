@@ -75,7 +75,7 @@ void gpu_lower_concat(struct gpu_call *c)
     }
 }
 
-/* Rows that do not fit are told of, always, and not written. */
+/* Rows that do not fit are always reported, and not written. */
 void gpu_lower_cache_append(struct gpu_call *c)
 {
     const struct ir_type *rows = &c->in[1];

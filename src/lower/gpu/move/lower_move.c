@@ -163,7 +163,7 @@ static void add_words(struct gpu_call *c, const struct walk *w)
     gpu_i32s(c, "step", w->step, w->rank);
 }
 
-/* Where the operand runs along another axis than the result, tiles of both are turned in shared
+/* Where the operand runs along a different axis than the result, tiles of both are turned in shared
  * memory: both sides read and write runs then. Returns that axis; -1: it is not so. */
 static int32_t turned_axis(const struct gpu_call *c, const struct walk *w)
 {

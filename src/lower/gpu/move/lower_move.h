@@ -28,7 +28,7 @@ void gpu_zero(struct gpu_call *c, struct gpu_arg to, rlx_dtype t);
 void gpu_copy_columns(struct gpu_call *c, struct gpu_arg from, uint64_t from_stride,
                       struct gpu_arg to, uint64_t to_stride, uint64_t rows, uint64_t width,
                       rlx_dtype t);
-/* Each of the operand's rows of `width` elements, so many times one behind another. */
+/* Each of the operand's rows of `width` elements, so many times one after another. */
 void gpu_repeat_rows(struct gpu_call *c, uint64_t times, uint64_t width);
 
 #endif

@@ -242,7 +242,7 @@ static uint32_t broadcast_axes(const struct ir_type *x, const struct ir_type *t)
     return axes;
 }
 
-/* dx, dscale and dshift, one behind the other. */
+/* dx, dscale and dshift, one after the other. */
 void gpu_lower_ada_layer_norm_backward(struct gpu_call *c)
 {
     const struct attr_ada_layer_norm_backward *a = &c->attr->ada_layer_norm_backward;

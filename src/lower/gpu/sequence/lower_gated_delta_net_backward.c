@@ -1,5 +1,5 @@
 /* lower_gated_delta_net_backward.c: a group has one head; it keeps about sqrt(steps) states on its
- * way forth, and makes as many again for each stretch of the way back. */
+ * forward pass, and makes as many again for each stretch of the backward pass. */
 #include <math.h>
 
 #include "lower/gpu.h"

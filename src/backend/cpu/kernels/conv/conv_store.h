@@ -1,5 +1,5 @@
 /* conv_store.h: how vectors of finished sums reach an f32 output, with bias, residual and relu on
- * the way. What is not so plain goes through conv_store_row. */
+ * the way. All else goes through conv_store_row. */
 #ifndef BACKEND_CONV_STORE_H
 #define BACKEND_CONV_STORE_H
 

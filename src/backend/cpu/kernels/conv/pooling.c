@@ -1,7 +1,7 @@
 /* pooling.c: sum, mean, max, min and product of windows (ops-core.md 12.3), of any size and type;
  * the ordinary ones are in pool_rows.c.
  *
- * Floats are added and multiplied in f64, so that long windows come out right and nothing overflows
+ * Floats are added and multiplied in f64, so that long windows are right and nothing overflows
  * on the way. A row of outputs is made in one of two ways, each with rows of elements as the unit:
  *
  *     many positions, short windows:   for each tap, what all positions see, onto their results

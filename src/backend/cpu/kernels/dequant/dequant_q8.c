@@ -206,8 +206,8 @@ static bool all_finite(const float *v, int64_t n)
 }
 
 /* Columns [begin, end) of the sorted row i. */
-static void mend(const struct q8_job *j, const struct q8_weight *w, int64_t i, int64_t begin,
-                 int64_t end)
+static void repair(const struct q8_job *j, const struct q8_weight *w, int64_t i, int64_t begin,
+                   int64_t end)
 {
     enum q8_row_kind kind = (enum q8_row_kind)j->kind[i];
     float *out = out_row(j, i);
@@ -243,7 +243,7 @@ static void run_few(void *ctx, int64_t begin, int64_t end, int worker)
             }
             q8_few_run(&f, col, last);
             for (int64_t i = 0; i < f.rows; i++)
-                mend(j, &w, g->first + r + i, col, last);
+                repair(j, &w, g->first + r + i, col, last);
         }
     }
 }
@@ -335,7 +335,7 @@ static void store(const struct q8_job *j, const struct q8_weight *w, const float
     for (int64_t r = 0; r < rows; r++) {
         memcpy(out_row(j, row + r) + col, sum + r * Q8_LINES, (size_t)cols * sizeof *sum);
         if (!finite || j->kind[row + r] != Q8_ROW_PLAIN)
-            mend(j, w, row + r, col, col + cols);
+            repair(j, w, row + r, col, col + cols);
     }
 }
 
@@ -406,7 +406,7 @@ static void store_sums(const struct many *m, const struct q8_weight *w, const st
             __mmask16 some = (__mmask16)((1u << cpu_min_i64(Q8_LINES, cols - n)) - 1);
             _mm512_mask_storeu_ps(to + n, some, _mm512_load_ps(out + (n + i) * Q8_LINES));
         }
-        mend(m->job, w, at, col, col + cols);
+        repair(m->job, w, at, col, col + cols);
     }
 }
 

@@ -110,7 +110,7 @@ static inline void iq4_nl(const uint8_t *b, int8_t *code, float *scale, float *m
 /* ---- blocks of 256 ------------------------------------------------------------------------- */
 
 /* 64 bytes of four codes of two bits. */
-static inline void crumbs(const uint8_t *qs, int8_t *code)
+static inline void two_bits(const uint8_t *qs, int8_t *code)
 {
     for (int half = 0; half < 2; half++)
         for (int part = 0; part < 4; part++)
@@ -207,7 +207,7 @@ static inline void q2_k(const uint8_t *b, int8_t *code, float *scale, float *min
 {
     struct q8_factors f;
 
-    crumbs(b + 16, code);
+    two_bits(b + 16, code);
     factors_q2_k(b, &f);
     scales_of(&f, 16, scale, min);
 }
@@ -216,7 +216,7 @@ static inline void q3_k(const uint8_t *b, int8_t *code, float *scale, float *min
 {
     struct q8_factors f = {.dmin = 0};
 
-    crumbs(b + 32, code);
+    two_bits(b + 32, code);
     for (int j = 0; j < 8; j++)
         for (int i = 0; i < 32; i++)
             code[32 * j + i] = (int8_t)(code[32 * j + i] - 4 + (b[i] >> j & 1) * 4);

@@ -273,7 +273,7 @@ INLINE void open_q5_k(struct wide *b, const uint8_t *p)
 }
 
 /* 128 codes of two bits in 32 bytes. */
-INLINE void crumbs(const uint8_t *qs, __m512i *code)
+INLINE void two_bits(const uint8_t *qs, __m512i *code)
 {
     const __m512i mask = _mm512_set1_epi8(3);
     const __m512i by = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(2), 1);
@@ -288,8 +288,8 @@ INLINE void open_q2_k(struct wide *b, const uint8_t *p)
     const __m128i mask = _mm_set1_epi8(15);
     __m128i sc = load_128(p);
 
-    crumbs(p + 16, b->code);
-    crumbs(p + 48, b->code + 2);
+    two_bits(p + 16, b->code);
+    two_bits(p + 48, b->code + 2);
     spread_16(b, _mm256_cvtepu8_epi16(_mm_and_si128(sc, mask)));
     b->min_16 = _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(sc, 4), mask));
     b->d = f16_at(p + 80);
@@ -316,8 +316,8 @@ INLINE void open_q3_k(struct wide *b, const uint8_t *p)
     const __m512i bit = _mm512_set1_epi8(4);
     __m512i high = both_halves(p);
 
-    crumbs(p + 32, b->code);
-    crumbs(p + 64, b->code + 2);
+    two_bits(p + 32, b->code);
+    two_bits(p + 64, b->code + 2);
     for (int i = 0; i < 4; i++) {
         __m512i at = _mm512_inserti64x4(_mm512_set1_epi8((char)(1 << 2 * i)),
                                         _mm256_set1_epi8((char)(2 << 2 * i)), 1);

@@ -4,7 +4,7 @@
 /* ---- factors ------------------------------------------------------------------------------- */
 
 /* The next radix of n, or 0: n has a larger prime. Eights but for two fours in place of eight and
- * two: all powers of two come out without a 2. */
+ * two: powers of two need no 2. */
 static int32_t next_radix(int64_t n)
 {
     static const int32_t primes[] = {13, 11, 7, 5, 3};

@@ -3,7 +3,7 @@
  * A block of columns is factored; then its effect on the rest is worked out, four rows and a few
  * vectors of columns at a time, whose sums stay in registers.
  *
- * Whether a pivot comes out as 0 hangs on the last bit. So every element sees the multiplications
+ * Whether a pivot is 0 depends on the last bit. So every element sees the multiplications
  * and subtractions of the textbook's three loops, in their order, each rounded by itself. */
 #include "backend/cpu/kernels/linalg/factor.h"
 

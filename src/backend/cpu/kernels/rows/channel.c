@@ -2,7 +2,7 @@
  *
  * The tensor is [outer, channels, inner]. It is cut into boxes of some ten thousand elements: of a
  * few channels and whole inner rows where those are short, of one channel and part of its inner row
- * where they are long. Each box adds up its channels, and then the boxes are put together in order.
+ * where they are long. Each box adds up its channels, and then the boxes are combined in order.
  *
  *     inner rows long:    channels x parts of a row            each box takes all of outer
  *     inner rows short:   parts of outer x groups of channels  each box takes whole rows */

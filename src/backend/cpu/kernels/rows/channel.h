@@ -43,7 +43,7 @@ typedef void (*cpu_channel_fn)(void *ctx, int64_t pos, int64_t n, double *out);
 
 /* Doubles of scratch that the reduction needs besides its result. */
 uint64_t cpu_channel_scratch(const struct cpu_channels *g);
-/* result[channel]: the terms of its elements put together, in an order that the sizes fix. */
+/* result[channel]: the terms of its elements combined, in an order that the sizes fix. */
 void cpu_channel_reduce(struct pool *pool, const struct cpu_channels *g, enum cpu_channel_op op,
                         cpu_channel_fn term, void *ctx, double *scratch, double *result);
 

@@ -2,7 +2,7 @@
  *
  * Sets that lie together are done one by one, statistics and result while the set is in the cache,
  * and the next one is fetched meanwhile. Sets too large for that, and too few for all threads, are
- * shared: moments of all blocks, then results. Sets of another axis than the last are done some
+ * shared: moments of all blocks, then results. Sets of an axis other than the last are done some
  * columns at a time. Every element is read for the last time where
  * its result is written, so all of it works in place. */
 #include "backend/cpu/kernels/rows/norm.h"

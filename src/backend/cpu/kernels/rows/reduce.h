@@ -1,6 +1,6 @@
 /* reduce.h: the innermost loops of reductions: a row to one value, and rows onto a row of values.
  *
- * Floats are reduced in f64: half the lanes of f32, but sums of any length come out right, nothing
+ * Floats are reduced in f64: half the lanes of f32, but sums of any length are right, nothing
  * overflows on the way, and memory is the limit long before the additions are. Integers are reduced
  * in 64 bits, and wrap. A row is reduced in interleaved parts, lanes, which are merged in the end:
  * vector code needs them, and the order is fixed. 16 lanes stay in registers; maxima turn into

@@ -147,8 +147,8 @@ struct terms {
 };
 
 /* h of each ray, and the colour's terms; the light behind comes before this hit. */
-static void weigh(const struct splat_shape *p, const float *alpha, const float *before, double clip,
-                  struct block *k, struct terms *t)
+static void hit_terms(const struct splat_shape *p, const float *alpha, const float *before,
+                      double clip, struct block *k, struct terms *t)
 {
     double red = (double)p->rgb[0], green = (double)p->rgb[1], blue = (double)p->rgb[2];
 
@@ -230,7 +230,7 @@ static void gather_tile(const struct backward_job *j, int64_t tile)
             int64_t entry = j->hits.entry[row];
             const struct splat_shape *p = &j->shape[(int64_t)j->scene.list[entry]];
             const float *alpha = j->hits.alpha + row * SPLAT_BLOCK;
-            weigh(p, alpha, j->hits.before + row * SPLAT_BLOCK, j->clip, &k, &terms);
+            hit_terms(p, alpha, j->hits.before + row * SPLAT_BLOCK, j->clip, &k, &terms);
             pull(p, alpha, &k.rays, &terms);
             add_terms(&terms, j->sums + entry * SUMS);
         }

@@ -155,7 +155,7 @@ static int64_t add_up(struct list_job *j)
     return cpu_min_i64(sum, j->s->most);
 }
 
-static void deal(const struct list_job *j, int64_t entries, const struct splat_scene *to)
+static void distribute(const struct list_job *j, int64_t entries, const struct splat_scene *to)
 {
     const struct splat_canvas *s = j->s;
     int64_t at = 0;
@@ -186,5 +186,5 @@ void splat_list(struct pool *pool, const struct splat_canvas *s,
     cpu_for(pool, j.valid, 64, count_tiles, &j);
     int64_t entries = add_up(&j);
     cpu_for(pool, j.valid, 64, write_entries, &j);
-    deal(&j, entries, to);
+    distribute(&j, entries, to);
 }
