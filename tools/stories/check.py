@@ -6,7 +6,7 @@ from .words import fix_articles
 
 # What a rule finds is quoted in the message.
 RULES = [
-    ("a word doubled", re.compile(r"\b(?!(?:that|had|no|tap|thump|hop|knock|drip|very)\b)([A-Za-z]+) \1\b")),
+    ("a word doubled", re.compile(r"\b(?!(?:that|no|tap|thump|hop|knock|drip|very)\b)([A-Za-z]+) \1\b")),
     ("something that was to be filled in", re.compile(r"[\[\]{}|~_]")),
     ("spaces or marks that do not belong", re.compile(r"  | [.,!?;:]|\.\.|,\.|[!?]\.|\.,|[.!?,][a-z]|,,")),
     ("a sentence that begins small", re.compile(r'(?:^|[.!?] |\." )"?[a-z]')),

@@ -243,7 +243,7 @@ LESSON_FRAMES = lines("""
 
 ENDINGS = {name: lines(text) for name, text in {
     "any": """
-        It had been [a wonderful|a very good|an exciting|a day to remember, and a happy] day.
+        It had been [a wonderful|a very good|an exciting] day.
         {A} went home with a [light|happy|glad|full] heart.
         {A} would remember this day for a long, long time.
         Everyone was {~glad}.

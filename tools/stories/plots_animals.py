@@ -2,7 +2,7 @@
 from . import people, places, things
 from .tale import plot
 
-TREES = ["hollow tree", "dry cave", "old barn", "empty boat under the bank", "big mushroom", "burrow under the hill"]
+SHELTERS = ["hollow tree", "dry cave", "old barn", "hut without a door", "gap between two rocks", "shed full of hay"]
 
 
 @plot
@@ -10,7 +10,7 @@ def storm_shelter(t):
     t.hero("wood")
     t.friend()
     t.friend("C")
-    t.draw(shelter=TREES)
+    t.draw(shelter=SHELTERS)
     t.opens()
     t.para()
     t.when()

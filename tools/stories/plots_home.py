@@ -292,7 +292,7 @@ def new_baby(t):
     t.says("E", "[Only you can do that|{b_he.cap} likes you best|What would we do without you], {A}[.|!]", "glad")
     t.feel("A", "proud")
     t.tell("[From then on, {A} was the one who sang the baby to sleep|Later, {E} and {A} read a story together, just the two of them|"
-           "Being a big {big} was not so bad after all|{A} showed the baby every toy in the house].".replace("{big}", "sister" if t.vars["A"].gender == "she" else "brother"))
+           "Being the big {big} was not so bad after all|{A} showed the baby every toy in the house].".replace("{big}", "sister" if t.vars["A"].gender == "she" else "brother"))
     t.lesson("kind", 0.3)
 
 

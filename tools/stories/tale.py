@@ -6,6 +6,7 @@ import re
 
 from . import people, phrases, places, things, words
 from .template import expand, parse
+from .variety import contract, vary
 
 TIMES = ["morning", "afternoon", "evening", "night"]
 LATER = {"afternoon": ["that afternoon", "in the afternoon", "after lunch"],
@@ -38,6 +39,7 @@ class Tale:
         self.time = rng.choice(TIMES[:2])
         self.weather = rng.choice(["sunny", "windy", "cloudy", "warm", "sunny"])
         self.world = None
+        self.casual = rng.random() < 0.6  # people in this story say "don't"
 
     # ---- choices -----------------------------------------------------------------------------
 
@@ -201,6 +203,8 @@ class Tale:
         self.quoting = True
         line = words.FORMS["cap"](self.expand(line).strip())
         self.quoting = False
+        if self.casual:
+            line = contract(line)
         self.set(X=who, L=self.vars.get(to))
         verbs = [v for v in phrases.SAY[mood] if to or "{L}" not in v]
         beats = [b for b in phrases.BEATS[mood] if to or "{L}" not in b]
@@ -339,7 +343,7 @@ class Tale:
 
     def text(self):
         whole = [" ".join(p) for p in self.paragraphs if p]
-        return "\n\n".join(words.fix_capitals(words.fix_articles(p)) for p in whole)
+        return "\n\n".join(words.fix_capitals(words.fix_articles(vary(p, self.rng))) for p in whole)
 
 
 OPENINGS = {
