@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """stories_test.py: tools/gen-stories writes the same good stories every time, and tools/get-text cleans books."""
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import os
 import pathlib
 import random
@@ -184,7 +186,8 @@ def main():
     failed = 0
     for test in TESTS:
         try:
-            test()
+            with contextlib.redirect_stdout(io.StringIO()):
+                test()
         except Exception as error:  # a test that fails must not hide the others
             failed += 1
             print(f"failed: {test.__name__}: {type(error).__name__}: {error}")

@@ -14,7 +14,7 @@ LISTS = {
     "suddenly": "Suddenly|All at once|Just then|At that moment|Out of nowhere|All of a sudden".split("|"),
     "atlast": "At last|Finally|In the end|After a long time|At long last".split("|"),
     "very": "very|so|really".split("|"),
-    "glad": "glad|happy|pleased|delighted|cheerful".split("|"),
+    "glad": "glad|happy|pleased|cheerful".split("|"),
     "sad": "sad|unhappy|upset|gloomy|miserable".split("|"),
     "nice": "lovely|wonderful|beautiful|fine|splendid|marvellous".split("|"),
     "big": "big|large|huge|enormous|giant|great".split("|"),
@@ -244,12 +244,15 @@ LESSON_FRAMES = lines("""
 ENDINGS = {name: lines(text) for name, text in {
     "any": """
         It had been [a wonderful|a very good|an exciting] day.
-        {A} went home with a [light|happy|glad|full] heart.
         {A} would remember this day for a long, long time.
         Everyone was {~glad}.
         What a day it had been!
-        {A} could hardly wait to tell [everybody|the whole story at home].
+        {A} could hardly wait to tell [everybody|the others] about it.
         {A} smiled for a long time.""",
+    "out": """
+        {A} went home with a [light|happy|glad|full] heart.
+        On the way home, {A} [hummed a tune|skipped and sang|could not stop smiling].
+        {A} could hardly wait to tell the whole story at home.""",
     "night": """
         {A} fell asleep with a smile.
         That night, {A} slept [very well|deeply|like a stone] and dreamed of [the sea|tomorrow|flying|stars|new adventures].

@@ -183,13 +183,13 @@ def little_one_brave(t):
     t.set(problem=problem)
     t.tell("{when}, there was great trouble. " + {
         "key": "The door to the winter store was locked, and the key had fallen into a crack in the rock.",
-        "thorn": "{B.intro} had a deep thorn between two toes and could not walk.",
+        "thorn": "{B.intro} had a deep thorn in one foot and could not walk.",
         "bell": "The bell that warned of floods was stuck, and its rope was broken. The water was rising!",
         "hole": "A baby rabbit had crawled into a narrow pipe and could not turn around."}[problem])
     t.tell({"key": "{B.intro} tried to move the rock. It was no use.", "thorn": "Everybody tried to pull it out, but their paws were too big.",
             "bell": "{B.intro} shook the tower. The bell did not ring.", "hole": "{B.intro} called into it, but that only made the little one cry."}[problem])
     t.says("A", "[Let me try|I can do it|Let me go]!", "said")
-    t.says("B", "[You? You are so small|How could you do what we cannot|But you are the smallest of us all]" + "!", "said")
+    t.says("B", "[You? You are so small!|How could you do what we cannot?|But you are the smallest of us all!]", "said")
     t.para()
     t.tell("{A} did not [answer|listen]. {A.he} " + {
         "key": "slipped into the crack, down into the dark, and came back with the key.",

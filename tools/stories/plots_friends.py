@@ -131,7 +131,7 @@ def newcomer(t):
     t.says("A", "[I can show you, if you like.|It is easy. Sit down.|Do you really want to know?]", "soft")
     t.para()
     t.tell("{B} [sat down beside {A}|tried it, too]. {B.he} was not very good at it, and they both [laughed|giggled]. Soon the others came to see.")
-    t.says("B", "[Come and play with us|You can be on my team|Do you want to join our game]!" if t.chance(0.6) else "[Will you come back tomorrow|Do you want to play with us]?", "glad")
+    t.says("B", "[Come and play with us|You can be on my team|Come, we need one more]!" if t.chance(0.6) else "[Will you come back tomorrow|Do you want to play with us]?", "glad")
     t.tell("[Now {A} was not alone any more|{A} nodded, and all at once {A.he} was not shy at all|{A} ran with them until the sun went down].")
     t.feel("A", "happy")
     t.lesson("newfriends")
@@ -187,7 +187,7 @@ def neighbour_help(t):
     t.says("N", "[That would be very kind|You have come at the right time|Oh, my back will be thankful].", "glad")
     t.para()
     t.tell("{A} " + {"carry": "took one bag in each hand and carried them all the way to the door.",
-                     "garden": "filled the can again and again until every flower had had a drink.",
+                     "garden": "filled the can again and again until every flower had enough to drink.",
                      "snow": "took the shovel and worked until the steps were clean and {A.own} cheeks were red.",
                      "cat": "climbed up the ladder and talked softly until the cat came into {A.own} arms.",
                      "letter": "sat down and read every word out loud. It was from {N}'s sister, who lived across the sea."}[job])

@@ -11,6 +11,8 @@ def lost_thing(t):
     t.draw(s1=places.SPOTS[t.world]).draw(s2=places.SPOTS[t.world]).draw(s3=places.SPOTS[t.world])
     t.gets("A", "thing")
     t.opens()
+    if t.vars["B"].kind != "elder":
+        t.meets()
     t.tell("{A.his} [favourite|dearest] thing was a [|{~small} ]{colour} {thing}.")
     t.maybe(0.5, "{A.he} [took it everywhere|never went anywhere without it|had got it from {B}].")
     t.para()
@@ -96,7 +98,7 @@ def dark_room(t):
     t.tell("{then}, {A} lay in bed[ and could not sleep|]. [{sound.cap} came from|There was {sound} in] [the corner|the hall|the next room].")
     t.feel("A", "scared")
     t.says("A", "[{E}! Come quickly! There is [a monster|something] in the dark!|{E}, are you there? I heard something!]", "cried")
-    t.tell("{E} came with a [candle|lamp|lantern|small light] and sat down on the bed.")
+    t.tell("{E} came with a [candle|lamp|lantern|small light][ and opened the door|].")
     cause = t.pick([("a branch that the wind was moving", "The tree is only saying good night."),
                     ("a little moth that wanted to reach the light", "It is more afraid than you are."),
                     ("a mouse with a crumb of bread", "It is only having its dinner."),

@@ -91,9 +91,9 @@ def rescue(t):
 def plant_seed(t):
     t.hero()
     t.elder() if t.world == "wood" or t.chance(0.5) else t.neighbour("E")
-    t.draw(plant=["sunflower", "bean", "pumpkin", "tulip", "strawberry", "tomato", "rose", "melon", "poppy", "apple tree"])
+    t.draw(plant=["sunflower", "bean", "pumpkin", "tulip", "strawberry", "tomato", "rose", "melon", "poppy", "daisy"])
     fruit = {"bean": "long green beans", "pumpkin": "three round pumpkins", "strawberry": "sweet red strawberries", "tomato": "shiny red tomatoes",
-             "melon": "a big yellow melon", "apple tree": "tiny green apples"}.get(t.vars["plant"])
+             "melon": "two big yellow melons"}.get(t.vars["plant"])
     t.opens()
     t.para()
     t.when()
@@ -114,7 +114,8 @@ def plant_seed(t):
     elif trouble == "dry":
         t.tell("But no rain fell for weeks. {A} carried water from the [well|river|stream] until {A.own} arms ached.")
     t.para()
-    t.tell("The plant [grew and grew|grew taller every day], and in summer it was {plant.a}! " + (f"It had {fruit}." if fruit else "It was the [brightest|tallest|prettiest] flower far and wide."))
+    t.tell("The plant [grew and grew|grew taller every day], and in summer " +
+           (f"[it had|there were] {fruit}!" if fruit else "it was {plant.a}, the [brightest|tallest|prettiest] far and wide!"))
     t.feel("A", "proud")
     if fruit and t.chance(0.6):
         t.tell("{A} shared with [all the neighbours|everybody who came by|{E}] and [kept|saved] one seed for the next spring.")

@@ -16,7 +16,7 @@ NEXT_DAY = ["The next day", "The next morning", "Early the next morning", "On th
 
 
 # A character at the beginning of a sentence; who that is may be clear enough for "he" or "she".
-SUBJECT = re.compile(r"(?:^\[?|[.!?] \[?|\|)\{[A-Z]\}(?= (?!and |the )[a-z])")
+SUBJECT = re.compile(r"(?:^\[?|[.!?] \[?|\|)\{[A-Z]\}(?= (?:\[|(?!and |the )[a-z]))")
 
 # The first sentence of direct speech, and the others.
 SENTENCES = re.compile(r"(.+?(?<!Mr)(?<!Mrs)[.!?])(?: (.+))?$")
@@ -176,7 +176,7 @@ class Tale:
 
     def tell(self, text):
         """Adds one or more sentences."""
-        text = SUBJECT.sub(lambda m: m[0][:-1] + ".he}" if self.chance(0.5) else m[0], text)
+        text = SUBJECT.sub(lambda m: m[0][:-1] + ".he}" if self.chance(0.6) else m[0], text)
         said = self.expand(text).strip()
         while "[" in said or "{" in said:  # entries of lists may be templates
             said = self.expand(said).strip()
@@ -337,6 +337,8 @@ class Tale:
         kinds = ["any"] + (["two"] * 2 if pair else [])
         if self.time in ("evening", "night"):
             kinds.append("night")
+        elif "place" in self.vars:
+            kinds.append("out")
         self.tell(self.pick(phrases.ENDINGS[self.rng.choice(kinds)]))
 
     # ---- the text ----------------------------------------------------------------------------

@@ -20,8 +20,7 @@ beautiful / lovely / wonderful
 strange / odd / curious
 afraid / scared / frightened
 ill / sick
-right away / at once / straight away
-at once / right away / straight away
+right away / straight away
 once more / one more time
 tried again / tried once more / had another try
 began again / started again / started over
@@ -29,11 +28,9 @@ next to / beside / close to
 under the / beneath the
 under a / beneath a
 ran away / ran off
-was gone / had vanished / had disappeared
 had to / needed to
 shouted / yelled / called out
 jumped / leapt
-could not / was not able to
 did not know what / had no idea what
 a moment later / the next moment / a second later
 a little later / a bit later
@@ -80,10 +77,10 @@ FIRST = re.compile(r"\b(" + "|".join(sorted(OTHERS, key=len, reverse=True)) + r"
 
 # What people run together when they speak, before another word only: "as fast as I am" stays.
 CONTRACTIONS = {
-    "do not": "don't", "did not": "didn't", "cannot": "can't", "will not": "won't", "could not": "couldn't",
+    "do not": "don't", "I will not": "I won't", "did not": "didn't", "cannot": "can't", "will not": "won't", "could not": "couldn't",
     "was not": "wasn't", "is not": "isn't", "I am": "I'm", "I will": "I'll", "we will": "we'll", "it is": "it's",
     "you are": "you're", "that is": "that's", "let us": "let's", "there is": "there's", "we are": "we're"}
-LONG = re.compile(r"\b(" + "|".join(CONTRACTIONS) + r")\b(?= [a-z])", re.I)
+LONG = re.compile(r"(?<!of )\b(" + "|".join(sorted(CONTRACTIONS, key=len, reverse=True)) + r")\b(?= [a-z])", re.I)
 
 
 def vary(text, rng):
