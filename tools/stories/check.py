@@ -11,6 +11,7 @@ RULES = [
     ("spaces or marks that do not belong", re.compile(r"  | [.,!?;:]|\.\.|,\.|[!?]\.|\.,|[.!?,][a-z]|,,")),
     ("a sentence that begins small", re.compile(r'(?:^|[.!?] |\." )"?[a-z]')),
     ("a speaker after a full stop", re.compile(r'\."? (?:Said|asked|cried|whispered)\b')),
+    ("two sentences without a mark", re.compile(r"[a-z] (?:He|She|They|It|The|Then|So|But|When|From|Now|In|On|At) ")),
     ("a capital in the middle", re.compile(r"\b(?:a|an|the) [A-Z](?!other|ld)[a-z]*ed\b")),
 ]
 

@@ -160,6 +160,12 @@ LESSONS = {name: lines(text) for name, text in {
         honest words make the heart light
         people trust those who are honest
         a lie only makes things worse""",
+    "found": """
+        it is right to give back what is not yours
+        a thing that is found still belongs to somebody
+        the best reward is a thankful smile
+        it feels good to do the right thing
+        an honest heart is a light heart""",
     "brave": """
         being brave means trying even when you are afraid
         some things look scary only from far away

@@ -241,7 +241,7 @@ def log_bridge(t):
     t.opens()
     t.para()
     t.when()
-    t.tell("{when}, {A} wanted to cross a {bridge}. In the very middle {A.he} met {B.intro}, who came from the other side. There was not enough room to pass.")
+    t.tell("{when}, {A} wanted to cross a {bridge}. Right in the middle, {A.he} met {B.intro}, who came from the other side. There was not enough room to pass.")
     t.says("A", "[Go back! I was here first|Let me pass|Out of my way]!", "cross")
     t.says("B", "[No, you go back|I never go back|Why should I? You go back]!", "cross")
     t.tell("They [stood nose to nose|stamped and shouted|glared at each other] [for an hour|until noon]. Neither of them would move.")
@@ -263,7 +263,7 @@ def log_bridge(t):
         t.says("A", "[You have a heavy load|You look tired]. I will go back, and you come first.", "kind", "B")
         t.tell("{B} [was so surprised that {B.he} almost fell|did not know what to say]. On the bank, {B.he} waited and helped {A} across.")
     t.para()
-    t.tell("[After that, they always greeted each other at the {short}|From then on, whoever met there let the other go first|Later, they put up a sign: \"Friends take turns.\"]")
+    t.tell("[After that, they always greeted each other at the {short}.|From then on, whoever met there let the other go first.|Later, they put up a sign: \"Friends take turns.\"]")
     t.set(lesson=t.pick(["giving way is not the same as losing", "a kind word opens every way", "being stubborn helps nobody", "whoever gives way first is the wiser one"]))
     t.tell(t.pick(["{A} had learned that {lesson}.", "And both of them knew now that {lesson}.", "So they found out that {lesson}."]))
 

@@ -68,7 +68,7 @@ def found_owner(t):
             "nothing": "{N} wanted to give {A} a coin, but {A} only wanted [to hear that all was well|a smile].",
             "friend": "After that, {N} waved at {A} every day and always had [a kind word|a joke|a sweet] for {A.him}."}[end])
     t.feel("A", "proud" if t.chance(0.5) else "happy")
-    t.lesson("honest", 0.6)
+    t.lesson("found", 0.6)
     t.ends(share=0.3)
 
 

@@ -179,12 +179,12 @@ def baking(t):
     else:
         t.tell("Then {A.he} tripped over [the cat|a stool|{A.own} own feet], and the bowl fell to the floor. What a mess!")
     t.feel("A", "sad")
-    t.says("E", "[What happened here|Oh, what a smell|What a mess]! {~dontworry} [Every cook makes mistakes|My first cake was as hard as a stone]. [Shall we|Let us] try again together[.|.]", "kind", "A")
+    t.says("E", "[What happened here|Oh, what a smell|What a mess]! {~dontworry} [Every cook makes mistakes|My first cake was as hard as a stone]. [Shall we try again together?|Let us try again together.|Come, we will do it together.]", "kind", "A")
     t.tell("They washed the bowl and began again. {A} [read every step out loud|tasted everything first|watched the clock], and {E} helped. " +
            t.pick(["Soon the whole house smelled [sweet|wonderful].", "This time it came out golden and soft.", "An hour later, it was perfect."]))
     t.para()
     t.tell("[Everybody had a piece|They each ate two pieces|There was not a crumb left|Everyone asked for more]. " )
-    t.says("E", "It is the best {cake} I have ever eaten!", "glad")
+    t.says("E", "[I have never eaten better {cake}|This is even better than mine|I want some more of that]!", "glad")
     t.feel("A", "proud")
     t.lesson("practice", 0.7)
 
@@ -227,6 +227,7 @@ def surprise_party(t):
     t.friend("C")
     t.draw(gift=things.GIFTS, cake=things.CAKES)
     t.opens()
+    t.tell("{A.his} best friends were {B.intro} and {C.intro}.")
     t.para()
     t.tell("It was {A}'s birthday. {A.he} jumped out of bed. But [at breakfast, nobody said a word about it|nobody came to the door|nobody seemed to remember].")
     t.tell("{A} went to see {B}.")
@@ -282,7 +283,7 @@ def new_baby(t):
     t.opens()
     t.para()
     t.tell("One day, a baby {baby} came home. Everybody [wanted to see|talked about|smiled at] the baby. Nobody had time for {A} any more.")
-    t.says("A", "[Will you play with me|Look what I have built|Can you read me a story], {E}?", "asked")
+    t.says("A", "[Will you play with me|Can you see what I have built|Can you read me a story], {E}?", "asked")
     t.says("E", "[Not now, dear. The baby is hungry|Later, my dear. The baby must sleep|Hush, you will wake the baby].", "soft")
     t.feel("A", "lonely" if t.chance(0.5) else "angry")
     t.maybe(0.6, "{A} [went to {A.own} room and shut the door|took {A.own} {toy} and sat in the corner|wished that things were as before].")
@@ -291,7 +292,7 @@ def new_baby(t):
     t.tell("{then}, the baby cried and cried. {E} [rocked {b_him}|walked up and down|tried everything], but nothing helped. {A} came in [on tiptoe|quietly|with the {toy}]. " + t.pick([
         "{A.he} sang {song}.", "{A.he} made a silly face.", "{A.he} put one finger into the tiny hand.", "{A.he} shook the {toy} very gently."]))
     t.tell("The baby stopped crying. [{b_he.cap} looked at {A} with big eyes|Then {b_he} smiled {b_his} very first smile]" + (".", "!")[t.chance(0.3)])
-    t.says("E", "[Only you can do that|{b_he.cap} likes you best|What would we do without you], {A}[.|!]", "glad")
+    t.says("E", "[Only you can do that, {A}!|{b_he.cap} likes you best, {A}.|What would we do without you, {A}?]", "glad")
     t.feel("A", "proud")
     t.tell("[From then on, {A} was the one who sang the baby to sleep|Later, {E} and {A} read a story together, just the two of them|"
            "Being the big {big} was not so bad after all|{A} showed the baby every toy in the house].".replace("{big}", "sister" if t.vars["A"].gender == "she" else "brother"))

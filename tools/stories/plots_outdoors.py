@@ -128,7 +128,8 @@ def plant_seed(t):
 def lost_way(t):
     t.hero("town", "wood", "tale")
     t.helper()
-    t.draw(lure=["a blue butterfly", "a rolling ball", "a trail of berries", "a strange bird", "a white rabbit", "the sound of music", "a little grey dog", "a shiny beetle"])
+    t.draw(lure=["a blue butterfly", "a strange bird", "the sound of music", *t.pick([["a rolling ball", "a little grey dog", "a man with balloons"]]
+                 if t.world == "town" else [["a trail of berries", "a white rabbit", "a row of mushrooms", "a shiny beetle"]])])
     t.opens()
     t.place(where=["market", "zoo", "station", "square", "harbour", "forest", "swamp", "mountain", "valley", "village", "castle", "meadow"])
     t.para()
@@ -153,7 +154,7 @@ def lost_way(t):
     else:
         t.later("evening")
         t.tell("{then}, the first star came out. {A} knew that star. It always stood above {A.own} home. Step by step, {A.he} followed it.")
-    t.tell("{~atlast}, {A} saw [the lights of home|the roof of home|the old tree in front of {A.own} door].")
+    t.tell("{~atlast}, {A} saw [the lights of home|the old tree in front of {A.own} door].")
     t.says("A", "[There it is|I am home|I know this place]!", "cried")
     t.para()
     t.tell("[At home, there was warm soup and a long hug|Everybody had been looking for {A.him}, and there were many hugs|{A.his} family came running and hugged {A.him} tight].")
@@ -194,7 +195,7 @@ def move_heavy(t):
 def build_something(t):
     t.hero("town", "wood")
     t.friend()
-    thing, parts, danger = t.pick([("sand castle", "towers, walls and a gate of shells", "a big wave"), ("tree house", "old boards, ropes and nails", "a strong wind"),
+    thing, parts, danger = t.pick([("sand castle", "wet sand, sticks and shells", "a big wave"), ("tree house", "old boards, ropes and nails", "a strong wind"),
                                    ("raft", "logs and long ropes", "a sharp rock"), ("snow fort", "round snowballs and blocks of ice", "the warm sun"),
                                    ("little dam", "stones, mud and sticks", "a rush of water"), ("hut", "branches, moss and leaves", "a sudden storm"),
                                    ("tower", "flat stones", "a jumping goat"), ("bridge", "planks and long sticks", "a flood")])
@@ -336,7 +337,7 @@ def paper_boat(t):
     t.opens()
     t.para()
     t.when()
-    t.set(boat=t.pick(["paper boat", "boat of bark", "little wooden boat", "boat made from a nutshell"]))
+    t.set(boat=t.pick(["paper boat", "boat of bark", "little wooden boat", "nutshell boat"]))
     t.tell("{when}, {A} made a {boat} with a {colour} sail. {A.he} wrote [a message|a few words] on the sail: \"[Hello, whoever you are|Tell me who you are|I want to see the world].\"")
     t.tell("Then {A.he} set it on the water. The boat [rocked|turned around twice] and sailed away, [under the bridge|past the reeds] and out of sight.")
     t.says("A", "[Good luck|Come back and tell me everything|Have a good journey]!", "cried")

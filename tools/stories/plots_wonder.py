@@ -257,7 +257,7 @@ def robot_friend(t):
     t.feel("A", "sad")
     t.para()
     t.says("A", "[Please wait|Give it one more chance]. Nobody has ever shown it how to do it. [I will teach it|I will explain it slowly].", "said")
-    t.tell("{A} [took the robot by the hand|sat down with the robot] and showed it everything, [step by step|once, twice, ten times]. \"[I am learning|Thank you for your patience|Again, please],\" said {name} [in its rusty voice|and its lamps blinked].")
+    t.tell("{A} [took the robot by the hand|sat down with the robot] and showed it everything, [step by step|once, twice, ten times]. \"[I am learning|Thank you for your patience|Again, please],\" said {name}[ in its rusty voice|, and its lamps blinked].")
     t.tell("[On the third day|After a week|By Sunday], {name} could {job} without a single mistake[. It even whistled while it worked|].")
     t.para()
     t.says("E", "[You are a good teacher.|Who would have thought it?|I take it all back.]", "glad")

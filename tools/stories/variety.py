@@ -17,7 +17,7 @@ every morning / each morning
 every evening / each evening
 for a long time / for quite a while / for quite some time
 beautiful / lovely / wonderful
-strange / odd / curious
+strange / odd
 afraid / scared / frightened
 ill / sick
 right away / straight away
@@ -29,7 +29,7 @@ under the / beneath the
 under a / beneath a
 ran away / ran off
 had to / needed to
-shouted / yelled / called out
+shouted / yelled
 jumped / leapt
 did not know what / had no idea what
 a moment later / the next moment / a second later
