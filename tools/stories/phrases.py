@@ -78,6 +78,9 @@ FEEL = {name: lines(text) for name, text in {
         {X} hopped up and down with joy.
         {X} smiled from ear to ear.
         {X} laughed and [spun around|clapped|danced a little dance].
+        {X.his} cheeks [glowed|turned pink] with joy.
+        {X} felt as light as a feather.
+        {X} wanted to [sing|dance|hug everybody].
         It was the best [feeling|thing] in the world.""",
     "sad": """
         {X} felt {~very} {~sad}.
@@ -88,7 +91,10 @@ FEEL = {name: lines(text) for name, text in {
         {X} did not know what to do.
         A [big|fat|salty] tear ran down {X.his} cheek.
         {X} hung {X.own} head.
-        {X} wanted to [hide|cry|be alone].""",
+        {X} wanted to [hide|cry|be alone].
+        {X} bit {X.own} lip so as not to cry.
+        All the [joy|fun] was gone.
+        {X} swallowed hard.""",
     "scared": """
         {X} was {~very} [scared|afraid|frightened].
         {X.his} knees [shook|trembled|felt weak].
@@ -111,7 +117,9 @@ FEEL = {name: lines(text) for name, text in {
         {X} had never felt so proud.
         {X} beamed with pride.
         {X.his} chest [swelled|grew warm] with pride.
-        {X} wanted to tell the whole world.""",
+        {X} wanted to tell the whole world.
+        {X} smiled and held {X.own} head high.
+        It was a moment that {X} would never forget.""",
     "sorry": """
         {X} felt [very|so] sorry.
         {X} felt bad about what {X.he} had done.
@@ -142,7 +150,9 @@ FEEL = {name: lines(text) for name, text in {
         {X} took a deep breath.
         {X} felt better.
         {X} was not afraid any more.
-        The fear melted away like snow in the sun.
+        The fear [melted away like snow in the sun|was gone|flew away like a bird].
+        {X.his} heart beat slowly again.
+        {X} could smile again.
         {X} felt safe.""",
 }.items()}
 
@@ -252,7 +262,9 @@ ENDINGS = {name: lines(text) for name, text in {
         It had been [a wonderful|a very good|an exciting] day.
         {A} would remember this day for a long, long time.
         Everyone was {~glad}.
-        What a day it had been!
+        [What a day it had been|It had turned out well after all|All was well again].
+        So everything ended well.
+        And that was the end of a [good|strange and happy|long and happy] day.
         {A} could hardly wait to tell [everybody|the others] about it.
         {A} smiled for a long time.""",
     "out": """

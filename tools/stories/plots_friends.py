@@ -82,7 +82,7 @@ def quarrel(t):
     t.place()
     t.para()
     t.when()
-    t.tell("{when}, they found a {colour} {toy} {place.at}. [Both|Each of them] wanted to have it.")
+    t.tell("{when}, they found a {colour} {toy} {place.at}. [Both of them|Each of them] wanted [to have it|to keep it|it].")
     t.says("A", "[I saw it first|It is mine! I saw it first|Let go! It is mine]!", "cross")
     t.says("B", "[No, it is mine|But I picked it up|You always get everything]!", "cross")
     if t.chance(0.6):
@@ -90,7 +90,7 @@ def quarrel(t):
         t.tell("Now nobody had a {toy}. They [stared at the pieces|looked at each other|did not say a word].")
         broken = True
     else:
-        t.tell("They [shouted|argued] until [their throats hurt|the birds flew away]. Then they went home, one to the left and one to the right.")
+        t.tell("They [shouted|argued] until [their throats hurt|the birds flew away]. Then [they went home, one to the left and one to the right|each of them went home alone|they walked away without a word].")
         broken = False
     t.feel("A", "sorry" if t.chance(0.6) else "sad")
     t.para()
@@ -114,7 +114,7 @@ def quarrel(t):
 def newcomer(t):
     t.hero(trait=t.pick(["shy", "quiet"]))
     t.friend()
-    t.opens("{A.intro.cap} had just moved to {home}.".replace("{A.intro.cap}", "{A.intro}") if t.world == "town" else
+    t.opens("{A.intro} had just moved to {home}." if t.world == "town" else
             "{A.intro} had come from far away and lived in a {A.home}.")
     t.vars["A"].met = True
     t.tell("{A.he} [did not know anybody|knew nobody there|had left all {A.own} friends behind].")
@@ -124,13 +124,14 @@ def newcomer(t):
     t.when()
     t.tell("{when}, {A} [sat|stood] alone {place.at} and watched the others. They [were laughing|were running about|played a game], but {A.he} was too shy to [ask|say hello].")
     t.scene(0.4)
-    t.tell("To feel better, {A} began to [{h1}|{h2}].".replace("{h1}", t.pick(["draw in the sand with a stick", "hum a tune", "build a little house of stones", "fold a bird out of a leaf"]))
-           .replace("{h2}", t.pick(["make a crown of flowers", "whistle like a bird", "count the clouds", "balance on one leg"])))
+    t.draw(game=["draw in the sand with a stick", "hum a tune", "build a little house of stones", "fold a bird out of a leaf",
+                 "make a crown of flowers", "whistle like a bird", "juggle with pebbles", "balance on one leg"])
+    t.tell("[To feel better|To pass the time|So as not to think about it], {A} began to {game}.")
     t.tell("{~later}, a shadow fell on {A.him}. It was {B.intro}.")
     t.says("B", "[How do you do that|That looks fun. Can you show me|What are you doing]?", "asked")
     t.says("A", "[I can show you, if you like.|It is easy. Sit down.|Do you really want to know?]", "soft")
     t.para()
-    t.tell("{B} [sat down beside {A}|tried it, too]. {B.he} was not very good at it, and they both [laughed|giggled]. Soon the others came to see.")
+    t.tell("{B} [sat down beside {A}|tried it, too]. {B.he} was not very good at it, and they both [laughed|giggled]. Soon [the others came to see|two other children came and watched|everybody wanted to try it].")
     t.says("B", "[Come and play with us|You can be on my team|Come, we need one more]!" if t.chance(0.6) else "[Will you come back tomorrow|Do you want to play with us]?", "glad")
     t.tell("[Now {A} was not alone any more|{A} nodded, and all at once {A.he} was not shy at all|{A} ran with them until the sun went down].")
     t.feel("A", "happy")
@@ -211,7 +212,7 @@ def saving_money(t):
     t.para()
     t.tell("So {A} saved every coin. {A.he} [washed cars|helped in the garden|carried bags for the neighbours|swept the yard|sold lemonade] and put the money into a [jar|tin|clay pig]. [Week after week|Little by little|Slowly], it grew heavy.")
     t.next_day()
-    t.tell("One day, there was enough. {A} {~ran} to the shop. But on the way {A.he} met {B}, who was [crying|sitting on the kerb and crying].")
+    t.tell("[One day, there was enough|At last, there was enough|Then, one morning, there was enough]. {A} {~ran} to the shop. But on the way {A.he} met {B}, who was [crying|sitting on the kerb and crying].")
     t.says("A", "[What has happened|Why are you crying]?", "asked")
     why = t.pick([("My bicycle is broken, and I need it to bring the newspapers.", "a new wheel for the bicycle"), ("My dog is ill, and the medicine costs so much.", "the medicine for the dog"),
                   ("I have lost the money for my grandmother's birthday present.", "a present for the grandmother"), ("My shoes have holes, and the school trip is tomorrow.", "a pair of shoes"),
@@ -238,11 +239,13 @@ def saving_money(t):
 def trade_chain(t):
     t.hero("town", "wood", "tale")
     t.draw(start=things.SMALL_THINGS)
-    pairs = [("a girl who needed a {x} for a game", "doll"), ("a boy who was looking for a {x}", "boy"), ("an old man who had lost his {x}", "man"),
-             ("a lady who loved every {x} in the world", "lady"), ("a sailor who had always wanted a {x}", "sailor")]
-    if t.world == "wood":
-        pairs = [("a magpie who had always wanted a {x}", ""), ("a mole who had lost its {x}", ""), ("a hare who needed a {x}", ""), ("an old toad who was looking for a {x}", ""), ("a goose who loved every {x} in the world", "")]
-    t.rng.shuffle(pairs)
+    pairs = {
+        "wood": ["a magpie who had always wanted a {x}", "a mole who had lost its {x}", "a hare who needed a {x}",
+                 "an old toad who was looking for a {x}", "a goose who loved every {x} in the world"],
+    }.get(t.world, ["a girl who needed a {x} for a game", "a boy who was looking for a {x}",
+                    "an old man who had lost his {x}", "a lady who loved every {x} in the world",
+                    "a sailor who had always wanted a {x}"])
+    one, two, three = t.rng.sample(pairs, 3)  # who wants what A has at the time, {x}
     goods = t.rng.sample(["basket", "lantern", "blanket", "rope", "pot of honey", "bag of seeds", "wooden spoon", "bottle of milk", "warm hat", "bunch of carrots", "little bell", "jar of jam", "ball of wool", "pair of boots"], 3)
     t.set(one=goods[0], two=goods[1], three=goods[2])
     t.opens()
@@ -251,12 +254,12 @@ def trade_chain(t):
     t.draw(wish=["a birthday present for Grandma", "a present for a good friend", "something nice for a sick friend", "a gift for a neighbour"])
     t.tell("{A} [needed|wanted to find] {wish}, but {A.he} had nothing but a {start}.")
     t.gets("A", "start")
-    t.tell("{when}, {A.he} set out and met " + pairs[0][0].replace("{x}", "{start}") + ".")
+    t.tell("{when}, {A.he} set out and met " + one.replace("{x}", "{start}") + ".")
     t.says("A", "[You may have mine|Take mine|Here, I have one].", "kind")
     t.tell("{A} was given a {one} [for it|in return|as a thank-you].")
-    t.tell("{~later}, {A} met " + pairs[1][0].replace("{x}", "{one}") + ". [So they traded|They made a trade], and {A} walked on with a {two}.")
+    t.tell("{~later}, {A} met " + two.replace("{x}", "{one}") + ". [So they traded|They made a trade], and {A} walked on with a {two}.")
     t.para()
-    t.tell("At the end of the road, {A} met " + pairs[2][0].replace("{x}", "{two}") + ". The two [shook hands|traded with a smile], and now {A} had a {three}.")
+    t.tell("At the end of the road, {A} met " + three.replace("{x}", "{two}") + ". The two [shook hands|traded with a smile], and now {A} had a {three}.")
     t.says("A", "[This is just right|This is even better than I hoped|Who would have thought it]!", "glad")
     t.tell("{A} {~ran} home and [tied a ribbon around it|wrapped it in a big leaf|hid it until the evening]. Now {A.he} had {wish}.")
     t.feel("A", "happy")
@@ -283,7 +286,7 @@ def boaster(t):
     t.tell("{A} laughed until {A.own} belly hurt.")
     t.para()
     t.next_day()
-    t.tell("{then}, everybody came to watch. One, two, three, go! {A} shot away like an arrow. {B} [went on step by step|did not hurry but did not stop].")
+    t.tell("{then}, everybody came to watch. [One, two, three, go|Ready, steady, go]! {A} [shot away like an arrow|was off like the wind|was soon out of sight]. {B} [went on step by step|did not hurry but did not stop].")
     why = t.pick(["nap", "show", "shortcut", "help"])
     if why == "nap":
         t.tell("Halfway, {A} looked back and saw nobody. {A.he} lay down [in the shade|under a bush] and fell asleep. {B} [passed by on quiet feet|walked past and did not wake {A}].")
@@ -300,7 +303,7 @@ def boaster(t):
         t.lesson("race", 0.9)
         t.ends("B", 0.5)
         return
-    t.tell("{A} ran as fast as {A.he} could, but it was too late. {B} had won!")
+    t.tell("{A} ran [as fast as {A.he} could|faster than ever], but it was too late. {B} had won!")
     t.para()
     t.tell("[Everybody cheered|The crowd shouted for joy]. {A} [went red|looked at the ground|did not know what to say].")
     t.says("A", "[Well done|You have won, and I was silly]. I will not boast any more.", "soft")
@@ -322,10 +325,10 @@ def chores_lie(t):
     t.tell("{then}, {A} was [busy with a game|too lazy to go out|reading a book]. {E} came in.")
     t.says("E", "Have you [fed the {animals}|given the {animals} their food and closed the gate]?", "asked")
     t.says("A", "[Yes, of course|Yes, long ago|Yes, all of it is done].", "said")
-    t.tell("It was not true. {A} [told {A.self} that|thought that] {A.he} would do it later. But [soon {A.he} fell asleep|then {A.he} forgot].")
+    t.tell("[It was not true|That was a lie|Not a word of it was true]. {A} [told {A.self} that|thought that] {A.he} would do it later. But [soon {A.he} fell asleep|then {A.he} forgot].")
     t.para()
     t.next_day()
-    t.tell("{then}, there was a great noise. The gate was open, and the {animals} were [in the vegetable garden|all over the road|in the neighbour's field]! They had been hungry and had gone to look for food.")
+    t.tell("{then}, there was a [great|terrible] noise [in the yard|outside]. The gate was open, and the {animals} were [in the vegetable garden|all over the road|in the neighbour's field]! They had been hungry[ and had gone to look for food| all night, and now they were looking for food|, so they had gone out by themselves].")
     t.feel("A", "sorry")
     t.tell("It took [hours|all morning|half the day] to [catch them|bring them back]. {A} [fell into the mud twice|lost a shoe|was wet and dirty from head to toe].")
     t.says("A", "I did not tell the truth, {E}. [I did not feed them|I never went out]. I am sorry.", "sad")

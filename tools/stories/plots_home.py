@@ -63,8 +63,9 @@ def broken_thing(t):
     lied = t.chance(0.45)
     t.para()
     if lied:
+        t.draw(hide=places.SPOTS["town"][:8])
         t.tell("{A} [hid the pieces|pushed the pieces] {hide}. When {E} asked about the {thing}, {A} "
-               "[shook {A.own} head|looked at the floor].".replace("{hide}", t.pick(places.SPOTS["town"][:8])))
+               "[shook {A.own} head|looked at the floor].")
         t.says("A", "[It was the cat|I did not do it|I do not know|Maybe the wind did it].", "soft")
         t.tell("But all [day|afternoon] {A.he} [could not eat or play|had a bad feeling in {A.own} stomach|felt worse and worse].")
         t.later("evening")
@@ -76,10 +77,10 @@ def broken_thing(t):
     t.says("E", "[I am sad about the {thing}, but|The {thing} is only a thing, and] I am [glad|proud] that you told me[ the truth|]. [|It was brave.]", "kind", "A")
     t.para()
     if t.chance(0.6):
-        t.tell("Then they {fix}.".replace("{fix}", t.pick([
+        t.tell("[Then they|Together they|That same day, they] " + t.pick([
             "found all the pieces and glued them together", "swept up the pieces together",
             "mended it with glue, and one could hardly see the cracks",
-            "went to the shop, and {A} paid for a new one with {A.own} pocket money"])))
+            "went to the shop, and {A} paid for a new one with {A.own} pocket money"]) + ".")
     t.feel("A", "calm" if lied else "happy")
     t.lesson("honest", 0.9)
     t.ends(share=0.35)
@@ -107,7 +108,7 @@ def dark_room(t):
                     ("the rain dripping into a bucket", "The rain is playing the drum for us.")])
     t.set(cause=cause[0], words=cause[1])
     t.says("E", "[Let us look together|Let us find out what it is|Come, we will see].", "kind", "A")
-    t.tell("Hand in hand they went to look. It was only {cause}!")
+    t.tell("[Hand in hand|Side by side|On tiptoe], they went to [look|see|find out]. It was only {cause}!")
     t.says("E", "{words}", "glad")
     t.para()
     t.feel("A", "calm")
@@ -180,7 +181,7 @@ def baking(t):
         t.tell("Then {A.he} tripped over [the cat|a stool|{A.own} own feet], and the bowl fell to the floor. What a mess!")
     t.feel("A", "sad")
     t.says("E", "[What happened here|Oh, what a smell|What a mess]! {~dontworry} [Every cook makes mistakes|My first cake was as hard as a stone]. [Shall we try again together?|Let us try again together.|Come, we will do it together.]", "kind", "A")
-    t.tell("They washed the bowl and began again. {A} [read every step out loud|tasted everything first|watched the clock], and {E} helped. " +
+    t.tell("They [washed the bowl|cleaned the kitchen|put on their aprons] and [began again|took new eggs and new flour|made a new start]. {A} [read every step out loud|tasted everything first|watched the clock], and {E} helped. " +
            t.pick(["Soon the whole house smelled [sweet|wonderful].", "This time it came out golden and soft.", "An hour later, it was perfect."]))
     t.para()
     t.tell("[Everybody had a piece|They each ate two pieces|There was not a crumb left|Everyone asked for more]. " )
@@ -205,7 +206,7 @@ def messy_room(t):
     t.says("A", "[Later|Tomorrow|Not now|I will do it next week].", "said")
     t.para()
     t.next_day()
-    t.tell("{then}, it was time for {event}. But {A.his} {need} {was} [gone|missing|nowhere]! {A} threw things left and right. [A {toy} flew through the air|The mess grew even bigger|The heap on the floor grew higher].")
+    t.tell("{then}, it was time for {event}. But {A.his} {need} {was} [gone|missing|nowhere]! {A} [threw things left and right|looked under everything|turned the whole room upside down]. [A {toy} flew through the air|The mess grew even bigger|The heap on the floor grew higher].")
     if t.chance(0.5):
         t.tell("[The others had to leave without {A.him}|The bus left without {A.him}|When {A.he} was ready, it was too late].")
         t.feel("A", "sad")
@@ -213,7 +214,7 @@ def messy_room(t):
         t.says("E", "[What a change|How nice it looks|I can see the floor again]! [Next time you will be ready|We will go again next week].", "glad")
     else:
         t.says("E", "We will look together, but then you must help to clean.", "kind", "A")
-        t.tell("They put the books on the shelf and the toys into the box. {spot.cap} {was} the {need}! They {~ran} out of the door and came just in time.")
+        t.tell("They [put the books on the shelf and the toys into the box|picked up every sock, every book and every toy|filled two boxes and a basket]. {spot.cap} {was} the {need}! They {~ran} out of the door and came just in time.")
     t.para()
     t.tell("[Since then|From that day on|After that], {A} tidied {A.own} room every [evening|Saturday|Sunday]. [It took only ten minutes|It was almost a game|There was even space to dance].")
     t.lesson("work", 0.4)
@@ -238,9 +239,9 @@ def surprise_party(t):
     t.tell("{A} [walked alone|sat alone|wandered about alone] until [the sun was low|the shadows were long].")
     t.para()
     t.later("evening")
-    t.tell("{then}, {A} came home[ with slow steps|]. Everything was dark and [quiet|still]. {A.he} opened the door.")
+    t.tell("{then}, {A} came home[ with slow steps|]. [Everything was dark and [quiet|still]|There was no light in the window]. {A.he} [opened the door|pushed the door open|reached for the door].")
     t.says("B", "Surprise! Happy birthday!", "cried")
-    t.tell("[Lights went on everywhere|Twenty candles were lit]. There were [balloons|paper flowers|coloured flags] and a [big|round|tall] plate of {cake}, and all {A.own} friends were there. "
+    t.tell("[Lights went on everywhere|Twenty candles were lit|Somebody began to sing|People jumped out from behind every chair]. There were [balloons|paper flowers|coloured flags] and a [big|round|tall] plate of {cake}, and all {A.own} friends were there. "
            "{C} [gave {A}|handed {A}] {gift}.")
     t.says("C", "[We only pretended to forget|It was so hard to keep the secret|Did you really think that we forgot]!", "glad")
     t.feel("A", "happy")
@@ -256,7 +257,7 @@ def lost_tooth(t):
     t.opens()
     t.para()
     t.when()
-    t.tell("{when}, {A.his} front tooth began to wobble. {A.he} [pushed it with {A.own} tongue|wiggled it all day|showed it to everybody]. It moved, but it did not fall out.")
+    t.tell("{when}, {A.his} front tooth began to wobble. {A.he} [pushed it with {A.own} tongue|wiggled it all day|showed it to everybody]. It [moved|moved a little more each time|went this way and that], but it did not [fall out|want to come out].")
     t.maybe(0.7, "{A} tried [to bite an apple|to pull it with a string|to chew a hard crust]. [It did not help|Nothing happened|The tooth stayed where it was].")
     t.says("A", "[Will it hurt|Will it ever come out|What if it never comes out]?", "asked")
     t.says("E", "[A tooth falls when it is ready|Wait and see|Be patient. It knows its own time].", "kind", "A")
@@ -282,7 +283,7 @@ def new_baby(t):
     t.draw(song=["a funny song", "a song about a frog", "a soft song", "a song without words"], toy=things.TOYS)
     t.opens()
     t.para()
-    t.tell("One day, a baby {baby} came home. Everybody [wanted to see|talked about|smiled at] the baby. Nobody had time for {A} any more.")
+    t.tell("[One day|In spring|On a Sunday|One evening], a baby {baby} [came home|was born]. Everybody [wanted to see|talked about|smiled at] the baby. Nobody had time for {A} any more.")
     t.says("A", "[Will you play with me|Can you see what I have built|Can you read me a story], {E}?", "asked")
     t.says("E", "[Not now, dear. The baby is hungry|Later, my dear. The baby must sleep|Hush, you will wake the baby].", "soft")
     t.feel("A", "lonely" if t.chance(0.5) else "angry")
@@ -291,11 +292,11 @@ def new_baby(t):
     t.later("evening")
     t.tell("{then}, the baby cried and cried. {E} [rocked {b_him}|walked up and down|tried everything], but nothing helped. {A} came in [on tiptoe|quietly|with the {toy}]. " + t.pick([
         "{A.he} sang {song}.", "{A.he} made a silly face.", "{A.he} put one finger into the tiny hand.", "{A.he} shook the {toy} very gently."]))
-    t.tell("The baby stopped crying. [{b_he.cap} looked at {A} with big eyes|Then {b_he} smiled {b_his} very first smile]" + (".", "!")[t.chance(0.3)])
+    t.tell("[The baby stopped crying|The crying stopped|All at once, the baby was quiet]. [{b_he.cap} looked at {A} with big eyes|Then {b_he} smiled {b_his} very first smile]" + (".", "!")[t.chance(0.3)])
     t.says("E", "[Only you can do that, {A}!|{b_he.cap} likes you best, {A}.|What would we do without you, {A}?]", "glad")
     t.feel("A", "proud")
     t.tell("[From then on, {A} was the one who sang the baby to sleep|Later, {E} and {A} read a story together, just the two of them|"
-           "Being the big {big} was not so bad after all|{A} showed the baby every toy in the house].".replace("{big}", "sister" if t.vars["A"].gender == "she" else "brother"))
+           "It was not so bad after all to be the big one|{A} showed the baby every toy in the house].")
     t.lesson("kind", 0.3)
 
 
@@ -312,7 +313,7 @@ def rainy_day(t):
     t.tell("{when}, {A} and {B} wanted to {plan}. But it [rained and rained|poured|was raining hard].")
     t.scene(0.7)
     t.says("B", "[Now our day is spoiled.|What shall we do now?|There is nothing to do inside.]", "sad")
-    t.tell("They sat [at the window|on the stairs|on the floor] and watched the drops. " + t.pick(["One drop raced another down the glass.", "The street looked like a river.", "A wet pigeon sat on the roof."]))
+    t.tell("They [sat|lay] [by the window|on the stairs|on the floor|on the sofa] and [watched the drops|did nothing|listened to the rain|looked out]. " + t.pick(["One drop raced another down the glass.", "The street looked like a river.", "A wet pigeon sat on the roof."]))
     t.says("A", "{~idea}", "cried")
     t.para()
     game = t.pick(["ship", "tent", "theatre", "puddles", "zoo"])
@@ -348,7 +349,7 @@ def errand(t):
     t.says("E", "Please [go to the market|run to the shop] and buy {items}. [Do not forget anything|Can you remember that]?" if t.chance(0.5) else "Please buy {items}. You are big enough to go alone now.", "said", "A")
     t.feel("A", "proud")
     t.tell("On the way, {A} " + t.pick(["stopped to watch a man with a monkey.", "followed a butterfly.", "listened to a street musician.", "met a friend and talked for a while.",
-                                       "looked at the boats.", "petted a big friendly dog."]) + " When {A.he} reached the shop, [everything|the list] was gone from {A.own} head!")
+                                       "looked at the boats.", "petted a big friendly dog."]) + " [When {A.he} reached the shop|At the shop|But when {A.he} opened {A.own} mouth at the shop], [everything|the list] was gone from {A.own} head!")
     t.para()
     way = t.pick(["rhyme", "think", "wrong"])
     if way == "wrong":
@@ -364,7 +365,7 @@ def errand(t):
     else:
         t.tell("{A} sat down [on a step|on a bench] and thought about what {E} wanted to cook. Slowly it came back: {items}. {A.he} counted the things on {A.own} fingers so as not to forget them again.")
     t.para()
-    t.tell("{A} [came home with a full basket|carried the heavy basket home with both hands]. Nothing was missing.")
+    t.tell("{A} [came home with a full basket|carried the heavy basket home with both hands]. [Nothing was missing|Everything was there|Not one thing had been forgotten].")
     t.says("E", "[Well done|What a great help you are|I knew that you could do it]!", "glad")
     t.feel("A", "happy")
     t.ends(share=0.4)
@@ -383,7 +384,7 @@ def bad_dream_toy(t):
     t.weather = "clear night"
     t.tell("{then}, when {A} was asleep, [the clock struck twelve|the moon shone on the shelf|a soft wind came in]. The {toy} opened its eyes and [stretched|yawned|sat up].")
     t.tell(t.pick(["\"Wake up, friends!\" it said. \"It is time to play!\"", "\"Is everybody awake?\" it whispered.", "\"The night is ours!\" it called."]))
-    t.tell("The {toy2} [began to move|woke up, too|laughed]. All the toys [danced|marched|played tag] on the carpet.")
+    t.tell("The {toy2} [began to move|woke up, too|laughed]. [All the toys|The dolls and the bears|Big toys and little toys] [danced|marched|played tag|ran races] [on the carpet|around the bed|from wall to wall].")
     trouble = t.pick(["fall", "cat", "spider"])
     if trouble == "fall":
         t.tell("But {name} climbed too high and fell [behind the cupboard|into a deep basket|out of the window into the garden]. The toys made a long chain [of ribbons|of scarves] and pulled and pulled. {~atlast}, {name} was back.")
@@ -393,7 +394,7 @@ def bad_dream_toy(t):
         t.tell("They heard somebody cry. It was a small spider that had lost its way. {name} carried it to the window and showed it the garden.")
     t.para()
     t.time = "morning"
-    t.tell("When the sun came up, every toy was back in its place. {A} woke up and looked at {name}.")
+    t.tell("[When the sun came up|In the morning|As the first light came in], every toy was [back in its place|on its shelf again|where it belonged]. {A} [woke up|opened {A.own} eyes|sat up] and looked at {name}.")
     t.says("A", "[Why is there dust on your nose|How did you get to this side of the bed|Did you sleep well]?", "asked")
     t.tell("The {toy} said nothing. But {A} [thought|could have sworn] that [it winked|it smiled|its eye was shining].")
     t.feel("A", "curious" if t.chance(0.4) else "happy")

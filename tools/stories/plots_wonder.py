@@ -24,13 +24,13 @@ def magic_wish(t):
     t.set(wish=wish, undo=undo)
     t.para()
     t.says("A", "{wish}!", "said")
-    t.tell("[There was a flash of light|The air began to shine|Somewhere a bell rang], and it came true. At first it was [fun|wonderful]. But then there was trouble. " + trouble + ".")
+    t.tell("[There was a flash of light|The air began to shine|Somewhere a bell rang|A warm wind blew], and [it came true|the wish was granted|so it was]. At first it was [fun|wonderful]. But then there was trouble. " + trouble + ".")
     t.feel("A", "sad")
     t.tell("All {A.he} wanted now was to {undo}.")
     t.para()
     t.tell("{A} {~ran} to where {A.he} had left the {magic}.")
     t.says("A", "[Please take my wish back|I do not want my wish any more|Please make everything as it was]!", "cried")
-    t.tell("\"[Are you sure|Is that what you want]?\" asked the voice. {A} nodded. [In the blink of an eye|With a soft sigh], everything was as before.")
+    t.tell("\"[Are you sure|Is that what you want|So soon]?\" [asked|said] the voice. {A} nodded. [In the blink of an eye|With a soft sigh|A moment later], everything was [as before|as it had been|plain and good again].")
     t.set(lesson=t.pick(["one should think well before wishing", "what one has is often better than what one wishes for", "not every wish is a good one", "plain things can be the best of all"]))
     t.tell(t.pick(["{A} had learned that {lesson}.", "Now {A} understood that {lesson}.", "From that day on, {A} knew that {lesson}."]))
     t.ends(share=0.4)
@@ -55,7 +55,7 @@ def small_dragon(t):
     t.when()
     t.tell("{when}, {A.intro} came up the mountain [to look for herbs|to look for a lost goat|to pick berries]. {A} did not run away.")
     t.says("A", "[Why are you sad|What is wrong|Are you crying]?", "asked")
-    t.tell("The dragon [told the whole story|sighed and told everything|wiped away a hot tear and explained].")
+    t.tell("The dragon [told the whole story|sighed and told everything|wiped away a hot tear and explained|was so surprised that the story came out at once].")
     t.says("A", t.pick(["Perhaps you only need some practice. I will help you.", "I have an idea. Come with me.", "What is a trouble in one place may be a help in another. Come along."]), "kind")
     t.para()
     t.tell({"fire": "{A} taught {name} to laugh from deep in the belly. They told jokes [all day|until evening]. At the best one, a bright flame came out!",
@@ -65,7 +65,7 @@ def small_dragon(t):
     use = t.pick(["lamps", "bread", "snow", "ride"])
     t.tell({"lamps": "From then on, {name} lit the lamps of the village every evening.", "bread": "After that, the baker asked {name} every morning to heat the big oven.",
             "snow": "When snow blocked the road, {name} [melted it in no time|cleared the way].", "ride": "On Sundays, the children were allowed to ride on the dragon's back."}[use])
-    t.tell("Nobody was afraid any more. [{A} and {name} were the best of friends|{name} was never lonely again].")
+    t.tell("[Nobody was afraid any more|Now everybody liked the dragon|Soon the whole village was proud of its dragon]. [{A} and {name} were the best of friends|{name} was never lonely again].")
     t.feel("A", "happy")
     t.lesson("self" if t.chance(0.6) else "newfriends", 0.7)
 
@@ -83,7 +83,7 @@ def king_problem(t):
         ("had lost the golden crown", ["looked in the towers", "dug up the garden", "asked the stars", "searched every pocket in the land"], "looked carefully and pointed at the royal dog, who was asleep on the crown", "One must only look at what is near")])
     t.set(problem=problem, cure=cure, words=words)
     t.opens("[Once upon a time, there was|In a far country, there lived|Long ago, there was] a " + ruler + " who {problem}.")
-    t.tell("[A reward was promised to anyone who could help|Messengers rode through the whole land]. [Many|Clever] people came.")
+    t.tell("[A reward was promised to anyone who could help|Messengers rode through the whole land|Everybody in the land heard about it|Letters were sent to all the towns]. [Many|Clever] people came.")
     first, second = t.rng.sample(tries, 2)
     t.tell(f"[One|A wise man|A famous doctor] {first}. [Another|A rich lady|A tall knight] {second}. [Nothing helped|It was no use|It was all in vain].")
     t.feel("K", "sad" if t.chance(0.5) else "angry")
@@ -187,8 +187,9 @@ def little_cloud(t):
     t.para()
     t.weather = "warm"
     t.when()
-    t.tell("{when}, {cloud} came to a [dry valley|brown field|dusty village]. It had not rained there for [months|a whole summer]. Below stood {A.intro} and looked up.")
-    t.says("A", "[Please, little cloud, give us some rain|Dear cloud, our garden is dying|Our well is empty, and the {animals} are thirsty]!".replace("{animals}", t.pick(["goats", "cows", "sheep", "hens"])), "cried")
+    t.tell("{when}, {cloud} came to a [dry valley|brown field|dusty village]. It had not rained there [for months|for a whole summer|since spring|for a hundred days]. Below stood {A.intro} and looked up.")
+    t.draw(animals=["goats", "cows", "sheep", "hens"])
+    t.says("A", "[Please, little cloud, give us some rain|Dear cloud, our garden is dying|Our well is empty, and the {animals} are thirsty]!", "cried")
     t.tell("\"[I am too small|I have only a few drops|I do not know how],\" said {cloud}.")
     t.says("A", "[A few drops are better than none|Even one drop helps|You can try. That is enough].", "kind")
     t.para()
@@ -199,7 +200,7 @@ def little_cloud(t):
         t.tell("{cloud} called all the small clouds it could find. They held on to each other until they were as big as a mountain.")
     else:
         t.tell("{cloud} thought of all the thirsty flowers and felt so sorry that it began to cry. And tears of a cloud are rain.")
-    t.tell("{~then} [drop after drop fell|the first drop fell, and then a thousand more]. The earth drank. [Children danced in the puddles|The frogs began to sing|Everybody ran out with pots and buckets].")
+    t.tell("{~then} [drop after drop fell|the first drop fell, and then a thousand more]. [The earth drank|The brown grass drank|Every leaf held out its hand]. [Children danced in the puddles|The frogs began to sing|Everybody ran out with pots and buckets].")
     t.tell("The next morning, the valley was [green|full of flowers|shining]. {A} waved at the sky.")
     t.says("A", "{~thanks} [Come back soon|You are the greatest cloud of all]!", "cried")
     t.tell("{cloud} was [very happy|a bit lighter now, and very happy|so happy that it turned pink in the evening sun].")
@@ -217,7 +218,7 @@ def clever_contest(t):
     fair = t.pick(["village fair", "autumn feast", "spring fair", "harvest feast"])
     t.set(fair=fair)
     kind = t.pick(["paint", "cake", "kite", "pumpkin"])
-    t.tell("Soon it was time for the {fair}. There was a prize for the best {what}.".replace("{what}", {"paint": "picture", "cake": "cake", "kite": "kite", "pumpkin": "pumpkin"}[kind]))
+    t.tell("Soon it was time for the {fair}. There was a prize for the best " + ("picture" if kind == "paint" else kind) + ".")
     t.tell({"paint": "{A} wanted to paint the sea. But when {A.he} opened the box, there was no {colour} paint left!", "cake": "{A} wanted to bake a cake. But the eggs were broken, and the shop was closed!",
             "kite": "{A} had a wonderful kite. But in the night, mice had eaten its tail!", "pumpkin": "{A} had grown a pumpkin. But it was the smallest of them all, no bigger than a fist!"}[kind])
     t.feel("A", "sad")
@@ -228,7 +229,7 @@ def clever_contest(t):
             "cake": "In the kitchen there were apples, nuts and honey. {A} baked them without any eggs. It did not look like a cake, but it smelled wonderful.",
             "kite": "{A} and {B} cut a hundred strips of old newspaper and made a new tail. It rustled like a wood in the wind.",
             "pumpkin": "{A} cut a tiny door and two windows into it and put a candle inside. Now it was a house for [a mouse|an elf|a beetle]."}[kind])
-    t.tell("At the {fair}, people [stopped and looked|stood still and smiled|came from all sides]. Nobody had seen anything like it.")
+    t.tell("At the {fair}, people [stopped and looked|stood still and smiled|came from all sides]. [Nobody had seen anything like it|It was like nothing else at the {fair}|Even the judges were surprised].")
     if t.chance(0.6):
         t.tell("{A} won the [first prize|golden ribbon|big prize]!")
         t.feel("A", "proud")
@@ -276,7 +277,8 @@ def star_wish(t):
     t.para()
     t.begins("night")
     t.weather = "clear night"
-    t.tell("{then}, {A} sat {where} and saw a star fall from the sky.".replace("{where}", "at the window" if t.world == "town" else "in front of the {A.home}".replace("{A.home}", "door")))
+    t.tell("{then}, {A} sat " + ("at the window" if t.world == "town" else "in front of the door") +
+           " and saw a star fall from the sky.")
     t.scene(0.5)
     t.says("A", "[A falling star! I may make a wish|Quick, a wish]!", "soft")
     t.tell("{A} could have wished for [a new toy|a mountain of sweets|a golden crown]. But {A.he} thought of {B}, who " + t.pick([
@@ -284,12 +286,12 @@ def star_wish(t):
     t.says("A", "I wish that {B} will be happy.", "soft")
     t.para()
     t.next_day()
-    t.tell("{then}, {A} [went to see|visited] {B}. [Nothing had changed|The wish had not come true yet]. So {A} [decided to help the star a little|thought that a star might need some help].")
+    t.tell("{then}, {A} [went to see|visited] {B}. [Nothing had changed|The wish had not come true yet|There was no smile yet]. So {A} [decided to help the star a little|thought that a star might need some help].")
     t.tell("{A.he} gave {B} {gift}, " + t.pick(["sang a silly song,", "told the funniest story {A.he} knew,", "brought some warm bread,", "made a crown of leaves,"]) + " and stayed [all day|until the evening].")
     t.tell("{~atlast}, {B} [laughed out loud|smiled for the first time in days].")
     t.says("B", "[You make me happy|I feel much better now]. {~thanks}", "glad")
     t.para()
-    t.tell("[When {A} looked up at the sky that evening|That night], all the stars seemed to [wink|smile]. [So the wish had come true|The star had kept its word, with a little help].")
+    t.tell("[When {A} looked up at the sky that evening|That night], all the stars seemed to [wink|smile]. [So the wish had come true|The star had kept its word, with a little help|Sometimes a wish needs two hands|Somewhere, a star was very proud].")
     t.lesson("kind" if t.chance(0.5) else "friends", 0.6)
     t.ends("B", 0.3)
 
@@ -302,7 +304,7 @@ def brave_mail(t):
     t.opens()
     t.para()
     t.when()
-    t.tell("{when}, somebody had to bring {thing} to {B.intro}, who was ill and lived on the other side of the [mountain|forest|river]. The way was long.")
+    t.tell("{when}, somebody had to bring {thing} to {B.intro}, who was ill and lived on the other side of the [mountain|forest|river]. [The way was long|It was a long way|Nobody liked to go that way alone].")
     t.says("A", "[I will go|Let me do it|I can do it]!", "said")
     obstacles = {
         "a river without a bridge": ["{A.he} found a fallen tree and crept across.", "{A.he} waited for a turtle, and rode over on its back.", "{A.he} jumped from stone to stone."],
