@@ -25,7 +25,8 @@ SEPARATOR = "<|endoftext|>"
 
 def generate(folder, *options):
     out = pathlib.Path(folder) / "out.txt"
-    subprocess.run([sys.executable, "-B", ROOT / "tools" / "gen-stories", "--out", out, *map(str, options)], check=True,
+    subprocess.run([sys.executable, "-B", ROOT / "tools" / "gen-stories", "--out", out, *map(str, options)],
+        check=True,
                    stdout=subprocess.DEVNULL)
     return out.read_text(encoding="utf-8")
 
@@ -66,18 +67,23 @@ def every_plot_tells_well():
 def faults_are_found():
     good = 'Tom had an apple.\n\n"Look, a fox!" said Mia. "It is red." Tom nodded.'
     assert not check.faults(good)
-    for old, new in [("an apple", "a apple"), ("a fox", "an fox"), ("had an", "had had an"), ("Tom nodded.", "Tom Tom nodded."),
-                     ('said Mia. "It', "said Mia. It"), ("Tom nodded.", "Tom nodded"), ("an apple", "an [apple|pear]"),
-                     ("apple", "{fruit}"), ("nodded.", "nodded.."), ("Tom nodded", "tom nodded"), ('"It is', '"it is'), ("red.", "red"),
+    for old, new in [("an apple", "a apple"), ("a fox", "an fox"), ("had an", "had had an"), ("Tom nodded.",
+            "Tom Tom nodded."),
+                     ('said Mia. "It', "said Mia. It"), ("Tom nodded.", "Tom nodded"), ("an apple",
+                     "an [apple|pear]"),
+                     ("apple", "{fruit}"), ("nodded.", "nodded.."), ("Tom nodded", "tom nodded"), ('"It is',
+                     '"it is'), ("red.", "red"),
                      (" had", "  had"), ("Tom had", "tom had")]:
         assert old in good and check.faults(good.replace(old, new)), (old, new)
 
 
 def words_change_as_they_should():
     for form, pairs in {
-            "ed": "stop:stopped open:opened cry:cried play:played dance:danced go:went dig:dug fix:fixed snow:snowed visit:visited",
+            "ed": "stop:stopped open:opened cry:cried play:played dance:danced go:went dig:dug fix:fixed "
+            "snow:snowed visit:visited",
             "ing": "run:running make:making lie:lying see:seeing sit:sitting play:playing open:opening",
-            "es": "wash:washes fly:flies have:has go:goes play:plays", "s": "fox:foxes mouse:mice berry:berries toy:toys leaf:leaves"}.items():
+            "es": "wash:washes fly:flies have:has go:goes play:plays", "s": "fox:foxes mouse:mice "
+            "berry:berries toy:toys leaf:leaves"}.items():
         for one, other in (pair.split(":") for pair in pairs.split()):
             assert words.FORMS[form](one) == other, (form, one, words.FORMS[form](one))
     assert words.FORMS["ed"]("make paper boats") == "made paper boats"

@@ -1,7 +1,8 @@
 """One story from a seed and a number, whatever was told before it."""
 import random
 
-from . import plots_animals, plots_friends, plots_home, plots_outdoors, plots_wonder  # noqa: F401  (each adds its plots to PLOTS)
+# Each of these adds its plots to PLOTS.
+from . import plots_animals, plots_friends, plots_home, plots_outdoors, plots_wonder  # noqa: F401
 from .tale import PLOTS, Tale
 
 WORDS = range(60, 201)  # how long a story may be

@@ -12,7 +12,8 @@ TIMES = ["morning", "afternoon", "evening", "night"]
 LATER = {"afternoon": ["that afternoon", "in the afternoon", "after lunch"],
          "evening": ["that evening", "in the evening", "as the sun went down", "when the sun was low"],
          "night": ["that night", "when it was dark", "after the stars had come out", "late that night"]}
-NEXT_DAY = ["The next day", "The next morning", "Early the next morning", "On the following day", "A day later"]
+NEXT_DAY = ["The next day", "The next morning", "Early the next morning", "On the following day",
+    "A day later"]
 
 
 # A character at the beginning of a sentence; who that is may be clear enough for "he" or "she".
@@ -244,7 +245,8 @@ class Tale:
     def when(self):
         """Sets {when}: "one sunny morning"."""
         first = self.weather if self.weather not in ("clear night",) else "quiet"
-        self.set(when=self.pick([f"one {first} {self.time}", f"one {self.time}", f"on a {first} {self.time}",
+        self.set(when=self.pick([f"one {first} {self.time}", f"one {self.time}",
+            f"on a {first} {self.time}",
                                  f"one {first} day" if self.time in TIMES[:2] else f"one {self.time}"]))
 
     def later(self, time):
@@ -321,7 +323,8 @@ class Tale:
         self.tell(self.pick([
             f"[{{A.his}} best friend was|{{A.he}} had a friend,] {{{key}.intro}}.",
             f"{{A.he}} often played with {{{key}.intro}}.",
-            f"Next door lived {{{key}.intro}}." if self.world == "town" else f"Not far away lived {{{key}.intro}}.",
+            f"Next door lived {{{key}.intro}}." if self.world == "town" else
+            f"Not far away lived {{{key}.intro}}.",
             f"{{A.he}} and {{{key}.intro}} did everything together."]))
 
     def lesson(self, name, share=0.75):

@@ -73,14 +73,17 @@ asked for more / wanted more
 and soon / and before long
 """
 OTHERS = {line.split(" / ")[0]: line.split(" / ") for line in LINES.strip().splitlines()}
-FIRST = re.compile(r"\b(" + "|".join(sorted(OTHERS, key=len, reverse=True)) + r")\b(?! (?:sister|brother))", re.I)
+FIRST = re.compile(r"\b(" + "|".join(sorted(OTHERS, key=len, reverse=True)) + r")\b(?! (?:sister|brother))",
+    re.I)
 
 # What people run together when they speak, before another word only: "as fast as I am" stays.
 CONTRACTIONS = {
-    "do not": "don't", "I will not": "I won't", "did not": "didn't", "cannot": "can't", "will not": "won't", "could not": "couldn't",
+    "do not": "don't", "I will not": "I won't", "did not": "didn't", "cannot": "can't", "will not": "won't",
+    "could not": "couldn't",
     "was not": "wasn't", "is not": "isn't", "I am": "I'm", "I will": "I'll", "we will": "we'll", "it is": "it's",
     "you are": "you're", "that is": "that's", "let us": "let's", "there is": "there's", "we are": "we're"}
-LONG = re.compile(r"(?<!of )\b(" + "|".join(sorted(CONTRACTIONS, key=len, reverse=True)) + r")\b(?= [a-z])", re.I)
+LONG = re.compile(r"(?<!of )\b(" + "|".join(sorted(CONTRACTIONS, key=len, reverse=True)) + r")\b(?= [a-z])",
+    re.I)
 
 
 def vary(text, rng):
