@@ -285,7 +285,7 @@ def saving_money(t):
     t.set(why=why[0], need=why[1])
     t.says("B", "{why}", "sad")
     t.para()
-    t.tell("{A} [held the jar tight|felt the coins in {A.own} pocket|thought of the {toy}]. It was hard. "
+    t.tell("{A} [held the money tight|felt the coins in {A.own} pocket|thought of the {toy}]. It was hard. "
            "Then {A.he} [smiled|took a deep breath|made up {A.own} mind].")
     t.says("A", "[Come. We will go together|Take this. You need it more than I do].", "kind", "B")
     t.tell("The money was just enough for {need}.")

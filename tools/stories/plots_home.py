@@ -523,4 +523,4 @@ def bad_dream_toy(t):
            "well]?", "asked")
     t.tell("The {toy} said nothing. But {A} [thought|could have sworn] that [it winked|it smiled|its eye "
            "was shining].")
-    t.feel("A", "curious" if t.chance(0.4) else "happy")
+    t.feel("A", "happy")

@@ -28,7 +28,6 @@ next to / beside / close to
 under the / beneath the
 under a / beneath a
 ran away / ran off
-had to / needed to
 shouted / yelled
 jumped / leapt
 did not know what / had no idea what
