@@ -38,7 +38,7 @@ def storm_shelter(t):
                                                        "frightening any more."]))
     t.para()
     t.tell("[When the storm was over|At last, the rain stopped, and|When they looked out again], [a "
-           "rainbow stood over the woods|the air smelled fresh and clean|the sun came out, and every leaf "
+           "rainbow stood over the woods|the air smelled fresh and clean|the sky was blue, and every leaf "
            "shone].")
     t.says("C", "{~thanks}", "glad")
     t.feel("A", "happy")
