@@ -137,13 +137,10 @@ static int check(struct cli *c, struct opened *o, const struct devices *d, const
     rlx_check_summary sum;
     rlx_error err;
     rlx_run_desc run = opened_run(o);
-    rlx_check_desc desc = {.devices = d->at,
-                           .device_count = d->count,
-                           .run = &run,
-                           .exact = opt.exact,
-                           .each_node = print_node,
-                           .each_output = print_output,
-                           .user = &p};
+    rlx_check_desc desc = {RLX_SIZED(rlx_check_desc),   .devices = d->at,
+                           .device_count = d->count,    .run = &run,
+                           .exact = opt.exact,          .each_node = print_node,
+                           .each_output = print_output, .user = &p};
 
     if (opt.json)
         printf("{\"nodes\": [");

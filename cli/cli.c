@@ -98,7 +98,7 @@ void cli_print_command(const struct cli *c, FILE *out)
 
 bool cli_flag_row(const struct cli *c, const char *name, rlx_flag_row *out)
 {
-    for (size_t i = 0; rlx_flag_list(c->ctx, i, out); i++)
+    for (size_t i = 0; rlx_flag_at(c->ctx, i, out); i++)
         if (strcmp(out->name, name) == 0)
             return true;
     return false;

@@ -76,7 +76,7 @@ static int prepare(struct cli *c, struct opened *o, const char *sizes)
 static int save(struct cli *c, const struct opened *o)
 {
     unsigned how = opt.beside ? RLX_SAVE_WEIGHTS_BESIDE : opt.weights ? RLX_SAVE_WEIGHTS : 0;
-    rlx_compiled_info info = {0};
+    rlx_compiled_info info = {RLX_SIZED(rlx_compiled_info)};
     rlx_error err;
 
     if (rlx_session_save(o->session, opt.output, how, &err) != RLX_OK)

@@ -122,7 +122,7 @@ static size_t params_without_value(const rlx_model *m)
 
 static int convert_model(struct cli *c, const char *from, const char *to)
 {
-    const rlx_onnx_desc desc = {.external = opt.external};
+    const rlx_onnx_desc desc = {RLX_SIZED(rlx_onnx_desc), .external = opt.external};
     rlx_model *m;
     rlx_error err;
 

@@ -18,7 +18,7 @@ static void print_text(const rlx_context *ctx)
 {
     rlx_flag_row row;
 
-    for (size_t i = 0; rlx_flag_list(ctx, i, &row); i++) {
+    for (size_t i = 0; rlx_flag_at(ctx, i, &row); i++) {
         printf("%s=%s", row.name, row.values);
         printf("  (%s, %s, %s", row.kind, row.layer, row.stability);
         if (*row.default_value)
@@ -43,7 +43,7 @@ static void print_json(const rlx_context *ctx)
     rlx_flag_row row;
 
     fputs("[", stdout);
-    for (size_t i = 0; rlx_flag_list(ctx, i, &row); i++) {
+    for (size_t i = 0; rlx_flag_at(ctx, i, &row); i++) {
         fputs(i ? ",\n {" : "{", stdout);
         pair("name", row.name, ", ");
         pair("kind", row.kind, ", ");

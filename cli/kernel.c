@@ -55,11 +55,9 @@ static bool form_of(const char *word, rlx_kernel_form *out)
 
 static rlx_kernel_desc description(const char *file)
 {
-    return (rlx_kernel_desc){.file = file,
-                             .kernel = opt.kernel,
-                             .define = opt.define.at,
-                             .defines = opt.define.count,
-                             .plain = opt.plain};
+    return (rlx_kernel_desc){RLX_SIZED(rlx_kernel_desc),  .file = file,
+                             .kernel = opt.kernel,        .define = opt.define.at,
+                             .defines = opt.define.count, .plain = opt.plain};
 }
 
 /* ---- compiling ---- */
@@ -232,10 +230,9 @@ static int show(struct cli *c, const struct buffers *b)
 static int run_buffers(struct cli *c, const char *file, struct buffers *b)
 {
     const char *device = opt.device ? opt.device : "vulkan";
-    rlx_kernel_run_desc desc = {.kernel = description(file),
-                                .buffers = b->at,
-                                .words = opt.word.at,
-                                .word_count = opt.word.count};
+    const rlx_kernel_desc kernel = description(file);
+    rlx_kernel_run_desc desc = {RLX_SIZED(rlx_kernel_run_desc), .kernel = &kernel, .buffers = b->at,
+                                .words = opt.word.at, .word_count = opt.word.count};
     rlx_device *dev;
     rlx_error err;
     int code = read_grid(c, desc.groups);

@@ -42,7 +42,7 @@ static void print_json(void)
     bool first = true;
 
     fputs("[", stdout);
-    for (size_t i = 0; rlx_op_list(i, &r); i++) {
+    for (size_t i = 0; rlx_op_at(i, &r); i++) {
         if (!wanted(&r))
             continue;
         printf("%s\n  {\"name\": ", first ? "" : ",");
@@ -76,7 +76,7 @@ static void print_table(void)
 
     printf("%-36s %-14s %-6s %-6s %-6s %-6s %-6s %s\n", "op", "category", "infer", "grad", "cpu",
            "vulkan", "webgpu", "meaning");
-    for (size_t i = 0; rlx_op_list(i, &r); i++) {
+    for (size_t i = 0; rlx_op_at(i, &r); i++) {
         if (!wanted(&r))
             continue;
         count++;
@@ -95,7 +95,7 @@ static int check_category(struct cli *c)
     rlx_op_row r;
     bool found = !opt.category;
 
-    for (size_t i = 0; !found && rlx_op_list(i, &r); i++) {
+    for (size_t i = 0; !found && rlx_op_at(i, &r); i++) {
         found = strcmp(opt.category, r.category) == 0;
         if (known.at && strstr(known.at, r.category))
             continue;

@@ -23,7 +23,7 @@ static int list_passes(void)
 {
     const char *name, *summary;
 
-    for (size_t i = 0; rlx_pass_list(i, &name, &summary); i++)
+    for (size_t i = 0; rlx_pass_at(i, &name, &summary); i++)
         printf("%-20s %s\n", name, summary);
     return EXIT_DONE;
 }

@@ -50,7 +50,8 @@ static int write_page(struct cli *c, struct opened *o, const struct page_options
 {
     const char *slash = strrchr(opt->path, '/');
     uint64_t *ns = p->count ? calloc(p->count, sizeof *ns) : NULL;
-    rlx_page_desc desc = {.title = slash ? slash + 1 : opt->path,
+    rlx_page_desc desc = {RLX_SIZED(rlx_page_desc),
+                          .title = slash ? slash + 1 : opt->path,
                           .view = opt->view,
                           .note = note,
                           .session = o->session,

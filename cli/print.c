@@ -17,7 +17,7 @@ static void list_passes(void)
     size_t len = (size_t)snprintf(details, sizeof details, "The passes of --after:"), width = len;
     const char *pass;
 
-    for (size_t i = 0; len < sizeof details && rlx_pass_list(i, &pass, NULL); i++) {
+    for (size_t i = 0; len < sizeof details && rlx_pass_at(i, &pass, NULL); i++) {
         bool full = width + strlen(pass) > 90;
         int added = snprintf(details + len, sizeof details - len, "%s%s%s", i ? "," : "",
                              full ? "\n" : " ", pass);

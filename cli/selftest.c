@@ -53,7 +53,8 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (rlx_device_open(c->ctx, opt.device, &dev, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt.device);
-    rlx_selftest_desc desc = {.op = opt.op,
+    rlx_selftest_desc desc = {RLX_SIZED(rlx_selftest_desc),
+                              .op = opt.op,
                               .seed = (uint64_t)opt.seed,
                               .each = each,
                               .user = c,

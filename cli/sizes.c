@@ -18,13 +18,13 @@ static bool has_word(rlx_str name, const char *word)
 /* ---- --dim ---- */
 
 /* All dims of the model, with the sizes known so far; NULL: the reason was printed. */
-static rlx_dim_info *list_dims(struct opened *o, size_t *count, int *code)
+static rlx_model_dim *list_dims(struct opened *o, size_t *count, int *code)
 {
     rlx_run_desc run = opened_run(o);
     rlx_error err;
 
     *count = rlx_model_dim_count(o->model);
-    rlx_dim_info *dims = calloc(*count + 1, sizeof *dims);
+    rlx_model_dim *dims = calloc(*count + 1, sizeof *dims);
     *code = dims ? EXIT_DONE : EXIT_FAILED;
     if (dims && rlx_model_dims(o->model, &run, dims, &err) != RLX_OK) {
         *code = cli_fail(o->c, &err, "cannot take the inputs of", o->path);
@@ -44,7 +44,7 @@ static int add_dim(struct opened *o, rlx_str name, int64_t size)
     return EXIT_DONE;
 }
 
-static int unknown_dim(struct opened *o, rlx_str name, const rlx_dim_info *dims, size_t count)
+static int unknown_dim(struct opened *o, rlx_str name, const rlx_model_dim *dims, size_t count)
 {
     rlx_nearest near = {.wanted = name};
     struct buffer known = {0};
@@ -64,7 +64,7 @@ static int unknown_dim(struct opened *o, rlx_str name, const rlx_dim_info *dims,
     return code;
 }
 
-static int take_dim(struct opened *o, const char *text, const rlx_dim_info *dims, size_t count)
+static int take_dim(struct opened *o, const char *text, const rlx_model_dim *dims, size_t count)
 {
     const char *equals = strchr(text, '=');
     rlx_str name = {text, equals ? (size_t)(equals - text) : 0};
@@ -83,7 +83,7 @@ int check_dims(struct opened *o, const rlx_dim_size *sizes, size_t size_count)
 {
     size_t count;
     int code;
-    rlx_dim_info *dims = list_dims(o, &count, &code);
+    rlx_model_dim *dims = list_dims(o, &count, &code);
 
     for (size_t i = 0; dims && code == EXIT_DONE && i < size_count; i++) {
         bool known = false;
@@ -103,7 +103,7 @@ int take_dims(struct opened *o, const struct texts *texts)
 
     if (!texts || !texts->count)
         return EXIT_DONE;
-    rlx_dim_info *dims = list_dims(o, &count, &code);
+    rlx_model_dim *dims = list_dims(o, &count, &code);
     for (size_t i = 0; dims && code == EXIT_DONE && i < texts->count; i++)
         code = take_dim(o, texts->at[i], dims, count);
     free(dims);
@@ -113,7 +113,7 @@ int take_dims(struct opened *o, const struct texts *texts)
 /* ---- what is missing ---- */
 
 /* A size to suggest, for a command line that works. */
-static int64_t usual_size(const rlx_dim_info *d)
+static int64_t usual_size(const rlx_model_dim *d)
 {
     int64_t size =
         has_word(d->name, "batch") || is_named(d->name, "N")                                 ? 1
@@ -127,13 +127,13 @@ static int64_t usual_size(const rlx_dim_info *d)
     return d->bound && d->bound < size ? d->bound : size;
 }
 
-static bool is_missing(const rlx_dim_info *d)
+static bool is_missing(const rlx_model_dim *d)
 {
     return d->size < 0 && d->of_input;
 }
 
 /* Prints the command line that was given, and a --dim for each that is missing. */
-static void suggest(const struct opened *o, const rlx_dim_info *dims, size_t count)
+static void suggest(const struct opened *o, const rlx_model_dim *dims, size_t count)
 {
     fputs("this would work:\n  ", stderr);
     cli_print_command(o->c, stderr);
@@ -144,7 +144,7 @@ static void suggest(const struct opened *o, const rlx_dim_info *dims, size_t cou
     fputs("\n", stderr);
 }
 
-static int fail_unbound(const struct opened *o, const rlx_dim_info *dims, size_t count)
+static int fail_unbound(const struct opened *o, const rlx_model_dim *dims, size_t count)
 {
     char type[256];
     rlx_io_info info = {RLX_SIZED(rlx_io_info)};
@@ -174,7 +174,7 @@ int opened_fail(struct opened *o, const rlx_error *err, const char *doing, const
     code = cli_fail(o->c, err, doing, what);
     if (err->status != RLX_ERROR_UNBOUND_DIM)
         return code;
-    rlx_dim_info *dims = list_dims(o, &count, &listed);
+    rlx_model_dim *dims = list_dims(o, &count, &listed);
     bool missing = false;
     for (size_t i = 0; dims && i < count; i++)
         missing |= is_missing(&dims[i]);
@@ -186,7 +186,7 @@ int opened_fail(struct opened *o, const rlx_error *err, const char *doing, const
 
 /* ---- what can be assumed ---- */
 
-static bool is_batch(const rlx_dim_info *d)
+static bool is_batch(const rlx_model_dim *d)
 {
     return d->leads && !d->bound && (is_named(d->name, "N") || has_word(d->name, "batch"));
 }
@@ -195,7 +195,7 @@ bool input_shape(const struct opened *o, size_t i, rlx_tensor *out)
 {
     rlx_run_desc run = opened_run(o);
     size_t count = rlx_model_dim_count(o->model), known = 0;
-    rlx_dim_info *dims = calloc(count + 1, sizeof *dims);
+    rlx_model_dim *dims = calloc(count + 1, sizeof *dims);
     rlx_dim_size *size = calloc(count + 1, sizeof *size);
     bool known_all = dims && size && rlx_model_dims(o->model, &run, dims, NULL) == RLX_OK;
 
@@ -217,7 +217,7 @@ void known_axes(const struct opened *o, size_t i, rlx_tensor *out)
 {
     rlx_run_desc run = opened_run(o);
     size_t count = rlx_model_dim_count(o->model);
-    rlx_dim_info *dims = calloc(count + 1, sizeof *dims);
+    rlx_model_dim *dims = calloc(count + 1, sizeof *dims);
     char type[512];
 
     rlx_model_io_type(o->model, RLX_IO_INPUT, i, type, sizeof type);
@@ -239,7 +239,7 @@ static int take_batches(struct opened *o)
 {
     size_t count;
     int code;
-    rlx_dim_info *dims = list_dims(o, &count, &code);
+    rlx_model_dim *dims = list_dims(o, &count, &code);
 
     for (size_t i = 0; dims && code == EXIT_DONE && i < count; i++)
         if (is_missing(&dims[i]) && is_batch(&dims[i]))
@@ -259,7 +259,7 @@ int settle_dims(struct opened *o, bool bounded)
 {
     size_t count, given = o->dim_count;
     int code = take_batches(o);
-    rlx_dim_info *dims = code == EXIT_DONE ? list_dims(o, &count, &code) : NULL;
+    rlx_model_dim *dims = code == EXIT_DONE ? list_dims(o, &count, &code) : NULL;
     bool missing = false;
 
     for (size_t i = 0; dims && i < count; i++)
@@ -281,7 +281,7 @@ void print_missing_dims(struct opened *o, FILE *out)
 {
     size_t count;
     int code;
-    rlx_dim_info *dims = list_dims(o, &count, &code);
+    rlx_model_dim *dims = list_dims(o, &count, &code);
 
     for (size_t i = 0; dims && i < count; i++)
         if (is_missing(&dims[i]) && !is_batch(&dims[i]))

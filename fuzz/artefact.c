@@ -16,12 +16,13 @@ static void count_text(void *user, const char *text, size_t len)
 
 static void look_at(const rlx_model *m, const rlx_session *s)
 {
-    rlx_artefact_info info;
+    rlx_artefact_info info = {RLX_SIZED(rlx_artefact_info)};
     rlx_artefact_program program;
-    rlx_compiled_info compiled;
+    rlx_compiled_info compiled = {RLX_SIZED(rlx_compiled_info)};
     size_t total = 0;
 
-    if (!rlx_model_artefact(m, &info) || rlx_session_compiled(s, &compiled, NULL) != RLX_OK)
+    if (rlx_model_artefact(m, &info, NULL) != RLX_OK ||
+        rlx_session_compiled(s, &compiled, NULL) != RLX_OK)
         abort();
     for (size_t i = 0; i < info.programs; i++)
         if (!rlx_model_artefact_program(m, i, &program))

@@ -16,7 +16,7 @@ void fuzz_kernel(const uint8_t *data, size_t size)
 {
     static rlx_context *ctx;
     const char *const define[] = {"T=f16", "N=4"};
-    rlx_kernel_desc desc = {.file = "fuzz", .define = define};
+    rlx_kernel_desc desc = {RLX_SIZED(rlx_kernel_desc), .file = "fuzz", .define = define};
     rlx_error err;
 
     if (!ctx && rlx_context_create(RLX_VERSION, NULL, &ctx, &err) != RLX_OK)

@@ -42,6 +42,7 @@ RLX_API rlx_status rlx_session_load(rlx_device *dev, const char *path, const rlx
 
 /* How the programs of a session came about, since it was made. */
 typedef struct rlx_compiled_info {
+    uint32_t size;
     uint32_t programs;      /* in all */
     uint32_t from_artefact; /* of them: the graph was optimised already, in the model's artefact */
     uint32_t from_cache;    /* likewise, in the context's cache folder */
@@ -57,6 +58,7 @@ RLX_API bool rlx_model_has_param(const rlx_model *m, rlx_str name);
 
 /* What a model's artefact holds. */
 typedef struct rlx_artefact_info {
+    uint32_t size;
     uint32_t format, library; /* versions; library as in RLX_VERSION */
     char backend[32], device[128];
     uint32_t programs;
@@ -64,13 +66,14 @@ typedef struct rlx_artefact_info {
     uint64_t weight_bytes; /* of them */
     bool weights_beside;   /* in a file of their own */
 } rlx_artefact_info;
-RLX_API bool rlx_model_artefact(const rlx_model *m,
-                                rlx_artefact_info *out); /* false: it has none */
+/* STATE: the model was not loaded from one. */
+RLX_API rlx_status rlx_model_artefact(const rlx_model *m, rlx_artefact_info *out, rlx_error *err);
 typedef struct rlx_artefact_program {
     char sizes[128]; /* of the symbolic dims: "batch=1 seq<=128"; "" if there are none */
     uint32_t steps;
     uint64_t activations, constants; /* bytes */
 } rlx_artefact_program;
+/* Program number i; false: there are no more. */
 RLX_API bool rlx_model_artefact_program(const rlx_model *m, size_t i, rlx_artefact_program *out);
 
 #ifdef __cplusplus

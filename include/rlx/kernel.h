@@ -21,6 +21,7 @@ typedef enum rlx_kernel_form {
 } rlx_kernel_form;
 
 typedef struct rlx_kernel_desc {
+    uint32_t size;
     /* A path that ends in .rlk, or the name of a file of the library, such as "lib/math". What it
      * uses is looked for in the library, then beside it. */
     const char *file;
@@ -46,7 +47,8 @@ typedef struct rlx_kernel_buffer {
 } rlx_kernel_buffer;
 
 typedef struct rlx_kernel_run_desc {
-    rlx_kernel_desc kernel;           /* made for the device; form and plain are not looked at */
+    uint32_t size;
+    const rlx_kernel_desc *kernel;    /* made for the device; form and plain are not looked at */
     const rlx_kernel_buffer *buffers; /* one for each buffer of the kernel */
     size_t buffer_count;
     const char *const *words; /* "n=5", "dims=2,3": one for each other parameter */

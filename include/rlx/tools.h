@@ -25,7 +25,7 @@ typedef struct rlx_op_row {
     bool infer, grad, cpu, vulkan, webgpu; /* what exists for it */
 } rlx_op_row;
 /* Op number i; false: there are no more. */
-RLX_API bool rlx_op_list(size_t i, rlx_op_row *out);
+RLX_API bool rlx_op_at(size_t i, rlx_op_row *out);
 
 /* ---- misspelt names ---- */
 
@@ -52,7 +52,7 @@ typedef struct rlx_flag_row {
     const char *option; /* that it sets, of rlx_session_desc or rlx_debug_desc; NULL: none */
 } rlx_flag_row;
 /* Flag number i; false: there are no more. ctx NULL: with its default as its value. */
-RLX_API bool rlx_flag_list(const rlx_context *ctx, size_t i, rlx_flag_row *out);
+RLX_API bool rlx_flag_at(const rlx_context *ctx, size_t i, rlx_flag_row *out);
 
 /* ---- models ---- */
 
@@ -71,18 +71,18 @@ RLX_API rlx_status rlx_model_draw(const rlx_model *m, rlx_picture kind, rlx_writ
 RLX_API const char *rlx_model_io_type(const rlx_model *m, rlx_io_kind kind, size_t i, char *out,
                                       size_t size);
 /* A symbolic dim that the model uses. */
-typedef struct rlx_dim_info {
+typedef struct rlx_model_dim {
     rlx_str name;
     int64_t size;  /* -1: not known yet */
     int64_t bound; /* that the model declares; 0: none */
     bool of_input; /* an input that is used has it; else a run's dims give it, or its data */
     bool leads;    /* it is the first axis of an input, as the batch mostly is */
-} rlx_dim_info;
+} rlx_model_dim;
 RLX_API size_t rlx_model_dim_count(const rlx_model *m);
 /* All of them, with the sizes that a run's dims and the shapes of its inputs give; their data is
  * not looked at, and names that are not inputs are ignored. BINDING where sizes contradict each
  * other, SHAPE where an input does not fit. out has room for rlx_model_dim_count. */
-RLX_API rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
+RLX_API rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_model_dim *out,
                                   rlx_error *err);
 
 /* A new model after the named passes, in the order given: "expand,dce". dev NULL: for none in
@@ -104,7 +104,7 @@ RLX_API rlx_status rlx_model_diff(const rlx_model *a, const rlx_model *b, const 
                                   const char *name_b, rlx_write_fn write, void *user,
                                   rlx_error *err);
 /* Pass number i of those there are; false: there are no more. */
-RLX_API bool rlx_pass_list(size_t i, const char **name, const char **summary);
+RLX_API bool rlx_pass_at(size_t i, const char **name, const char **summary);
 
 /* The graph as it is after that pass of a compile for dev (NULL: for none in particular); of a pass
  * that is made several times, after the last time. */
@@ -188,6 +188,7 @@ RLX_API rlx_status rlx_plan_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity
 /* ---- a page to look at a model with ---- */
 
 typedef struct rlx_page_desc {
+    uint32_t size;
     const char *title; /* NULL: "a model" */
     const char *view;  /* what the model's own graph is called; NULL: "as written" */
     const char *note;  /* a sentence for the reader; NULL: none */
@@ -329,6 +330,7 @@ typedef struct rlx_selftest_result {
     size_t done, total;
 } rlx_selftest_result;
 typedef struct rlx_selftest_desc {
+    uint32_t size;
     const char *op; /* only this one; NULL: all */
     uint64_t seed;  /* of the random values; 0 is as good as any */
     void (*each)(void *user, const rlx_selftest_result *r); /* NULL: nobody listens */
@@ -363,6 +365,7 @@ typedef struct rlx_check_output {
     rlx_comparison comparison;
 } rlx_check_output;
 typedef struct rlx_check_desc {
+    uint32_t size;
     rlx_device *const *devices; /* the first is what the others are compared with */
     size_t device_count;
     const rlx_run_desc *run; /* inputs and dims; its outputs are not used */

@@ -3,12 +3,21 @@
 #include "compile/cache/artefact.h"
 #include "session/session.h"
 
-bool rlx_model_artefact(const rlx_model *m, rlx_artefact_info *out)
+rlx_status rlx_model_artefact(const rlx_model *m, rlx_artefact_info *out, rlx_error *err)
 {
-    if (!m || !m->artefact || !out)
-        return false;
-    artefact_describe(m->artefact, out);
-    return true;
+    rlx_artefact_info own;
+    struct diag d;
+
+    diag_init(&d, "artefact");
+    if (!m)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "m is NULL");
+    else if (!m->artefact)
+        diag_fail(&d, RLX_ERROR_STATE, "the model was not loaded from an artefact");
+    else {
+        artefact_describe(m->artefact, &own);
+        INFO_WRITE(rlx_artefact_info, &own, out, &d);
+    }
+    return diag_report(&d, err);
 }
 
 bool rlx_model_artefact_program(const rlx_model *m, size_t i, rlx_artefact_program *out)
@@ -55,9 +64,9 @@ rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out, rl
     struct diag d;
 
     diag_init(&d, "session");
-    if (!s || !out)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
+    if (!s)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "s is NULL");
     else if (session_is_whole(s, "tell of one program", &d) == RLX_OK)
-        *out = s->compiled;
+        INFO_WRITE(rlx_compiled_info, &s->compiled, out, &d);
     return diag_report(&d, err);
 }

@@ -80,7 +80,7 @@ rlx_status rlx_ceilings_measure(rlx_device *dev, bool fresh, rlx_ceilings *out, 
 
 /* ---- flags ---- */
 
-bool rlx_flag_list(const rlx_context *ctx, size_t i, rlx_flag_row *out)
+bool rlx_flag_at(const rlx_context *ctx, size_t i, rlx_flag_row *out)
 {
     static const char *const kinds[] = {"switch", "number", "text", "choice"};
     static const char *const sources[] = {"default", "environment", "override"};

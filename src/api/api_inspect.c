@@ -1,4 +1,5 @@
 /* api_inspect.c: rlx/tools.h: models, compiles and sessions as text. */
+#include "base/desc.h"
 #include "compile/reports.h"
 #include "inspect/inspect.h"
 #include "ir/text/text.h"
@@ -87,15 +88,16 @@ rlx_status rlx_model_describe(const rlx_model *m, bool json, rlx_write_fn write,
 rlx_status rlx_page_write(const rlx_model *m, const rlx_page_desc *desc, rlx_write_fn write,
                           void *user, rlx_error *err)
 {
+    rlx_page_desc own = {RLX_SIZED(rlx_page_desc)};
     struct diag d;
     struct text out;
 
     diag_init(&d, "page");
-    if (!m || !desc || !write)
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !desc ? "desc" : "write");
-    else {
+    if (!m || !write)
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "write" : "m");
+    else if (DESC_READ(rlx_page_desc, &own, desc, &d) == RLX_OK) {
         text_init(&out, &m->ctx->mem);
-        page_print(m, desc, &out, &d);
+        page_print(m, &own, &out, &d);
         write_text(&out, write, user, &d);
     }
     return diag_report(&d, err);
@@ -235,7 +237,7 @@ rlx_status rlx_plan_csv(rlx_context *ctx, rlx_str csv, uint64_t capacity, rlx_pl
 
 /* ---- tables ---- */
 
-bool rlx_pass_list(size_t i, const char **name, const char **summary)
+bool rlx_pass_at(size_t i, const char **name, const char **summary)
 {
     const struct pass *p = pass_at(i);
 
@@ -248,7 +250,7 @@ bool rlx_pass_list(size_t i, const char **name, const char **summary)
     return true;
 }
 
-bool rlx_op_list(size_t i, rlx_op_row *out)
+bool rlx_op_at(size_t i, rlx_op_row *out)
 {
     return out && op_row(i, out);
 }

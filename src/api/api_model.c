@@ -106,7 +106,7 @@ size_t rlx_model_dim_count(const rlx_model *m)
     return m ? model_dim_count(m) : 0;
 }
 
-rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
+rlx_status rlx_model_dims(const rlx_model *m, const rlx_run_desc *run, rlx_model_dim *out,
                           rlx_error *err)
 {
     rlx_run_desc own = {RLX_SIZED(rlx_run_desc)};
@@ -185,14 +185,15 @@ rlx_status rlx_model_insert_qdq(const rlx_model *m, const rlx_qdq_record *record
 rlx_status rlx_model_save_onnx(const rlx_model *m, const char *path, const rlx_onnx_desc *desc,
                                rlx_error *err)
 {
+    rlx_onnx_desc own = {RLX_SIZED(rlx_onnx_desc)};
     struct diag d;
 
     diag_init(&d, "save");
     if (!m || !path || !*path)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is %s", !m ? "m" : "path",
                   m && path ? "empty" : "NULL");
-    else
-        model_save_onnx(m, path, desc && desc->external, &d);
+    else if (DESC_READ(rlx_onnx_desc, &own, desc, &d) == RLX_OK)
+        model_save_onnx(m, path, own.external, &d);
     return diag_report(&d, err);
 }
 

@@ -317,16 +317,14 @@ rlx_status rlx_check(rlx_model *m, const rlx_check_desc *theirs, rlx_check_summa
                      rlx_error *err)
 {
     rlx_run_desc run = {RLX_SIZED(rlx_run_desc)};
-    rlx_check_desc own, *desc = &own;
+    rlx_check_desc own = {RLX_SIZED(rlx_check_desc)}, *desc = &own;
     struct diag d;
 
     diag_init(&d, "check");
-    bool fine = check_arguments(m, theirs, out, &d) == RLX_OK &&
-                DESC_READ(rlx_run_desc, &run, theirs->run, &d) == RLX_OK;
-    if (fine) {
-        own = *theirs;
-        own.run = &run;
-    }
+    bool fine = DESC_READ(rlx_check_desc, &own, theirs, &d) == RLX_OK &&
+                check_arguments(m, theirs ? desc : NULL, out, &d) == RLX_OK &&
+                DESC_READ(rlx_run_desc, &run, own.run, &d) == RLX_OK;
+    own.run = &run;
     if (fine && m->parts)
         check_parts(m, desc, out, &d);
     else if (fine) {

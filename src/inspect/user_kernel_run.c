@@ -271,7 +271,7 @@ static rlx_status run_made(struct running *r)
     TRY(check_tensors(r));
     TRY(take_words(r));
     rlx_status s =
-        gpu_build_kernel(r->gpu, &r->kir, r->run->kernel.file, r->arena, &r->kernel, r->diag);
+        gpu_build_kernel(r->gpu, &r->kir, r->run->kernel->file, r->arena, &r->kernel, r->diag);
     if (s != RLX_OK)
         return s;
     s = fill_buffers(r);
@@ -298,8 +298,8 @@ rlx_status user_kernel_run(rlx_context *ctx, rlx_device *dev, const rlx_kernel_r
                          "and webgpu do",
                          dev->name);
     arena_init(&arena, &ctx->mem);
-    const struct kc_sources sources = kernel_files_open(&files, ctx, &run->kernel, &arena, d);
-    rlx_status s = kernel_make(&sources, &run->kernel, &r.gpu->target.features, &arena, &r.kir, d);
+    const struct kc_sources sources = kernel_files_open(&files, ctx, run->kernel, &arena, d);
+    rlx_status s = kernel_make(&sources, run->kernel, &r.gpu->target.features, &arena, &r.kir, d);
     if (s == RLX_OK && r.kir.buffers > GPU_BUFFERS)
         s = refuse(&r, RLX_ERROR_LIMIT, "%u buffers are more than %d", r.kir.buffers, GPU_BUFFERS);
     if (s == RLX_OK)

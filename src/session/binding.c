@@ -232,7 +232,7 @@ static bool is_of_inputs(const rlx_model *m, size_t symbol, bool *leads)
 }
 
 static rlx_status list_dims(const rlx_model *m, const rlx_run_desc *run, int64_t *size,
-                            size_t symbols, rlx_dim_info *out, struct diag *d)
+                            size_t symbols, rlx_model_dim *out, struct diag *d)
 {
     size_t count = 0;
 
@@ -240,16 +240,16 @@ static rlx_status list_dims(const rlx_model *m, const rlx_run_desc *run, int64_t
     for (size_t i = 0; i < symbols; i++) {
         if (!model_uses_dim(m, i))
             continue;
-        rlx_dim_info *info = &out[count++];
-        *info = (rlx_dim_info){.name = dim_symbol_name(m->mod->dims, i),
-                               .size = size[i],
-                               .bound = dim_symbol_bound(m->mod->dims, i)};
+        rlx_model_dim *info = &out[count++];
+        *info = (rlx_model_dim){.name = dim_symbol_name(m->mod->dims, i),
+                                .size = size[i],
+                                .bound = dim_symbol_bound(m->mod->dims, i)};
         info->of_input = is_of_inputs(m, i, &info->leads);
     }
     return RLX_OK;
 }
 
-rlx_status binding_of_model(const struct rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
+rlx_status binding_of_model(const struct rlx_model *m, const rlx_run_desc *run, rlx_model_dim *out,
                             struct diag *d)
 {
     size_t symbols = dim_symbol_count(m->mod->dims), bytes = symbols * sizeof(int64_t);

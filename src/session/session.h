@@ -202,7 +202,7 @@ rlx_status budget_alloc(struct rlx_session *s, const char *what, rlx_str name, u
                         struct buffer **out, struct diag *d);
 
 /* binding.c: the dims of a model, with what that run would tell of their sizes; -1: nothing. */
-rlx_status binding_of_model(const struct rlx_model *m, const rlx_run_desc *run, rlx_dim_info *out,
+rlx_status binding_of_model(const struct rlx_model *m, const rlx_run_desc *run, rlx_model_dim *out,
                             struct diag *d);
 /* s->binding from the run's inputs, handles and dims. */
 rlx_status session_bind_symbols(struct rlx_session *s, const rlx_run_desc *run, struct diag *d);

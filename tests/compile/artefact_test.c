@@ -96,7 +96,7 @@ static rlx_status run_rows(rlx_session *s, int64_t rows, float *out, rlx_error *
 
 static rlx_compiled_info compiled(const struct world *w)
 {
-    rlx_compiled_info info = {0};
+    rlx_compiled_info info = {RLX_SIZED(rlx_compiled_info)};
 
     rlx_session_compiled(w->session, &info, NULL);
     return info;
@@ -140,7 +140,7 @@ TEST(artefact, gives_the_same_bits_without_a_pass_or_a_plan)
 {
     const char *path = test_temp(t, "a.rlxa");
     float want[2 * OUT], got[2 * OUT] = {0};
-    rlx_artefact_info info;
+    rlx_artefact_info info = {RLX_SIZED(rlx_artefact_info)};
     rlx_artefact_program program;
     struct world w = {0};
 
@@ -154,7 +154,7 @@ TEST(artefact, gives_the_same_bits_without_a_pass_or_a_plan)
         expect_str(t, c.why, "");
         expect_ok(t, run_rows(w.session, 4, got, &w.err));
         expect_bytes(t, got, want, sizeof want);
-        require(t, rlx_model_artefact(w.model, &info));
+        require_ok(t, rlx_model_artefact(w.model, &info, &w.err));
         expect_eq(t, info.format, 1);
         expect_eq(t, info.library, RLX_VERSION);
         expect_str(t, info.backend, "cpu");
@@ -351,7 +351,7 @@ TEST(artefact, weights_may_lie_beside_it)
     const char *path = test_temp(t, "a.rlxa"), *beside = test_temp(t, "a.rlxa.weights");
     float want[2 * OUT], got[2 * OUT] = {0};
     struct world w = {0};
-    rlx_artefact_info info;
+    rlx_artefact_info info = {RLX_SIZED(rlx_artefact_info)};
     size_t n;
 
     if (!save_one(t, "cpu", MODEL, RLX_SAVE_WEIGHTS_BESIDE, path, want))
@@ -359,7 +359,8 @@ TEST(artefact, weights_may_lie_beside_it)
     const char *bytes = test_read(t, beside, &n);
     require(t, bytes && n > 200);
     if (load_on(t, &w, "cpu", path, NULL)) {
-        expect(t, rlx_model_artefact(w.model, &info) && info.weights_beside);
+        expect_ok(t, rlx_model_artefact(w.model, &info, &w.err));
+        expect(t, info.weights_beside);
         expect_eq_u64(t, info.weight_bytes, (W + B) * 4);
         expect_ok(t, run_rows(w.session, 4, got, &w.err));
         expect_bytes(t, got, want, sizeof want);
@@ -629,8 +630,8 @@ TEST(artefact, bad_calls_are_refused)
 {
     const char *path = test_temp(t, "a.rlxa"), *text = test_temp(t, "m.rlx");
     struct world w = {0};
-    rlx_compiled_info info;
-    rlx_artefact_info about;
+    rlx_compiled_info info = {RLX_SIZED(rlx_compiled_info)};
+    rlx_artefact_info about = {RLX_SIZED(rlx_artefact_info)};
 
     if (!open_on(t, &w, "cpu", NULL))
         return close_world(&w);
@@ -643,7 +644,8 @@ TEST(artefact, bad_calls_are_refused)
     expect_status(t, rlx_session_save(w.session, "/nowhere/at/all", 0, &w.err), RLX_ERROR_IO);
     expect_status(t, rlx_session_compiled(NULL, &info, &w.err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_session_compiled(w.session, NULL, &w.err), RLX_ERROR_ARGUMENT);
-    expect(t, !rlx_model_artefact(w.model, &about) && !rlx_model_artefact(NULL, &about));
+    expect_status(t, rlx_model_artefact(w.model, &about, &w.err), RLX_ERROR_STATE);
+    expect_status(t, rlx_model_artefact(NULL, &about, &w.err), RLX_ERROR_ARGUMENT);
     rlx_model *m = NULL;
     rlx_session *s = NULL;
     expect_status(t, rlx_session_load(NULL, path, NULL, NULL, &m, &s, &w.err), RLX_ERROR_ARGUMENT);

@@ -71,6 +71,7 @@ static rlx_status run_session(struct job *j, rlx_session *s)
 
     if (status == RLX_OK)
         status = rlx_session_run(s, &run, &j->err);
+    j->info.size = sizeof j->info;
     rlx_session_compiled(s, &j->info, NULL);
     return status;
 }

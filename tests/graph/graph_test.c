@@ -235,7 +235,7 @@ TEST(ops, the_table_has_no_hole)
     rlx_op_row r;
     size_t count = 0;
 
-    for (size_t i = 0; rlx_op_list(i, &r); i++, count++) {
+    for (size_t i = 0; rlx_op_at(i, &r); i++, count++) {
         test_note(t, "%s", r.name);
         expect(t, r.infer);
         expect(t, r.cpu);

@@ -162,12 +162,9 @@ static rlx_status check(struct world *w, size_t devices, bool exact, float *x,
     w->outputs = 0;
     return rlx_check(
         w->model,
-        &(rlx_check_desc){.devices = w->dev,
-                          .device_count = devices,
+        &(rlx_check_desc){RLX_SIZED(rlx_check_desc), .devices = w->dev, .device_count = devices,
                           .run = &(rlx_run_desc){RLX_SIZED(rlx_run_desc), &in, 1, NULL, 0, NULL, 0},
-                          .exact = exact,
-                          .each_node = see_node,
-                          .each_output = see_output,
+                          .exact = exact, .each_node = see_node, .each_output = see_output,
                           .user = w},
         out, &w->err);
 }

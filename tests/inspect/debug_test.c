@@ -359,7 +359,7 @@ TEST(context_flags, are_listed_with_their_values)
                                                          .flags = &(rlx_flag){"VERBOSE", "2"},
                                                          .flag_count = 1},
                                      &ctx, &err));
-    for (size_t i = 0; rlx_flag_list(ctx, i, &row); i++) {
+    for (size_t i = 0; rlx_flag_at(ctx, i, &row); i++) {
         expect(t, row.summary[0] && row.layer[0] && row.stability[0] && row.values[0]);
         if (strcmp(row.name, "RLX_VERBOSE") != 0)
             continue;

@@ -37,11 +37,9 @@ TEST(page, is_one_file_in_which_names_are_text)
     struct file f = {0};
 
     if (open_world(t, &w, NASTY, NULL, NULL)) {
-        const rlx_page_desc desc = {.title = "</title><b>",
-                                    .note = "<i>",
-                                    .session = w.session,
-                                    .step_ns = ns,
-                                    .step_count = 8};
+        const rlx_page_desc desc = {
+            RLX_SIZED(rlx_page_desc), .title = "</title><b>", .note = "<i>",
+            .session = w.session,     .step_ns = ns,          .step_count = 8};
         expect_ok(t, rlx_page_write(w.model, &desc, keep, &f, &w.err));
     }
     if (f.at) {
@@ -64,13 +62,15 @@ TEST(page, is_one_file_in_which_names_are_text)
 TEST(page, refuses_what_it_cannot_show)
 {
     const char *sized = "rlx 1\ngraph (input %x: f32[n]) { %y = neg %x return %y }\n";
-    rlx_page_desc desc = {0};
+    rlx_page_desc desc = {RLX_SIZED(rlx_page_desc)};
     struct world w, other;
     struct file f = {0};
 
     if (open_world(t, &w, sized, NULL, NULL) && open_world(t, &other, LOGS, NULL, NULL)) {
         expect_status(t, rlx_page_write(NULL, &desc, keep, &f, &w.err), RLX_ERROR_ARGUMENT);
-        expect_status(t, rlx_page_write(w.model, NULL, keep, &f, &w.err), RLX_ERROR_ARGUMENT);
+        desc.size = 0;
+        expect_status(t, rlx_page_write(w.model, &desc, keep, &f, &w.err), RLX_ERROR_ARGUMENT);
+        desc.size = sizeof desc;
         expect_status(t, rlx_page_write(w.model, &desc, NULL, &f, &w.err), RLX_ERROR_ARGUMENT);
         desc.session = other.session;
         expect_status(t, rlx_page_write(w.model, &desc, keep, &f, &w.err), RLX_ERROR_ARGUMENT);
@@ -98,7 +98,8 @@ static rlx_status write_page(struct test *t, const rlx_allocator *mem, void *use
     if (s == RLX_OK)
         s = rlx_model_parse(w.ctx, rlx_cstr(NASTY), &w.model, &err);
     if (s == RLX_OK)
-        s = rlx_page_write(w.model, &(rlx_page_desc){.title = "t"}, keep, &f, &err);
+        s = rlx_page_write(w.model, &(rlx_page_desc){RLX_SIZED(rlx_page_desc), .title = "t"}, keep,
+                           &f, &err);
     free(f.at);
     close_world(&w);
     return s;

@@ -297,7 +297,7 @@ static bool try_every_pass(struct test *t, struct bed *b)
     char all[512] = "";
     struct ran got = {0};
 
-    for (size_t i = 0; rlx_pass_list(i, &name, NULL); i++) {
+    for (size_t i = 0; rlx_pass_at(i, &name, NULL); i++) {
         size_t len = strlen(all);
         if (!try_passes(t, b, name, NULL) || !try_passes(t, b, name, b->dev))
             return false;
@@ -419,7 +419,7 @@ TEST(random_graph, graphs_are_varied)
     for (uint64_t seed = 1; seed <= GRAPHS; seed++) {
         struct random_graph g;
         require(t, random_graph_make(seed, &g));
-        for (size_t i = 0; rlx_op_list(i, &row) && i < 1024; i++) {
+        for (size_t i = 0; rlx_op_at(i, &row) && i < 1024; i++) {
             char word[64];
             snprintf(word, sizeof word, " = %s ", row.name);
             seen[i] |= strstr(g.text, word) != NULL;

@@ -82,7 +82,7 @@ static void compare(struct test *t, struct place *bounded, struct place *plain, 
 /* The programs that the session made: one, whatever the sizes were. */
 static void expect_programs(struct test *t, struct place *p, uint32_t want)
 {
-    rlx_compiled_info info = {0};
+    rlx_compiled_info info = {RLX_SIZED(rlx_compiled_info)};
 
     expect_ok(t, rlx_session_compiled(p->session, &info, &p->err));
     expect_eq(t, info.programs, want);
@@ -240,7 +240,7 @@ TEST_DEVICES_SLOW(bound_model, comes_back_from_an_artefact)
     const char *path = test_temp(t, "bound.rlxa");
     struct place plain = {0}, bounded = {0};
     static struct sized a;
-    rlx_compiled_info info = {0};
+    rlx_compiled_info info = {RLX_SIZED(rlx_compiled_info)};
     rlx_bound_info bound = {RLX_SIZED(rlx_bound_info)};
     const rlx_dim_size some[] = {{"batch", 2}, {"seq", 5}};
 
@@ -324,7 +324,7 @@ TEST_DEVICES_SLOW(bound_model, comes_back_from_the_cache_folder)
     if (!place_open(t, &plain, test_device(t), NULL) || !build(t, &plain, FREE DECODER, NULL))
         return place_close(&plain);
     for (uint32_t i = 0; i < 2; i++) {
-        rlx_compiled_info info = {0};
+        rlx_compiled_info info = {RLX_SIZED(rlx_compiled_info)};
         test_note(t, "time %u", i + 1);
         if (place_open(t, &bounded, test_device(t), &cached) &&
             build(t, &bounded, BOUNDS DECODER, NULL)) {

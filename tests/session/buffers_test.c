@@ -445,7 +445,7 @@ static void make_trip(struct test *t, const struct trip *k)
     const rlx_session_desc load = {RLX_SIZED(rlx_session_desc), .max_buffer = k->loaded_for,
                                    .debug = DEBUG(.no_regions = true)};
     float want[200], got[200], data[100];
-    rlx_compiled_info c;
+    rlx_compiled_info c = {RLX_SIZED(rlx_compiled_info)};
     struct world w;
 
     test_note(t, "from %llu to %llu", (unsigned long long)k->saved_for,
@@ -495,7 +495,7 @@ TEST_DEVICES_SLOW(buffers, artefacts_are_compiled_again_where_joined_weights_are
     const rlx_session_desc open = {RLX_SIZED(rlx_session_desc), .params_default_zero = true,
                                    .debug = DEBUG(.no_packed_weights = true)};
     rlx_session_desc load = open;
-    rlx_compiled_info c;
+    rlx_compiled_info c = {RLX_SIZED(rlx_compiled_info)};
     struct world w;
 
     load.max_buffer = 64 * 64 * 4;

@@ -28,7 +28,7 @@ static void close_world(struct world *w)
     rlx_context_destroy(w->ctx);
 }
 
-static const rlx_dim_info *dim_of(const rlx_dim_info *dims, const char *name)
+static const rlx_model_dim *dim_of(const rlx_model_dim *dims, const char *name)
 {
     for (size_t i = 0; i < 3; i++)
         if (str_eq(dims[i].name, rlx_cstr(name)))
@@ -39,13 +39,13 @@ static const rlx_dim_info *dim_of(const rlx_dim_info *dims, const char *name)
 TEST(dims, sizes_come_from_dims_and_shapes)
 {
     struct world w;
-    rlx_dim_info dims[3];
+    rlx_model_dim dims[3];
     const rlx_binding in = {"ids", {.dtype = RLX_DTYPE_i32, .rank = 2, .dim = {2, 7}}};
     const rlx_dim_size past = {"past", 5};
 
     if (open_world(t, &w) && expect_eq(t, rlx_model_dim_count(w.model), 3)) {
         expect_ok(t, rlx_model_dims(w.model, NULL, dims, &w.err));
-        const rlx_dim_info *batch = dim_of(dims, "batch"), *seq = dim_of(dims, "seq");
+        const rlx_model_dim *batch = dim_of(dims, "batch"), *seq = dim_of(dims, "seq");
         expect(t,
                batch && batch->size == -1 && batch->leads && batch->of_input && batch->bound == 0);
         expect(t, seq && seq->size == -1 && !seq->leads && seq->bound == 512);
@@ -61,7 +61,7 @@ TEST(dims, sizes_come_from_dims_and_shapes)
 TEST(dims, what_does_not_fit_is_said_with_both_shapes)
 {
     struct world w;
-    rlx_dim_info dims[3];
+    rlx_model_dim dims[3];
     rlx_binding in = {"past", {.dtype = RLX_DTYPE_f32, .rank = 3, .dim = {1, 2, 3}}};
     rlx_dim_size size = {"bacth", 1};
     rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .inputs = &in, .input_count = 1};

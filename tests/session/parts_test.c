@@ -279,7 +279,8 @@ TEST(parts, are_checked_one_after_the_other)
     require_ok(t, world_model(&w, NULL, 0, "cpu"));
     require_ok(t, rlx_device_open(w.ctx, "cpu:baseline", &other, &w.err));
     rlx_device *devices[] = {w.dev, other};
-    rlx_check_desc desc = {.devices = devices, .device_count = 2, .run = &run};
+    rlx_check_desc desc = {RLX_SIZED(rlx_check_desc), .devices = devices, .device_count = 2,
+                           .run = &run};
     expect_ok(t, rlx_check(w.model, &desc, &sum, &w.err));
     expect(t, sum.passed >= 9 && !sum.failed);
     expect_eq(t, sum.outputs, 3 + 4);

@@ -200,7 +200,7 @@ static bool has_kernel(const char *op)
 {
     rlx_op_row row;
 
-    for (size_t i = 0; rlx_op_list(i, &row); i++)
+    for (size_t i = 0; rlx_op_at(i, &row); i++)
         if (strcmp(row.name, op) == 0)
             return row.cpu;
     return false;

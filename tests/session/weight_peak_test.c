@@ -250,7 +250,8 @@ static rlx_status write_file(const char *path, const struct file_like *like, rlx
     if (like->kind != RLX_FILE_onnx)
         return write_weights(ctx, m, path, like, err);
     STEP(set_params(m, err));
-    return rlx_model_save_onnx(m, path, &(rlx_onnx_desc){like->external}, err);
+    return rlx_model_save_onnx(m, path, &(rlx_onnx_desc){RLX_SIZED(rlx_onnx_desc), like->external},
+                               err);
 }
 
 /* In a process of its own, so that nothing of it is left in this one. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "ir/text/text.h"
 #include "model/save_onnx.h"
@@ -435,17 +436,18 @@ static void refuse_op(const char *name, struct diag *d)
               rlx_nearest_hint(&near, hint));
 }
 
-rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_desc *desc,
+rlx_status rlx_selftest(rlx_context *ctx, rlx_device *dev, const rlx_selftest_desc *theirs,
                         rlx_selftest_summary *out, rlx_error *err)
 {
-    static const rlx_selftest_desc zero;
+    rlx_selftest_desc own = {RLX_SIZED(rlx_selftest_desc)}, *desc = &own;
     struct diag d;
     rlx_op op;
 
     diag_init(&d, "selftest");
-    desc = desc ? desc : &zero;
     if (!ctx || !dev || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !ctx ? "ctx" : !dev ? "dev" : "out");
+    else if (DESC_READ(rlx_selftest_desc, &own, theirs, &d) != RLX_OK)
+        ;
     else if (desc->op && !op_from_name(rlx_cstr(desc->op), &op))
         refuse_op(desc->op, &d);
     else {

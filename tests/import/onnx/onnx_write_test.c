@@ -366,7 +366,9 @@ TEST(onnx_write, weights_may_lie_in_a_file_of_their_own)
     require(t, mkdir(dir, 0777) == 0);
     require(t, open_world(t, &w));
     rlx_model *m = model_with_weights(t, &w, true);
-    expect_ok(t, rlx_model_save_onnx(m, path, &(rlx_onnx_desc){.external = true}, &w.err));
+    expect_ok(t, rlx_model_save_onnx(m, path,
+                                     &(rlx_onnx_desc){RLX_SIZED(rlx_onnx_desc), .external = true},
+                                     &w.err));
     require(t, stat(data, &st) == 0);
     expect_eq(t, st.st_size, 4096 + 1024); /* w, and b after it */
     require(t, stat(path, &st) == 0);
@@ -374,7 +376,10 @@ TEST(onnx_write, weights_may_lie_in_a_file_of_their_own)
     expect_same_rows(t, &w, path, m);
     /* A folder in the way of the second file: the first one stays as it was. */
     require(t, remove(data) == 0 && mkdir(data, 0777) == 0);
-    expect_status(t, rlx_model_save_onnx(m, path, &(rlx_onnx_desc){.external = true}, &w.err),
+    expect_status(t,
+                  rlx_model_save_onnx(m, path,
+                                      &(rlx_onnx_desc){RLX_SIZED(rlx_onnx_desc), .external = true},
+                                      &w.err),
                   RLX_ERROR_IO);
     expect_eq(t, rmdir(data), 0);
     expect_eq(t, remove(path), 0);
@@ -483,7 +488,8 @@ static void try_ops(struct test *t, const char *const *ops)
     require(t, open_world(t, &w));
     for (; *ops; ops++) {
         struct failures f = {t, 0};
-        rlx_selftest_desc desc = {.op = *ops, .each = hear, .user = &f, .through_onnx = true};
+        rlx_selftest_desc desc = {RLX_SIZED(rlx_selftest_desc), .op = *ops, .each = hear,
+                                  .user = &f, .through_onnx = true};
         rlx_selftest_summary sum;
         test_note(t, "%s", *ops);
         expect_ok(t, rlx_selftest(w.ctx, w.dev, &desc, &sum, &w.err));
@@ -537,7 +543,8 @@ TEST_SLOW(onnx_write, all_ops_come_back)
 {
     struct world w;
     struct failures f = {t, 0};
-    rlx_selftest_desc desc = {.each = hear, .user = &f, .through_onnx = true};
+    rlx_selftest_desc desc = {RLX_SIZED(rlx_selftest_desc), .each = hear, .user = &f,
+                              .through_onnx = true};
     rlx_selftest_summary sum;
 
     require(t, open_world(t, &w));
