@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         rlx_model_destroy(m);
     }
     rlx_model *m = chain(ctx, STEPS);
-    const rlx_debug_desc no_passes = {.no_optimize = true};
+    const rlx_debug_desc no_passes = {RLX_SIZED(rlx_debug_desc), .no_optimize = true};
     const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc), .debug = &no_passes};
     check(rlx_session_create(m, dev, &as_written, &s, &err), &err);
     rlx_binding in = {"x", {RLX_DTYPE_f32, 1, {1}, &x, sizeof x}};

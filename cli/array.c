@@ -19,13 +19,13 @@ static bool find_array(const rlx_weights *w, rlx_str name, size_t *i)
 
 int cli_copy_array(struct cli *c, rlx_weights *w, size_t i, const char *file, rlx_tensor *out)
 {
-    rlx_weight_type_info type = {.name = NULL};
+    rlx_weight_type_info type = {RLX_SIZED(rlx_weight_type_info)};
     rlx_weight t = {.rank = 0};
     const void *data;
     rlx_error err;
 
     rlx_weights_at(w, i, &t);
-    rlx_weight_type_describe(t.type, &type);
+    rlx_weight_type_describe(t.type, &type, NULL);
     if (type.use != RLX_WEIGHT_PLAIN || t.rank > RLX_MAX_RANK) {
         fprintf(stderr,
                 "rlx %s: %s: \"%.*s\" is %s of rank %d, which is not supported as a value\n",

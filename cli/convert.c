@@ -53,16 +53,17 @@ static bool kind_of(const char *path, rlx_file_kind *out)
 static int change_types(struct copy *x)
 {
     rlx_weight_type to;
-    rlx_weight_type_info info = {.name = NULL};
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
 
     if (!opt.type)
         return EXIT_DONE;
-    if (!rlx_weight_type_find(opt.type, &to) || !rlx_weight_type_describe(to, &info) ||
-        info.use != RLX_WEIGHT_PLAIN || info.dtype > RLX_DTYPE_f64)
+    if (!rlx_weight_type_find(opt.type, &to) ||
+        rlx_weight_type_describe(to, &info, NULL) != RLX_OK || info.use != RLX_WEIGHT_PLAIN ||
+        info.dtype > RLX_DTYPE_f64)
         return cli_misuse(x->c, "--type takes f32, f16, bf16 or f64, not \"%s\"", opt.type);
     for (size_t i = 0; i < x->info.tensor_count; i++) {
-        rlx_weight_type_info old = {.name = NULL};
-        rlx_weight_type_describe(x->tensor[i].type, &old);
+        rlx_weight_type_info old = {RLX_SIZED(rlx_weight_type_info)};
+        rlx_weight_type_describe(x->tensor[i].type, &old, NULL);
         if (old.use == RLX_WEIGHT_PACKED ||
             (old.use == RLX_WEIGHT_PLAIN && old.dtype <= RLX_DTYPE_f64))
             x->tensor[i].type = to;

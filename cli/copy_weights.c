@@ -17,9 +17,9 @@ uint64_t weight_elements(const rlx_weight *t)
 
 const char *weight_type_text(rlx_weight_type t)
 {
-    rlx_weight_type_info info = {.name = "?"};
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info), .name = "?"};
 
-    rlx_weight_type_describe(t, &info);
+    rlx_weight_type_describe(t, &info, NULL);
     return info.name;
 }
 
@@ -83,8 +83,8 @@ uint64_t copy_bytes(const struct copy *x)
     uint64_t all = 0;
 
     for (size_t i = 0; i < x->info.tensor_count; i++) {
-        rlx_weight_type_info type = {.block_elems = 1};
-        rlx_weight_type_describe(x->tensor[i].type, &type);
+        rlx_weight_type_info type = {RLX_SIZED(rlx_weight_type_info), .block_elems = 1};
+        rlx_weight_type_describe(x->tensor[i].type, &type, NULL);
         all += weight_elements(&x->tensor[i]) / (uint64_t)type.block_elems *
                (uint64_t)type.block_bytes;
     }

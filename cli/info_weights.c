@@ -83,9 +83,9 @@ void print_meta_value(FILE *out, const rlx_meta *m, size_t most, bool json)
 
 static const char *type_name(rlx_weight_type type)
 {
-    rlx_weight_type_info info = {.name = "?"};
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info), .name = "?"};
 
-    rlx_weight_type_describe(type, &info);
+    rlx_weight_type_describe(type, &info, NULL);
     return info.name;
 }
 

@@ -98,7 +98,8 @@ static int plan_csv(struct cli *c, const char *path)
 static int plan_model(struct cli *c, const char *path)
 {
     struct opened o;
-    const rlx_debug_desc debug = {.no_reuse = opt.no_reuse, .check_plan = true};
+    const rlx_debug_desc debug = {RLX_SIZED(rlx_debug_desc), .no_reuse = opt.no_reuse,
+                                  .check_plan = true};
     const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
     int code = opened_from_file(&o, c,
                                 &(struct open_options){.path = path,

@@ -51,9 +51,9 @@ static bool has_text(rlx_str name, const char *text)
  * not. */
 static bool is_wanted(const rlx_weight *t)
 {
-    rlx_weight_type_info info = {.name = NULL};
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
 
-    rlx_weight_type_describe(t->type, &info);
+    rlx_weight_type_describe(t->type, &info, NULL);
     bool numbers = info.use == RLX_WEIGHT_PACKED ||
                    (info.use == RLX_WEIGHT_PLAIN && info.dtype <= RLX_DTYPE_f64);
     if (!numbers || t->rank < 2 || has_text(t->name, "norm") || has_text(t->name, "ffn_gate_inp"))
@@ -68,9 +68,9 @@ static bool is_wanted(const rlx_weight *t)
  * otherwise none. */
 static bool type_for(int64_t k, rlx_weight_type wanted, rlx_weight_type *out)
 {
-    rlx_weight_type_info info = {.block_elems = 1};
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info), .block_elems = 1};
 
-    rlx_weight_type_describe(wanted, &info);
+    rlx_weight_type_describe(wanted, &info, NULL);
     *out = wanted;
     if (k % info.block_elems == 0)
         return true;
@@ -156,11 +156,11 @@ static int unknown_type(struct cli *c, const char *name)
 
 static int check_type(struct cli *c, const char *name, rlx_weight_type *out)
 {
-    rlx_weight_type_info info = {.name = NULL};
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
 
     if (!rlx_weight_type_find(name, out))
         return unknown_type(c, name);
-    rlx_weight_type_describe(*out, &info);
+    rlx_weight_type_describe(*out, &info, NULL);
     bool plain = *out == RLX_WEIGHT_F32 || *out == RLX_WEIGHT_F16 || *out == RLX_WEIGHT_BF16;
     bool packed = info.use == RLX_WEIGHT_PACKED && rlx_quant_has_encoder(info.scheme);
     return plain || packed

@@ -216,7 +216,7 @@ static int take_wanted(struct cli *c, struct wanted *w)
 
 static int take_session(struct cli *c, rlx_session_desc *desc)
 {
-    static const rlx_debug_desc no_passes = {.no_optimize = true};
+    static const rlx_debug_desc no_passes = {RLX_SIZED(rlx_debug_desc), .no_optimize = true};
     rlx_error err;
 
     if (opt.precision && rlx_precision_parse(opt.precision, desc, &err) != RLX_OK)

@@ -131,7 +131,7 @@ static inline void fuzz_run_session(rlx_context *ctx, const rlx_model *m, rlx_se
 
 static inline void fuzz_run_model(rlx_context *ctx, rlx_model *m)
 {
-    const rlx_debug_desc checked = {.check_plan = true};
+    const rlx_debug_desc checked = {RLX_SIZED(rlx_debug_desc), .check_plan = true};
     const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .params_default_zero = true,
                                    .debug = &checked, .loop_limit = FUZZ_LOOP_LIMIT,
                                    .memory_limit = FUZZ_MOST_RUN_BYTES};

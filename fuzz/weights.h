@@ -31,7 +31,7 @@ static inline uint32_t sum_of(const void *data, uint64_t bytes)
 static inline uint32_t look_at_tensor(rlx_weights *w, size_t i)
 {
     rlx_weight t = {.rank = -1};
-    rlx_weight_type_info type = {.name = NULL};
+    rlx_weight_type_info type = {RLX_SIZED(rlx_weight_type_info)};
     const void *data = NULL;
     uint64_t elements = 1;
     size_t found = SIZE_MAX;
@@ -39,7 +39,7 @@ static inline uint32_t look_at_tensor(rlx_weights *w, size_t i)
     float numbers[256];
 
     need(rlx_weights_at(w, i, &t) && rlx_weights_find(w, t.name, &found) && found == i);
-    need(rlx_weight_type_describe(t.type, &type));
+    need(rlx_weight_type_describe(t.type, &type, NULL) == RLX_OK);
     need(t.rank >= 0 && t.rank <= RLX_WEIGHT_MAX_RANK);
     for (int32_t k = 0; k < t.rank; k++) {
         need(t.dim[k] >= 0);

@@ -24,7 +24,7 @@
 
 /* What rlx_session_desc.debug points to, as in .debug = DEBUG(.no_cse = true). Within a function it
  * is gone with the block it is in. */
-#define DEBUG(...) (&(const rlx_debug_desc){__VA_ARGS__})
+#define DEBUG(...) (&(const rlx_debug_desc){RLX_SIZED(rlx_debug_desc), __VA_ARGS__})
 
 /* ---- a test -------------------------------------------------------------------------------- */
 

@@ -26,6 +26,7 @@ typedef enum rlx_dispatch {
 
 /* See rlx_session_desc.debug. Zero is every field's default. */
 typedef struct rlx_debug_desc {
+    uint32_t size;
     bool no_optimize;        /* only the passes without which the device cannot run the graph */
     bool no_fold;            /* constants are not computed beforehand */
     bool no_cse;             /* equal nodes stay apart */

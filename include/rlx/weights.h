@@ -102,13 +102,16 @@ typedef enum rlx_weight_use {
     RLX_WEIGHT_OPAQUE = 3
 } rlx_weight_use;
 typedef struct rlx_weight_type_info {
+    uint32_t size;
     const char *name;
     int32_t block_elems, block_bytes;
     rlx_weight_use use;
     rlx_dtype dtype;         /* PLAIN: of the elements; else u8 */
     rlx_quant_scheme scheme; /* PACKED */
 } rlx_weight_type_info;
-RLX_API bool rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out);
+/* DTYPE: there is no such type. */
+RLX_API rlx_status rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out,
+                                            rlx_error *err);
 /* By its name, in either case: "Q4_K", "bf16". */
 RLX_API bool rlx_weight_type_find(const char *name, rlx_weight_type *out);
 

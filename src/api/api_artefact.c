@@ -1,6 +1,7 @@
 /* api_artefact.c: rlx/artefact.h: compiled programs in files. */
 #include "base/desc.h"
 #include "compile/cache/artefact.h"
+#include "compile/stage_options.h"
 #include "session/session.h"
 
 rlx_status rlx_model_artefact(const rlx_model *m, rlx_artefact_info *out, rlx_error *err)
@@ -43,7 +44,7 @@ rlx_status rlx_session_load(rlx_device *dev, const char *path, const rlx_load_de
                             rlx_error *err)
 {
     rlx_load_desc own_load = {RLX_SIZED(rlx_load_desc)};
-    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
+    struct session_descs own;
     struct diag d;
 
     diag_init(&d, "load");
@@ -54,8 +55,8 @@ rlx_status rlx_session_load(rlx_device *dev, const char *path, const rlx_load_de
                   : !model ? "model"
                            : "session");
     else if (DESC_READ(rlx_load_desc, &own_load, load_desc, &d) == RLX_OK &&
-             DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK)
-        session_load(dev, path, &own_load, &own, model, session, &d);
+             session_descs_read(desc, &own, &d) == RLX_OK)
+        session_load(dev, path, &own_load, &own.user, model, session, &d);
     return diag_report(&d, err);
 }
 

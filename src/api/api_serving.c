@@ -1,5 +1,6 @@
 /* api_serving.c: rlx/serving.h and rlx/cache.h: pages, batches, padded runs, caches of sessions. */
 #include "base/desc.h"
+#include "compile/stage_options.h"
 #include "serve/serve.h"
 
 /* ---- pages of a key-value cache ---- */
@@ -161,14 +162,14 @@ rlx_status rlx_cache_get(rlx_cache *c, uint64_t key, rlx_cache_make_fn make, voi
 rlx_status rlx_model_key(const rlx_model *m, const rlx_session_desc *desc, uint64_t *out,
                          rlx_error *err)
 {
-    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
+    struct session_descs own;
     struct diag d;
 
     diag_init(&d, "cache");
     if (!m || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
-    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK)
-        session_cache_key(m, &own, out, &d);
+    else if (session_descs_read(desc, &own, &d) == RLX_OK)
+        session_cache_key(m, &own.user, out, &d);
     return diag_report(&d, err);
 }
 

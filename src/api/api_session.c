@@ -1,5 +1,6 @@
 /* api_session.c: sessions: made, given params and states, asked what they take and did. */
 #include "base/desc.h"
+#include "compile/stage_options.h"
 #include "model/precision_text.h"
 #include "session/observe.h"
 #include "session/session.h"
@@ -7,14 +8,14 @@
 rlx_status rlx_session_create(rlx_model *m, rlx_device *dev, const rlx_session_desc *desc,
                               rlx_session **out, rlx_error *err)
 {
-    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
+    struct session_descs own;
     struct diag d;
 
     diag_init(&d, "compile");
     if (!m || !dev || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !m ? "m" : !dev ? "dev" : "out");
-    else if (DESC_READ(rlx_session_desc, &own, desc, &d) == RLX_OK)
-        session_create(m, dev, &own, out, &d);
+    else if (session_descs_read(desc, &own, &d) == RLX_OK)
+        session_create(m, dev, &own.user, out, &d);
     return diag_report(&d, err);
 }
 

@@ -1,14 +1,25 @@
 /* stage_options.c: see stage_options.h. All of it is made from the rows of base/options.def. */
 #include "compile/stage_options.h"
 
+#include "base/desc.h"
 #include "base/str.h"
 #include "ir/fingerprint.h"
 
 const rlx_debug_desc *debug_options(const rlx_session_desc *desc)
 {
-    static const rlx_debug_desc none;
+    static const rlx_debug_desc none = {RLX_SIZED(rlx_debug_desc)};
 
     return desc->debug ? desc->debug : &none;
+}
+
+rlx_status session_descs_read(const rlx_session_desc *theirs, struct session_descs *own,
+                              struct diag *d)
+{
+    *own = (struct session_descs){{RLX_SIZED(rlx_session_desc)}, {RLX_SIZED(rlx_debug_desc)}};
+    TRY(DESC_READ(rlx_session_desc, &own->user, theirs, d));
+    TRY(DESC_READ(rlx_debug_desc, &own->debug, own->user.debug, d));
+    own->user.debug = &own->debug;
+    return RLX_OK;
 }
 
 /* The desc that a row is a field of. */

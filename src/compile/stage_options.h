@@ -17,6 +17,14 @@ struct stage_options {
 };
 void stage_options_of(const rlx_session_desc *desc, struct stage_options *out);
 
+/* A caller's descs as this library knows them (base/desc.h): user.debug is &debug. */
+struct session_descs {
+    rlx_session_desc user;
+    rlx_debug_desc debug;
+};
+rlx_status session_descs_read(const rlx_session_desc *theirs, struct session_descs *own,
+                              struct diag *d);
+
 const rlx_debug_desc *debug_options(const rlx_session_desc *desc); /* never NULL */
 
 /* The options that distinguish compiled programs. */

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/desc.h"
 #include "base/str.h"
 
 static const struct weight_type types[] = {
@@ -78,17 +79,23 @@ bool weight_bytes(rlx_weight_type t, const int64_t *dim, int32_t rank, uint64_t 
     return true;
 }
 
-bool rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out)
+rlx_status rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out, rlx_error *err)
 {
-    if ((unsigned)t >= RLX_WEIGHT_TYPE_count || !out)
-        return false;
-    *out = (rlx_weight_type_info){.name = types[t].name,
-                                  .block_elems = types[t].elems,
-                                  .block_bytes = types[t].bytes,
-                                  .use = types[t].use,
-                                  .dtype = types[t].dtype,
-                                  .scheme = types[t].scheme};
-    return true;
+    struct diag d;
+
+    diag_init(&d, "weights");
+    if ((unsigned)t >= RLX_WEIGHT_TYPE_count)
+        diag_fail(&d, RLX_ERROR_DTYPE, "there is no type %d", (int)t);
+    else {
+        const rlx_weight_type_info own = {.name = types[t].name,
+                                          .block_elems = types[t].elems,
+                                          .block_bytes = types[t].bytes,
+                                          .use = types[t].use,
+                                          .dtype = types[t].dtype,
+                                          .scheme = types[t].scheme};
+        INFO_WRITE(rlx_weight_type_info, &own, out, &d);
+    }
+    return diag_report(&d, err);
 }
 
 bool rlx_weight_type_find(const char *text, rlx_weight_type *out)

@@ -137,8 +137,9 @@ static rlx_status give_values(struct alone *a, bool absolute)
     return RLX_OK;
 }
 
-const rlx_session_desc as_written = {RLX_SIZED(rlx_session_desc),
-                                     .debug = &(const rlx_debug_desc){.no_optimize = true}};
+const rlx_session_desc as_written = {
+    RLX_SIZED(rlx_session_desc),
+    .debug = &(const rlx_debug_desc){RLX_SIZED(rlx_debug_desc), .no_optimize = true}};
 
 static rlx_status run_on(struct alone *a, rlx_device *dev, struct eval_tensor *got, rlx_error *err)
 {

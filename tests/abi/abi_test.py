@@ -106,6 +106,13 @@ def structs_stay():
             for line in compare_struct(name, fields, now.get(name))]
 
 
+def descriptions_have_sizes():
+    """Whatever is called a description, of what is wanted or of what there is, can grow."""
+    return [f"{name} does not begin with size"
+            for name, fields in headers.read(ROOT / "include")[1].items()
+            if name.endswith(("_desc", "_info")) and fields[0][0] != "size"]
+
+
 def functions_stay():
     """Every function is declared with the same words."""
     now = headers.functions(ROOT / "include")
@@ -143,7 +150,8 @@ def main():
         append()
     if "--freeze" in sys.argv:
         freeze()
-    checks = (numbers_stay, this_version_is_frozen, structs_stay, functions_stay, callers_run)
+    checks = (numbers_stay, this_version_is_frozen, descriptions_have_sizes, structs_stay,
+              functions_stay, callers_run)
     failed = 0
     for check in checks:
         wrong = check()

@@ -172,6 +172,7 @@ static void write_and_read(rlx_context *ctx, const char *path)
     const rlx_weights_content content = {RLX_SIZED(rlx_weights_content), .kind = RLX_FILE_gguf,
                                          .tensor = &tensor, .tensor_count = 1};
     rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
+    rlx_weight_type_info type = {RLX_SIZED(rlx_weight_type_info)};
     rlx_load_desc load = {RLX_SIZED(rlx_load_desc), .read_files = true};
     rlx_weights_writer *writer = NULL;
     rlx_weights *w = NULL;
@@ -185,6 +186,9 @@ static void write_and_read(rlx_context *ctx, const char *path)
     expect_ok(rlx_weights_describe(w, &info, &err), &err, "rlx_weights_describe");
     expect(info.kind == RLX_FILE_gguf && info.tensor_count == 1 && info.files == 1,
            "what rlx_weights_describe says");
+    expect_ok(rlx_weight_type_describe(RLX_WEIGHT_F32, &type, &err), &err,
+              "rlx_weight_type_describe");
+    expect(type.block_bytes == 4 && type.use == RLX_WEIGHT_PLAIN, "what it says of f32");
     expect_ok(rlx_weights_read_f32(w, 0, 0, 6, back, &err), &err, "rlx_weights_read_f32");
     expect(memcmp(back, numbers, sizeof back) == 0, "numbers that were written");
     rlx_weights_close(w);

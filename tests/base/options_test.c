@@ -20,6 +20,7 @@ struct user_fields {
 #define SETTING(desc, name, kind, type, ...) desc##_FIELD(type, name)
 #define OPTION SETTING
 struct debug_fields {
+    uint32_t size;
 #define USER_FIELD(type, name)
 #define DEBUG_FIELD(type, name) type name;
 #include "base/options.def"
@@ -32,7 +33,7 @@ struct debug_fields {
 TEST(options, table_has_every_field_of_the_descs_in_order)
 {
     const rlx_session_desc user = {RLX_SIZED(rlx_session_desc)};
-    const rlx_debug_desc debug = {0};
+    const rlx_debug_desc debug = {RLX_SIZED(rlx_debug_desc)};
 
 #define CHECK_FIELD(type, name, fields, desc)                                  \
     test_note(t, "%s", #name);                                                 \

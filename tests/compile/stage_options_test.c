@@ -145,7 +145,7 @@ static void expect_three_ways(struct test *t, const struct place *plain, size_t 
                               const char *value, int number)
 {
     const rlx_flag flag = {rows[i].name, value};
-    rlx_debug_desc debug = {0};
+    rlx_debug_desc debug = {RLX_SIZED(rlx_debug_desc)};
     rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
     struct place way[3];
     const char *name = "nothing";
@@ -184,7 +184,7 @@ TEST(stage_options, an_option_is_the_same_however_it_is_set)
 
 TEST(stage_options, a_clone_has_options_of_its_own)
 {
-    rlx_debug_desc debug = {.no_cse = true, .alignment = 256};
+    rlx_debug_desc debug = {RLX_SIZED(rlx_debug_desc), .no_cse = true, .alignment = 256};
     const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .loop_limit = 7, .debug = &debug};
     rlx_session *clone = NULL;
     const char *name = "nothing";
@@ -243,7 +243,7 @@ TEST(stage_options, what_changes_a_program_changes_its_key)
     if (open_place(t, &p, NULL, NULL) && make(t, &p, NULL, &plain))
         for (size_t i = 0; i < OPTION_count; i++)
             for (int second = 0; second < 2; second++) {
-                rlx_debug_desc debug = {0};
+                rlx_debug_desc debug = {RLX_SIZED(rlx_debug_desc)};
                 rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
                 const char *value = value_of(&rows[i], second, word);
                 if (!value)
@@ -264,7 +264,7 @@ TEST(stage_options, what_changes_a_program_changes_its_key)
 
 TEST(stage_options, no_desc_is_a_desc_of_zeros)
 {
-    const rlx_debug_desc debug = {0};
+    const rlx_debug_desc debug = {RLX_SIZED(rlx_debug_desc)};
     const rlx_session_desc none = {RLX_SIZED(rlx_session_desc)},
                            zeros = {RLX_SIZED(rlx_session_desc), .debug = &debug};
 

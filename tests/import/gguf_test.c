@@ -526,3 +526,22 @@ TEST(gguf, block_sizes_are_those_of_the_schemes)
     expect(t, !rlx_weight_type_find("Q4", &unused) && !rlx_weight_type_find("", &unused));
     expect(t, rlx_weight_type_find("q4_k", &unused) && unused == RLX_WEIGHT_Q4_K);
 }
+
+TEST(gguf, types_are_described)
+{
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)}, unsized = {.name = "?"};
+    rlx_error err;
+
+    expect_ok(t, rlx_weight_type_describe(RLX_WEIGHT_Q4_K, &info, &err));
+    expect_str(t, info.name, "Q4_K");
+    expect_eq(t, info.block_elems, 256);
+    expect_eq(t, info.block_bytes, 144);
+    expect_eq(t, info.use, RLX_WEIGHT_PACKED);
+    rlx_weight_type_describe(RLX_WEIGHT_TYPE_count, &info, &err);
+    expect_error(t, RLX_ERROR_DTYPE, "there is no type", &err);
+    rlx_weight_type_describe(RLX_WEIGHT_F32, NULL, &err);
+    expect_error(t, RLX_ERROR_ARGUMENT, "is NULL", &err);
+    rlx_weight_type_describe(RLX_WEIGHT_F32, &unsized, &err);
+    expect_error(t, RLX_ERROR_ARGUMENT, "RLX_SIZED(rlx_weight_type_info)", &err);
+    expect_str(t, unsized.name, "?");
+}

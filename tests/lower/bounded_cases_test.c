@@ -323,7 +323,7 @@ TEST_SLOW(bounded_cases, lowered_as_for_webgpu)
  * launched has the words of its kernel. */
 static void lower_all(struct test *t, const struct kc_features *features)
 {
-    static const rlx_debug_desc as_written = {.no_optimize = true};
+    static const rlx_debug_desc as_written = {RLX_SIZED(rlx_debug_desc), .no_optimize = true};
     static const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &as_written};
     static char text[TEXT];
     struct place gpu;

@@ -348,7 +348,7 @@ static void check_optimised(struct asked *a)
     rlx_error err;
     rlx_session *s = NULL;
     void *bits[MOST_OUTPUTS];
-    const rlx_debug_desc debug = {.check_plan = true};
+    const rlx_debug_desc debug = {RLX_SIZED(rlx_debug_desc), .check_plan = true};
     const rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .debug = &debug};
 
     a->out->tried[CHECK_optimised]++;
@@ -431,8 +431,9 @@ static void random_options(struct dice *d, struct options *out)
         &o->no_qkv_split,     &o->no_packed_qkv, &o->no_norm_tee};
     static const uint64_t alignments[] = {0, 16, 32, 64, 128, 256};
 
-    *out = (struct options){.session = {RLX_SIZED(rlx_session_desc), .debug = o},
-                            .debug = {.check_plan = true, .verify_passes = true}};
+    *out = (struct options){
+        .session = {RLX_SIZED(rlx_session_desc), .debug = o},
+        .debug = {RLX_SIZED(rlx_debug_desc), .check_plan = true, .verify_passes = true}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         *flags[i] = dice_percent(d, 20);
     o->alignment = alignments[dice_below(d, 6)];

@@ -183,11 +183,11 @@ static void list_tensors(const rlx_model *m, rlx_weight_type type, rlx_weight *t
                          char (*name)[64])
 {
     for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_PARAM); i++) {
-        rlx_weight_type_info info;
+        rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
         rlx_tensor shape;
         uint64_t count = 1;
         shape_of(m, RLX_IO_PARAM, i, &shape, name[i]);
-        rlx_weight_type_describe(type, &info);
+        rlx_weight_type_describe(type, &info, NULL);
         tensor[i] = (rlx_weight){.name = rlx_cstr(name[i]), .type = type, .rank = shape.rank};
         memcpy(tensor[i].dim, shape.dim, sizeof shape.dim);
         if (info.use == RLX_WEIGHT_PACKED)

@@ -134,7 +134,8 @@ static rlx_status run_device(struct trial *r, const struct ir_graph *g, struct e
     rlx_status status;
 
     /* Each op as it is written, by its own kernel: a copy that does nothing is here on purpose. */
-    const rlx_debug_desc as_written = {.check_plan = true, .no_optimize = true};
+    const rlx_debug_desc as_written = {RLX_SIZED(rlx_debug_desc), .check_plan = true,
+                                       .no_optimize = true};
     status = rlx_session_create(
         r->run, r->t->dev, &(rlx_session_desc){RLX_SIZED(rlx_session_desc), .debug = &as_written},
         &s, err);

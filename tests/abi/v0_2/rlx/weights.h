@@ -23,7 +23,7 @@ extern "C" {
     X(artefact, 2, ".rlxa", "a model with its compiled programs")              \
     X(onnx, 3, ".onnx", "an ONNX model")                                       \
     X(gguf, 4, ".gguf", "tensors and metadata, packed weights among them")     \
-    X(safetensors, 5, ".safetensors", "tensors behind a JSON header")          \
+    X(safetensors, 5, ".safetensors", "tensors after a JSON header")           \
     X(safetensors_index, 6, ".json", "the index of several safetensors files") \
     X(npy, 7, ".npy", "one NumPy array")                                       \
     X(npz, 8, ".npz", "NumPy arrays in a zip archive")
@@ -102,13 +102,16 @@ typedef enum rlx_weight_use {
     RLX_WEIGHT_OPAQUE = 3
 } rlx_weight_use;
 typedef struct rlx_weight_type_info {
+    uint32_t size;
     const char *name;
     int32_t block_elems, block_bytes;
     rlx_weight_use use;
     rlx_dtype dtype;         /* PLAIN: of the elements; else u8 */
     rlx_quant_scheme scheme; /* PACKED */
 } rlx_weight_type_info;
-RLX_API bool rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out);
+/* DTYPE: there is no such type. */
+RLX_API rlx_status rlx_weight_type_describe(rlx_weight_type t, rlx_weight_type_info *out,
+                                            rlx_error *err);
 /* By its name, in either case: "Q4_K", "bf16". */
 RLX_API bool rlx_weight_type_find(const char *name, rlx_weight_type *out);
 
@@ -182,7 +185,7 @@ typedef struct rlx_meta {
     rlx_str key;
     rlx_meta_type type; /* of the value, or of an array's elements */
     bool is_array;
-    size_t count;     /* of elements; 1 where it is no array */
+    size_t count;     /* of elements; 1 where it is not an array */
     const void *data; /* that many numbers, aligned; bools are bytes; strings: const rlx_str * */
 } rlx_meta;
 RLX_API bool rlx_weights_meta_at(const rlx_weights *w, size_t i, rlx_meta *out);
@@ -208,7 +211,7 @@ typedef struct rlx_weights_use {
     size_t set;       /* params that have a value now */
     size_t in_file;   /* of them: whose bytes stay where they are in the file */
     size_t missing;   /* params that the file has no tensor for; they stay as they were */
-    size_t unused;    /* tensors that no param is called like */
+    size_t unused;    /* tensors whose name no param has */
     char example[64]; /* the first param that is missing, or "" */
 } rlx_weights_use;
 /* Every param of the model takes the tensor of its name. Shapes must agree; a PACKED tensor [...,
@@ -224,7 +227,7 @@ RLX_API rlx_status rlx_model_load_weights(rlx_model *m, rlx_weights *w, rlx_weig
 typedef struct rlx_weights_content {
     uint32_t size;
     rlx_file_kind kind;       /* gguf (version 3), safetensors, npz, or npy, which has one tensor */
-    const rlx_weight *tensor; /* bytes is not looked at: type and dims tell it */
+    const rlx_weight *tensor; /* its `bytes` is ignored: type and dims say how many */
     size_t tensor_count;
     const rlx_meta *meta; /* safetensors: strings; npz and npy: none */
     size_t meta_count;
@@ -233,7 +236,7 @@ typedef struct rlx_weights_content {
 
 typedef struct rlx_weights_writer rlx_weights_writer;
 /* Checks the content against the format, then begins the file. Nothing shows under path before
- * rlx_weights_finish. DTYPE: a type that the format has not; SHAPE: a shape it cannot hold. */
+ * rlx_weights_finish. DTYPE: a type that the format lacks; SHAPE: a shape it cannot hold. */
 RLX_API rlx_status rlx_weights_begin(rlx_context *ctx, const char *path,
                                      const rlx_weights_content *content, rlx_weights_writer **out,
                                      rlx_error *err);
