@@ -1,4 +1,4 @@
-/* public.c: the parts of rlx.h that need nothing but the tables in it. */
+/* public.c: the parts of rlx/rlx.h that need nothing but the tables in it. */
 #include <string.h>
 
 #include "rlx/graph.h"

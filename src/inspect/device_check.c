@@ -1,10 +1,10 @@
 /* device_check.c: a user's graph on several devices.
  *
  * The first device is the reference. It runs the graph with every node as an output, so that all
- * values are known, and as written. Then each node is put into a graph of its own (check_node.c)
- * and run on each other device with the reference's operands: what differs there is that node's
- * doing and nobody else's. At last the whole graph runs everywhere as it is compiled for its user,
- * and the outputs are compared. */
+ * values are known, and as written. Then each node is put into a graph of its own
+ * (device_check_node.c) and run on each other device with the reference's operands: what differs
+ * there is that node's doing and nobody else's. At last the whole graph runs everywhere as it is
+ * compiled for its user, and the outputs are compared. */
 #include "inspect/device_check.h"
 #include "base/desc.h"
 

@@ -1,7 +1,7 @@
 /* device_check.h: the parts of rlx_check.
  *
- *     check.c        the reference, the order of things, whole graphs
- *     check_node.c   one node alone on a device */
+ *     device_check.c        the reference, the order of things, whole graphs
+ *     device_check_node.c   one node alone on a device */
 #ifndef INSPECT_DEVICE_CHECK_H
 #define INSPECT_DEVICE_CHECK_H
 
@@ -35,7 +35,7 @@ extern const rlx_session_desc as_written;
 
 rlx_tensor tensor_of_type(const struct ir_type *type, void *data);
 
-/* check_parts.c: the same of a model in parts. */
+/* device_check_parts.c: the same of a model in parts. */
 rlx_status check_parts(rlx_model *m, const rlx_check_desc *desc, rlx_check_summary *out,
                        struct diag *d);
 

@@ -17,7 +17,7 @@ const int32_t *pages_table(const rlx_pages *p, int32_t sequence, size_t *count);
 int64_t pages_tokens(const rlx_pages *p, int32_t sequence); /* -1: it is not open */
 int32_t pages_free(const rlx_pages *p);
 
-/* batch.c */
+/* batch_make.c */
 size_t batch_make(const rlx_waiting *waiting, size_t count, const rlx_batch_limits *limits,
                   rlx_batch_entry *out);
 

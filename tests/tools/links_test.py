@@ -51,6 +51,16 @@ CASES = [
      None),
     ({"src/ir/README.md": "| file | what |\n| --- | --- |\n| `add` | x |\n| `sub` | y |\n"},
      "src/ir/README.md:4: sub is not in src/ir/"),
+    ({"src/ir/README.md": "| files | what |\n| --- | --- |\n| `sub.c` | y |\n"},
+     "src/ir/README.md:3: sub.c is not in src/ir/"),
+    # files that comments name
+    ({"src/ir/shape/a.c": "/* a.c: as add.c, and src/none/b.c, and \"x.c\" */\n"},
+     "src/ir/shape/a.c:1: x.c is not in src/ir/"),
+    ({"src/ir/shape/a.c": "/* a.c: as add.c and\n * none/b.c, <stdio.h>, *.c */\nint x; // add.h\n"}, None),
+    ({"src/ir/a.h": "\n/* sub.c */\n", "src/pass/sub.c": ""}, "src/ir/a.h:2: sub.c is not in src/ir/"),
+    ({"src/backend/cpu/a.h": "/* b.c */\n", "src/backend/gpu/b.c": ""}, "b.c is not in src/backend/cpu/"),
+    ({"cli/a.c": "/* b.c, b.h */\n", "cli/b.c": "", "cli/b.h": ""}, None),
+    ({"tests/ir/a.c": "/* none.c */\n"}, None),
     # quotations
     ({"docs/b.md": "<!-- from src/ir/add.c -->\n```c\nint add(int a, int b)\n...\n    return a + b;\n```\n"},
      None),

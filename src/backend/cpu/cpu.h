@@ -81,7 +81,7 @@ struct cpu_work {
 struct cpu_device *cpu_device_of(struct backend *b);
 void cpu_tensor_of(const struct ir_type *t, struct cpu_tensor *out); /* no data yet */
 
-/* select.c */
+/* cpu_select.c */
 rlx_status cpu_select(struct backend *b, struct select_call *c);
 bool cpu_joins(struct backend *b, enum joint kind, const struct ir_graph *g, ir_value v);
 rlx_status cpu_new_work(struct cpu_device *dev, struct select_call *c, struct cpu_work **out);

@@ -1,11 +1,12 @@
 /* webgpu.h: the backend's own structs. Everything belongs to a device; nothing to the process.
  *
- *     library, adapters     loader.c
- *     device, errors        device.c
- *     limits, features      features.c
- *     buffers, transfers    memory.c, transfer.c, readback.c
- *     kernels               pipeline.c
- *     programs              record.c, submit.c, times.c: launches with their bind groups, tickets
+ *     library, adapters     wgpu_loader.c
+ *     device, errors        wgpu_device.c
+ *     limits, features      wgpu_features.c
+ *     buffers, transfers    wgpu_memory.c, wgpu_transfer.c, wgpu_readback.c
+ *     kernels               wgpu_pipeline.c
+ *     programs              wgpu_record.c, wgpu_submit.c, wgpu_times.c: launches with their bind
+ *                           groups, tickets
  *
  * WebGPU does its work in the order it is given, and keeps what that needs alive; so there are no
  * barriers here, and nothing is waited for before it is released. */

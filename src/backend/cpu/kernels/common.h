@@ -8,7 +8,7 @@
  *       cpu_view_read                   gives each operand's elements of a span
  *         fn                            runs the loop over them
  *
- * Functions that are not inline are in tile.c and view.c, one copy per ISA level. */
+ * Functions that are not inline are in tile.c and row_view.c, one copy per ISA level. */
 #ifndef CPU_KERNELS_COMMON_H
 #define CPU_KERNELS_COMMON_H
 
@@ -243,7 +243,7 @@ static inline int64_t cpu_index_clamp(int64_t i, int64_t n)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-/* ---- operands read by strides (view.c) ----------------------------------------------------- */
+/* ---- operands read by strides (row_view.c) -------------------------------------------------- */
 
 /* One operand as an output-shaped row of elements: element p of it, in row-major order over dim, is
  * at the sum of index times stride. Neighbouring axes that can be walked as one have been joined:

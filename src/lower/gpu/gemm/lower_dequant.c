@@ -1,6 +1,6 @@
 /* lower_dequant.c: packed weights in blocks: dequant_matmul, dequant_grouped_matmul,
  * dequant_moe_weights, dequant_gather (ops-special.md 1.6). Weights with scales beside them:
- * dequant_side.c. */
+ * lower_dequant_side.c. */
 #include "lower/gpu/gemm/lower_dequant.h"
 #include "lower/gpu/gemm/lower_grouped.h"
 

@@ -24,7 +24,7 @@ static inline uint64_t gpu_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* ---- rows along an axis, held by the invocations of a group (rows.c) ---- */
+/* ---- rows along an axis, held by the invocations of a group (lower_rows.c) - */
 
 /* [outer, size, inner], rows along size. A group has GPU_GROUP / lanes of them; each lane holds
  * `hold` vectors of `width` elements of its row, or of a chunk of it. */
@@ -47,11 +47,11 @@ void gpu_row_words(struct gpu_call *c, const struct gpu_rows *r);
 /* Can all of the tensor be read in vectors of four? */
 bool gpu_by_four(const struct gpu_call *c, struct gpu_arg a, rlx_dtype type);
 
-/* Launches that leave the top of each row and its sum of e^(x - top) (softmax.c). */
+/* Launches that leave the top of each row and its sum of e^(x - top) (lower_softmax.c). */
 struct gpu_arg gpu_softmax_stats(struct gpu_call *c, const struct gpu_rows *r, rlx_dtype type,
                                  struct gpu_arg x);
 
-/* ---- sets of elements that become one (reduce.c) ---- */
+/* ---- sets of elements that become one (lower_reduce.c) ---- */
 
 /* A walk through a tensor, its last axis fastest; at least one axis. */
 struct gpu_walk {

@@ -1,5 +1,5 @@
 /* lower_splat.c: Gaussian splats prepared, drawn from what was prepared, or both at once
- * (ops-special.md 7.8, 7.9). splat.h tells who does what.
+ * (ops-special.md 7.8, 7.9). lower_splat.h says which file does what.
  *
  * A field of view that is none can be refused here only where the camera is a constant: else it is
  * data that only the GPU sees, and such a scene is drawn as whatever its numbers give. */
@@ -40,7 +40,8 @@ uint64_t splat_scene_bytes(const struct splat_canvas *s)
 
 struct splat_canvas splat_canvas_of(const struct gpu_call *c)
 {
-    /* All splat ops begin with the same attributes, up to max_list_entries; see shape_splat.c. */
+    /* All splat ops begin with the same attributes, up to max_list_entries; see
+     * ir/shape/shape_splat.c. */
     const struct attr_gaussian_splat *a = &c->attr->gaussian_splat;
     struct splat_canvas s = {.width = (uint64_t)a->width,
                              .height = (uint64_t)a->height,

@@ -45,7 +45,7 @@ struct splat_made {
 /* All of a prepared scene, from the operands. */
 struct splat_made splat_make(struct gpu_call *c, const struct splat_canvas *s,
                              struct gpu_arg scene);
-/* Its list and ranges (splat_tiles.c). */
+/* Its list and ranges (lower_splat_tiles.c). */
 struct splat_lists splat_list(struct gpu_call *c, const struct splat_canvas *s,
                               struct gpu_arg scene, struct gpu_arg footprint);
 /* Splats as rays meet them. */

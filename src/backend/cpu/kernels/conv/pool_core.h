@@ -1,4 +1,4 @@
-/* pool_core.h: the windows of pooling, for pool.c and max_pool_backward.c. */
+/* pool_core.h: the windows of pooling, for pooling.c and max_pool_backward.c. */
 #ifndef BACKEND_POOL_CORE_H
 #define BACKEND_POOL_CORE_H
 
@@ -37,7 +37,7 @@ static inline int64_t pool_inside(const struct pool_windows *w, int axis, int64_
 
 #define pool_rows_run CPU_NAME(pool_rows_run)
 
-/* pool_rows.c: pools c's input, which is not empty, and answers true; or false, and does nothing,
+/* pool_rows.c: pools c's input, which is not empty, and returns true; or false, and does nothing,
  * where the windows or the type are not for it. */
 bool pool_rows_run(const struct cpu_call *c, const struct pool_windows *w);
 

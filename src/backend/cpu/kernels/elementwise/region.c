@@ -54,7 +54,7 @@ static int32_t arity(enum op_family f)
 
 /* ---- tiles for steps ----------------------------------------------------------------------- */
 
-/* Gives each step a tile and answers how many there are. A step's own tile is taken before those it
+/* Gives each step a tile and returns how many there are. A step's own tile is taken before those it
  * reads are free, so it never writes over its operands. The arrays hold len each. */
 static int32_t assign_tiles(const struct rlx_chain_step *chain, int32_t len, int32_t *last_use,
                             int32_t *spare, int32_t *tile_of)

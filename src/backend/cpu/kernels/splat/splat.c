@@ -18,7 +18,8 @@ int64_t splat_scene_floats(const struct splat_canvas *s)
 
 void splat_canvas_of(const struct cpu_call *c, struct splat_canvas *s)
 {
-    /* All splat ops begin with the same attributes, up to max_list_entries; see shape_splat.c. */
+    /* All splat ops begin with the same attributes, up to max_list_entries; see
+     * ir/shape/shape_splat.c. */
     const struct attr_gaussian_splat *a = &c->attr->gaussian_splat;
     bool prepared = c->op == RLX_OP_gaussian_splat_rasterize;
 
