@@ -120,7 +120,7 @@ const struct command cmd_compile = {
     .summary = "Write a model and its compiled programs into one file",
     .usage = "rlx compile FILE -o OUT [--device D] [--bind A=N,B=M]... [--weights]",
     .details = "Other commands take OUT wherever they take a model. On the device it was made for\n"
-               "it needs no compiling; elsewhere it is compiled anew. A model without symbolic\n"
+               "it needs no compiling; elsewhere it is compiled again. A model without symbolic\n"
                "dims is one program; with them there is one for each --bind.",
     .examples = "rlx compile model.onnx -o model.rlxa --weights --bind batch=1,seq=128\n"
                 "rlx compile graph.rlx -o graph.rlxa --params weights.safetensors --weights",

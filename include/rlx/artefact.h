@@ -48,7 +48,7 @@ typedef struct rlx_compiled_info {
     uint32_t from_cache;    /* likewise, in the context's cache folder */
     uint32_t restored;      /* of both: the memory plan was taken over, too */
     uint32_t passes;        /* over graphs, made for the others */
-    char why[160]; /* why the last program that a file had was compiled or planned anew; or "" */
+    char why[160]; /* why the last program that a file had was compiled or planned again; or "" */
 } rlx_compiled_info;
 RLX_API rlx_status rlx_session_compiled(const rlx_session *s, rlx_compiled_info *out,
                                         rlx_error *err);

@@ -1,4 +1,4 @@
-/* graph.h: put a graph together by hand.
+/* graph.h: build a graph by hand.
  *
  *     rlx_graph *g;
  *     rlx_graph_create(ctx, &g, &err);
@@ -10,7 +10,7 @@
  *
  * Every op has a function in rlx/ops.h; rlx/spectral.h has helpers made of several. Shapes and
  * types are worked out and checked as nodes are added. A node that breaks a rule is not added: its
- * function answers RLX_NO_VALUE, and the graph keeps the first such failure for rlx_graph_check and
+ * function returns RLX_NO_VALUE, and the graph keeps the first such failure for rlx_graph_check and
  * rlx_model_create to report. An op given RLX_NO_VALUE for a required input does nothing, so a
  * chain of calls needs one check at its end.
  */
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* A size: n >= 0 is that size; other values are what the rlx_dim_ functions hand out. */
+/* A size: n >= 0 is that size; other values are what the rlx_dim_ functions return. */
 typedef int64_t rlx_dim;
 #define RLX_DIM_UNKNOWN INT64_MIN      /* a size that depends on data: "?" in text */
 #define RLX_DIM_INFER (INT64_MIN + 1)  /* -1 in reshape and expand */

@@ -48,7 +48,7 @@ typedef struct rlx_kernel_buffer {
 
 typedef struct rlx_kernel_run_desc {
     uint32_t size;
-    const rlx_kernel_desc *kernel;    /* made for the device; form and plain are not looked at */
+    const rlx_kernel_desc *kernel;    /* made for the device; form and plain are ignored */
     const rlx_kernel_buffer *buffers; /* one for each buffer of the kernel */
     size_t buffer_count;
     const char *const *words; /* "n=5", "dims=2,3": one for each other parameter */

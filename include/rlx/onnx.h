@@ -16,7 +16,7 @@ extern "C" {
 
 typedef struct rlx_onnx_desc {
     uint32_t size;
-    /* Weights of 1 KiB and more go to PATH.data, which the file refers to. They do so anyhow where
+    /* Weights of 1 KiB and more go to PATH.data, which the file refers to. They do so anyway where
      * the file would be larger than 2 GiB, which is what readers of ONNX take. */
     bool external;
 } rlx_onnx_desc;

@@ -44,7 +44,7 @@ RLX_API rlx_status rlx_session_get_state(rlx_session *s, const char *name, rlx_t
 
 /* Inputs and states. Runs need no input of that name any more; one given replaces the value. The
  * value has the input's shape, or fewer rows along a bounded dim (the rest is zero). Best before
- * the first run: binding one that was not bound before compiles anew. */
+ * the first run: binding one that was not bound before compiles again. */
 RLX_API rlx_status rlx_session_bind_handle(rlx_session *s, const char *name,
                                            const rlx_tensor *value, rlx_error *err);
 RLX_API bool rlx_session_has_handle(rlx_session *s, const char *name);

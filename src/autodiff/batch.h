@@ -1,4 +1,4 @@
-/* batch.h: one node for many examples at once: what a rule is given, and how it answers.
+/* batch.h: one node for many examples at once: what a rule is given, and what it gives.
  *
  * The rows BATCH of ops.def say which rule a family has, and which of its operands have the axis of
  * the examples then. Where a rule does not apply, the node is run for one example after another. */

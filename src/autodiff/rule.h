@@ -1,4 +1,4 @@
-/* rule.h: what a rule is given, and how it answers.
+/* rule.h: what a rule is given, and what it gives.
  *
  *     void vjp_tanh(struct vjp *v) { ir_value y = v->y; ... vjp_add(v, 0, dx); }
  *

@@ -8,7 +8,7 @@ struct diag {
     rlx_error first; /* the first failure; status RLX_OK while there is none */
     uint32_t count;  /* failures so far */
     rlx_error place; /* what is being worked on: stage, backend, op, node, label */
-    void (*each)(void *user, const rlx_error *e); /* hears every failure; may be NULL */
+    void (*each)(void *user, const rlx_error *e); /* is told of every failure; may be NULL */
     void *user;
 };
 

@@ -4,7 +4,7 @@
  *     ir_value y = formula_2(&f, RLX_OP_mul, x, formula_1(&f, RLX_OP_sigmoid, x));
  *     return f.status;
  *
- * The first failure is kept, and everything after it adds nothing and answers RLX_NO_VALUE. */
+ * The first failure is kept, and everything after it adds nothing and returns RLX_NO_VALUE. */
 #ifndef IR_FORMULA_H
 #define IR_FORMULA_H
 
@@ -40,7 +40,7 @@ ir_value formula_number(struct formula *f, double v); /* a scalar */
 ir_value formula_number_of(struct formula *f, rlx_dtype dtype, double v);
 /* The same number everywhere, in a value of that type, which may have symbols. */
 ir_value formula_fill(struct formula *f, const struct ir_type *t, double v);
-/* These answer x itself where it is so already. */
+/* These return x itself where it is so already. */
 ir_value formula_cast(struct formula *f, ir_value x, rlx_dtype to);
 ir_value formula_reshape(struct formula *f, ir_value x, rlx_list shape);
 ir_value formula_expand(struct formula *f, ir_value x, rlx_list shape);

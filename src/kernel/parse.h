@@ -1,4 +1,4 @@
-/* parse.h: what the files of the parser share. Functions answer NULL after a failure, which is
+/* parse.h: what the files of the parser share. Functions return NULL after a failure, which is
  * kept; every caller goes on to its end with that. */
 #ifndef KERNEL_PARSE_H
 #define KERNEL_PARSE_H

@@ -1,5 +1,5 @@
-/* rebuild.h: a graph written anew, node by node, for passes that put several nodes in the place of
- * one, or none.
+/* rebuild.h: a graph written again, node by node, for passes that replace a node by several or by
+ * none.
  *
  *     rebuild_begin(&r, g, diag);
  *     for each node of g: rebuild_keep(&r, n), or rebuild_add(...) and rebuild_replace(&r, n, v)
@@ -27,7 +27,7 @@ rlx_status rebuild_finish(struct rebuild *r, rlx_status so_far);
 void rebuild_drop(struct rebuild *r);
 
 /* Nodes at the end of g, which stays as it is otherwise: only rebuild_add may be called between
- * these two. The second answers what it is given. */
+ * these two. The second returns what it is given. */
 static inline struct rebuild rebuild_append(struct ir_graph *g, struct diag *d)
 {
     return (struct rebuild){.old = g, .made = *g, .diag = d};

@@ -1,4 +1,4 @@
-/* check.c: every rule a plan must keep, found out anew from the steps.
+/* check.c: every rule a plan must keep, worked out again from the steps.
  *
  * Nothing here trusts what plan.c and liveness.c derived: lifetimes are compared with the operands
  * themselves, and bytes with bytes. Whatever is broken is a fault in rlx, so it is INTERNAL. */

@@ -1,7 +1,7 @@
 /* saved.c: the offsets of an earlier plan, for the same steps.
  *
  * They may come from an untrusted file. So nothing is read from them until the steps have been
- * found equal one by one, lifetimes and in-place pairs are those found anew, and the result has to
+ * found equal one by one, lifetimes and in-place pairs are those found again, and the result has to
  * pass plan_check like any plan of our own. */
 #include "plan/saved.h"
 
@@ -97,7 +97,7 @@ static bool same_buffers(struct plan *p, const struct plan_saved *saved, uint64_
            max_buffer);
 }
 
-/* The most bytes alive at one position, found anew. No sum overflows: unshared did not. */
+/* The most bytes alive at one position, found again. No sum overflows: unshared did not. */
 static rlx_status find_bound(struct plan *p, const struct steps *s, const struct root *root,
                              struct arena *scratch, struct diag *d)
 {

@@ -112,7 +112,7 @@ bool tree_start(struct tree *t, uint64_t cap);
  * was. */
 rlx_status tree_solve(struct tree *t, struct tree_part part, enum tree_answer *out, struct diag *d);
 
-/* ---- explain.c: each of these makes tree->why anew ---- */
+/* ---- explain.c: each of these computes tree->why again ---- */
 
 void why_section(struct tree *t, const struct tree_part *p, uint32_t s); /* it is overfull */
 void why_waiting(struct tree *t, const struct tree_part *p, uint32_t b); /* b has no room left */

@@ -4,8 +4,8 @@
  *
  * A driver is one table, struct gpu_driver, and a device struct that begins with struct gpu_device.
  * It makes buffers, pipelines and commands, and hands commands to a queue. All decisions are made
- * here: which memory the host writes to directly, where a barrier is needed, what is recorded anew,
- * who waits for what.
+ * here: which memory the host writes to directly, where a barrier is needed, what is recorded
+ * again, who waits for what.
  *
  * Everything that goes to the queue gets the next ticket, and tickets are done in order. Where
  * nothing else is said, the device's lock is held while a function of the table runs. */

@@ -3,7 +3,7 @@
  *     [zero the fault]  { [barrier] launch }...  [copy the fault]  barrier
  *
  * Between launches there is a barrier where they touch the same bytes and one of them writes. A
- * recording keeps its buffers when it is recorded anew. */
+ * recording keeps its buffers when it is recorded again. */
 #include <string.h>
 
 #include "backend/gpu/gpu_run.h"

@@ -1,7 +1,7 @@
 /* gpu_recordings.c: programs and their recordings, kept from one run to the next.
  *
  * The recording of a key can be run again once its report is taken, as it has one place for what
- * kernels tell. If there is none, the one that was used longest ago is recorded anew. */
+ * kernels report. A key without one takes the recording that was used longest ago. */
 #include <stdalign.h>
 #include <stddef.h>
 

@@ -21,10 +21,10 @@ bool vk_has_validation(struct vk_device *dev)
     return false;
 }
 
-static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
-                                           VkDebugUtilsMessageTypeFlagsEXT types,
-                                           const VkDebugUtilsMessengerCallbackDataEXT *data,
-                                           void *user)
+static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                 VkDebugUtilsMessageTypeFlagsEXT types,
+                                                 const VkDebugUtilsMessengerCallbackDataEXT *data,
+                                                 void *user)
 {
     struct vk_device *dev = user;
     bool error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
@@ -44,7 +44,7 @@ VkDebugUtilsMessengerCreateInfoEXT vk_messenger_info(struct vk_device *dev)
                            VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
         .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
                        VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
-        .pfnUserCallback = hear,
+        .pfnUserCallback = on_message,
         .pUserData = dev};
 }
 

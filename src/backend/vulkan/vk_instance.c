@@ -12,7 +12,7 @@ rlx_status vk_open_instance(struct vk_device *dev, struct diag *d)
 {
     const char *const layer[] = {vk_validation_layer};
     const char *const extension[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
-    const VkDebugUtilsMessengerCreateInfoEXT hear = vk_messenger_info(dev);
+    const VkDebugUtilsMessengerCreateInfoEXT messenger = vk_messenger_info(dev);
     bool checked = dev->gpu.options.validation;
 
     TRY(vk_load_library(&dev->vk, d));
@@ -29,7 +29,7 @@ rlx_status vk_open_instance(struct vk_device *dev, struct diag *d)
                                    .pApplicationName = "rlx",
                                    .apiVersion = dev->api};
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-                                       .pNext = checked ? &hear : NULL,
+                                       .pNext = checked ? &messenger : NULL,
                                        .pApplicationInfo = &app,
                                        .enabledLayerCount = checked,
                                        .ppEnabledLayerNames = layer,

@@ -1,5 +1,5 @@
 /* vk_record.c: commands, and the launches of a recording: pipeline, descriptor set, words,
- * dispatch. A recording keeps its objects when it is recorded anew. */
+ * dispatch. A recording keeps its objects when it is recorded again. */
 #include "backend/vulkan/vulkan.h"
 
 #define LEAST_SETS 16

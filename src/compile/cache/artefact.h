@@ -207,7 +207,7 @@ bool artefact_describe_program(const struct artefact *a, size_t i, rlx_artefact_
 struct reuse {
     enum { REUSE_NOTHING, REUSE_ARTEFACT, REUSE_CACHE } from;
     struct ir_module *mod;         /* optimised; whoever compiles it takes it over */
-    const struct plan_saved *plan; /* NULL: plan anew */
+    const struct plan_saved *plan; /* NULL: plan again */
     bool must_fit;                 /* same device, same options: the plan has to */
     bool derive;                   /* a stranger's: mod has to be what the passes make */
 };

@@ -70,7 +70,7 @@ static const struct saved_program *choose(const struct compile_request *r,
         else
             return p;
     }
-    say_why(r, "compiled anew", why);
+    say_why(r, "compiled again", why);
     return NULL;
 }
 
@@ -131,7 +131,7 @@ rlx_status reuse_compare(const struct compile_request *r, struct reuse *u,
     if (u->must_fit)
         return diag_fail(d, RLX_ERROR_FORMAT,
                          "the artefact's compiled graph is not what its model compiles to");
-    say_why(r, "compiled anew", "the artefact's compiled graph is not what its model compiles to");
+    say_why(r, "compiled again", "the artefact's compiled graph is not what its model compiles to");
     u->from = REUSE_NOTHING;
     u->plan = NULL;
     return RLX_OK;
@@ -161,7 +161,7 @@ rlx_status reuse_done(const struct compile_request *r, const struct reuse *u,
         if (u->must_fit && u->from == REUSE_ARTEFACT)
             return diag_fail(d, RLX_ERROR_FORMAT, "the artefact's plan does not fit its steps: %s",
                              plan->misfit);
-        say_why(r, "planned anew", plan->misfit);
+        say_why(r, "planned again", plan->misfit);
     }
     r->compiled->programs++;
     r->compiled->from_artefact += u->from == REUSE_ARTEFACT;
