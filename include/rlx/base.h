@@ -40,8 +40,8 @@ RLX_API uint32_t rlx_version(void); /* of the library in use */
 
 /* ---- text, statuses, errors ------------------------------------------------------------- */
 
-/* UTF-8, not terminated: texts, and names that the library returns. {NULL, 0} is "none". Names that
- * a program passes in are const char *, terminated by a 0. */
+/* UTF-8, not terminated: texts, names that the library returns, and calls that look up such names.
+ * {NULL, 0} is "none". Names that a program makes up are const char *, terminated by a 0. */
 typedef struct rlx_str {
     const char *ptr;
     size_t len;

@@ -40,7 +40,7 @@ RLX_API int32_t rlx_pages_free(const rlx_pages *p);
  * be cut: the rest of a prompt waits for the next batch. */
 typedef struct rlx_waiting {
     int64_t done;    /* tokens that have been run */
-    int64_t pending; /* tokens that have not: 0: nothing to do */
+    int64_t pending; /* tokens that have not; 0: there is nothing to do */
     bool decodes;    /* its prompt is done: one token at a time */
 } rlx_waiting;
 

@@ -128,14 +128,14 @@ RLX_API rlx_status rlx_model_promote_params(const rlx_model *m, const char *cons
 /* What a calibration found for one value of the entry graph. */
 typedef struct rlx_qdq_record {
     const char *name; /* of the leaf, or the node's label */
-    bool per_channel; /* false: one scale for the whole value, and axis is not looked at */
+    bool per_channel; /* false: one scale for the whole value, and axis is ignored */
     int64_t axis;     /* of the channels; from the end where negative */
     const float *scales;
     const float *zero_points; /* integers from -128 to 127; NULL: all 0 */
     size_t count;             /* of scales, and of zero points: one per channel, or 1 */
 } rlx_qdq_record;
 /* A new model in which each value named is quantised to i8 and back before anything reads it.
- * Values must be floats, and no states. */
+ * Values must be floats, and must not be states. */
 RLX_API rlx_status rlx_model_insert_qdq(const rlx_model *m, const rlx_qdq_record *records,
                                         size_t count, rlx_model **out, rlx_error *err);
 /* What fusing makes of the model on that device (NULL: on one that has every fused op): nodes and
