@@ -102,10 +102,6 @@ static rlx_status check_param(const struct train *t, const struct ir_node *n)
 {
     rlx_str name = ir_leaf_name(n);
 
-    if (!type_is_static(&n->type))
-        return diag_fail(t->diag, RLX_ERROR_SHAPE,
-                         "the param \"%.*s\" has a symbolic size, so that it cannot be trained",
-                         STR_ARG(name));
     if (n->type.rank == 0)
         return diag_fail(t->diag, RLX_ERROR_SHAPE,
                          "the param \"%.*s\" has no axis; to be trained it must have one, as [1] "

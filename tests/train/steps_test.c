@@ -30,7 +30,7 @@ static void check(struct test *t, int states, rlx_train_desc desc)
     desc.size = sizeof desc;
     test_note(t, "optimiser %d", (int)desc.optimiser);
     make_batch(&b, 0);
-    if (open_trained(t, &w, &desc, RLX_DTYPE_f32)) {
+    if (open_trained(t, &w, &desc)) {
         rlx_session_set_profile(w.session, note_step, &s);
         if (!expect_ok(t, run_batch(&w, &b, ROWS, &shown)))
             fail(t, "%s", w.err.message);

@@ -117,20 +117,35 @@ static inline bool set_params(struct test *t, struct train_world *w)
     return true;
 }
 
-/* A session that learns, with its params set; false: there is none, as the test now says. */
-static inline bool open_trained(struct test *t, struct train_world *w, const rlx_train_desc *desc,
-                                rlx_dtype dtype)
+/* How a session that learns differs from the plainest one. */
+struct how {
+    rlx_dtype dtype; /* of the params */
+    bool any_rows;   /* as many as the run is given; otherwise `rows` */
+    int64_t rows;    /* 0: ROWS */
+    int threads;
+    const rlx_session_desc *session;
+};
+
+/* With its params set; false: there is none, as the test now says. */
+static inline bool open_as(struct test *t, struct train_world *w, const rlx_train_desc *desc,
+                           struct how how)
 {
     rlx_graph *g;
 
-    if (!open_device(t, w, 0) || !expect_ok(t, rlx_graph_create(w->ctx, &g, &w->err)))
+    if (!open_device(t, w, how.threads) || !expect_ok(t, rlx_graph_create(w->ctx, &g, &w->err)))
         return false;
-    if (!expect_ok(t, rlx_train_graph(g, build_loss(g, dtype, ROWS), desc, &w->err)) ||
+    rlx_dim rows = how.any_rows ? rlx_dim_symbol(g, "n") : how.rows ? how.rows : ROWS;
+    if (!expect_ok(t, rlx_train_graph(g, build_loss(g, how.dtype, rows), desc, &w->err)) ||
         !expect_ok(t, rlx_model_create(g, &w->model, &w->err)))
         return fail(t, "%s", w->err.message);
-    return (expect_ok(t, rlx_session_create(w->model, w->dev, NULL, &w->session, &w->err)) ||
+    return (expect_ok(t, rlx_session_create(w->model, w->dev, how.session, &w->session, &w->err)) ||
             fail(t, "%s", w->err.message)) &&
            set_params(t, w);
+}
+
+static inline bool open_trained(struct test *t, struct train_world *w, const rlx_train_desc *desc)
+{
+    return open_as(t, w, desc, (struct how){0});
 }
 
 /* What a run shows. */
