@@ -2,51 +2,6 @@
  * the same weights, on every device; the same bits for any number of threads. */
 #include "transformer.h"
 
-struct learner {
-    rlx_context *ctx;
-    rlx_device *dev;
-    rlx_model *model;
-    rlx_session *session;
-    struct weights weights;
-    rlx_error err;
-};
-
-static bool open_learner(struct test *t, struct learner *l, int threads,
-                         const rlx_session_desc *desc)
-{
-    rlx_context_desc context = {RLX_SIZED(rlx_context_desc), .threads = threads};
-    rlx_graph *g;
-
-    *l = (struct learner){0};
-    if (!expect_ok(t, rlx_context_create(RLX_VERSION, &context, &l->ctx, &l->err)) ||
-        test_no_device(t, test_device(t), rlx_device_open(l->ctx, test_device(t), &l->dev, &l->err),
-                       l->err.message) ||
-        !expect_ok(t, rlx_graph_create(l->ctx, &g, &l->err)))
-        return false;
-    rlx_value loss = transformer(&l->weights, g);
-    return (expect_ok(t, rlx_train_graph(g, loss, &transformer_desc, &l->err)) &&
-            expect_ok(t, rlx_model_create(g, &l->model, &l->err)) &&
-            expect_ok(t, rlx_session_create(l->model, l->dev, desc, &l->session, &l->err)) &&
-            expect_ok(t, set_weights(&l->weights, l->session, &l->err))) ||
-           fail(t, "%s", l->err.message);
-}
-
-static void close_learner(struct learner *l)
-{
-    rlx_session_destroy(l->session);
-    rlx_model_destroy(l->model);
-    rlx_device_close(l->dev);
-    rlx_context_destroy(l->ctx);
-}
-
-static bool run_once(struct test *t, struct learner *l, int update, float *loss)
-{
-    struct text_batch b;
-
-    text_batch(&b, update);
-    return expect_ok(t, run_text(l->session, &b, loss, &l->err)) || fail(t, "%s", l->err.message);
-}
-
 /* The losses in PyTorch, in that column of transformer.txt: f32, products in bf16, f64. */
 static bool read_losses(struct test *t, int column, double out[UPDATES])
 {
