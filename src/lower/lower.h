@@ -80,6 +80,9 @@ struct select_graph {
 rlx_status lower_select(const struct select_graph *from, struct backend *b,
                         const struct select_options *options, struct arena *arena,
                         struct steps **out, struct diag *d);
+/* into_state.c: where a step computes all that another one then copies into a state, it writes the
+ * state itself, and there is no copy. */
+void lower_into_state(const struct ir_graph *g, const struct ir_graph *symbolic, struct steps *s);
 /* The graph's types have changed: bytes of values and places of views follow. LIMIT when something
  * does not fit where it was planned. */
 rlx_status lower_resize(const struct ir_graph *g, struct steps *s, struct diag *d);

@@ -420,6 +420,8 @@ rlx_status lower_select(const struct select_graph *from, struct backend *b,
         status = select_nodes(g, b, &c);
     if (status == RLX_OK)
         status = finish(&s, arena, steps, d);
+    if (status == RLX_OK)
+        lower_into_state(g, from->symbolic, steps);
     mem_free(s.mem, s.last_read, g->node.len * sizeof *s.last_read);
     vec_free(s.mem, &s.value);
     vec_free(s.mem, &s.operand);
@@ -442,7 +444,8 @@ rlx_status lower_resize(const struct ir_graph *g, struct steps *s, struct diag *
         if (!type_bytes(&g->node.at[i].type, &v->bytes))
             return diag_fail(d, RLX_ERROR_LIMIT, "node %zu is too large for these sizes", i);
         if (v->root != (int32_t)i) { /* as far into its operand as the sizes of now say */
-            v->view_offset = s->value[g->node.at[i].in[0]].view_offset + view_offset(g, i, v);
+            if (!(v->flags & VALUE_STORED))
+                v->view_offset = s->value[g->node.at[i].in[0]].view_offset + view_offset(g, i, v);
             v->offset = root->offset + v->view_offset;
         }
         if (__builtin_add_overflow(v->view_offset, v->bytes, &end) || end > root->room)

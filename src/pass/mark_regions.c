@@ -61,12 +61,6 @@ static bool reads_product(const struct fuse *f, const struct ir_node *n)
     return false;
 }
 
-/* A state that is written later must be read where it is read now. */
-static bool must_stay(const struct fuse *f, const struct ir_node *n)
-{
-    return fuse_crosses_writer(f, ir_id(f->g, n), (ir_value)f->g->node.len);
-}
-
 /* Would v's elements be computed again and again as an operand of n? Not where one of them is good
  * for a whole row: a tile of a row then has just one. */
 static bool repeats(const struct ir_type *v, const struct ir_type *n)
@@ -79,37 +73,41 @@ static bool repeats(const struct ir_type *v, const struct ir_type *n)
     return false;
 }
 
-static bool joins(const struct regions *r, ir_value v, const struct ir_node *n)
+/* May v be a part of the region of n, which stands at `last`? A state that is written in between
+ * must be read where it is read now. */
+static bool joins(const struct regions *r, ir_value v, const struct ir_node *n, ir_value last)
 {
     const struct ir_node *from = fuse_node(r->f, v);
 
-    return fuse_sole(r->f, v, n) && is_member(r->f, from) && !must_stay(r->f, from) &&
-           !repeats(&from->type, &n->type);
+    return fuse_sole(r->f, v, n) && is_member(r->f, from) && !repeats(&from->type, &n->type) &&
+           !fuse_crosses_writer(r->f, v, last);
 }
 
+/* From the end: a member's reader comes after it, so that its region is known. */
 static void find_regions(struct regions *r)
 {
     const struct fuse *f = r->f;
+    ir_value *last = r->stamp; /* by node, until regions are made: the last of its region */
 
-    for (ir_value i = 0; i < (ir_value)f->g->node.len; i++) {
+    for (ir_value i = (ir_value)f->g->node.len - 1; i >= 0; i--) {
         const struct ir_node *n = fuse_node(f, i);
-        r->head[i] = r->stamp[i] = RLX_NO_VALUE;
+        r->head[i] = RLX_NO_VALUE;
+        last[i] = r->joined[i] ? last[f->user[i]] : i;
         if (!is_member(f, n) || reads_product(f, n))
             continue;
         for (int32_t k = 0; k < n->in_count; k++)
-            r->joined[n->in[k]] = r->joined[n->in[k]] || joins(r, n->in[k], n);
+            r->joined[n->in[k]] = r->joined[n->in[k]] || joins(r, n->in[k], n, last[i]);
     }
 }
 
-/* Members by region, in order. A member's reader comes after it, so its region is known. */
+/* Members by region, in order. */
 static size_t list_members(struct regions *r)
 {
     const struct fuse *f = r->f;
-    ir_value *last = r->stamp; /* by node, until regions are made: the last of its region */
+    const ir_value *last = r->stamp;
     size_t found = 0;
 
     for (ir_value i = (ir_value)f->g->node.len - 1; i >= 0; i--) {
-        last[i] = r->joined[i] ? last[f->user[i]] : i;
         if (!is_member(f, fuse_node(f, i)))
             continue;
         r->next[i] = r->head[last[i]];
@@ -117,7 +115,7 @@ static size_t list_members(struct regions *r)
         found += ++r->members[last[i]] == 2;
     }
     for (size_t i = 0; i < f->g->node.len; i++)
-        last[i] = RLX_NO_VALUE;
+        r->stamp[i] = RLX_NO_VALUE;
     return found;
 }
 

@@ -20,13 +20,14 @@ enum region {
 };
 
 enum value_flags {
-    VALUE_INPUT = 1,   /* fed before the first step: alive for the whole run, never reused */
-    VALUE_OUTPUT = 2,  /* read after the last step: alive to the end */
-    VALUE_SCRATCH = 4, /* alive during one step only */
-    VALUE_PINNED = 8,  /* alive for the whole run (a constant, a state, a static pack) */
-    VALUE_FIXED = 16,  /* its offset was given beforehand (weights, states): keep it */
-    VALUE_THIRD = 32,  /* a view of a third of its root, which is stored third by third */
-    VALUE_COLUMNS = 64 /* a view of columns: there are gaps between its rows */
+    VALUE_INPUT = 1,    /* fed before the first step: alive for the whole run, never reused */
+    VALUE_OUTPUT = 2,   /* read after the last step: alive to the end */
+    VALUE_SCRATCH = 4,  /* alive during one step only */
+    VALUE_PINNED = 8,   /* alive for the whole run (a constant, a state, a static pack) */
+    VALUE_FIXED = 16,   /* its offset was given beforehand (weights, states): keep it */
+    VALUE_THIRD = 32,   /* a view of a third of its root, which is stored third by third */
+    VALUE_COLUMNS = 64, /* a view of columns: there are gaps between its rows */
+    VALUE_STORED = 128  /* a view of a state, all of it, that its step writes */
 };
 
 struct value {

@@ -170,3 +170,40 @@ TEST(plan_check, an_output_over_an_input_must_be_declared)
     k->b.value[A].death = k->b.value[VIEW].death = 3;
     broken(t, k, "values 1 and 3 share bytes");
 }
+
+/* A step that reads a state and computes all of it anew: 0 x, 1 the state, 2 its new content. */
+static struct broken *stored(struct test *t, bool in_place)
+{
+    struct broken *k = calloc(1, sizeof *k);
+    struct plan_options o = {.align = 64};
+    struct build *b = &k->b;
+
+    build_init(b);
+    add_value(b, 64, VALUE_INPUT);
+    add_in(b, REGION_STATE, 64, VALUE_PINNED | VALUE_FIXED);
+    b->value[1].offset = 0;
+    add_view(b, 1, 0, 64);
+    b->value[2].flags = VALUE_STORED;
+    begin_step(b, "add");
+    add_operand(b, 0, ROLE_READ, false);
+    add_operand(b, 1, ROLE_READ, in_place);
+    add_operand(b, 2, ROLE_WRITE, false);
+    arena_init(&k->arena, mem_default());
+    diag_init(&k->diag, "plan");
+    expect_ok(t, plan_build(&b->steps, &o, &k->arena, &k->plan, &k->diag));
+    return k;
+}
+
+TEST(plan_check, a_state_is_written_over_what_is_read_only_in_place)
+{
+    struct broken *k = stored(t, true);
+    expect_ok(t, plan_check(k->plan, &k->arena, &k->diag));
+    k->b.value[2].flags = 0;
+    broken(t, k, "writes value 2 over value 1");
+
+    broken(t, stored(t, false), "writes value 2 over value 1");
+
+    k = stored(t, true);
+    k->b.value[2].bytes = 32; /* not all of it */
+    broken(t, k, "writes value 2 over value 1");
+}
