@@ -7,9 +7,9 @@
  *     rlx_tokenizer_decode(t, ids.at, ids.count, 0, write, user, &err);
  *
  * A tokenizer comes from the metadata of a GGUF file, from a tokenizer.json, or is trained here.
- * Vocabularies come from strangers: what contradicts itself is FORMAT, with the token or merge where
- * it does. Text may be any bytes. A tokenizer does not change, so any number of threads may use it;
- * it keeps its context. docs/tokenizers.md explains kinds and rules. */
+ * Vocabularies come from strangers: what contradicts itself is FORMAT, with the token or merge
+ * where it does. Text may be any bytes. A tokenizer does not change, so any number of threads may
+ * use it; it keeps its context. docs/tokenizers.md explains kinds and rules. */
 #ifndef RLX_TEXT_H
 #define RLX_TEXT_H
 
@@ -77,8 +77,8 @@ RLX_API rlx_status rlx_bpe_train(rlx_context *ctx, rlx_str text, const rlx_bpe_d
     X(fim_pad, "fim_pad")        \
     X(fim_rep, "fim_rep")        \
     X(fim_sep, "fim_sep")
-#define X(name, key) RLX_TOKEN_##name,
-typedef enum rlx_special_token { RLX_SPECIAL_TOKEN_MAP(X) RLX_TOKEN_count } rlx_special_token;
+#define X(name, key) RLX_SPECIAL_##name,
+typedef enum rlx_special_token { RLX_SPECIAL_TOKEN_MAP(X) RLX_SPECIAL_count } rlx_special_token;
 #undef X
 
 typedef struct rlx_tokenizer_info {
@@ -87,8 +87,8 @@ typedef struct rlx_tokenizer_info {
     const char *pre;  /* of kind "gpt2"; else "" */
     uint32_t vocab;   /* tokens: ids are 0 .. vocab-1 */
     uint32_t merges;
-    int32_t special[RLX_TOKEN_count]; /* ids; -1: there is none */
-    bool add_bos, add_eos;            /* by RLX_ENCODE_ADD */
+    int32_t special[RLX_SPECIAL_count]; /* ids; -1: there is none */
+    bool add_bos, add_eos;              /* by RLX_ENCODE_ADD */
 } rlx_tokenizer_info;
 RLX_API rlx_status rlx_tokenizer_describe(const rlx_tokenizer *t, rlx_tokenizer_info *out,
                                           rlx_error *err);

@@ -1,0 +1,86 @@
+/* encode_text.c: text to ids: what begins and ends it, and what every kind needs. */
+#include <string.h>
+
+#include "text/bpe.h"
+
+rlx_status tok_emit(struct tok_run *r, uint32_t id)
+{
+    rlx_token_ids *o = r->out;
+
+    if (o->count == o->cap && !vec_grow(r->t->mem, &o->at, &o->cap, o->count, 1, sizeof *o->at))
+        return diag_no_memory(r->d, sizeof *o->at);
+    o->at[o->count++] = (int32_t)id;
+    return RLX_OK;
+}
+
+rlx_status tok_escape_spaces(struct tok_run *r, rlx_str text, bool prefix, rlx_str *out)
+{
+    struct text *s = &r->scratch;
+
+    s->len = 0;
+    if (prefix)
+        text_add(s, STR(TOK_SPACE));
+    while (text.len) {
+        const char *space = memchr(text.ptr, ' ', text.len);
+        size_t len = space ? (size_t)(space - text.ptr) : text.len;
+        text_add(s, (rlx_str){text.ptr, len});
+        if (space) {
+            text_add(s, STR(TOK_SPACE));
+            len++;
+        }
+        text.ptr += len;
+        text.len -= len;
+    }
+    if (s->failed)
+        return diag_no_memory(r->d, s->len);
+    *out = (rlx_str){s->at, s->len};
+    return RLX_OK;
+}
+
+/* Room to remember words in, for texts in which words come again. */
+static void remember_words(struct tok_run *r)
+{
+    enum { WORTH = 512, MOST = 1 << 15 };
+
+    if (r->text.len < WORTH)
+        return;
+    for (r->words = 256; r->words < MOST && r->words < r->text.len / 16;)
+        r->words *= 2;
+    r->word = mem_alloc(r->t->mem, r->words * sizeof *r->word); /* without it goes as well */
+}
+
+static rlx_status add(struct tok_run *r, bool wanted, rlx_special_token which)
+{
+    int32_t id = r->t->special[which];
+
+    return wanted && id >= 0 ? tok_emit(r, (uint32_t)id) : RLX_OK;
+}
+
+static rlx_status encode(struct tok_run *r, uint32_t flags)
+{
+    const struct rlx_tokenizer *t = r->t;
+    bool ends = flags & RLX_ENCODE_ADD;
+
+    TRY(add(r, ends && t->add_bos, RLX_SPECIAL_bos));
+    TRY(tok_encode_fragments(r, flags & RLX_ENCODE_PARSE));
+    TRY(add(r, ends && t->add_sep, RLX_SPECIAL_sep));
+    return add(r, ends && t->add_eos, RLX_SPECIAL_eos);
+}
+
+rlx_status tok_encode(const struct rlx_tokenizer *t, rlx_str text, uint32_t flags,
+                      rlx_token_ids *out, struct diag *d)
+{
+    struct tok_run r = {.t = t, .d = d, .out = out, .text = text, .base = text.ptr};
+    size_t before = out->count;
+
+    text_init(&r.scratch, t->mem);
+    remember_words(&r);
+    rlx_status s = encode(&r, flags);
+    if (s != RLX_OK)
+        out->count = before;
+    mem_free(t->mem, r.word, r.words * sizeof *r.word);
+    vec_free(t->mem, &r.node);
+    vec_free(t->mem, &r.heap);
+    text_free(&r.scratch);
+    return s;
+}
