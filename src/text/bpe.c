@@ -3,12 +3,10 @@
  *
  *     "hello"   h e l l o   ->   he l l o   ->   he ll o   ->   hell o   ->   hello
  *
- * Short words are searched for the best pair each time, long ones keep candidates in a heap. In
- * long texts, words that came before are not merged again. */
-#include "text/bpe.h"
-
+ * Here is where ranks come from; merge_symbols.c merges. */
 #include <string.h>
 
+#include "text/merge_symbols.h"
 #include "text/unicode.h"
 
 /* ---- the merges, as numbers -------------------------------------------------------------- */
@@ -183,19 +181,14 @@ void tok_bpe_free(struct rlx_tokenizer *t)
     map_free(&t->bpe.extra_by_text);
 }
 
-/* ---- symbols of a word ------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------- */
 
 static rlx_status begin_word(struct tok_run *r, rlx_str word)
 {
     const struct rlx_tokenizer *t = r->t;
-    uint32_t count = 0;
 
-    if (word.len > INT32_MAX)
-        return diag_fail(r->d, RLX_ERROR_LIMIT, "a word of %zu bytes", word.len);
-    r->node.len = 0;
-    if (!vec_room_for(t->mem, &r->node, word.len))
-        return diag_no_memory(r->d, word.len * sizeof *r->node.at);
-    for (size_t at = 0, bytes; at < word.len; at += bytes, count++) {
+    TRY(merge_begin(r, word));
+    for (size_t at = 0, bytes; at < word.len; at += bytes) {
         uint32_t symbol;
         bytes = 1;
         if (t->bpe.raw) {
@@ -203,117 +196,20 @@ static rlx_status begin_word(struct tok_run *r, rlx_str word)
             symbol = symbol_of(t, (rlx_str){word.ptr + at, bytes});
         } else
             symbol = t->bpe.byte[(unsigned char)word.ptr[at]];
-        r->node.at[count] =
-            (struct bpe_node){symbol, (uint32_t)at, (uint32_t)bytes, count + 1, count - 1};
-    }
-    r->node.len = count;
-    r->node.at[count - 1].next = TOK_NONE;
-    return RLX_OK;
-}
-
-static uint32_t rank_at(const struct tok_run *r, uint32_t node)
-{
-    const struct bpe_node *n = &r->node.at[node];
-
-    return n->next == TOK_NONE ? TOK_NONE
-                               : rank_of(&r->t->bpe, n->symbol, r->node.at[n->next].symbol);
-}
-
-static void join(struct tok_run *r, uint32_t node, uint32_t rank)
-{
-    struct bpe_node *n = &r->node.at[node], *gone = &r->node.at[n->next];
-
-    n->symbol = r->t->bpe.merge.at[rank].result;
-    n->len += gone->len;
-    n->next = gone->next;
-    if (n->next != TOK_NONE)
-        r->node.at[n->next].prev = node;
-    gone->len = 0;
-}
-
-/* ---- short words ------------------------------------------------------------------------- */
-
-enum { SHORT = 32 };
-
-static void merge_short(struct tok_run *r)
-{
-    uint32_t rank[SHORT];
-
-    for (uint32_t i = 0; i < r->node.len; i++)
-        rank[i] = rank_at(r, i);
-    for (;;) {
-        uint32_t best = 0;
-        for (uint32_t i = r->node.at[0].next; i != TOK_NONE; i = r->node.at[i].next)
-            if (rank[i] < rank[best])
-                best = i;
-        if (rank[best] == TOK_NONE)
-            return;
-        join(r, best, rank[best]);
-        rank[best] = rank_at(r, best);
-        if (best)
-            rank[r->node.at[best].prev] = rank_at(r, r->node.at[best].prev);
-    }
-}
-
-/* ---- long words -------------------------------------------------------------------------- */
-
-static bool before(const struct bpe_candidate *a, const struct bpe_candidate *b)
-{
-    return a->rank != b->rank ? a->rank < b->rank : a->node < b->node;
-}
-
-static rlx_status push(struct tok_run *r, uint32_t node)
-{
-    uint32_t rank = node == TOK_NONE ? TOK_NONE : rank_at(r, node);
-
-    if (rank == TOK_NONE)
-        return RLX_OK;
-    if (!vec_room(r->t->mem, &r->heap))
-        return diag_no_memory(r->d, sizeof *r->heap.at);
-    const struct bpe_node *n = &r->node.at[node];
-    struct bpe_candidate c = {rank, node, n->symbol, r->node.at[n->next].symbol};
-    size_t at = r->heap.len++;
-    for (; at && before(&c, &r->heap.at[(at - 1) / 2]); at = (at - 1) / 2)
-        r->heap.at[at] = r->heap.at[(at - 1) / 2];
-    r->heap.at[at] = c;
-    return RLX_OK;
-}
-
-static struct bpe_candidate pop(struct tok_run *r)
-{
-    struct bpe_candidate *h = r->heap.at, top = h[0], last = h[--r->heap.len];
-    size_t at = 0, child;
-
-    for (; (child = 2 * at + 1) < r->heap.len; at = child) {
-        if (child + 1 < r->heap.len && before(&h[child + 1], &h[child]))
-            child++;
-        if (!before(&h[child], &last))
-            break;
-        h[at] = h[child];
-    }
-    h[at] = last;
-    return top;
-}
-
-static rlx_status merge_long(struct tok_run *r)
-{
-    r->heap.len = 0;
-    for (uint32_t i = 0; i < r->node.len; i++)
-        TRY(push(r, i));
-    while (r->heap.len) {
-        struct bpe_candidate c = pop(r);
-        const struct bpe_node *n = &r->node.at[c.node];
-        if (n->len == 0 || n->next == TOK_NONE || n->symbol != c.left ||
-            r->node.at[n->next].symbol != c.right)
-            continue;
-        join(r, c.node, c.rank);
-        TRY(push(r, n->prev));
-        TRY(push(r, c.node));
+        merge_add(r, symbol, at, bytes);
     }
     return RLX_OK;
 }
 
-/* ---- ids --------------------------------------------------------------------------------- */
+static uint32_t pair_rank(const struct tok_run *r, const struct merge_node *left,
+                          const struct merge_node *right, uint32_t *result)
+{
+    uint32_t rank = rank_of(&r->t->bpe, left->symbol, right->symbol);
+
+    if (rank != TOK_NONE)
+        *result = r->t->bpe.merge.at[rank].result;
+    return rank;
+}
 
 /* Of a symbol that is not a token: its bytes. */
 static rlx_status emit_bytes(struct tok_run *r, rlx_str bytes)
@@ -323,15 +219,10 @@ static rlx_status emit_bytes(struct tok_run *r, rlx_str bytes)
     for (size_t i = 0; i < bytes.len; i++) {
         unsigned char b = (unsigned char)bytes.ptr[i];
         uint32_t id = t->bpe.byte[b];
-        if (id >= t->vocab) {
-            if (t->special[RLX_SPECIAL_unk] < 0)
-                return diag_fail(r->d, RLX_ERROR_INDEX,
-                                 "the vocabulary has no token for byte 0x%02x, and none for what "
-                                 "is unknown",
-                                 b);
-            id = (uint32_t)t->special[RLX_SPECIAL_unk];
-        }
-        TRY(tok_emit(r, id));
+        if (id < t->vocab)
+            TRY(tok_emit(r, id));
+        else
+            TRY(tok_emit_unknown(r, (rlx_str){bytes.ptr + i, 1}));
     }
     return RLX_OK;
 }
@@ -339,12 +230,9 @@ static rlx_status emit_bytes(struct tok_run *r, rlx_str bytes)
 static rlx_status encode_new(struct tok_run *r, rlx_str word)
 {
     TRY(begin_word(r, word));
-    if (r->node.len <= SHORT)
-        merge_short(r);
-    else
-        TRY(merge_long(r));
+    TRY(merge_all(r, pair_rank));
     for (uint32_t i = 0; i != TOK_NONE; i = r->node.at[i].next) {
-        const struct bpe_node *n = &r->node.at[i];
+        const struct merge_node *n = &r->node.at[i];
         if (n->symbol < r->t->vocab)
             TRY(tok_emit(r, n->symbol));
         else
@@ -368,8 +256,9 @@ static uint32_t whole_word(const struct rlx_tokenizer *t, rlx_str word)
     return tok_find(t, (rlx_str){mapped, len});
 }
 
-static rlx_status encode_word(struct tok_run *r, rlx_str word)
+static rlx_status encode_word(void *user, rlx_str word)
 {
+    struct tok_run *r = user;
     const struct tok_bpe *b = &r->t->bpe;
     bool breaks = b->raw && b->escape && word.ptr[0] == '\n';
 
@@ -381,57 +270,14 @@ static rlx_status encode_word(struct tok_run *r, rlx_str word)
     return encode_new(r, word);
 }
 
-/* ---- words that came before -------------------------------------------------------------- */
-
-static uint64_t quick_hash(rlx_str word)
-{
-    uint64_t h = word.len * UINT64_C(0x9e3779b97f4a7c15), v;
-    size_t i = 0;
-
-    for (; i + 8 <= word.len; i += 8) {
-        memcpy(&v, word.ptr + i, 8);
-        h = (h ^ v) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
-    }
-    v = 0;
-    for (size_t k = 0; i < word.len; i++, k += 8)
-        v |= (uint64_t)(unsigned char)word.ptr[i] << k;
-    h = (h ^ v) * UINT64_C(0xff51afd7ed558ccd);
-    return h ^ h >> 32;
-}
-
 static rlx_status each_word(void *user, rlx_str word)
 {
-    struct tok_run *r = user;
-
-    if (!r->word || word.len > 64)
-        return encode_word(r, word);
-    struct tok_word *w = &r->word[quick_hash(word) & (r->words - 1)];
-    if (w->len == word.len && memcmp(r->base + w->at, word.ptr, word.len) == 0) {
-        if (!vec_grow(r->t->mem, &r->out->at, &r->out->cap, r->out->count, w->count,
-                      sizeof *r->out->at))
-            return diag_no_memory(r->d, w->count * sizeof *r->out->at);
-        for (uint32_t i = 0; i < w->count; i++)
-            r->out->at[r->out->count + i] = r->out->at[w->ids + i];
-        r->out->count += w->count;
-        return RLX_OK;
-    }
-    size_t from = r->out->count;
-    TRY(encode_word(r, word));
-    *w = (struct tok_word){(size_t)(word.ptr - r->base), from, (uint32_t)word.len,
-                           (uint32_t)(r->out->count - from)};
-    return RLX_OK;
+    return tok_word_once(user, word, encode_word);
 }
 
-rlx_status tok_bpe_encode(struct tok_run *r, rlx_str text, bool first)
+rlx_status tok_bpe_encode(struct tok_run *r, rlx_str text)
 {
-    (void)first;
-    if (r->t->bpe.escape) {
+    if (r->t->bpe.escape)
         TRY(tok_escape_spaces(r, text, false, &text));
-        /* What is remembered lies in the text before this one. */
-        if (r->word)
-            memset(r->word, 0, r->words * sizeof *r->word);
-        r->base = text.ptr;
-    }
     return tok_cut(&r->t->cutter, text, each_word, r, r->d);
 }

@@ -138,13 +138,13 @@ static bool eaten(char c)
 }
 
 static rlx_status encode_between(struct cutting *c, size_t from, size_t to, uint8_t before,
-                                 uint8_t after, bool first)
+                                 uint8_t after)
 {
     while (before & TOK_MARK_EATS_RIGHT && from < to && eaten(c->text.ptr[from]))
         from++;
     while (after & TOK_MARK_EATS_LEFT && from < to && eaten(c->text.ptr[to - 1]))
         to--;
-    return from < to ? c->r->t->kind->encode(c->r, (rlx_str){c->text.ptr + from, to - from}, first)
+    return from < to ? c->r->t->kind->encode(c->r, (rlx_str){c->text.ptr + from, to - from})
                      : RLX_OK;
 }
 
@@ -154,7 +154,6 @@ static rlx_status encode_pieces(struct cutting *c, uint32_t *by_byte)
     const struct rlx_tokenizer *t = c->r->t;
     size_t from = 0;
     uint8_t before = 0;
-    bool first = true;
 
     for (size_t i = 0; i < c->place.len; i++)
         by_byte[c->place.at[i].at] = c->place.at[i].id + 1;
@@ -162,14 +161,13 @@ static rlx_status encode_pieces(struct cutting *c, uint32_t *by_byte)
         if (!by_byte[at])
             continue;
         uint32_t id = by_byte[at] - 1;
-        TRY(encode_between(c, from, at, before, t->mark[id], first));
+        TRY(encode_between(c, from, at, before, t->mark[id]));
         TRY(tok_emit(c->r, id));
         from = at + t->text[id].len;
         at = from - 1;
         before = t->mark[id];
-        first = false;
     }
-    return encode_between(c, from, c->text.len, before, 0, first);
+    return encode_between(c, from, c->text.len, before, 0);
 }
 
 static rlx_status cut_and_encode(struct cutting *c, bool parse, uint32_t *by_byte)
@@ -193,7 +191,7 @@ rlx_status tok_encode_fragments(struct tok_run *r, bool parse)
     if (r->text.len == 0)
         return RLX_OK;
     if (t->cut.count == 0 || !find_tokens(t, r->text, parse, NULL, &first))
-        return t->kind->encode(r, r->text, true);
+        return t->kind->encode(r, r->text);
     uint32_t *by_byte = mem_alloc(t->mem, r->text.len * sizeof *by_byte);
     c.occurs = mem_alloc(t->mem, t->vocab);
     c.taken = mem_alloc(t->mem, r->text.len);

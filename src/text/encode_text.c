@@ -1,7 +1,8 @@
 /* encode_text.c: text to ids: what begins and ends it, and what every kind needs. */
 #include <string.h>
 
-#include "text/bpe.h"
+#include "text/merge_symbols.h"
+#include "text/unigram.h"
 
 rlx_status tok_emit(struct tok_run *r, uint32_t id)
 {
@@ -11,6 +12,17 @@ rlx_status tok_emit(struct tok_run *r, uint32_t id)
         return diag_no_memory(r->d, sizeof *o->at);
     o->at[o->count++] = (int32_t)id;
     return RLX_OK;
+}
+
+rlx_status tok_emit_unknown(struct tok_run *r, rlx_str bytes)
+{
+    int32_t id = r->t->special[RLX_SPECIAL_unk];
+
+    return id >= 0 ? tok_emit(r, (uint32_t)id)
+                   : diag_fail(r->d, RLX_ERROR_INDEX,
+                               "the vocabulary has no token for byte 0x%02x of the text, and "
+                               "none for what is unknown",
+                               (unsigned char)bytes.ptr[0]);
 }
 
 rlx_status tok_escape_spaces(struct tok_run *r, rlx_str text, bool prefix, rlx_str *out)
@@ -34,19 +46,8 @@ rlx_status tok_escape_spaces(struct tok_run *r, rlx_str text, bool prefix, rlx_s
     if (s->failed)
         return diag_no_memory(r->d, s->len);
     *out = (rlx_str){s->at, s->len};
+    tok_words_in(r, s->at);
     return RLX_OK;
-}
-
-/* Room to remember words in, for texts in which words come again. */
-static void remember_words(struct tok_run *r)
-{
-    enum { WORTH = 512, MOST = 1 << 15 };
-
-    if (r->text.len < WORTH)
-        return;
-    for (r->words = 256; r->words < MOST && r->words < r->text.len / 16;)
-        r->words *= 2;
-    r->word = mem_alloc(r->t->mem, r->words * sizeof *r->word); /* without it goes as well */
 }
 
 static rlx_status add(struct tok_run *r, bool wanted, rlx_special_token which)
@@ -70,17 +71,19 @@ static rlx_status encode(struct tok_run *r, uint32_t flags)
 rlx_status tok_encode(const struct rlx_tokenizer *t, rlx_str text, uint32_t flags,
                       rlx_token_ids *out, struct diag *d)
 {
-    struct tok_run r = {.t = t, .d = d, .out = out, .text = text, .base = text.ptr};
+    struct tok_run r = {.t = t, .d = d, .out = out, .text = text};
     size_t before = out->count;
 
     text_init(&r.scratch, t->mem);
-    remember_words(&r);
+    tok_words_begin(&r);
+    tok_words_in(&r, text.ptr);
     rlx_status s = encode(&r, flags);
     if (s != RLX_OK)
         out->count = before;
-    mem_free(t->mem, r.word, r.words * sizeof *r.word);
+    tok_words_end(&r);
     vec_free(t->mem, &r.node);
     vec_free(t->mem, &r.heap);
+    vec_free(t->mem, &r.ends);
     text_free(&r.scratch);
     return s;
 }

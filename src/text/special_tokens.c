@@ -226,5 +226,9 @@ rlx_status tok_special_ids(struct rlx_tokenizer *t, struct diag *d)
     TRY(tok_meta_bool(t, "ggml.add_eos_token", &t->add_eos, d));
     TRY(tok_meta_bool(t, "ggml.add_space_prefix", &t->space_prefix, d));
     t->add_bos |= t->kind->always_bos;
+    if (t->kind->cls_sep) {
+        t->special[RLX_SPECIAL_bos] = t->special[RLX_SPECIAL_cls];
+        t->add_sep = true;
+    }
     return RLX_OK;
 }

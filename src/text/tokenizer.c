@@ -6,22 +6,25 @@
 #include "import/detect.h"
 
 const struct tok_kind tok_kinds[] = {
-#define NONE -1
-    /*          bos  eos  unk  sep  pad  cls  mask */
-    {.name = "gpt2",
-     11,
-     11,
-     NONE,
-     NONE,
-     NONE,
-     NONE,
-     NONE,
-     .wants_merges = true,
-     .spelling = TOK_MAPPED,
-     .build = tok_bpe_build,
-     .free = tok_bpe_free,
-     .encode = tok_bpe_encode},
-#undef NONE
+/* clang-format off */
+#define IDS(bos_, eos_, unk_, sep_, pad_, cls_, mask_) \
+    .bos = bos_, .eos = eos_, .unk = unk_, .sep = sep_, .pad = pad_, .cls = cls_, .mask = mask_
+    {"llama",  IDS(1, 2, 0, -1, -1, -1, -1), .add_bos = true, .space_prefix = true, .wants_scores = true,
+     .spelling = TOK_SPACED, .build = tok_spm_build, .encode = tok_spm_encode},
+    {"gpt2",   IDS(11, 11, -1, -1, -1, -1, -1), .wants_merges = true,
+     .spelling = TOK_MAPPED, .build = tok_bpe_build, .free = tok_bpe_free, .encode = tok_bpe_encode},
+    {"gemma4", IDS(-1, -1, -1, -1, -1, -1, -1), .add_bos = true, .always_bos = true, .wants_merges = true,
+     .pre = "gemma4",
+     .spelling = TOK_SPACED, .build = tok_bpe_build, .free = tok_bpe_free, .encode = tok_bpe_encode},
+    {"bert",   IDS(101, -1, 100, 102, 0, 101, 103), .add_bos = true, .always_bos = true, .cls_sep = true,
+     .spelling = TOK_WORDS, .build = tok_wordpiece_build, .free = tok_wordpiece_free,
+     .encode = tok_wordpiece_encode},
+    {"t5",     IDS(-1, 1, 2, -1, 0, -1, -1), .add_eos = true, .wants_scores = true,
+     .spelling = TOK_SPACED, .build = tok_unigram_build, .encode = tok_unigram_encode},
+    {"rwkv",   IDS(-1, -1, -1, -1, -1, -1, -1),
+     .spelling = TOK_ESCAPED, .build = tok_rwkv_build, .encode = tok_rwkv_encode},
+#undef IDS
+    /* clang-format on */
 };
 const size_t tok_kind_count = sizeof tok_kinds / sizeof *tok_kinds;
 
@@ -49,10 +52,14 @@ static rlx_status choose_pre(struct rlx_tokenizer *t, struct diag *d)
     rlx_nearest near;
     char hint[RLX_NEAREST_HINT];
 
-    if (strcmp(t->kind->name, "gpt2") != 0)
-        return RLX_OK;
-    t->pre_assumed = !tok_meta(t, "ggml.pre");
-    TRY(tok_meta_str(t, "ggml.pre", &name, d));
+    if (t->kind->pre)
+        name = rlx_cstr(t->kind->pre);
+    else if (strcmp(t->kind->name, "gpt2") != 0)
+        return RLX_OK; /* the others do not look at it */
+    else {
+        t->pre_assumed = !tok_meta(t, "ggml.pre");
+        TRY(tok_meta_str(t, "ggml.pre", &name, d));
+    }
     t->pre = tok_pre_find(name);
     if (t->pre)
         return RLX_OK;

@@ -19,6 +19,9 @@
 #include "text/trie.h"
 
 struct tok_run;
+struct merge_node;
+struct merge_candidate;
+struct unigram_end;
 
 /* How a token's text is spelled, which decoding undoes. */
 enum tok_spelling {
@@ -34,13 +37,15 @@ struct tok_kind {
     bool add_bos, add_eos;
     bool space_prefix; /* a space goes before a text */
     bool always_bos;   /* whatever the file says */
+    bool cls_sep;      /* a text begins with cls and ends with sep, whatever the file says */
+    const char *pre;   /* the rule for words, where the file does not tell it */
     bool wants_merges; /* FORMAT without */
     bool wants_scores; /* likewise */
     enum tok_spelling spelling;
     rlx_status (*build)(struct rlx_tokenizer *t, struct diag *d);
     void (*free)(struct rlx_tokenizer *t); /* what is not in the arena; may be NULL */
-    /* Ids of a text without special tokens; first: none of them stands before it. */
-    rlx_status (*encode)(struct tok_run *r, rlx_str text, bool first);
+    /* Ids of a text without special tokens. */
+    rlx_status (*encode)(struct tok_run *r, rlx_str text);
 };
 extern const struct tok_kind tok_kinds[];
 extern const size_t tok_kind_count;
@@ -119,6 +124,7 @@ struct rlx_tokenizer {
     bool add_bos, add_eos, add_sep, space_prefix;
     bool pre_assumed; /* the file does not say which */
     enum tok_spelling spelling;
+    bool spans_words;  /* a token goes on after a space, in it */
     bool words_marked; /* of TOK_WORDS: by U+2581, not by ## */
     rlx_str *plain;    /* of TOK_ESCAPED: texts as they are, by id */
 
@@ -139,17 +145,29 @@ struct tok_run {
     rlx_token_ids *out;
     rlx_str text;          /* all of it */
     const char *base;      /* of the words below: the text, or scratch */
+    uint32_t epoch;        /* a number for that text */
     struct tok_word *word; /* ids of words that came before; NULL: none are kept */
     size_t words;          /* a power of two */
-    VEC(struct bpe_node) node;
-    VEC(struct bpe_candidate) heap;
+    const char *word_text; /* kind "llama": of the word that is being merged */
+    VEC(struct unigram_end) ends;
+    VEC(struct merge_node) node;
+    VEC(struct merge_candidate) heap;
     struct text scratch; /* a text with spaces escaped, or normalised */
 };
 /* encode_text.c */
 rlx_status tok_emit(struct tok_run *r, uint32_t id);
+/* The token for what is unknown. INDEX, with the first byte: there is none. */
+rlx_status tok_emit_unknown(struct tok_run *r, rlx_str bytes);
 /* The text with U+2581 for spaces, in scratch; prefix: with one in front. */
 rlx_status tok_escape_spaces(struct tok_run *r, rlx_str text, bool prefix, rlx_str *out);
 #define TOK_SPACE "\xe2\x96\x81" /* U+2581 */
+
+/* word_once.c */
+void tok_words_begin(struct tok_run *r);
+void tok_words_end(struct tok_run *r);
+void tok_words_in(struct tok_run *r, const char *base); /* words lie in that text from here on */
+/* Encodes a word, or copies what it gave before. */
+rlx_status tok_word_once(struct tok_run *r, rlx_str word, tok_word_fn encode);
 
 /* token_meta.c: what the metadata says; a key without "tokenizer.". Missing keys leave *out as it
  * was. */
@@ -185,6 +203,24 @@ int tok_char_byte(uint32_t c); /* -1: it stands for none */
 /* bpe.c */
 rlx_status tok_bpe_build(struct rlx_tokenizer *t, struct diag *d);
 void tok_bpe_free(struct rlx_tokenizer *t);
-rlx_status tok_bpe_encode(struct tok_run *r, rlx_str text, bool first);
+rlx_status tok_bpe_encode(struct tok_run *r, rlx_str text);
+
+/* spm.c */
+rlx_status tok_spm_build(struct rlx_tokenizer *t, struct diag *d);
+rlx_status tok_spm_encode(struct tok_run *r, rlx_str text);
+void tok_find_spans(struct rlx_tokenizer *t); /* sets spans_words */
+/* Encodes the words of a text with spaces escaped, or all of it where tokens span words. */
+rlx_status tok_each_word(struct tok_run *r, rlx_str text, tok_word_fn encode);
+/* A character as its bytes, where there are tokens for them; else as what is unknown. */
+rlx_status tok_emit_fallback(struct tok_run *r, rlx_str bytes);
+
+/* unigram.c, wordpiece.c, rwkv.c */
+rlx_status tok_unigram_build(struct rlx_tokenizer *t, struct diag *d);
+rlx_status tok_unigram_encode(struct tok_run *r, rlx_str text);
+rlx_status tok_wordpiece_build(struct rlx_tokenizer *t, struct diag *d);
+void tok_wordpiece_free(struct rlx_tokenizer *t);
+rlx_status tok_wordpiece_encode(struct tok_run *r, rlx_str text);
+rlx_status tok_rwkv_build(struct rlx_tokenizer *t, struct diag *d);
+rlx_status tok_rwkv_encode(struct tok_run *r, rlx_str text);
 
 #endif
