@@ -10,47 +10,66 @@ static bool is(uint32_t c, uint32_t categories)
     return (unicode_category_bit(c) & categories) != 0;
 }
 
-/* Digits from `at` on; *next: what follows them, 0 at the end. */
-static size_t digits(rlx_str s, size_t at, size_t *bytes, uint32_t *next)
+static bool digit_at(rlx_str s, size_t at, size_t *bytes)
 {
-    size_t count = 0, step, from = at;
+    return at < s.len && is(utf8_next(s.ptr + at, s.len - at, bytes), CAT_BIT(Nd));
+}
 
-    for (*next = 0; at < s.len; at += step, count++) {
-        uint32_t c = utf8_next(s.ptr + at, s.len - at, &step);
-        if (!is(c, CAT_BIT(Nd))) {
-            *next = c;
-            break;
-        }
-    }
-    *bytes = at - from;
+/* Whether a match that ended at `at` was of digits: then threes are what is left of the run. */
+static bool digit_before(rlx_str s, size_t at)
+{
+    size_t bytes;
+
+    for (size_t k = 1; k <= 4 && k <= at; k++)
+        if (digit_at((rlx_str){s.ptr, at}, at - k, &bytes) && bytes == k)
+            return true;
+    return false;
+}
+
+/* How many digits there are from `at` on; *end: where they end. */
+static size_t count_digits(rlx_str s, size_t at, size_t *end)
+{
+    size_t count = 0, bytes;
+
+    for (; digit_at(s, at, &bytes); at += bytes)
+        count++;
+    *end = at;
     return count;
 }
 
-/* Of `count` digits at `at`: the first one to three, so that threes are left. */
-static size_t first_digits(rlx_str s, size_t at, size_t count)
+static size_t skip_digits(rlx_str s, size_t at, size_t count)
 {
-    size_t step, from = at, want = count % 3 ? count % 3 : 3;
+    size_t bytes;
 
-    for (; want; want--, at += step)
-        utf8_next(s.ptr + at, s.len - at, &step);
-    return at - from;
+    for (; count && digit_at(s, at, &bytes); count--)
+        at += bytes;
+    return at;
 }
 
-/* Runs of digits, in threes from the right. bounded: only where no letter follows. */
+static bool ends_word(rlx_str s, size_t at)
+{
+    size_t bytes;
+
+    return at == s.len || !is(utf8_next(s.ptr + at, s.len - at, &bytes),
+                              CATS_L | CATS_M | CAT_BIT(Nd) | CAT_BIT(Nl) | CAT_BIT(Pc));
+}
+
+/* Runs of digits, in threes from the right, the first one to three alone. bounded: only where no
+ * letter follows. */
 static size_t find_digits(rlx_str s, size_t at, size_t *start, bool bounded)
 {
-    size_t step, bytes;
+    size_t step, end;
 
     for (; at < s.len; at += step) {
-        uint32_t next, c = utf8_next(s.ptr + at, s.len - at, &step);
-        if (!is(c, CAT_BIT(Nd)))
+        if (!digit_at(s, at, &step))
             continue;
-        size_t count = digits(s, at, &bytes, &next);
-        if (!bounded || !next || !(is(next, CATS_L | CATS_M | CATS_N | CAT_BIT(Pc)))) {
-            *start = at;
-            return first_digits(s, at, count);
-        }
-        step = bytes;
+        *start = at;
+        if (digit_before(s, at))
+            return skip_digits(s, at, 3) - at;
+        size_t count = count_digits(s, at, &end);
+        if (!bounded || ends_word(s, end))
+            return skip_digits(s, at, count % 3 ? count % 3 : 3) - at;
+        step = end - at;
     }
     return 0;
 }
@@ -63,6 +82,35 @@ static size_t threes(rlx_str s, size_t at, size_t *start)
 static size_t bounded_threes(rlx_str s, size_t at, size_t *start)
 {
     return find_digits(s, at, start, true);
+}
+
+/* The first place from `at` on that three digits follow, or six, and so on; s.len: there is none.
+ */
+static size_t first_three(rlx_str s, size_t at)
+{
+    size_t step, end;
+
+    for (; at < s.len; at += step) {
+        if (!digit_at(s, at, &step))
+            continue;
+        if (digit_before(s, at))
+            return at;
+        size_t count = count_digits(s, at, &end);
+        if (count >= 3)
+            return skip_digits(s, at, count % 3);
+        step = end - at;
+    }
+    return s.len;
+}
+
+/* Text from one such place to the next. */
+static size_t from_three_to_three(rlx_str s, size_t at, size_t *start)
+{
+    size_t end, bytes;
+
+    *start = first_three(s, at);
+    end = skip_digits(s, *start, 3);
+    return (digit_at(s, end, &bytes) ? end : first_three(s, end)) - *start;
 }
 
 /* Spaces at the end: \s+$, which would try again at each space before it. */
@@ -145,137 +193,55 @@ static size_t last_spaces(rlx_str s, size_t at, size_t *start)
         NULL, function \
     }
 
-#define G2      \
-    {           \
-        P(P_G2) \
-    }
-#define L3                                                      \
-    {                                                           \
-        P(ENDINGS WORD "|\\p{N}{1,3}" SIGNS BREAKS SPACES_LAST) \
-    }
-#define QW      \
-    {           \
-        P(P_QW) \
-    }
-#define QW_MARKS                                                              \
-    {                                                                         \
-        P(ENDINGS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"             \
-                  "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" BREAKS SPACES_LAST) \
-    }
-#define LAGUNA              \
-    {                       \
-        P(P_LINES), P(P_QW) \
-    }
-#define DIGIT_G2            \
-    {                       \
-        P(P_DIGIT), P(P_G2) \
-    }
-#define FALCON                                                         \
-    {                                                                  \
-        P("[\\p{P}\\$\\+<=>\\^~\\|`]+"), P(P_G2), P("[0-9][0-9][0-9]") \
-    }
-#define DEFAULT                                                                     \
-    {                                                                               \
-        P("[\\p{P}\\$\\+<=>\\^~\\|]+"), P(P_G2), P("\\p{N}+"), P("[0-9][0-9][0-9]") \
-    }
-#define DEEPSEEK                                                                     \
-    {                                                                                \
-        P("[\\r\\n]"), P(P_CASED),                                                   \
-            P("\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}" \
-              "\\x{3000}-\\x{3002}]+"),                                              \
-            F(last_spaces), P(CJK_HANGUL), P("\\p{N}+")                              \
-    }
-#define DEEPSEEK_CODER                                                               \
-    {                                                                                \
-        P("[\\r\\n]"), P("\\s?\\p{L}+"), P("\\s?\\p{P}+"), P(CJK_HANGUL), P(P_DIGIT) \
-    }
-#define DEEPSEEK_3                                  \
-    {                                               \
-        P("\\p{N}{1,3}"), P(KANA_HAN), P(P_D3_LAST) \
-    }
-#define TEKKEN                                                          \
-    {                                                                   \
-        P(CASED_WORDS("", "") "|\\p{N}" SIGNS_SLASH BREAKS SPACES_LAST) \
-    }
-#define O2      \
-    {           \
-        P(P_O2) \
-    }
-#define THREES_O2                  \
-    {                              \
-        F(bounded_threes), P(P_O2) \
-    }
-#define KIMI                                                                                  \
-    {                                                                                         \
-        P("\\p{Han}+|" CASED_WORDS(NOT_HAN, ENDINGS                                           \
-                                   "?") "|\\p{N}{1,3}"                                        \
-                                        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" BREAKS SPACES_LAST) \
-    }
-#define SEED_CODER                                                               \
-    {                                                                            \
-        P(ENDINGS WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+" BREAKS SPACES_LAST) \
-    }
-#define BAILING                                                     \
-    {                                                               \
-        P(ENDINGS WORD "|\\p{N}" SIGNS "|\\s*[\\r\\n]" SPACES_LAST) \
-    }
-#define MINICPM                                                               \
-    {                                                                         \
-        P("\\p{N}{1,3}"), P(ENDINGS WORD "|\\p{N}+" SIGNS BREAKS SPACES_LAST) \
-    }
-#define SUPER                   \
-    {                           \
-        P("\\p{N}+"), F(threes) \
-    }
-#define AFMOE                                                                                 \
-    {                                                                                         \
-        F(threes),                                                                            \
-            P("[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}" \
-              "\\x{30A0}-\\x{30FF}\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{0E00}-\\x{0E7F}"  \
-              "\\x{0E80}-\\x{0EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}"  \
-              "\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+"),                 \
-            P(P_D3_LAST)                                                                      \
-    }
-#define BLOOM      \
-    {              \
-        P(P_BLOOM) \
-    }
-#define VIKING                 \
-    {                          \
-        P(P_BLOOM), P(P_DIGIT) \
-    }
-#define JAIS_2                                                                           \
-    {                                                                                    \
-        P(ENDINGS WORD "|\\p{N}{1,3}" SIGNS BREAKS                                       \
-                       "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)" \
-                       "|\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)"      \
-                       "|\\s{1,2}(?!\\S)|\\s")                                           \
-    }
-#define EXAONE_MOE                                                                      \
-    {                                                                                   \
-        P(ENDINGS "|[^\\r\\n\\p{L}\\p{N}]?\\p{Joined}|\\p{N}" SIGNS BREAKS SPACES_LAST) \
-    }
-#define YOUTU                                                                                   \
-    {                                                                                           \
-        P("[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+"                                           \
-          "|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}" \
-          "\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+"                                   \
-          "|[\\x{3105}-\\x{312F}]+|" KANA_HAN),                                                 \
-            P(CASED_WORDS("", ENDINGS "?") "|\\p{N}" SIGNS_SLASH BREAKS SPACES_LAST)            \
-    }
-#define LINES      \
-    {              \
-        P(P_LINES) \
-    }
-#define SPACES    \
-    {             \
-        P("\\S+") \
-    }
-#define CHAMELEON                                                                          \
-    {                                                                                      \
-        P("<sentinel:[0-9]+>"), P("IMGIMG[A-I]{1,4}Z"), P("[\\t\\n]|    |  "), P(P_DIGIT), \
-            P("[\\p{P}!-/:-@\\[-`{-~]"), P(P_G2)                                           \
-    }
+/* clang-format off */
+#define G2         {P(P_G2)}
+#define L3         {P(ENDINGS WORD "|\\p{N}{1,3}" SIGNS BREAKS SPACES_LAST)}
+#define QW         {P(P_QW)}
+#define QW_MARKS   {P(ENDINGS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}" \
+                      "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" BREAKS SPACES_LAST)}
+#define LAGUNA     {P(P_LINES), P(P_QW)}
+#define DIGIT_G2   {P(P_DIGIT), P(P_G2)}
+#define FALCON     {P("[\\p{P}\\$\\+<=>\\^~\\|`]+"), P(P_G2), P("[0-9][0-9][0-9]")}
+#define DEFAULT    {P("[\\p{P}\\$\\+<=>\\^~\\|]+"), P(P_G2), P("\\p{N}+"), P("[0-9][0-9][0-9]")}
+#define DEEPSEEK   {P("[\\r\\n]"), P(P_CASED), \
+                    P("\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}" \
+                      "\\x{3000}-\\x{3002}]+"), \
+                    F(last_spaces), P(CJK_HANGUL), P("\\p{N}+")}
+#define DEEPSEEK_CODER \
+                   {P("[\\r\\n]"), P("\\s?\\p{L}+"), P("\\s?\\p{P}+"), P(CJK_HANGUL), P(P_DIGIT)}
+#define DEEPSEEK_3 {P("\\p{N}{1,3}"), P(KANA_HAN), P(P_D3_LAST)}
+#define TEKKEN     {P(CASED_WORDS("", "") "|\\p{N}" SIGNS_SLASH BREAKS SPACES_LAST)}
+#define O2         {P(P_O2)}
+#define THREES_O2  {F(bounded_threes), P(P_O2)}
+#define KIMI       {P("\\p{Han}+|" CASED_WORDS(NOT_HAN, ENDINGS "?") "|\\p{N}{1,3}" \
+                      "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" BREAKS SPACES_LAST)}
+#define SEED_CODER {P(ENDINGS WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+" BREAKS SPACES_LAST)}
+#define BAILING    {P(ENDINGS WORD "|\\p{N}" SIGNS "|\\s*[\\r\\n]" SPACES_LAST)}
+#define MINICPM    {P("\\p{N}{1,3}"), P(ENDINGS WORD "|\\p{N}+" SIGNS BREAKS SPACES_LAST)}
+#define SUPER      {P("\\p{N}+"), F(from_three_to_three)}
+#define AFMOE      {F(threes), \
+                    P("[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}" \
+                      "\\x{30A0}-\\x{30FF}\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{0E00}-\\x{0E7F}" \
+                      "\\x{0E80}-\\x{0EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}" \
+                      "\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+"), \
+                    P(P_D3_LAST)}
+#define BLOOM      {P(P_BLOOM)}
+#define VIKING     {P(P_BLOOM), P(P_DIGIT)}
+#define JAIS_2     {P(ENDINGS WORD "|\\p{N}{1,3}" SIGNS BREAKS \
+                      "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)" \
+                      "|\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)" \
+                      "|\\s{1,2}(?!\\S)|\\s")}
+#define EXAONE_MOE {P(ENDINGS "|[^\\r\\n\\p{L}\\p{N}]?\\p{Joined}|\\p{N}" SIGNS BREAKS SPACES_LAST)}
+#define YOUTU      {P("[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+" \
+                      "|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}" \
+                      "\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+" \
+                      "|[\\x{3105}-\\x{312F}]+|" KANA_HAN), \
+                    P(CASED_WORDS("", ENDINGS "?") "|\\p{N}" SIGNS_SLASH BREAKS SPACES_LAST)}
+#define LINES      {P(P_LINES)}
+#define SPACES     {P("\\S+")}
+#define CHAMELEON  {P("<sentinel:[0-9]+>"), P("IMGIMG[A-I]{1,4}Z"), P("[\\t\\n]|    |  "), \
+                    P(P_DIGIT), P("[\\p{P}!-/:-@\\[-`{-~]"), P(P_G2)}
+/* clang-format on */
 
 static const struct tok_pre table[] = {
 #define PRE(name, steps, flags) {name, steps, flags},
