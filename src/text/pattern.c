@@ -102,25 +102,35 @@ static bool match(const struct matching *m, const struct pattern_item *it, size_
 static bool match_class(const struct matching *m, const struct pattern_item *it, size_t count,
                         size_t at, size_t *end)
 {
+    struct pattern_effort *e = m->effort;
+    const char *from = m->text + at;
     size_t to = at, bytes;
     uint32_t n = 0;
 
+    if (e->failed == it && from >= e->from && from < e->to)
+        return false;
     while (n < it->max && (bytes = take(m, it->cls, to))) {
         to += bytes;
         n++;
     }
-    m->effort->steps += n;
+    e->steps += n;
     if (n < it->min)
         return false;
     if (count == 1) {
         *end = to;
         return true;
     }
-    while (!match(m, it + 1, count - 1, to, end)) {
-        if (n == it->min || it->possessive || m->effort->steps >= m->effort->most)
+    const char *last = m->text + to;
+    for (; !match(m, it + 1, count - 1, to, end); n--) {
+        if (n == it->min || it->possessive || e->steps >= e->most) {
+            if (it->max == PATTERN_MANY && !it->possessive && last - from > 16) {
+                e->failed = it;
+                e->from = from;
+                e->to = last;
+            }
             return false;
+        }
         to = back(m, to);
-        n--;
     }
     return true;
 }

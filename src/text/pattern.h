@@ -29,9 +29,14 @@ enum { PATTERN_MOST = 32 }; /* alternatives */
 
 rlx_status pattern_parse(struct pattern *p, rlx_str source, struct arena *a, struct diag *d);
 
-/* What one piece of text costs so far: a pattern from a stranger may try for ever. */
+/* What one text costs so far: a pattern from a stranger may try for ever. Starts with most alone.
+ */
 struct pattern_effort {
     uint64_t steps, most;
+    /* This item took a run of characters that ends at `to`, and nothing that it gave back helped
+     * what follows it. So it fails from wherever in the run it begins, from `from` on. */
+    const struct pattern_item *failed;
+    const char *from, *to;
 };
 /* Bytes of the match that begins at `at`; 0: there is none, or most was reached. */
 size_t pattern_match(const struct pattern *p, rlx_str s, size_t at, struct pattern_effort *e);

@@ -339,8 +339,8 @@ static rlx_status cut(struct cutting *c, size_t step, rlx_str text)
 rlx_status tok_cut(const struct tok_cutter *c, rlx_str text, tok_word_fn each, void *user,
                    struct diag *d)
 {
-    enum { STEPS_PER_BYTE = 4096, STEPS_LEAST = 1 << 20 };
-    struct cutting cutting = {c, each, user, d, {0, STEPS_LEAST}};
+    enum { STEPS_PER_BYTE = 256, STEPS_LEAST = 1 << 20 };
+    struct cutting cutting = {c, each, user, d, {.most = STEPS_LEAST}};
 
     cutting.effort.most += (uint64_t)text.len * STEPS_PER_BYTE;
     if (c->count == 0)

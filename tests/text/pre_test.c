@@ -144,7 +144,8 @@ static rlx_status count_word(void *user, rlx_str word)
     return RLX_OK;
 }
 
-/* A million of one character, for which careless matching takes the square of that. */
+/* A million of one character, for which careless matching takes the square of that: tok_cut refuses
+ * to take more than a few hundred steps per byte. */
 TEST(pre, long_runs_take_no_quadratic_time)
 {
     static const char *const of[] = {" ",  "1",        "a",  "!",   "\n", "A",
@@ -218,7 +219,7 @@ TEST(pattern, what_cannot_be_matched_is_refused)
 
 static size_t matched(struct test *t, const char *pattern, const char *text)
 {
-    struct pattern_effort e = {0, 1 << 20};
+    struct pattern_effort e = {.most = 1 << 20};
     struct pattern p;
     struct arena a;
     size_t bytes = 0;
@@ -272,7 +273,7 @@ TEST(pattern, matches_what_it_says)
 /* Five runs that may each end anywhere: the effort ends it. */
 TEST(pattern, effort_is_bounded)
 {
-    struct pattern_effort e = {0, 100000};
+    struct pattern_effort e = {.most = 100000};
     struct pattern p;
     struct arena a;
     char text[2001];
