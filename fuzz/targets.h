@@ -18,7 +18,8 @@
     X(onnx)                \
     X(onnx_tensor)         \
     X(parts)               \
-    X(safetensors)
+    X(safetensors)         \
+    X(tokenizer)
 
 /* Any bytes: what is wrong with how they are taken ends the process. */
 #define X(name) void fuzz_##name(const uint8_t *data, size_t size);

@@ -350,3 +350,63 @@ TEST(decode_text, control_tokens_show_only_where_they_are_asked_for)
     rlx_tokenizer_close(k);
     rlx_context_destroy(ctx);
 }
+
+/* ---- seeds ---- */
+
+/* Vocabularies of every kind are what the fuzzer begins with. $RLX_TEST_SEEDS=1 writes them. */
+static void check_seed_file(struct test *t, struct world *w, rlx_context *ctx, const char *name)
+{
+    const char *write = getenv("RLX_TEST_SEEDS"), *path = test_temp(t, name);
+    char seed[128];
+    size_t len = 0, want = 0;
+
+    snprintf(seed, sizeof seed, "fuzz/corpus/tokenizer/%s", name);
+    require_ok(t, world_write(w, ctx, path, NULL));
+    const char *bytes = test_read(t, path, &len);
+    require(t, bytes != NULL);
+    if (write && strcmp(write, "1") == 0)
+        require(t, test_write(t, test_source(t, seed), bytes, len));
+    const char *there = test_read(t, test_source(t, seed), &want);
+    require(t, there != NULL);
+    expect(t, len == want && memcmp(bytes, there, len) == 0);
+}
+
+TEST(kinds, seeds_of_the_fuzzer_are_as_they_were)
+{
+    static const char *const kinds[][2] = {
+        {"gpt2", "llama-bpe"}, {"gpt2", "deepseek-llm"}, {"gpt2", "gpt-4o"}, {"gemma4", NULL},
+        {"llama", NULL},       {"bert", NULL},           {"t5", NULL},       {"rwkv", NULL}};
+    static const char *const tokens[] = {"<unk>",
+                                         "<s>",
+                                         "<0x41>",
+                                         SP,
+                                         "a",
+                                         "b",
+                                         "ab",
+                                         SP "a",
+                                         "\xc4\xa0",
+                                         "\xc4\xa0"
+                                         "a",
+                                         "##b",
+                                         "\\n",
+                                         "\\x61"};
+    static uint8_t map[4096];
+    rlx_context *ctx = text_context(t, NULL);
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct world w;
+        char name[32];
+        world_begin(&w, kinds[i][0], kinds[i][1]);
+        for (size_t k = 0; k < sizeof tokens / sizeof *tokens; k++)
+            world_token(&w, tokens[k], k == 0 ? 2 : k == 1 ? 4 : k == 2 ? 6 : 1, -(float)k);
+        world_merge(&w, "a b");
+        world_merge(&w, "\xc4\xa0 a");
+        world_number(&w, "tokenizer.ggml.unknown_token_id", 0);
+        if (strcmp(kinds[i][0], "t5") == 0)
+            w.meta[w.count++] = (rlx_meta){rlx_cstr("tokenizer.ggml.precompiled_charsmap"),
+                                           RLX_META_u8, true, small_map(map), map};
+        snprintf(name, sizeof name, "%zu_%s.gguf", i, kinds[i][0]);
+        check_seed_file(t, &w, ctx, name);
+    }
+    rlx_context_destroy(ctx);
+}
