@@ -3,7 +3,7 @@
 _rlx() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags=
     if [[ $COMP_CWORD == 1 || (${COMP_WORDS[1]} == help && $COMP_CWORD == 2) ]]; then
-        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check conform devices ops flags kernel convert quantize help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check conform devices ops flags kernel convert quantize tokenize help --version" -- "$cur"))
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -23,6 +23,7 @@ _rlx() {
     kernel) flags="--emit --kernel -D --plain --out --run --device --input --output --word --grid --items --absent --fix --external-data --set --threads --help" ;;
     convert) flags="--type --external --items --absent --fix --external-data --set --threads --help" ;;
     quantize) flags="--keep --items --absent --fix --external-data --set --threads --help" ;;
+    tokenize) flags="--ids --count --no-special --no-parse --file --decode --items --absent --fix --external-data --set --threads --help" ;;
     esac
     if [[ $prev == --device || $prev == --devices ]]; then
         COMPREPLY=($(compgen -W "auto cpu vulkan webgpu null" -- "$cur"))
