@@ -6,9 +6,11 @@
 #include "import/weight_file.h"
 #include "rlx/text.h"
 
-/* From metadata as in GGUF, of which tokenizer.* is copied. name: of the model, or "". */
-rlx_status tok_create(const rlx_meta *meta, size_t count, rlx_str name, const rlx_allocator *mem,
-                      struct rlx_tokenizer **out, struct diag *d);
+struct tok_pre;
+/* From metadata as in GGUF, of which tokenizer.* is copied. name: of the model, or "". pre: how
+ * text is cut into words; NULL: as the metadata says. */
+rlx_status tok_create(const rlx_meta *meta, size_t count, rlx_str name, const struct tok_pre *pre,
+                      const rlx_allocator *mem, struct rlx_tokenizer **out, struct diag *d);
 rlx_status tok_from_weights(const struct weights *w, const rlx_allocator *mem,
                             struct rlx_tokenizer **out, struct diag *d);
 /* The bytes of a GGUF file or of a tokenizer.json. */

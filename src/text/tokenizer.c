@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "import/detect.h"
+#include "text/hf_json.h"
 
 const struct tok_kind tok_kinds[] = {
 /* clang-format off */
@@ -52,6 +53,8 @@ static rlx_status choose_pre(struct rlx_tokenizer *t, struct diag *d)
     rlx_nearest near;
     char hint[RLX_NEAREST_HINT];
 
+    if (t->pre)
+        return RLX_OK;
     if (t->kind->pre)
         name = rlx_cstr(t->kind->pre);
     else if (strcmp(t->kind->name, "gpt2") != 0)
@@ -102,8 +105,8 @@ static rlx_status keep_name(struct rlx_tokenizer *t, rlx_str name, struct diag *
     return RLX_OK;
 }
 
-rlx_status tok_create(const rlx_meta *meta, size_t count, rlx_str name, const rlx_allocator *mem,
-                      struct rlx_tokenizer **out, struct diag *d)
+rlx_status tok_create(const rlx_meta *meta, size_t count, rlx_str name, const struct tok_pre *pre,
+                      const rlx_allocator *mem, struct rlx_tokenizer **out, struct diag *d)
 {
     struct rlx_tokenizer *t = mem_alloc(mem, sizeof *t);
 
@@ -112,11 +115,16 @@ rlx_status tok_create(const rlx_meta *meta, size_t count, rlx_str name, const rl
     t->mem = mem;
     arena_init(&t->arena, mem);
     map_init(&t->by_text, mem);
+    if (pre) {
+        t->own_pre = *pre;
+        t->pre = &t->own_pre;
+    }
     rlx_status s = tok_meta_keep(t, meta, count, d);
     if (s == RLX_OK)
         s = keep_name(t, name, d);
     if (s == RLX_OK)
         s = build(t, d);
+    memset(t->own_pre.step, 0, sizeof t->own_pre.step); /* the caller's, and read by now */
     if (s != RLX_OK)
         tok_free(t);
     else
@@ -149,14 +157,19 @@ rlx_status tok_from_weights(const struct weights *w, const rlx_allocator *mem,
                          "a tokenizer comes from a GGUF file or a tokenizer.json, not from %s",
                          rlx_file_kind_name(w->kind));
     TRY(meta_get_str(w, STR("general.name"), &name, d));
-    return tok_create(w->meta.at, w->meta.len, name, mem, out, d);
+    return tok_create(w->meta.at, w->meta.len, name, NULL, mem, out, d);
 }
 
 rlx_status tok_from_bytes(const uint8_t *bytes, size_t size, const rlx_allocator *mem,
                           struct rlx_tokenizer **out, struct diag *d)
 {
     struct weights w;
+    size_t at = 0;
 
+    while (at < size && strchr(" \t\n\r", bytes[at]) && bytes[at])
+        at++;
+    if (at < size && bytes[at] == '{')
+        return tok_from_json((rlx_str){(const char *)bytes, size}, mem, out, d);
     if (detect_kind(bytes, size) != RLX_FILE_gguf)
         return diag_fail(d, RLX_ERROR_FORMAT, "this is neither GGUF nor a tokenizer.json");
     weights_init(&w, mem);

@@ -112,7 +112,8 @@ struct rlx_tokenizer {
     VEC(rlx_meta) meta;
     const struct tok_kind *kind;
     const struct tok_pre *pre;
-    rlx_str name; /* of the model, in lower case; or "" */
+    struct tok_pre own_pre; /* one that is not of the table */
+    rlx_str name;           /* of the model, in lower case; or "" */
 
     uint32_t vocab;
     const rlx_str *text;

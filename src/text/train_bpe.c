@@ -195,7 +195,7 @@ static rlx_status create(struct training *r, struct rlx_tokenizer **out)
         {STR("tokenizer.ggml.eos_token_id"), RLX_META_u32, false, 1, &eos},
     };
     count = sizeof meta / sizeof *meta;
-    return tok_create(meta, count, STR(""), r->mem, out, r->d);
+    return tok_create(meta, count, STR(""), NULL, r->mem, out, r->d);
 }
 
 static rlx_status check(const rlx_bpe_desc *desc, struct diag *d)
