@@ -72,7 +72,8 @@ rlx_status tok_encode(const struct rlx_tokenizer *t, rlx_str text, uint32_t flag
                       rlx_token_ids *out, struct diag *d)
 {
     struct tok_run r = {.t = t, .d = d, .out = out, .text = text};
-    size_t before = out->count;
+    const size_t before = out->count;
+    const bool had_room = out->at != NULL;
 
     text_init(&r.scratch, t->mem);
     tok_words_begin(&r);
@@ -80,6 +81,10 @@ rlx_status tok_encode(const struct rlx_tokenizer *t, rlx_str text, uint32_t flag
     rlx_status s = encode(&r, flags);
     if (s != RLX_OK)
         out->count = before;
+    if (s != RLX_OK && !had_room) { /* as it was: nothing to free */
+        mem_free(t->mem, out->at, out->cap * sizeof *out->at);
+        *out = (rlx_token_ids){0};
+    }
     tok_words_end(&r);
     vec_free(t->mem, &r.node);
     vec_free(t->mem, &r.heap);
