@@ -67,28 +67,21 @@ static const struct {
 } names[] = {
     {RLX_SPECIAL_eot,
      {"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>",
-      "<EOT>", "_<EOT>", "[EOT]",
-      "<\xef\xbd\x9c"
-      "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+      "<EOT>", "_<EOT>", "[EOT]", "<\357\275\234end\342\226\201of\342\226\201sentence\357\275\234>",
       "<end_of_utterance>"}},
     {RLX_SPECIAL_eom, {"<|eom_id|>"}},
     {RLX_SPECIAL_fim_pre,
      {"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>",
-      "<\xef\xbd\x9c"
-      "fim\xe2\x96\x81"
-      "begin\xef\xbd\x9c>",
-      "<PRE>", "\xe2\x96\x81<PRE>", "<|code_prefix|>", "<|prefix|>"}},
+      "<\357\275\234fim\342\226\201begin\357\275\234>", "<PRE>", "\xe2\x96\x81<PRE>",
+      "<|code_prefix|>", "<|prefix|>"}},
     {RLX_SPECIAL_fim_suf,
      {"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>",
-      "<\xef\xbd\x9c"
-      "fim\xe2\x96\x81hole\xef\xbd\x9c>",
-      "<SUF>", "\xe2\x96\x81<SUF>", "<|code_suffix|>", "<|suffix|>"}},
+      "<\357\275\234fim\342\226\201hole\357\275\234>", "<SUF>", "\xe2\x96\x81<SUF>",
+      "<|code_suffix|>", "<|suffix|>"}},
     {RLX_SPECIAL_fim_mid,
      {"<|fim_middle|>", "<fim-middle>", "<fim_middle>",
-      "<\xef\xbd\x9c"
-      "fim\xe2\x96\x81"
-      "end\xef\xbd\x9c>",
-      "<MID>", "\xe2\x96\x81<MID>", "<|code_middle|>", "<|middle|>"}},
+      "<\357\275\234fim\342\226\201end\357\275\234>", "<MID>", "\xe2\x96\x81<MID>",
+      "<|code_middle|>", "<|middle|>"}},
     {RLX_SPECIAL_fim_pad, {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>"}},
     {RLX_SPECIAL_fim_rep, {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}},
     {RLX_SPECIAL_fim_sep, {"<|file_sep|>"}},
@@ -107,29 +100,29 @@ static void ids_by_text(struct rlx_tokenizer *t)
 
 /* ---- what ends --------------------------------------------------------------------------- */
 
-static const char *const endings[] = {"<|eot_id|>",
-                                      "<|im_end|>",
-                                      "<|end|>",
-                                      "<|return|>",
-                                      "<|call|>",
-                                      "<|flush|>",
-                                      "<|calls|>",
-                                      "<end_of_turn>",
-                                      "<|endoftext|>",
-                                      "</s>",
-                                      "<|eom_id|>",
-                                      "<EOT>",
-                                      "_<EOT>",
-                                      "[EOT]",
-                                      "[EOS]",
-                                      "<|end_of_text|>",
-                                      "<end_of_utterance>",
-                                      "<eos>",
-                                      "<turn|>",
-                                      "<|tool_response>",
-                                      "<\xef\xbd\x9c"
-                                      "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
-                                      "[e~["};
+static const char *const endings[] = {
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "</s>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<eos>",
+    "<turn|>",
+    "<|tool_response>",
+    "<\357\275\234end\342\226\201of\342\226\201sentence\357\275\234>",
+    "[e~["};
 
 static void mark_endings(struct rlx_tokenizer *t)
 {
