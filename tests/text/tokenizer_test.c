@@ -152,7 +152,7 @@ TEST(tokenizer, calls_without_arguments_are_refused)
     small(&w);
     require(t, (k = world_open(t, &w, ctx, &err)) != NULL);
     expect_status(t, rlx_tokenizer_open(NULL, "x", &k, &err), RLX_ERROR_ARGUMENT);
-    expect_status(t, rlx_tokenizer_open(ctx, "/nonexistent", &k, &err), RLX_ERROR_IO);
+    expect_status(t, rlx_tokenizer_open(ctx, "/nonexistent/file", &k, &err), RLX_ERROR_IO);
     expect_status(t, rlx_tokenizer_parse(ctx, "GG", 2, &k, &err), RLX_ERROR_FORMAT);
     expect_status(t, rlx_tokenizer_parse(ctx, NULL, 0, &k, &err), RLX_ERROR_ARGUMENT);
     expect_status(t, rlx_tokenizer_from_weights(ctx, NULL, &k, &err), RLX_ERROR_ARGUMENT);
