@@ -13,6 +13,12 @@ static void keep(rlx_context *ctx, struct rlx_tokenizer *t, rlx_tokenizer **out)
 {
     t->owner = context_retain(ctx);
     *out = t;
+    if (t->pre_assumed)
+        context_log(
+            ctx, 1,
+            "tokenizer.ggml.pre is missing: words are cut by the rule \"%s\", which may not "
+            "be that of the model",
+            t->pre->name);
 }
 
 rlx_status rlx_tokenizer_open(rlx_context *ctx, const char *path, rlx_tokenizer **out,

@@ -81,6 +81,32 @@ TEST(tokenizer, what_is_odd_but_clear_is_taken)
     rlx_context_destroy(ctx);
 }
 
+static void note_line(void *user, int level, const char *line)
+{
+    snprintf(user, 256, "%d %s", level, line);
+}
+
+TEST(tokenizer, a_rule_that_is_assumed_is_a_warning)
+{
+    char said[256] = "";
+    const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .log = note_line, .log_user = said};
+    rlx_context *ctx;
+    struct world w;
+    rlx_error err;
+
+    require_ok(t, rlx_context_create(RLX_VERSION, &desc, &ctx, &err));
+    world_begin(&w, "gpt2", NULL);
+    world_bytes(&w, store);
+    world_token(&w, "he", RLX_TOKEN_NORMAL, 0);
+    world_merge(&w, "h e");
+    rlx_tokenizer *k = world_open(t, &w, ctx, &err);
+    expect_contains(t, said,
+                    "1 tokenizer.ggml.pre is missing: words are cut by the rule "
+                    "\"default\"");
+    rlx_tokenizer_close(k);
+    rlx_context_destroy(ctx);
+}
+
 /* A word without any break, long enough for the heap, merged to one token and half of one. */
 TEST(tokenizer, long_words_merge_like_short_ones)
 {
