@@ -66,6 +66,8 @@ CENSUS = [
     ({}, "the median op is named in 1 files", 0),
     ({f"src/pass/{i}.c": "RLX_OP_add, FAMILY_relu" for i in range(11)}, "in 12 files", 0),
     ({f"src/pass/{i}.c": "add relu" for i in range(12)}, "at most 12 files", 1),
+    ({f"src/pass/{i}.c": "/* add\n * relu */ // RLX_OP_add" for i in range(12)}, "in 1 files", 0),
+    ({"src/pass/a.c": "/* a\n * b */\n" + cases(9)}, "src/pass/a.c:3: a switch with 9 cases", 1),
     ({f"src/pass/{i}.c": "added prelu RLX_OP_relu_2" for i in range(12)}, "in 1 files", 0),
     ({f"src/graph/{i}/builders.c": "add relu" for i in range(12)}, "at most 12 files", 1),
     ({"src/pass/a.c": cases(8)}, "in 1 files", 0),
