@@ -6,6 +6,8 @@
  * if all of the state is written, no step between p and q touches it, and f may write its result
  * over what it reads of the state. A state has one writer, so that y stays what it is to the end.
  */
+#include <string.h>
+
 #include "lower/lower.h"
 
 struct whole_write {
@@ -106,17 +108,30 @@ static bool stored_before(const struct ir_graph *g, const struct ir_graph *symbo
     return false;
 }
 
+/* The step moves up to be the `to`-th, and its operands follow those of the steps before it. */
+static void keep(struct steps *s, const struct step *st, size_t to, uint32_t *operands)
+{
+    struct step moved = *st;
+
+    moved.first = *operands;
+    memmove(s->operand + moved.first, s->operand + st->first, moved.count * sizeof *s->operand);
+    *operands += moved.count;
+    s->step[to] = moved;
+}
+
 /* Steps after one that is gone move up, and so do the copies of weights that are made for them. */
 void lower_into_state(const struct ir_graph *g, const struct ir_graph *symbolic, struct steps *s)
 {
     size_t kept = 0, packing = 0;
+    uint32_t operands = 0;
 
     for (size_t i = 0; i < s->step_count; i++) {
         bool stored = stored_before(g, symbolic, s, &s->step[i], kept);
         for (; packing < s->packing_count && s->packing[packing].step == i; packing++)
             s->packing[packing].step = (uint32_t)kept;
         if (!stored)
-            s->step[kept++] = s->step[i];
+            keep(s, &s->step[i], kept++, &operands);
     }
     s->step_count = kept;
+    s->operand_count = operands;
 }

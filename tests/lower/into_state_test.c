@@ -119,6 +119,12 @@ static void check_steps(struct test *t, const char *text, const char *want)
                          &(struct select_graph){.graph = ir_entry(mod), .leaf_offset = leaf_offset},
                          backend, &none, &arena, &steps, &d)) &&
         expect_ok(t, plan_build(steps, &checked, &arena, &plan, &d))) {
+        uint32_t operands = 0; /* of one step after those of the other, and no more */
+        for (size_t i = 0; i < steps->step_count; i++) {
+            expect_eq(t, steps->step[i].first, operands);
+            operands += steps->step[i].count;
+        }
+        expect_eq(t, steps->operand_count, operands);
         for (size_t i = 0; i < steps->step_count; i++)
             text_addf(&names, "%s%s", i ? " " : "", steps->step[i].name);
         expect_str(t, names.at, want);

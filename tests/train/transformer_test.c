@@ -1,5 +1,6 @@
 /* transformer_test.c: a small transformer learns as it does in PyTorch: the first 100 losses, from
  * the same weights, on every device; the same bits for any number of threads. */
+#include "rlx/artefact.h"
 #include "transformer.h"
 
 /* The losses in PyTorch, in that column of transformer.txt: f32, products in bf16, f64. */
@@ -88,4 +89,106 @@ TEST(train_transformer, learns_the_same_with_any_number_of_threads)
         free(other);
     }
     free(one);
+}
+
+/* ---- the same training in other ways ---- */
+
+/* All states by their numbers: what a file would hold. */
+static bool copy_states(struct test *t, rlx_model *m, rlx_session *from, rlx_session *to)
+{
+    static unsigned char data[VOCAB * WIDTH * sizeof(float)];
+    rlx_error err = {0};
+
+    for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_STATE); i++) {
+        rlx_io_info io = {RLX_SIZED(rlx_io_info)};
+        char name[64];
+        expect_ok(t, rlx_model_io(m, RLX_IO_STATE, i, &io, &err));
+        snprintf(name, sizeof name, "%.*s", (int)io.name.len, io.name.ptr);
+        rlx_tensor v = {.dtype = io.dtype, .data = data, .bytes = rlx_dtype_size(io.dtype)};
+        for (int32_t k = 0; k < io.rank; k++)
+            v.bytes *= (size_t)io.dim[k];
+        if (!expect(t, v.bytes <= sizeof data) ||
+            !expect_ok(t, rlx_session_get_state(from, name, &v, &err)) ||
+            !expect_ok(t, rlx_session_set_state(to, name, &v, &err)))
+            return fail(t, "%s", err.message);
+    }
+    return true;
+}
+
+/* From the states alone another session goes on with the same bits. */
+TEST_DEVICES(train_transformer, goes_on_from_its_states)
+{
+    rlx_session *other = NULL;
+    struct learner l;
+    float loss;
+
+    if (open_learner(t, &l, 0, NULL)) {
+        for (int k = 0; k < 5; k++)
+            run_once(t, &l, k, &loss);
+        expect_ok(t, rlx_session_create(l.model, l.dev, NULL, &other, &l.err));
+        if (other && copy_states(t, l.model, l.session, other))
+            for (int k = 5; k < 9; k++) {
+                float again = -1;
+                struct text_batch b;
+                run_once(t, &l, k, &loss);
+                text_batch(&b, k);
+                expect_ok(t, run_text(other, &b, &again, &l.err));
+                expect_bytes(t, &again, &loss, sizeof loss);
+            }
+        rlx_session_destroy(other);
+    }
+    close_learner(&l);
+}
+
+/* Values that are computed again read the params as they were. */
+TEST_DEVICES(train_transformer, learns_within_less_memory)
+{
+    rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .activation_budget = 1150000};
+    rlx_memory_info m = {RLX_SIZED(rlx_memory_info)};
+    double want[UPDATES];
+    struct learner l;
+    float loss;
+
+    if (open_learner(t, &l, 0, &desc) && read_losses(t, 0, want)) {
+        for (int k = 0; k < 10 && run_once(t, &l, k, &loss); k++)
+            expect_near(t, loss, want[k], 1e-3 * want[k]);
+        expect_ok(t, rlx_session_memory(l.session, &m, &l.err));
+        expect(t, m.recomputed > 0 && m.alive < m.kept);
+    }
+    close_learner(&l);
+}
+
+/* A program that was compiled earlier, with its plan, writes into states as well. */
+TEST_DEVICES(train_transformer, learns_from_a_file_of_programs)
+{
+    const char *path = test_temp(t, "learner.rlxa");
+    rlx_compiled_info how = {RLX_SIZED(rlx_compiled_info)};
+    rlx_model *model = NULL;
+    rlx_session *other = NULL;
+    double want[UPDATES];
+    struct learner l;
+    float loss;
+
+    if (open_learner(t, &l, 0, NULL) && read_losses(t, 0, want)) {
+        run_once(t, &l, 0, &loss);
+        if (expect_ok(t, rlx_session_save(l.session, path, 0, &l.err)) &&
+            expect_ok(t, rlx_session_load(l.dev, path, NULL, NULL, &model, &other, &l.err)) &&
+            expect_ok(t, set_weights(&l.weights, other, &l.err))) {
+            for (int k = 0; k < 10; k++) {
+                struct text_batch b;
+                text_batch(&b, k);
+                expect_ok(t, run_text(other, &b, &loss, &l.err));
+                expect_near(t, loss, want[k], 1e-3 * want[k]);
+            }
+            expect_ok(t, rlx_session_compiled(other, &how, &l.err));
+            test_note(t, "%s", how.why);
+            expect_eq(t, how.from_artefact, 1);
+            expect_eq(t, how.restored, 1);
+        } else {
+            fail(t, "%s", l.err.message);
+        }
+        rlx_session_destroy(other);
+        rlx_model_destroy(model);
+    }
+    close_learner(&l);
 }

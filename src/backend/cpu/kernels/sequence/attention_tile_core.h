@@ -259,12 +259,14 @@ static void AT(mask)(const struct attention *a, struct attention_tile *t,
     }
 }
 
-/* Keys out of each row's range. */
+/* Keys out of each row's range. Here and in `probability`, bytes and numbers have loops of their
+ * own and nothing aliases: together they would be done one by one. */
 static void AT(exclude)(struct attention_tile *t, const struct attention_room *room)
 {
     int32_t low[ATTENTION_ROWS], high[ATTENTION_ROWS];
-    AT_T *z = room->z;
-    uint8_t *keep = room->keep;
+    const int64_t lanes = t->lanes;
+    AT_T *restrict z = room->z;
+    uint8_t *restrict keep = room->keep;
 
     for (int64_t r = 0; r < t->lanes; r++) {
         low[r] = (int32_t)cpu_max_i64(0, cpu_min_i64(t->low[r] - t->key, t->keys));
@@ -275,10 +277,10 @@ static void AT(exclude)(struct attention_tile *t, const struct attention_room *r
     if (!t->partial)
         return;
     for (int32_t j = 0; j < t->keys; j++, z += ATTENTION_ROWS, keep += ATTENTION_ROWS) {
-        for (int64_t r = 0; r < t->lanes; r++) {
+        for (int64_t r = 0; r < lanes; r++)
             z[r] = ((j < low[r]) | (j >= high[r])) ? -AT_INF : z[r];
+        for (int64_t r = 0; r < lanes; r++)
             keep[r] = (j >= low[r]) & (j < high[r]);
-        }
     }
 }
 
@@ -406,20 +408,22 @@ static void AT(invert)(const struct attention_tile *t, const struct attention_ro
 
 static void AT(probability)(const struct attention_tile *t, const struct attention_room *room)
 {
-    const AT_T *max = room->max, *inverse = room->total, *delta = room->delta, *dp = room->dp;
-    AT_T *z = room->z;
-    uint8_t *keep = room->keep;
+    const AT_T *restrict max = room->max, *restrict inverse = room->total;
+    const AT_T *restrict delta = room->delta, *restrict dp = room->dp;
+    AT_T *restrict z = room->z;
+    uint8_t *restrict keep = room->keep;
+    const int64_t lanes = t->lanes;
 
     if (!t->partial)
         memset(keep, 1, (size_t)(t->keys * ATTENTION_ROWS));
     for (int64_t j = 0; j < t->keys; j++, z += ATTENTION_ROWS, keep += ATTENTION_ROWS) {
-        for (int64_t r = 0; r < t->lanes; r++) {
+        for (int64_t r = 0; r < lanes; r++)
             z[r] = AT_EXP(z[r] - max[r]) * inverse[r];
+        for (int64_t r = 0; r < lanes; r++)
             keep[r] = keep[r] & (z[r] != 0);
-        }
-        for (int64_t r = 0; dp && r < t->lanes; r++)
+        for (int64_t r = 0; dp && r < lanes; r++)
             z[r] *= dp[j * ATTENTION_ROWS + r] - delta[r];
-        for (int64_t r = 0; r < t->lanes; r++)
+        for (int64_t r = 0; r < lanes; r++)
             z[r] = keep[r] ? z[r] : 0;
     }
 }
