@@ -69,6 +69,10 @@ static const struct flag *flags(void)
         {"--context", FLAG_NUMBER, &text.context, "N", "tokens that it sees at a time (256)"},
         {"--untied", FLAG_SWITCH, &text.untied, NULL,
          "its last matrix is not the table of tokens, but one of its own"},
+        {"--lora", FLAG_TEXT, &text.lora, "GGUF",
+         "leave this model as it is, and train small matrices beside its own"},
+        {"--rank", FLAG_NUMBER, &text.rank, "N", "of those matrices (8)"},
+        {"--alpha", FLAG_TEXT, &text.alpha, "X", "what they add is multiplied by X / N (N)"},
         {"--quantize", FLAG_TEXT, &text.quantize, "TYPE",
          "of its matrices in the file: F32, F16, Q8_0, .. (F32)"},
         {"--json", FLAG_SWITCH, &opt.json, NULL, "a summary as one JSON object"},
@@ -85,6 +89,8 @@ static int run(struct cli *c, int argc, char **argv)
         return code;
     if (text.file.count && (args.count || from.data.count || from.data_file || from.params))
         return cli_misuse(c, "--text makes a model of its own, and takes no other and no arrays");
+    if (text.lora && !text.file.count)
+        return cli_misuse(c, "--lora goes with --text FILE");
     if (text.file.count)
         return train_text(c, &opt, &text);
     if (args.count != 1)
@@ -111,7 +117,8 @@ const struct command cmd_train = {
         "    --validate 0.1 --plot loss.svg\n"
         "rlx train model.rlx --data-file all.npz --steps 20000 --checkpoint a.safetensors "
         "--resume\n"
-        "rlx train --text book.txt --steps 2000 --save book.gguf --quantize Q8_0",
+        "rlx train --text book.txt --steps 2000 --save book.gguf --quantize Q8_0\n"
+        "rlx train --text poems.txt --lora book.gguf --steps 200 --save poems-lora.gguf",
     .run = run,
     .flags = flags,
 };

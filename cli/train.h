@@ -72,13 +72,15 @@ int train_arrays(struct cli *c, const struct train_options *opt, const char *pat
 /* What the model is to be that learns from text; 0: as usual. */
 struct text_options {
     struct texts file;
-    const char *quantize;
+    const char *quantize, *lora, *alpha;
+    int64_t rank;
     int64_t layers, width, heads, kv_heads, ffn, vocab, context;
     bool untied;
 };
 int train_text(struct cli *c, struct train_options *opt, const struct text_options *text);
 
-/* train_gguf.c: the model as other programs read it. */
+/* train_gguf.c: the model as other programs read it; or, of a shape with lora_rank, what was
+ * trained beside one. */
 int save_gguf(struct training *t, const rlx_llm_shape *shape, const rlx_tokenizer *tokenizer,
               rlx_weight_type type, const char *path);
 

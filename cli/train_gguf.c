@@ -15,6 +15,7 @@ struct writing {
     rlx_meta meta[MOST_META];
     rlx_llm_meta_room room[MOST_META];
     size_t meta_count;
+    bool adapter;
 };
 
 static int no_memory(const struct writing *w)
@@ -36,17 +37,33 @@ static bool add_u32(struct writing *w, const char *key, uint32_t v)
     return true;
 }
 
+static bool add_f32(struct writing *w, const char *key, float v)
+{
+    if (w->meta_count == MOST_META)
+        return false;
+    w->room[w->meta_count].f32 = v;
+    w->meta[w->meta_count] =
+        (rlx_meta){rlx_cstr(key), RLX_META_f32, false, 1, &w->room[w->meta_count]};
+    w->meta_count++;
+    return true;
+}
+
+static bool add_text(struct writing *w, const char *key, const char *v)
+{
+    if (w->meta_count == MOST_META)
+        return false;
+    w->room[w->meta_count].str = rlx_cstr(v);
+    w->meta[w->meta_count] =
+        (rlx_meta){rlx_cstr(key), RLX_META_string, false, 1, &w->room[w->meta_count]};
+    w->meta_count++;
+    return true;
+}
+
 static bool add_name(struct writing *w)
 {
     const char *slash = strrchr(w->t->what, '/');
 
-    if (w->meta_count == MOST_META)
-        return false;
-    w->room[w->meta_count].str = rlx_cstr(slash ? slash + 1 : w->t->what);
-    w->meta[w->meta_count] =
-        (rlx_meta){rlx_cstr("general.name"), RLX_META_string, false, 1, &w->room[w->meta_count]};
-    w->meta_count++;
-    return true;
+    return add_text(w, "general.name", slash ? slash + 1 : w->t->what);
 }
 
 static int add_meta(struct writing *w, const rlx_llm_shape *shape, const rlx_tokenizer *tokenizer,
@@ -63,6 +80,17 @@ static int add_meta(struct writing *w, const rlx_llm_shape *shape, const rlx_tok
     fits = fits && add_u32(w, "general.quantization_version", 2);
     for (size_t i = 0; fits && rlx_tokenizer_meta(tokenizer, i, &w->meta[w->meta_count]); i++)
         fits = ++w->meta_count < MOST_META;
+    return fits ? EXIT_DONE : no_memory(w);
+}
+
+/* An adapter says which architecture it goes with, and by how much what it adds is multiplied. */
+static int add_adapter_meta(struct writing *w, const rlx_llm_shape *shape)
+{
+    float alpha = shape->lora_alpha != 0 ? shape->lora_alpha : (float)shape->lora_rank;
+    bool fits = add_text(w, "general.architecture", "llama") && add_name(w) &&
+                add_text(w, "general.type", "adapter") && add_text(w, "adapter.type", "lora") &&
+                add_f32(w, "adapter.lora.alpha", alpha);
+
     return fits ? EXIT_DONE : no_memory(w);
 }
 
@@ -90,7 +118,7 @@ static int add_tensors(struct writing *w, rlx_weight_type wanted)
     if (!w->tensor)
         return no_memory(w);
     for (size_t i = 0; rlx_trainer_value_at(w->t->trainer, i, &v); i++) {
-        if (!v.param)
+        if (!v.param || (w->adapter && !v.trained))
             continue;
         rlx_weight *one = &w->tensor[w->count++];
         *one = (rlx_weight){.name = v.name, .type = type_of(&v, wanted), .rank = v.rank};
@@ -156,8 +184,9 @@ int save_gguf(struct training *t, const rlx_llm_shape *shape, const rlx_tokenize
     if (!w)
         return EXIT_FAILED;
     w->t = t;
-    if ((code = add_meta(w, shape, tokenizer, type)) == EXIT_DONE &&
-        (code = add_tensors(w, type)) == EXIT_DONE)
+    w->adapter = shape->lora_rank > 0;
+    code = w->adapter ? add_adapter_meta(w, shape) : add_meta(w, shape, tokenizer, type);
+    if (code == EXIT_DONE && (code = add_tensors(w, type)) == EXIT_DONE)
         code = write_file(w, path);
     free(w->tensor);
     free(w);

@@ -16,7 +16,9 @@ struct text_training {
     rlx_tokenizer *tokenizer;
     rlx_token_ids ids;
     rlx_llm_shape shape;
+    rlx_weights *base; /* of --lora; NULL: the model is a new one */
     rlx_model *model;
+    int64_t length;       /* of a window */
     rlx_weight_type type; /* that matrices are saved in */
 };
 
@@ -51,15 +53,24 @@ static int read_text(struct text_training *x)
     return code;
 }
 
-static int learn_tokens(struct text_training *x)
+/* The vocabulary: of the model that is there, or learned from the text. */
+static rlx_status find_vocabulary(struct text_training *x, rlx_error *err)
+{
+    rlx_bpe_desc desc = {RLX_SIZED(rlx_bpe_desc), .vocab = (uint32_t)x->shape.vocab};
+
+    if (x->base)
+        return rlx_tokenizer_from_weights(x->c->ctx, x->base, &x->tokenizer, err);
+    cli_doing(x->c, "learning the vocabulary of", x->text->file.at[0]);
+    return rlx_bpe_train(x->c->ctx, (rlx_str){x->all.at, x->all.len}, &desc, &x->tokenizer, err);
+}
+
+static int make_tokens(struct text_training *x)
 {
     const rlx_str text = {x->all.at, x->all.len};
-    rlx_bpe_desc desc = {RLX_SIZED(rlx_bpe_desc), .vocab = (uint32_t)x->shape.vocab};
     rlx_tokenizer_info info = {RLX_SIZED(rlx_tokenizer_info)};
     rlx_error err;
+    rlx_status s = find_vocabulary(x, &err);
 
-    cli_doing(x->c, "learning the vocabulary of", x->text->file.at[0]);
-    rlx_status s = rlx_bpe_train(x->c->ctx, text, &desc, &x->tokenizer, &err);
     if (s == RLX_OK)
         s = rlx_tokenizer_describe(x->tokenizer, &info, &err);
     if (s == RLX_OK) {
@@ -69,7 +80,8 @@ static int learn_tokens(struct text_training *x)
     cli_progress_end(x->c);
     if (s != RLX_OK)
         return cli_fail(x->c, &err, "cannot make tokens of", x->text->file.at[0]);
-    x->shape.vocab = info.vocab;
+    if (!x->base)
+        x->shape.vocab = info.vocab;
     fprintf(stderr, "%zu bytes of text, %u tokens in the vocabulary, %zu tokens of text\n",
             x->all.len, info.vocab, x->ids.count);
     buffer_free(&x->all);
@@ -80,7 +92,7 @@ static int learn_tokens(struct text_training *x)
 
 static rlx_status build(struct text_training *x, int64_t batch, rlx_graph *g, rlx_error *err)
 {
-    rlx_list shape = RLX_LIST(batch, x->shape.context);
+    rlx_list shape = RLX_LIST(batch, x->length);
     rlx_value tokens = rlx_input(g, "tokens", RLX_DTYPE_i32, shape);
     rlx_value targets = rlx_input(g, "targets", RLX_DTYPE_i32, shape), logits;
     rlx_status s = rlx_llm_build(g, &x->shape, tokens, &logits, err);
@@ -100,10 +112,13 @@ static int make_model(struct text_training *x, int64_t batch)
 
     if (rlx_graph_create(x->c->ctx, &g, &err) != RLX_OK)
         return cli_fail(x->c, &err, "cannot make", "the model");
-    if (build(x, batch, g, &err) == RLX_OK)
-        return EXIT_DONE;
-    rlx_graph_destroy(g);
-    return cli_fail(x->c, &err, "cannot make", "the model");
+    if (build(x, batch, g, &err) != RLX_OK) {
+        rlx_graph_destroy(g);
+        return cli_fail(x->c, &err, "cannot make", "the model");
+    }
+    if (x->base && rlx_model_load_weights(x->model, x->base, NULL, &err) != RLX_OK)
+        return cli_fail(x->c, &err, "cannot take weights from", x->text->lora);
+    return EXIT_DONE;
 }
 
 static void count_params(const struct text_training *x)
@@ -127,14 +142,19 @@ static void count_params(const struct text_training *x)
 static int train(struct text_training *x, struct training *t)
 {
     const float small = (float)(0.02 / sqrt(2 * (double)x->shape.layers));
-    const rlx_init_rule init[] = {{"*norm*", RLX_INIT_CONSTANT, 1},
-                                  {"*.attn_output.*", RLX_INIT_NORMAL, small},
-                                  {"*.ffn_down.*", RLX_INIT_NORMAL, small},
-                                  {"*", RLX_INIT_NORMAL, 0.02f}};
+    static const char *const added[] = {"*.lora_a", "*.lora_b"};
+    const rlx_init_rule init[] = {
+        {"*.lora_a", RLX_INIT_NORMAL, 0.02f},     {"*.lora_b", RLX_INIT_CONSTANT, 0},
+        {"*norm*", RLX_INIT_CONSTANT, 1},         {"*.attn_output.*", RLX_INIT_NORMAL, small},
+        {"*.ffn_down.*", RLX_INIT_NORMAL, small}, {"*", RLX_INIT_NORMAL, 0.02f}};
     rlx_dataset_desc data = {RLX_SIZED(rlx_dataset_desc), .tokens = x->ids.at,
-                             .token_count = x->ids.count, .context = x->shape.context};
+                             .token_count = x->ids.count, .context = x->length};
     int code = training_options(t);
 
+    if (x->base && t->desc.train_count == 0) {
+        t->desc.train = added;
+        t->desc.train_count = 2;
+    }
     if (code == EXIT_DONE && (code = training_data(t, x->model, &data)) == EXIT_DONE &&
         (code = training_open(t, x->model, init, sizeof init / sizeof init[0])) == EXIT_DONE) {
         count_params(x);
@@ -187,11 +207,35 @@ static int take_shape(struct text_training *x)
         .tied = !o->untied};
     x->shape.kv_heads = or (o->kv_heads, x->shape.heads % 2 ? x->shape.heads : x->shape.heads / 2);
     x->shape.ffn = or (o->ffn, (x->shape.width * 8 / 3 + 31) / 32 * 32);
+    x->length = x->shape.context;
     if (x->shape.vocab < 257)
         return cli_misuse(x->c, "--vocab must be at least 257: the bytes, and the end of a text");
     if (o->quantize && !rlx_weight_type_find(o->quantize, &x->type))
         return cli_misuse(x->c, "--quantize: there is no type \"%s\"; F32, F16 and Q8_0 are usual",
                           o->quantize);
+    return EXIT_DONE;
+}
+
+/* The model that --lora names, and what is added to it. */
+static int open_base(struct text_training *x)
+{
+    const struct text_options *o = x->text;
+    double alpha = 0;
+    rlx_error err;
+
+    if (!o->lora)
+        return EXIT_DONE;
+    if (o->layers || o->width || o->heads || o->kv_heads || o->ffn || o->vocab || o->untied)
+        return cli_misuse(x->c, "--lora takes the sizes of its model; only --context may be given");
+    if (o->rank < 0 || o->rank > 1 << 16 || (o->alpha && !train_real(o->alpha, &alpha)))
+        return cli_misuse(x->c, "--rank and --alpha take numbers of at least 0");
+    x->shape = (rlx_llm_shape){RLX_SIZED(rlx_llm_shape)};
+    if (rlx_weights_open(x->c->ctx, o->lora, &x->c->load, &x->base, &err) != RLX_OK ||
+        rlx_llm_read_shape(x->base, &x->shape, &err) != RLX_OK)
+        return cli_fail(x->c, &err, "cannot train beside", o->lora);
+    x->shape.lora_rank = or (o->rank, 8);
+    x->shape.lora_alpha = (float)alpha;
+    x->length = or (o->context, x->shape.context < 256 ? x->shape.context : 256);
     return EXIT_DONE;
 }
 
@@ -205,11 +249,12 @@ int train_text(struct cli *c, struct train_options *opt, const struct text_optio
     if (code == EXIT_DONE && opt->batch < 1)
         code = cli_misuse(c, "--batch cannot be %lld", (long long)opt->batch);
     if (code == EXIT_DONE && (code = cli_context(c)) == EXIT_DONE &&
-        (code = read_text(&x)) == EXIT_DONE && (code = learn_tokens(&x)) == EXIT_DONE &&
-        (code = make_model(&x, opt->batch)) == EXIT_DONE)
+        (code = open_base(&x)) == EXIT_DONE && (code = read_text(&x)) == EXIT_DONE &&
+        (code = make_tokens(&x)) == EXIT_DONE && (code = make_model(&x, opt->batch)) == EXIT_DONE)
         code = train(&x, &t);
     training_close(&t);
     rlx_model_destroy(x.model);
+    rlx_weights_close(x.base);
     rlx_token_ids_free(x.tokenizer, &x.ids);
     rlx_tokenizer_close(x.tokenizer);
     buffer_free(&x.all);

@@ -31,7 +31,17 @@ typedef struct rlx_llm_shape {
     float eps;               /* of norms; 0: 1e-5 */
     float rope_base;         /* 0: 10000 */
     bool tied;               /* the last matrix is the table of tokens, not one of its own */
+    /* Beside each matrix W of a layer two small ones are added, A [lora_rank, in] and B [out,
+     * lora_rank], to be trained in its place: x W^T + lora_alpha / lora_rank (x A^T) B^T. 0: none.
+     * Their names are W's, and ".lora_a", ".lora_b", as in GGUF files of adapters. */
+    int64_t lora_rank;
+    float lora_alpha; /* 0: lora_rank */
 } rlx_llm_shape;
+
+/* What a GGUF file says of its model. UNSUPPORTED: another architecture, or a model of it that
+ * rlx_llm_build does not make. FORMAT, SHAPE: what it says is missing, or
+ * makes no model. */
+RLX_API rlx_status rlx_llm_read_shape(const rlx_weights *w, rlx_llm_shape *out, rlx_error *err);
 
 /* Appends the model: tokens i32[batch, length] with a known length, at positions 0 to length - 1;
  * logits f32[batch, length, vocab]. Params are leaves of g: token_embd.weight [vocab, width],

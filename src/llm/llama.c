@@ -40,6 +40,9 @@ static rlx_status check_sizes(const rlx_llm_shape *s, struct diag *d)
         return diag_fail(d, RLX_ERROR_SHAPE,
                          "a head has %lld numbers, which must be even: they are turned in pairs",
                          (long long)s->head_dim);
+    if (s->lora_rank < 0 || s->lora_rank > 1 << 16 || !isfinite((double)s->lora_alpha))
+        return diag_fail(d, RLX_ERROR_SHAPE, "lora_rank is %lld, or lora_alpha is not finite",
+                         (long long)s->lora_rank);
     if (!(s->eps > 0 && s->eps < 1 && s->rope_base > 0 && s->rope_base < 1e12f))
         return diag_fail(d, RLX_ERROR_ATTRIBUTE, "eps or rope_base makes no sense");
     return RLX_OK;
@@ -52,6 +55,7 @@ rlx_status llm_read_shape(const rlx_llm_shape *theirs, rlx_llm_shape *own, struc
         return diag_fail(d, RLX_ERROR_ARGUMENT, "the shape is NULL");
     TRY(DESC_READ(rlx_llm_shape, own, theirs, d));
     own->kv_heads = own->kv_heads ? own->kv_heads : own->heads;
+    own->lora_alpha = own->lora_alpha != 0 ? own->lora_alpha : (float)own->lora_rank;
     own->eps = own->eps != 0 ? own->eps : 1e-5f;
     own->rope_base = own->rope_base != 0 ? own->rope_base : 10000;
     if (own->head_dim == 0 && own->heads > 0) {
@@ -73,27 +77,39 @@ struct building {
     rlx_value cos, sin; /* [length, head_dim / 2] */
 };
 
-/* The param "blk.LAYER.PART.weight", or "PART.weight" where layer is -1. */
-static rlx_value weight(const struct building *b, int64_t layer, const char *part, rlx_list shape)
+/* The param "blk.LAYER.PART.weight", or "PART.weight" where layer is -1; and what is added to its
+ * name. */
+static rlx_value weight(const struct building *b, int64_t layer, const char *part, const char *more,
+                        rlx_list shape)
 {
     char name[64];
 
     if (layer < 0)
-        snprintf(name, sizeof name, "%s.weight", part);
+        snprintf(name, sizeof name, "%s.weight%s", part, more);
     else
-        snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)layer, part);
+        snprintf(name, sizeof name, "blk.%lld.%s.weight%s", (long long)layer, part, more);
     return rlx_param(b->g, name, RLX_DTYPE_f32, shape);
 }
 
 static rlx_value linear(const struct building *b, int64_t layer, const char *part, rlx_value x,
                         int64_t out, int64_t in)
 {
-    return rlx_matmul(b->g, x, weight(b, layer, part, RLX_LIST(out, in)), false, true);
+    rlx_value y = rlx_matmul(b->g, x, weight(b, layer, part, "", RLX_LIST(out, in)), false, true);
+    int64_t rank = b->shape->lora_rank;
+
+    if (rank == 0 || layer < 0)
+        return y;
+    rlx_value small = weight(b, layer, part, ".lora_a", RLX_LIST(rank, in));
+    rlx_value large = weight(b, layer, part, ".lora_b", RLX_LIST(out, rank));
+    small = rlx_matmul(b->g, x, small, false, true);
+    large = rlx_matmul(b->g, small, large, false, true);
+    double scale = (double)b->shape->lora_alpha / (double)rank;
+    return rlx_add(b->g, y, rlx_mul(b->g, large, rlx_scalar(b->g, large, scale)));
 }
 
 static rlx_value norm(const struct building *b, int64_t layer, const char *part, rlx_value x)
 {
-    rlx_value gamma = weight(b, layer, part, RLX_LIST(b->shape->width));
+    rlx_value gamma = weight(b, layer, part, "", RLX_LIST(b->shape->width));
 
     return rlx_rms_norm(b->g, x, gamma, RLX_NO_VALUE, -1, b->shape->eps);
 }
@@ -162,7 +178,7 @@ static rlx_status make_tables(struct building *b, struct diag *d)
 static rlx_value build(const struct building *b, rlx_value tokens)
 {
     const rlx_llm_shape *s = b->shape;
-    rlx_value table = weight(b, -1, "token_embd", RLX_LIST(s->vocab, s->width));
+    rlx_value table = weight(b, -1, "token_embd", "", RLX_LIST(s->vocab, s->width));
     rlx_value x = rlx_gather(b->g, table, tokens, 0);
 
     for (int64_t i = 0; i < s->layers; i++) {

@@ -304,6 +304,28 @@ def test_text(t):
     need("output.weight" in held and said["general.file_type"] == 7, f"{said}")
 
 
+def test_beside_a_model(t):
+    text = t.write("a.txt", "the sky is blue. " * 400)
+    other = t.write("b.txt", "the leaf is green. " * 400)
+    base, added = t.path / "base.gguf", t.path / "added.gguf"
+    train("--text", text, *SMALL, "--steps", "30", "--rate", "0.01", "--save", base, "--quantize", "F16")
+    old = base.read_bytes()
+    flags = ["--text", other, "--lora", base, "--batch", "4", "--rate", "0.01", "--rank", "4", "--alpha", "8"]
+    r = train(*flags, "--steps", "40", "--save", added, "--json")
+    told = json.loads(r.out)
+    need(told["loss"] < 0.8 * told["losses"][0][1], f"{told['losses']}")
+    need(base.read_bytes() == old, "the model itself was changed")
+    said, held = meta(added)
+    need(said["general.type"] == "adapter" and said["adapter.type"] == "lora" and
+         said["adapter.lora.alpha"] == 8 and said["general.architecture"] == "llama", f"{said}")
+    need(len(held) == 2 * 2 * 7 and held["blk.1.ffn_down.weight.lora_a"] == ("F32", [4, 64]) and
+         held["blk.1.ffn_down.weight.lora_b"] == ("F32", [32, 4]), f"{held}")
+    train(*flags, "--layers", "3", code=MISUSED)
+    train("--lora", base, code=MISUSED)
+    r = train("--text", other, "--lora", added, code=FAILED)
+    need("token_embd.weight" in r.err, r.err)
+
+
 def test_text_goes_on(t):
     text = t.write("a.txt", "one two three four five six seven eight. " * 80)
     paths = [t.path / "a.safetensors", t.path / "b.safetensors"]

@@ -18,7 +18,9 @@ enum {
     DIM = 4,
     FFN = 10,
     LAYERS = 2,
-    MOST_PARAM = WIDTH * WIDTH
+    MOST_PARAM = WIDTH * WIDTH,
+    MOST_RANK = 3,
+    ALPHA = 2
 };
 
 static const rlx_llm_shape shape = {
@@ -52,6 +54,21 @@ static void product(const char *name, const double *x, int out, int in, double *
     }
 }
 
+/* The same of a matrix of a layer, which may have two small ones beside it: (W + s B A) x. */
+static void layer_product(const char *name, const double *x, int out, int in, int rank, double *y)
+{
+    char small[80], large[80];
+    double a[MOST_RANK], b[MOST_PARAM];
+
+    product(name, x, out, in, y);
+    snprintf(small, sizeof small, "%s.lora_a", name);
+    snprintf(large, sizeof large, "%s.lora_b", name);
+    product(small, x, rank, in, a);
+    product(large, a, out, rank, b);
+    for (int o = 0; rank && o < out; o++)
+        y[o] += (double)ALPHA / rank * b[o];
+}
+
 static void normed(const char *name, const double *x, double *y)
 {
     double square = 0;
@@ -81,16 +98,16 @@ static const char *named(int layer, const char *part)
     return name;
 }
 
-static void attend(int layer, double x[LENGTH][WIDTH])
+static void attend(int layer, int rank, double x[LENGTH][WIDTH])
 {
     double q[LENGTH][HEADS * DIM], k[LENGTH][KV * DIM], v[LENGTH][KV * DIM];
     double h[WIDTH], y[HEADS * DIM], z[WIDTH], weight[LENGTH];
 
     for (int p = 0; p < LENGTH; p++) {
         normed(named(layer, "attn_norm"), x[p], h);
-        product(named(layer, "attn_q"), h, HEADS * DIM, WIDTH, q[p]);
-        product(named(layer, "attn_k"), h, KV * DIM, WIDTH, k[p]);
-        product(named(layer, "attn_v"), h, KV * DIM, WIDTH, v[p]);
+        layer_product(named(layer, "attn_q"), h, HEADS * DIM, WIDTH, rank, q[p]);
+        layer_product(named(layer, "attn_k"), h, KV * DIM, WIDTH, rank, k[p]);
+        layer_product(named(layer, "attn_v"), h, KV * DIM, WIDTH, rank, v[p]);
         turn(q[p], HEADS, p);
         turn(k[p], KV, p);
     }
@@ -108,27 +125,27 @@ static void attend(int layer, double x[LENGTH][WIDTH])
                 for (int i = 0; i < DIM; i++)
                     y[a * DIM + i] += weight[j] / sum * v[j][i];
         }
-        product(named(layer, "attn_output"), y, WIDTH, HEADS * DIM, z);
+        layer_product(named(layer, "attn_output"), y, WIDTH, HEADS * DIM, rank, z);
         for (int i = 0; i < WIDTH; i++)
             x[p][i] += z[i];
     }
 }
 
-static void feed_forward(int layer, double *x)
+static void feed_forward(int layer, int rank, double *x)
 {
     double h[WIDTH], gate[FFN], up[FFN], z[WIDTH];
 
     normed(named(layer, "ffn_norm"), x, h);
-    product(named(layer, "ffn_gate"), h, FFN, WIDTH, gate);
-    product(named(layer, "ffn_up"), h, FFN, WIDTH, up);
+    layer_product(named(layer, "ffn_gate"), h, FFN, WIDTH, rank, gate);
+    layer_product(named(layer, "ffn_up"), h, FFN, WIDTH, rank, up);
     for (int i = 0; i < FFN; i++)
         gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
-    product(named(layer, "ffn_down"), gate, WIDTH, FFN, z);
+    layer_product(named(layer, "ffn_down"), gate, WIDTH, FFN, rank, z);
     for (int i = 0; i < WIDTH; i++)
         x[i] += z[i];
 }
 
-static void forward(int b, bool tied, double logits[LENGTH][VOCAB])
+static void forward(int b, bool tied, int rank, double logits[LENGTH][VOCAB])
 {
     double x[LENGTH][WIDTH], h[WIDTH];
 
@@ -136,9 +153,9 @@ static void forward(int b, bool tied, double logits[LENGTH][VOCAB])
         for (int i = 0; i < WIDTH; i++)
             x[p][i] = (double)element("token_embd.weight", (size_t)(token(b, p) * WIDTH + i));
     for (int l = 0; l < LAYERS; l++) {
-        attend(l, x);
+        attend(l, rank, x);
         for (int p = 0; p < LENGTH; p++)
-            feed_forward(l, x[p]);
+            feed_forward(l, rank, x[p]);
     }
     for (int p = 0; p < LENGTH; p++) {
         normed("output_norm.weight", x[p], h);
@@ -170,7 +187,7 @@ static bool set_params(struct test *t, rlx_model *m)
     return true;
 }
 
-static void compare(struct test *t, bool tied)
+static void compare(struct test *t, bool tied, int rank)
 {
     rlx_llm_shape own = shape;
     rlx_context *ctx;
@@ -184,9 +201,11 @@ static void compare(struct test *t, bool tied)
     float got[BATCH][LENGTH][VOCAB], want[BATCH][LENGTH][VOCAB];
 
     own.tied = tied;
+    own.lora_rank = rank;
+    own.lora_alpha = ALPHA;
     for (int b = 0; b < BATCH; b++) {
         double x[LENGTH][VOCAB];
-        forward(b, tied, x);
+        forward(b, tied, rank, x);
         for (int p = 0; p < LENGTH; p++) {
             ids[b][p] = token(b, p);
             for (int i = 0; i < VOCAB; i++)
@@ -205,7 +224,7 @@ static void compare(struct test *t, bool tied)
     rlx_label(g, logits, "logits");
     rlx_output(g, logits);
     require_ok(t, rlx_model_create(g, &m, &err));
-    expect_eq(t, rlx_model_io_count(m, RLX_IO_PARAM), 9 * LAYERS + 2 + !tied);
+    expect_eq(t, rlx_model_io_count(m, RLX_IO_PARAM), (9 + (rank ? 14 : 0)) * LAYERS + 2 + !tied);
     require(t, set_params(t, m));
     require_ok(t, rlx_session_create(m, dev, NULL, &s, &err));
     rlx_binding in = {"tokens", {RLX_DTYPE_i32, 2, {BATCH, LENGTH}, ids, sizeof ids}};
@@ -221,12 +240,17 @@ static void compare(struct test *t, bool tied)
 
 TEST_DEVICES(llama, is_the_model_in_double)
 {
-    compare(t, false);
+    compare(t, false, 0);
 }
 
 TEST(llama, may_use_the_table_of_tokens_twice)
 {
-    compare(t, true);
+    compare(t, true, 0);
+}
+
+TEST(llama, small_matrices_add_to_large_ones)
+{
+    compare(t, true, MOST_RANK);
 }
 
 TEST(llama, sizes_that_make_no_model_are_refused)
@@ -295,4 +319,72 @@ TEST(llama, says_what_it_is)
         expect(t, m.data == &room && m.count == 1 && !m.is_array);
     }
     expect_eq(t, found, 4);
+}
+
+/* A file of that model, without what its layers hold, and one key of another value. */
+static bool write_gguf(struct test *t, rlx_context *ctx, const char *path, const char *key,
+                       uint32_t value, bool own_output)
+{
+    rlx_llm_meta_room room[32];
+    rlx_meta meta[32];
+    size_t count = 0, i;
+    uint64_t left;
+    rlx_weights_writer *w;
+    const rlx_weight tensors[] = {
+        {.name = rlx_cstr("token_embd.weight"), .rank = 2, .dim = {VOCAB, WIDTH}},
+        {.name = rlx_cstr("output.weight"), .rank = 2, .dim = {VOCAB, WIDTH}}};
+    static const char zeros[sizeof(float) * VOCAB * WIDTH];
+
+    for (; count < 32 && rlx_llm_meta(&shape, count, &room[count], &meta[count]); count++)
+        if (key && strlen(key) == meta[count].key.len &&
+            memcmp(meta[count].key.ptr, key, strlen(key)) == 0)
+            room[count].u32 = value;
+    rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content),     .kind = RLX_FILE_gguf, .tensor = tensors,
+        .tensor_count = own_output ? 2 : 1, .meta = meta,          .meta_count = count};
+    if (!expect_ok(t, rlx_weights_begin(ctx, path, &content, &w, NULL)))
+        return false;
+    while (rlx_weights_next(w, &i, &left))
+        if (!expect_ok(t, rlx_weights_write(w, zeros, sizeof zeros, NULL)))
+            return false;
+    return expect_ok(t, rlx_weights_finish(w, NULL));
+}
+
+TEST(llama, shapes_are_read_from_files)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+        rlx_status status;
+        const char *part;
+    } rows[] = {
+        {"llama.attention.head_count_kv", 2, RLX_ERROR_SHAPE, "must divide the first"},
+        {"llama.rope.dimension_count", 2, RLX_ERROR_UNSUPPORTED, "rope.dimension_count is 2"},
+        {"llama.block_count", 1u << 30, RLX_ERROR_FORMAT, "is no size"},
+    };
+    const char *path = test_temp(t, "a.gguf");
+    rlx_llm_shape got = {RLX_SIZED(rlx_llm_shape)};
+    rlx_context *ctx;
+    rlx_weights *w;
+    rlx_error err;
+
+    require_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, NULL));
+    for (int output = 0; output < 2; output++) {
+        require(t, write_gguf(t, ctx, path, NULL, 0, output));
+        require_ok(t, rlx_weights_open(ctx, path, NULL, &w, &err));
+        require_ok(t, rlx_llm_read_shape(w, &got, &err));
+        expect(t, got.vocab == VOCAB && got.width == WIDTH && got.layers == LAYERS &&
+                      got.heads == HEADS && got.kv_heads == KV && got.head_dim == DIM &&
+                      got.ffn == FFN && got.context == 8 && got.rope_base == 100 &&
+                      got.eps == 1e-4f && got.tied == !output);
+        rlx_weights_close(w);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        require(t, write_gguf(t, ctx, path, rows[i].key, rows[i].value, false));
+        require_ok(t, rlx_weights_open(ctx, path, NULL, &w, &err));
+        rlx_llm_read_shape(w, &got, &err);
+        expect_error(t, rows[i].status, rows[i].part, &err);
+        rlx_weights_close(w);
+    }
+    rlx_context_destroy(ctx);
 }
