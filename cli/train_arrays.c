@@ -142,8 +142,11 @@ static int finish(struct training *t)
 static int train(struct training *t, struct opened *o, struct arrays *a)
 {
     rlx_dataset_desc desc = {RLX_SIZED(rlx_dataset_desc), .arrays = a->at, .array_count = a->count};
+    const char *end = t->opt->save ? strrchr(t->opt->save, '.') : NULL;
     int code = training_options(t);
 
+    if (end && strcmp(end, ".gguf") == 0)
+        return cli_misuse(t->c, "--save writes safetensors, or npz; only --text writes GGUF");
     if (code == EXIT_DONE && (code = training_data(t, o->model, &desc)) == EXIT_DONE &&
         (code = training_open(t, o->model, NULL, 0)) == EXIT_DONE &&
         (code = training_run(t)) == EXIT_DONE)

@@ -1,11 +1,13 @@
 /* train_setup.c: from the command line to a trainer and its data. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "train.h"
+
+/* Batches of text that are looked at: of a long text they say as much as all of them. */
+enum { MOST_VALIDATION = 64 };
 
 /* ---- numbers and words ---- */
 
@@ -83,6 +85,31 @@ static int check_counts(struct training *t)
     return EXIT_DONE;
 }
 
+/* A training of hours should not end with a file that cannot be written. */
+static int check_folder(struct training *t, const char *flag, const char *path)
+{
+    char folder[4096] = ".";
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    if (slash && (size_t)(slash - path) + 2 <= sizeof folder)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+    if (!path || access(folder, W_OK) == 0)
+        return EXIT_DONE;
+    fprintf(stderr, "rlx %s: %s %s: cannot write there: %s\n", t->c->command->name, flag, path,
+            strerror(errno));
+    return EXIT_FAILED;
+}
+
+static int check_files(struct training *t)
+{
+    const struct train_options *o = t->opt;
+    int code = check_folder(t, "--save", o->save);
+
+    if (code == EXIT_DONE)
+        code = check_folder(t, "--checkpoint", o->checkpoint);
+    return code == EXIT_DONE ? check_folder(t, "--plot", o->plot) : code;
+}
+
 int training_options(struct training *t)
 {
     const struct train_options *o = t->opt;
@@ -109,7 +136,7 @@ int training_options(struct training *t)
         return code;
     if (o->precision && rlx_precision_parse(o->precision, &t->session, &err) != RLX_OK)
         return cli_misuse(t->c, "--precision: %s", err.message);
-    return EXIT_DONE;
+    return check_files(t);
 }
 
 /* ---- data ---- */
@@ -147,6 +174,8 @@ int training_data(struct training *t, rlx_model *m, rlx_dataset_desc *desc)
         rlx_dataset_fit(t->data, m, &err) != RLX_OK ||
         rlx_dataset_describe(t->data, &t->info, &err) != RLX_OK)
         return cli_fail(t->c, &err, "cannot train", t->what);
+    if (t->info.tokens && t->info.validation > MOST_VALIDATION)
+        t->info.validation = MOST_VALIDATION;
     t->units = t->info.tokens ? "tokens" : "examples";
     snprintf(t->note, sizeof t->note, "batch %lld, %lld to train on, %lld held out",
              (long long)t->info.batch, (long long)t->info.examples, (long long)t->info.held_out);

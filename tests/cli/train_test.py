@@ -264,6 +264,10 @@ def test_misuse(t):
                  ["--epochs", "2", "--steps", "3"], ["--validate", "1"], ["--text", "x.txt"], ["--resume"]):
         r = train(*flags, *more, code=MISUSED)
         need("rlx help train" in r.err, f"{r.what}: {r.err!r}")
+    train(*flags, "--save", t.path / "a.gguf", code=MISUSED)
+    for flag in ("--save", "--checkpoint", "--plot"):
+        r = train(*flags, flag, t.path / "nowhere" / "a.npz", code=FAILED)
+        need(f"{flag} " in r.err and "cannot write there" in r.err and "step" not in r.err, f"{r.err!r}")
     train(flags[0], code=MISUSED)
     train(code=MISUSED)
     train("--text", "x.txt", "--quantize", "Q99", code=MISUSED)
