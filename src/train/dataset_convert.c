@@ -85,6 +85,8 @@ bool convert_elements(rlx_dtype to, void *out, rlx_dtype from, const void *in, s
     const unsigned char *x = in;
     unsigned char *y = out;
 
+    if (count == 0)
+        return true;
     if (from == to) {
         memcpy(out, in, count * step);
         return true;

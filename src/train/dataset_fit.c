@@ -37,13 +37,11 @@ static rlx_status fit_shape(const struct dataset_array *a, const rlx_io_info *in
                          "\"%s\": the data is %s, so that an example is %s; the input is %s, with "
                          "a batch of examples along its first axis",
                          a->name, shape_text(&a->all, 0, all), shape_text(&a->all, 1, one), type);
-    if (!convert_fits(a->all.dtype, in->dtype) && !convert_fits(a->all.dtype, RLX_DTYPE_f32))
-        return diag_fail(d, RLX_ERROR_DTYPE, "\"%s\": the data is %s, the input is %s", a->name,
-                         shape_text(&a->all, 0, all), type);
-    if (!convert_fits(a->all.dtype, in->dtype) && in->dtype > RLX_DTYPE_f64)
-        return diag_fail(d, RLX_ERROR_DTYPE,
-                         "\"%s\": the data is %s, the input is %s: floats do not become integers",
-                         a->name, shape_text(&a->all, 0, all), type);
+    bool real = in->dtype <= RLX_DTYPE_f64; /* f32 is given for those */
+    if (!convert_fits(a->all.dtype, real ? RLX_DTYPE_f32 : in->dtype))
+        return diag_fail(d, RLX_ERROR_DTYPE, "\"%s\": the data is %s, the input is %s%s", a->name,
+                         shape_text(&a->all, 0, all), type,
+                         a->all.dtype <= RLX_DTYPE_f64 ? ": floats do not become integers" : "");
     return RLX_OK;
 }
 
