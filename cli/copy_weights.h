@@ -39,4 +39,8 @@ uint64_t copy_bytes(const struct copy *x); /* of the new tensors */
 uint64_t weight_elements(const rlx_weight *t);
 const char *weight_type_text(rlx_weight_type t);
 
+/* quantize.c: what general.file_type says of a GGUF file whose weights are mostly of a type; -1: it
+ * has no number. */
+int weight_file_type(rlx_weight_type t);
+
 #endif

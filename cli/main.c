@@ -7,12 +7,12 @@
 
 extern const struct command cmd_devices, cmd_ops, cmd_info, cmd_print, cmd_opt, cmd_plan,
     cmd_compile, cmd_run, cmd_bench, cmd_selftest, cmd_flags, cmd_check, cmd_conform, cmd_kernel,
-    cmd_convert, cmd_quantize, cmd_tokenize;
+    cmd_convert, cmd_quantize, cmd_tokenize, cmd_train;
 
 static const struct command *const commands[] = {
     &cmd_info,  &cmd_print,    &cmd_opt,     &cmd_plan,     &cmd_compile,  &cmd_run,
     &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_conform,  &cmd_devices,  &cmd_ops,
-    &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize, &cmd_tokenize,
+    &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize, &cmd_tokenize, &cmd_train,
 };
 
 const struct command *cli_command_at(size_t i)
@@ -35,6 +35,7 @@ static const struct group {
 } groups[] = {
     {"look at a model", {&cmd_info, &cmd_print, &cmd_opt, &cmd_plan}},
     {"run it", {&cmd_run, &cmd_bench, &cmd_compile}},
+    {"let it learn", {&cmd_train}},
     {"see that results are right", {&cmd_check, &cmd_selftest, &cmd_conform}},
     {"change files", {&cmd_convert, &cmd_quantize}},
     {"text", {&cmd_tokenize}},

@@ -18,9 +18,7 @@ static const struct flag *flags(void)
     return list;
 }
 
-/* What general.file_type says of a file whose weights are mostly of a type; -1: it has no
- * number. */
-static int file_type(rlx_weight_type t)
+int weight_file_type(rlx_weight_type t)
 {
     switch (t) {
     case RLX_WEIGHT_F32: return 0;
@@ -121,7 +119,7 @@ static void report(const struct copy *x, rlx_weight_type wanted, struct choices 
 static int set_metadata(struct copy *x, rlx_weight_type wanted)
 {
     static uint32_t type, version = 2; /* of the block formats */
-    int number = file_type(wanted);
+    int number = weight_file_type(wanted);
 
     copy_drop_meta(x, "split."); /* the parts are one file now */
     if (number < 0)

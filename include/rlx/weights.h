@@ -250,6 +250,9 @@ RLX_API rlx_status rlx_weights_write(rlx_weights_writer *w, const void *data, si
  * of its type's block_elems. NUMERIC, LIMIT: numbers that cannot be packed. */
 RLX_API rlx_status rlx_weights_write_f32(rlx_weights_writer *w, const float *x, uint64_t count,
                                          rlx_error *err);
+/* The file is to be on the disk when rlx_weights_finish returns, so that a crash at any moment
+ * leaves the old file or the new one. */
+RLX_API void rlx_weights_make_durable(rlx_weights_writer *w);
 /* Ends the file and the writer, whether it succeeds or not. SIZE: bytes are missing. */
 RLX_API rlx_status rlx_weights_finish(rlx_weights_writer *w, rlx_error *err);
 RLX_API void rlx_weights_abandon(rlx_weights_writer *w); /* instead: as if there had been nothing */

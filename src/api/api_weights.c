@@ -251,6 +251,12 @@ rlx_status rlx_weights_write_f32(rlx_weights_writer *w, const float *x, uint64_t
     return diag_report(&d, err);
 }
 
+void rlx_weights_make_durable(rlx_weights_writer *w)
+{
+    if (w)
+        weights_writer_make_durable(w);
+}
+
 rlx_status rlx_weights_finish(rlx_weights_writer *w, rlx_error *err)
 {
     struct diag d;

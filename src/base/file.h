@@ -53,6 +53,7 @@ rlx_status file_write_private(const char *path, const void *data, size_t size, s
  * after a commit, does nothing. */
 struct file_writer {
     bool open;
+    bool durable; /* to be set after file_begin: what is committed survives a crash */
     int fd;
     uint64_t size; /* so far */
     char target[4096], temp[4096];

@@ -91,6 +91,7 @@ rlx_status file_begin(struct file_writer *w, const char *path, enum file_access 
 {
     _Static_assert(sizeof w->target >= PATH_MAX && sizeof w->temp >= PATH_MAX, "a path fits");
     w->open = false;
+    w->durable = false;
     w->size = 0;
     TRY(find_target(path, w->target, d));
     TRY(create_temp(w->target, access, w->temp, &w->fd, d));
@@ -116,17 +117,39 @@ rlx_status file_patch(struct file_writer *w, uint64_t at, const void *data, size
     return err ? give_up(w, err, d) : RLX_OK;
 }
 
+/* The new name reaches the disk with its folder. Some file systems cannot be asked for that; the
+ * file itself is there already, so that this is no failure. */
+static void sync_folder(const char *target)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(target, '/');
+    int len = slash ? snprintf(folder, sizeof folder, "%.*s", (int)(slash - target) + 1, target)
+                    : snprintf(folder, sizeof folder, ".");
+    int fd = len > 0 && (size_t)len < sizeof folder
+                 ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                 : -1;
+
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    close(fd);
+}
+
 rlx_status file_commit(struct file_writer *w, struct diag *d)
 {
-    /* A network file system may find out only now that it has no room. */
-    int err = close(w->fd) != 0 ? errno : 0;
+    int err = w->durable && fsync(w->fd) != 0 ? errno : 0;
 
+    /* A network file system may find out only now that it has no room. */
+    if (close(w->fd) != 0 && !err)
+        err = errno;
     w->fd = -1;
     if (!err && rename(w->temp, w->target) != 0)
         err = errno;
     if (err)
         return give_up(w, err, d);
     w->open = false;
+    if (w->durable)
+        sync_folder(w->target);
     return RLX_OK;
 }
 

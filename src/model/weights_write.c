@@ -168,6 +168,11 @@ rlx_status weights_writer_write_f32(struct rlx_weights_writer *w, const float *x
     return RLX_OK;
 }
 
+void weights_writer_make_durable(struct rlx_weights_writer *w)
+{
+    w->writer.file.durable = true;
+}
+
 rlx_status weights_writer_finish(struct rlx_weights_writer *w, struct diag *d)
 {
     rlx_status s = writer_finish(&w->writer, d);

@@ -13,6 +13,7 @@ rlx_status weights_writer_write(struct rlx_weights_writer *w, const void *data, 
                                 struct diag *d);
 rlx_status weights_writer_write_f32(struct rlx_weights_writer *w, const float *x, uint64_t count,
                                     struct diag *d);
+void weights_writer_make_durable(struct rlx_weights_writer *w); /* see file_writer.durable */
 rlx_status weights_writer_finish(struct rlx_weights_writer *w, struct diag *d); /* w is gone */
 void weights_writer_abandon(struct rlx_weights_writer *w);                      /* NULL is fine */
 

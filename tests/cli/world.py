@@ -23,9 +23,11 @@ RLX = os.environ.get("RLX", str(BUILD / "rlx"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
 MLP = str(ROOT / "examples" / "mlp.rlx")
 COMMANDS = ["info", "print", "opt", "plan", "compile", "run", "bench", "selftest", "check",
-            "conform", "devices", "ops", "flags", "kernel", "convert", "quantize", "tokenize"]
+            "conform", "devices", "ops", "flags", "kernel", "convert", "quantize", "tokenize",
+            "train"]
 TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [],
-              "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": []}
+              "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": [],
+              "train": ["--data", "x=x.npy"]}
 TELLS = {"--profile", "--stats", "--check-nans"}  # of run: what they show is not a result
 DONE, FAILED, MISUSED = 0, 1, 2
 
