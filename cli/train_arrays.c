@@ -25,13 +25,13 @@ static void arrays_free(struct arrays *a)
 
 static int add(struct arrays *a, rlx_weights *w, size_t i, rlx_str name, const char *file)
 {
-    rlx_weight_type_info type = {.name = "?"};
+    rlx_weight_type_info type = {RLX_SIZED(rlx_weight_type_info), .name = "?"};
     rlx_weight t = {.rank = 0};
     const void *data;
     rlx_error err;
 
     rlx_weights_at(w, i, &t);
-    rlx_weight_type_describe(t.type, &type);
+    rlx_weight_type_describe(t.type, &type, NULL);
     if (type.use != RLX_WEIGHT_PLAIN || t.rank > RLX_MAX_RANK) {
         fprintf(stderr, "rlx %s: %s: \"%.*s\" is %s of rank %d, which is not supported as data\n",
                 a->c->command->name, file, (int)t.name.len, t.name.ptr, type.name, t.rank);

@@ -99,9 +99,9 @@ static int add_adapter_meta(struct writing *w, const rlx_llm_shape *shape)
 /* Norms stay f32, and so do matrices whose rows are no blocks of that type. */
 static rlx_weight_type type_of(const rlx_trainer_value *v, rlx_weight_type wanted)
 {
-    rlx_weight_type_info info;
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
 
-    if (v->rank < 2 || !rlx_weight_type_describe(wanted, &info) ||
+    if (v->rank < 2 || rlx_weight_type_describe(wanted, &info, NULL) != RLX_OK ||
         v->dim[v->rank - 1] % info.block_elems)
         return RLX_WEIGHT_F32;
     return wanted;

@@ -139,7 +139,7 @@ static rlx_status check_origin(const struct loading *l)
 static rlx_status check_value(const struct loading *l, const struct trainer_value *v)
 {
     rlx_weight found;
-    rlx_weight_type_info type = {.name = "?"};
+    rlx_weight_type_info type = {RLX_SIZED(rlx_weight_type_info), .name = "?"};
     size_t i;
 
     if (!rlx_weights_find(l->w, v->info.name, &i) || !rlx_weights_at(l->w, i, &found))
@@ -147,7 +147,7 @@ static rlx_status check_value(const struct loading *l, const struct trainer_valu
                             "%s has no \"%s\": it was written with another optimiser, or other "
                             "params were trained",
                             l->path, v->info.name.ptr);
-    rlx_weight_type_describe(found.type, &type);
+    rlx_weight_type_describe(found.type, &type, NULL);
     if (found.type != trainer_weight_type(v->info.dtype))
         return trainer_fail(l->err, RLX_ERROR_DTYPE, "%s: \"%s\" is %s and must be %s", l->path,
                             v->info.name.ptr, type.name, rlx_dtype_name(v->info.dtype));

@@ -132,7 +132,7 @@ rlx_session *rlx_trainer_session(rlx_trainer *t)
 /* A session of its own, in which nothing is fused, so that nodes are those of the graph. */
 static rlx_status open_probe(rlx_trainer *t, rlx_error *err)
 {
-    static const rlx_debug_desc plain = {.no_optimize = true};
+    static const rlx_debug_desc plain = {RLX_SIZED(rlx_debug_desc), .no_optimize = true};
     rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .check_numerics = RLX_NUMERICS_REPORT,
                              .debug = &plain};
 

@@ -93,10 +93,10 @@ rlx_status rlx_trainer_get(rlx_trainer *t, const char *name, rlx_tensor *value, 
 
 rlx_weight_type trainer_weight_type(rlx_dtype dtype)
 {
-    rlx_weight_type_info info;
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
     int i = 0;
 
-    while (rlx_weight_type_describe((rlx_weight_type)i, &info) &&
+    while (rlx_weight_type_describe((rlx_weight_type)i, &info, NULL) == RLX_OK &&
            (info.use != RLX_WEIGHT_PLAIN || info.dtype != dtype))
         i++;
     return (rlx_weight_type)i;
