@@ -41,7 +41,9 @@ void profile_free(struct profile *p)
  * against would be beaten by them. */
 double profile_row_ns(const struct profile_row *r)
 {
-    return r->count ? (double)(r->ns / r->count) : 0;
+    uint64_t mean = r->count ? r->ns / r->count : 0;
+
+    return (double)mean;
 }
 
 /* ---- ceilings ---- */
