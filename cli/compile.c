@@ -60,6 +60,7 @@ static int prepare(struct cli *c, struct opened *o, const char *sizes)
 
     if (!text)
         return EXIT_FAILED;
+    cli_doing(c, "compiling for", sizes);
     if (!read_sizes(text, dim, &count))
         code = cli_misuse(c, "--bind \"%s\" is not of the form NAME=SIZE,NAME=SIZE", sizes);
     else if ((code = check_dims(o, dim, count)) != EXIT_DONE)
@@ -69,6 +70,7 @@ static int prepare(struct cli *c, struct opened *o, const char *sizes)
                  &(rlx_run_desc){RLX_SIZED(rlx_run_desc), .dims = dim, .dim_count = count},
                  &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot compile for", sizes);
+    cli_progress_end(c);
     free(text);
     return code;
 }
@@ -79,8 +81,10 @@ static int save(struct cli *c, const struct opened *o)
     rlx_compiled_info info = {RLX_SIZED(rlx_compiled_info)};
     rlx_error err;
 
+    cli_doing(c, "writing", opt.output);
     if (rlx_session_save(o->session, opt.output, how, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot write", opt.output);
+    cli_progress_end(c);
     rlx_session_compiled(o->session, &info, NULL);
     printf("%s: %u programs%s\n", opt.output, info.programs, how ? ", with weights" : "");
     if (!info.programs)

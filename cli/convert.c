@@ -132,7 +132,10 @@ static int convert_model(struct cli *c, const char *from, const char *to)
     int code = cli_load(c, from, &m);
     if (code != EXIT_DONE)
         return code;
-    if (rlx_model_save_onnx(m, to, &desc, &err) != RLX_OK)
+    cli_doing(c, "writing", to);
+    rlx_status s = rlx_model_save_onnx(m, to, &desc, &err);
+    cli_progress_end(c);
+    if (s != RLX_OK)
         code = cli_fail(c, &err, "cannot write", to);
     else {
         size_t missing = params_without_value(m);

@@ -121,6 +121,19 @@ static int unknown_output(struct cli *c, const struct opened *o, rlx_str name)
     return code;
 }
 
+/* One array would be taken for every output, whatever it is called. */
+static bool holds_one(struct cli *c, const char *file)
+{
+    rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
+    rlx_weights *w;
+
+    if (rlx_weights_open(c->ctx, file, &c->load, &w, NULL) != RLX_OK)
+        return false;
+    rlx_weights_describe(w, &info, NULL);
+    rlx_weights_close(w);
+    return info.tensor_count == 1;
+}
+
 static int expect_one(struct expectation *e, const struct opened *o, const char *text)
 {
     const char *equals = strchr(text, '=');
@@ -131,6 +144,11 @@ static int expect_one(struct expectation *e, const struct opened *o, const char 
         return b ? compare_with(e, b, equals + 1)
                  : unknown_output(e->c, o, (rlx_str){text, (size_t)(equals - text)});
     }
+    if (o->output_count > 1 && holds_one(e->c, text))
+        return cli_misuse(e->c,
+                          "--expect: %s holds one array, and the model has %zu outputs: NAME=%s "
+                          "compares it with that one",
+                          text, o->output_count, text);
     for (size_t i = 0; i < o->output_count && code == EXIT_DONE; i++)
         code = compare_with(e, &o->output[i], text);
     return code;

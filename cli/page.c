@@ -16,9 +16,11 @@ static int open_session(struct cli *c, struct opened *o, const struct page_optio
 
     if (rlx_device_open(c->ctx, opt->device, &o->device, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", opt->device);
+    cli_doing(c, "compiling", opt->path);
     if (rlx_session_create(o->model, o->device, NULL, &o->session, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot compile", opt->path);
     rlx_status s = rlx_session_prepare(o->session, &run, &err);
+    cli_progress_end(c);
     if (s == RLX_OK)
         return EXIT_DONE;
     if (s != RLX_ERROR_UNBOUND_DIM || opt->profile || o->dim_count)
@@ -37,11 +39,13 @@ static int measure(struct cli *c, struct opened *o, const char *path, struct pro
     rlx_run_desc run = opened_run(o);
     rlx_error err;
 
+    cli_doing(c, "running", path);
     for (int i = 0; i <= RUNS; i++) {
         rlx_session_set_profile(o->session, i ? profile_note : NULL, p);
         if (rlx_session_run(o->session, &run, &err) != RLX_OK)
             return cli_fail(c, &err, "cannot run", path);
     }
+    cli_progress_end(c);
     return EXIT_DONE;
 }
 
@@ -63,7 +67,10 @@ static int write_page(struct cli *c, struct opened *o, const struct page_options
 
     for (size_t i = 0; i < desc.step_count; i++)
         ns[i] = (uint64_t)profile_row_ns(&p->step[i]);
-    if (rlx_page_write(o->model, &desc, buffer_add, &b, &err) != RLX_OK)
+    cli_doing(c, "drawing", opt->path);
+    rlx_status s = rlx_page_write(o->model, &desc, buffer_add, &b, &err);
+    cli_progress_end(c);
+    if (s != RLX_OK)
         code = cli_fail(c, &err, "cannot show", opt->path);
     else
         code = cli_write_file(c, opt->out, b.at, b.len);

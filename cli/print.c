@@ -53,7 +53,10 @@ static int draw(struct cli *c, const rlx_model *m, rlx_picture kind, const char 
     rlx_error err;
     int code;
 
-    if (rlx_model_draw(m, kind, buffer_add, &b, &err) != RLX_OK)
+    cli_doing(c, "drawing", path);
+    rlx_status s = rlx_model_draw(m, kind, buffer_add, &b, &err);
+    cli_progress_end(c);
+    if (s != RLX_OK)
         code = cli_fail(c, &err, "cannot draw", path);
     else
         code = cli_write_file(c, path, b.at, b.len);

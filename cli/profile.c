@@ -74,6 +74,7 @@ int profile_ceiling(struct cli *c, rlx_device *dev, const struct profile *p, str
     rlx_error err;
 
     *out = (struct ceiling){0};
+    cli_doing(c, "measuring", "the device");
     for (int fresh = 0; fresh < 2; fresh++) {
         if (rlx_ceilings_measure(dev, fresh, &out->measured, &err) != RLX_OK)
             return cli_fail(c, &err, "cannot measure", "the device");
@@ -81,6 +82,7 @@ int profile_ceiling(struct cli *c, rlx_device *dev, const struct profile *p, str
         if ((!out->flops_by && !out->copy_by) || !out->measured.cached)
             break;
     }
+    cli_progress_end(c);
     return EXIT_DONE;
 }
 

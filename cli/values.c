@@ -157,6 +157,7 @@ static int set_param(struct opened *o, const rlx_io_info *info, const rlx_tensor
 
 int take_params(struct opened *o, const struct open_options *opt)
 {
+    cli_doing(o->c, "setting params of", opt->path);
     int code = opt->params_file ? cli_load_params(o->c, o->model, opt->params_file) : EXIT_DONE;
 
     for (size_t i = 0; code == EXIT_DONE && i < rlx_model_io_count(o->model, RLX_IO_PARAM); i++) {
@@ -174,6 +175,7 @@ int take_params(struct opened *o, const struct open_options *opt)
             code = set_param(o, &info, &value);
         rlx_tensor_free(o->c->ctx, &value);
     }
+    cli_progress_end(o->c);
     return code;
 }
 

@@ -2,6 +2,7 @@
 """messages_test.py: what the rlx command answers to a command line that is wrong: every refusal says
 what would be right."""
 import os
+import subprocess
 import sys
 
 from world import (COMMANDS, FAILED, MISUSED, MLP, RLX, call, field, need, npy_bytes,
@@ -216,6 +217,10 @@ def test_progress(t):
     said = on_terminal(["bench", graph, "--ms", "2500", "--threads", "1"], {})
     need("measuring" in said or "warming up" in said, f"no word in three seconds: {said!r}")
     need(said.endswith("\r\x1b[K") or "\n" in said, f"the line stays: {said[-80:]!r}")
+    w = t.array("w", [8, 16], [0] * 128)
+    with subprocess.Popen(["sh", "-c", 'sleep 3; cat "$0"', w], stdout=subprocess.PIPE) as late:
+        said = on_terminal(["run", MLP, "--random", "--param", "w1=-"], {}, stdin=late.stdout)
+    need("setting params of" in said, f"no word while it waits for a param: {said!r}")
     need(call(["run", MLP, "--random"]).err == "", "progress where there is no terminal")
     need("\r" not in on_terminal(["run", MLP, "--random"], {}), "progress of what is quick")
 

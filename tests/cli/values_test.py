@@ -254,6 +254,10 @@ def test_expect(t):
     one = t.write("one.npz", npz({"y": npy_bytes([2], [11, 22]), "w": npy_bytes([2], [0, 0])}))
     r = rlx("run", graph, *given, "--expect", one, code=FAILED, out_on_failure=True)
     need('has no "z"' in r.err, f"an output that is not in it: {r.err!r}")
+    for alone in (t.write("alone.npz", npz({"y": npy_bytes([2], [11, 22])})), y):
+        r = rlx("run", graph, *given, "--expect", alone, code=MISUSED, out_on_failure=True)
+        need("holds one array" in r.err and f"NAME={alone}" in r.err, f"which output? {r.err!r}")
+    rlx("run", graph, *given, "--expect", f"y={t.path / 'alone.npz'}")
     shape = t.write("s.npy", npy_bytes([2, 1], [11, 22]))
     r = rlx("run", graph, *given, "--expect", f"y={shape}", code=FAILED, out_on_failure=True)
     need("it is f32[2], but f32[2,1] was expected" in r.out, f"{r.out!r}")

@@ -166,10 +166,10 @@ class Folder:
 # ---- terminals, and models of ONNX -------------------------------------------------------------
 
 
-def on_terminal(arguments, env):
+def on_terminal(arguments, env, stdin=subprocess.DEVNULL):
     """What it writes to stderr when that is a terminal."""
     master, slave = pty.openpty()
-    process = subprocess.Popen([RLX, *arguments], stdin=subprocess.DEVNULL, stderr=slave,
+    process = subprocess.Popen([RLX, *arguments], stdin=stdin, stderr=slave,
                                stdout=subprocess.DEVNULL, env={**os.environ, **env})
     os.close(slave)
     said = b""

@@ -1,6 +1,7 @@
 /* nested_test.c: sub-graphs that are used more than once, in one another: a few lines that stand
  * for very many nodes. Each is built once, so what is taken is in proportion to what is written;
  * what would have to be written out all the same is refused before it takes anything. */
+#include "rlx/onnx.h"
 #include "session/required.h"
 
 enum kind { IF, WHILE, SCAN, CUSTOM_FN, KINDS };
@@ -158,6 +159,29 @@ TEST(nested, the_largest_that_are_taken_are_right)
     try_nest(t, &(struct nest){WHILE, 12, 2}, RLX_OK);
     try_nest(t, &(struct nest){SCAN, 13, 2}, RLX_OK);
     try_nest(t, &(struct nest){CUSTOM_FN, 13, 2}, RLX_OK);
+}
+
+/* ONNX has no graphs by name, so that each is written out wherever it is used. */
+TEST(nested, written_as_onnx_they_take_little)
+{
+    static const struct nest nests[] = {
+        {IF, 6, 2}, {IF, 3, 11}, {WHILE, 12, 2}, {SCAN, 13, 2}, {CUSTOM_FN, 13, 2}};
+    static char text[1 << 16];
+    const char *path = test_temp(t, "nested.onnx");
+    struct meter m;
+    rlx_allocator mem;
+    struct place p;
+
+    for (size_t i = 0; i < COUNT_OF(nests); i++) {
+        test_note(t, "%s, %d deep", kind_name[nests[i].kind], nests[i].depth);
+        if (!open_metered(t, &p, &m, &mem))
+            return;
+        if (expect_ok(t, place_build(&p, nest_text(&nests[i], text, sizeof text), NULL)))
+            expect_ok(t, rlx_model_save_onnx(p.model, path, NULL, &p.err));
+        place_close(&p);
+        expect(t, m.most < MOST_BYTES);
+        expect_eq_u64(t, m.used, 0);
+    }
 }
 
 /* ---- who is in a sub-program, and where ---- */

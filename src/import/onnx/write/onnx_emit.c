@@ -56,31 +56,39 @@ static bool same_name(const void *owner, uint32_t i, const void *key)
 {
     const struct onnx_writer *w = owner;
 
-    return str_eq(w->name.at[i], *(const rlx_str *)key);
+    return str_eq(w->name.at[i].text, *(const rlx_str *)key);
 }
 
-static bool is_taken(const struct onnx_writer *w, rlx_str name)
+static struct emit_name *taken_name(const struct onnx_writer *w, rlx_str name)
 {
     uint32_t i;
+    uint64_t hash = hash_bytes(name.ptr, name.len);
 
-    return map_find(&w->by_name, hash_bytes(name.ptr, name.len), same_name, w, &name, &i);
+    return map_find(&w->by_name, hash, same_name, w, &name, &i) ? &w->name.at[i] : NULL;
 }
 
-rlx_str emit_fresh(struct onnx_writer *w, rlx_str base)
+static rlx_str take_name(struct onnx_writer *w, rlx_str name)
 {
-    rlx_str name = arena_str(w->arena, base);
-
-    for (int i = 1; name.ptr && is_taken(w, name); i++) {
-        const char *text = arena_printf(w->arena, "%.*s_%d", STR_ARG(base), i);
-        name = text ? rlx_cstr(text) : (rlx_str){NULL, 0};
-    }
     if (!name.ptr || !vec_room(w->mem, &w->name) ||
         !map_add(&w->by_name, hash_bytes(name.ptr, name.len), (uint32_t)w->name.len)) {
         w->no_memory = true;
         return STR("");
     }
-    w->name.at[w->name.len++] = name;
+    w->name.at[w->name.len++] = (struct emit_name){name, 1};
     return name;
+}
+
+/* Numbers go on where they last ended: a graph that is written out often has many alike. */
+rlx_str emit_fresh(struct onnx_writer *w, rlx_str base)
+{
+    struct emit_name *first = taken_name(w, base);
+    rlx_str name = first ? base : arena_str(w->arena, base);
+
+    while (first && name.ptr && taken_name(w, name)) {
+        const char *text = arena_printf(w->arena, "%.*s_%zu", STR_ARG(base), first->next++);
+        name = text ? rlx_cstr(text) : (rlx_str){NULL, 0};
+    }
+    return take_name(w, name);
 }
 
 /* ---- nodes ---- */

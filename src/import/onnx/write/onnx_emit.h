@@ -20,6 +20,12 @@
 #define ONNX_WRITTEN_IR 11
 #define EMIT_MAX_DEPTH 16 /* of graphs in graphs */
 
+/* A name that is taken, and the number to try next after it. */
+struct emit_name {
+    rlx_str text;
+    size_t next;
+};
+
 /* A size that was computed already. */
 struct emit_dim {
     ir_dim dim;
@@ -44,9 +50,9 @@ struct onnx_writer {
     struct text *report;    /* a line per node that cannot be written */
     size_t refused;         /* such nodes */
     struct map by_name;
-    VEC(rlx_str) name; /* those taken */
+    VEC(struct emit_name) name;
     VEC(struct emit_dim) dim;
-    VEC(struct emit_call) call;
+    VEC(struct emit_call) call; /* of the graphs that are being written */
     size_t constants;
     int depth;
     bool no_memory;

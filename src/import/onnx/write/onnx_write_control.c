@@ -34,6 +34,12 @@ static const rlx_str *written_before(const struct emit *e, int32_t a, int32_t b)
     return NULL;
 }
 
+/* A graph that is written is not written to again, so its calls, from that one on, are no use. */
+static void forget(struct emit *e, size_t from)
+{
+    e->w->call.len = from;
+}
+
 static void remember(struct emit *e, int32_t a, int32_t b, const rlx_str *out)
 {
     if (vec_room(e->w->mem, &e->w->call))
@@ -64,12 +70,14 @@ static struct onnx_graph *branch(struct emit *e, const char *name, int32_t id)
     const struct ir_graph *sub = sub_graph(e, id);
     struct onnx_graph *g = emit_graph_new(e, name);
     rlx_str *out = arena_array(e->w->arena, rlx_str, sub->output.len);
+    size_t calls = e->w->call.len;
     struct emit within = *e;
 
     if (!g || !out)
         return NULL;
     within.to = g;
     emit_inline(&within, sub, e->in + 1, out);
+    forget(e, calls);
     for (size_t i = 0; i < sub->output.len; i++)
         emit_graph_output(e, g, out[i], ir_type_of(sub, sub->output.at[i]));
     return g;
@@ -129,6 +137,7 @@ static struct onnx_graph *loop_body(struct emit *e, const struct ir_graph *cond,
     size_t n = (size_t)e->n->in_count;
     struct onnx_graph *g = emit_graph_new(e, "body");
     rlx_str *in = arena_array(e->w->arena, rlx_str, n), *out = arena_array(e->w->arena, rlx_str, n);
+    size_t calls = e->w->call.len;
     struct emit within = *e;
 
     if (!g || !in || !out)
@@ -140,6 +149,7 @@ static struct onnx_graph *loop_body(struct emit *e, const struct ir_graph *cond,
         in[i] = emit_graph_input(e, g, "value", emit_type(e, (int32_t)i));
     emit_inline(&within, body, in, out);
     rlx_str again = goes_on(&within, cond, out);
+    forget(e, calls);
     emit_graph_output(e, g, again, &flag);
     for (size_t i = 0; i < n; i++)
         emit_graph_output(e, g, out[i], emit_type(e, (int32_t)i));
@@ -187,6 +197,7 @@ static struct onnx_graph *scan_body(struct emit *e, bool loop)
     struct onnx_graph *g = emit_graph_new(e, "body");
     rlx_str *in = arena_array(e->w->arena, rlx_str, (size_t)e->n->in_count), out;
     const struct ir_type *carry = emit_type(e, 0);
+    size_t calls = e->w->call.len;
     struct emit within = *e;
 
     if (!g || !in)
@@ -209,6 +220,7 @@ static struct onnx_graph *scan_body(struct emit *e, bool loop)
         in[i] = emit_graph_input(e, g, "slice", &t);
     }
     emit_inline(&within, body, in, &out);
+    forget(e, calls);
     emit_graph_output(e, g, out, carry);
     if (a->save_trajectory)
         emit_graph_output(e, g, out, carry);
