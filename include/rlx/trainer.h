@@ -44,10 +44,12 @@ typedef struct rlx_init_rule {
 
 typedef struct rlx_trainer_desc {
     uint32_t size;
-    const char *loss;                /* the output that is the loss; NULL: the only one there is */
-    const rlx_train_desc *train;     /* optimiser, schedule, which params; NULL: all defaults */
-    const rlx_session_desc *session; /* NULL: all defaults */
-    uint64_t seed;                   /* of params that the model has no values for */
+    const char *loss;            /* the output that is the loss; NULL: the only one there is */
+    const rlx_train_desc *train; /* optimiser, schedule, which params; NULL: all defaults */
+    /* NULL: all defaults. ARGUMENT: a precision that has elementwise ops in halves, as updates are
+     * such ops. */
+    const rlx_session_desc *session;
+    uint64_t seed; /* of params that the model has no values for */
     /* The first rule that names such a param counts; where none does, names with "norm", "gamma" or
      * "scale" of one axis are 1, other params of one axis or none 0, those with "emb" normal(0.02)
      * and all else FAN_IN with scale 1. */

@@ -215,6 +215,24 @@ static rlx_status give_values(rlx_trainer *t, rlx_model *m, const rlx_trainer_de
 
 /* ---- made and taken down ---- */
 
+/* Updates are elementwise: in halves, small ones would be lost. */
+static rlx_status check_precision(const rlx_session_desc *theirs, rlx_error *err)
+{
+    rlx_session_desc own = {RLX_SIZED(rlx_session_desc)};
+    struct diag d;
+
+    diag_init(&d, "train");
+    DESC_READ(rlx_session_desc, &own, theirs, &d);
+    bool f32 =
+        own.precision == RLX_PRECISION_AS_DECLARED || own.precision == RLX_PRECISION_F32 ||
+        (own.precision == RLX_PRECISION_CUSTOM && own.precision_map.elementwise == RLX_DTYPE_f32);
+    if (d.count == 0 && !f32)
+        (diag_fail)(&d, RLX_ERROR_ARGUMENT,
+                    "this precision would compute updates in halves, in which small ones are lost; "
+                    "compute=bf16 (RLX_PRECISION_CUSTOM) has products alone in halves");
+    return diag_report(&d, err);
+}
+
 static rlx_status open_session(rlx_trainer *t, const rlx_session_desc *desc, rlx_error *err)
 {
     t->in_flight = desc && desc->size > offsetof(rlx_session_desc, in_flight) && desc->in_flight
@@ -231,6 +249,7 @@ static rlx_status fill(rlx_trainer *t, rlx_model *m, const rlx_trainer_desc *des
 {
     size_t loss = 0;
 
+    TRY(check_precision(desc->session, err));
     TRY(find_loss(m, desc->loss, &loss, err));
     TRY(rlx_model_key(m, NULL, &t->key, err));
     TRY(make_learner(t, m, loss, desc->train, err));

@@ -334,6 +334,41 @@ TEST(trainer, refuses_what_makes_no_sense)
     close_learning(&l);
 }
 
+TEST(trainer, refuses_updates_in_halves)
+{
+    static const struct {
+        rlx_precision precision;
+        rlx_dtype elementwise;
+        bool fine;
+    } rows[] = {
+        {RLX_PRECISION_F32, RLX_DTYPE_f32, true},
+        {RLX_PRECISION_F16, RLX_DTYPE_f32, false},
+        {RLX_PRECISION_MIXED, RLX_DTYPE_f32, false},
+        {RLX_PRECISION_MIXED_BF16, RLX_DTYPE_f32, false},
+        {RLX_PRECISION_MIXED_CONSERVATIVE, RLX_DTYPE_f32, false},
+        {RLX_PRECISION_CUSTOM, RLX_DTYPE_bf16, false},
+        {RLX_PRECISION_CUSTOM, RLX_DTYPE_f32, true},
+    };
+    struct learning l;
+
+    require(t, open_learning(t, &l, "cpu", NULL, &usual));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rlx_session_desc session = {
+            RLX_SIZED(rlx_session_desc), .precision = rows[i].precision,
+            .precision_map = {.compute = RLX_DTYPE_bf16, .elementwise = rows[i].elementwise}};
+        rlx_trainer_desc desc = usual;
+        rlx_trainer *other = NULL;
+        desc.session = &session;
+        rlx_status s = rlx_trainer_create(l.model, l.dev, &desc, &other, &l.err);
+        if (rows[i].fine)
+            expect_ok(t, s);
+        else
+            expect_error(t, RLX_ERROR_ARGUMENT, "updates in halves", &l.err);
+        rlx_trainer_destroy(other);
+    }
+    close_learning(&l);
+}
+
 static rlx_status make_and_step(struct test *t, const rlx_allocator *mem, void *user)
 {
     const rlx_context_desc desc = {RLX_SIZED(rlx_context_desc), .allocator = mem, .threads = 1};
