@@ -111,8 +111,8 @@ typedef struct rlx_trainer_value {
     bool trained; /* a param that changes */
 } rlx_trainer_value;
 RLX_API bool rlx_trainer_value_at(const rlx_trainer *t, size_t i, rlx_trainer_value *out);
-/* What it holds now: value->data has value->bytes of room; dims are filled in. Waits for all runs.
- */
+/* What it holds now: value->bytes is its size, in value->dtype; dims are filled in. Waits for all
+ * runs. */
 RLX_API rlx_status rlx_trainer_get(rlx_trainer *t, const char *name, rlx_tensor *value,
                                    rlx_error *err);
 /* All params of the model, under their names, into an npz file (where the path ends in .npz) or a
