@@ -152,8 +152,9 @@ static ir_value allowed(struct formula *f, ir_value mask)
     mask = mask_of_rank_4(f, mask);
     if (formula_type(f, mask)->dtype == RLX_DTYPE_bool)
         return mask;
-    rlx_dtype t = formula_type(f, mask)->dtype, wide = dtype_is(t, CLASS_F) ? t : RLX_DTYPE_f64;
-    return formula_2(f, RLX_OP_ge, formula_cast(f, mask, wide), formula_number_of(f, wide, 0.5));
+    rlx_dtype t = formula_type(f, mask)->dtype;
+    double least = dtype_is(t, CLASS_F) ? 0.5 : 1; /* in its own type: few GPUs have f64 */
+    return formula_2(f, RLX_OP_ge, mask, formula_number_of(f, t, least));
 }
 
 static ir_value masked(struct formula *f, const struct scores *s, ir_value z, ir_value mask)

@@ -1,5 +1,5 @@
-/* on_cpu.h: a graph of gradients run on the CPU, its outputs compared with what ir/eval says: every
- * op that a rule writes down must run. */
+/* on_cpu.h: a graph of gradients run on the CPU, or on another device, its outputs compared with
+ * what ir/eval says: every op that a rule writes down must run. */
 #ifndef TESTS_AUTODIFF_ON_CPU_H
 #define TESTS_AUTODIFF_ON_CPU_H
 
@@ -15,6 +15,7 @@ enum { ON_CPU_MOST = 32 };
 struct on_cpu {
     rlx_context *ctx;
     rlx_device *dev;
+    const char *device; /* its name */
     rlx_model *model;
     rlx_session *session;
     rlx_binding in[ON_CPU_MOST + 1], out[ON_CPU_MOST];
@@ -48,9 +49,11 @@ static inline rlx_tensor on_cpu_tensor(struct arena *a, const struct eval_tensor
     return r;
 }
 
-static inline void on_cpu_compare(struct test *t, const struct eval_tensor *want,
-                                  const rlx_tensor *got, double tol, const char *source)
+static inline void on_cpu_compare(struct test *t, const struct on_cpu *c,
+                                  const struct eval_tensor *want, const rlx_tensor *got,
+                                  const char *source)
 {
+    double tol = c->tol;
     const float *have = got->data;
     double largest = 0;
     int parts = is_complex(want) ? 2 : 1;
@@ -60,8 +63,8 @@ static inline void on_cpu_compare(struct test *t, const struct eval_tensor *want
     for (int64_t k = 0; k < want->count * parts; k++) {
         double w = k % parts ? want->at[k / parts].im : want->at[k / parts].f;
         if (w != (double)have[k] && !(fabs((double)have[k] - w) <= tol * (1e-2 + largest))) {
-            fail(t, "on the CPU element %d is %.9g, not %.9g\n  in: %s", (int)k, (double)have[k], w,
-                 source);
+            fail(t, "on %s element %d is %.9g, not %.9g\n  in: %s", c->device, (int)k,
+                 (double)have[k], w, source);
             return;
         }
     }
@@ -102,18 +105,29 @@ static inline bool on_cpu_run(struct on_cpu *c, const struct text *s)
     const rlx_run_desc run = {
         RLX_SIZED(rlx_run_desc), c->in, c->in_count, c->out, c->out_count, NULL, 0};
 
-    return !rlx_context_create(RLX_VERSION, NULL, &c->ctx, &c->err) &&
-           !rlx_device_open(c->ctx, "cpu", &c->dev, &c->err) &&
-           !rlx_model_parse(c->ctx, (rlx_str){s->at, s->len}, &c->model, &c->err) &&
+    return !rlx_model_parse(c->ctx, (rlx_str){s->at, s->len}, &c->model, &c->err) &&
            !rlx_session_create(c->model, c->dev, NULL, &c->session, &c->err) &&
            !rlx_session_run(c->session, &run, &c->err);
 }
 
-/* value: of every node of m's entry. Its outputs become dx[]. */
-static inline void on_cpu(struct test *t, struct ir_module *m, const struct eval_tensor *value,
-                          const ir_value *dx, size_t count, const char *source)
+static inline bool on_cpu_open(struct on_cpu *c, const char *device)
 {
-    struct on_cpu c = {0};
+    c->device = device;
+    return !rlx_context_create(RLX_VERSION, NULL, &c->ctx, &c->err) &&
+           !rlx_device_open(c->ctx, device, &c->dev, &c->err);
+}
+
+static inline void on_cpu_close(struct on_cpu *c)
+{
+    rlx_device_close(c->dev);
+    rlx_context_destroy(c->ctx);
+}
+
+/* value: of every node of m's entry. Its outputs become dx[]. c is open, and has run nothing. */
+static inline void on_device(struct test *t, struct on_cpu *c, struct ir_module *m,
+                             const struct eval_tensor *value, const ir_value *dx, size_t count,
+                             const char *source)
+{
     struct arena a;
     struct diag d;
     struct text s;
@@ -121,20 +135,30 @@ static inline void on_cpu(struct test *t, struct ir_module *m, const struct eval
     diag_init(&d, "test");
     arena_init(&a, mem_default());
     text_init(&s, mem_default());
-    if (!on_cpu_bind(&c, &a, ir_entry(m), value, dx, count, &d) || ir_print(m, NULL, &s, &d))
+    if (!on_cpu_bind(c, &a, ir_entry(m), value, dx, count, &d) || ir_print(m, NULL, &s, &d))
         fail(t, "%s\n  in: %s", d.first.message, source);
-    else if (c.out_count > 0 && !on_cpu_run(&c, &s))
-        fail(t, "%s\n  in: %s", c.err.message, source);
+    else if (c->out_count > 0 && !on_cpu_run(c, &s))
+        fail(t, "%s\n  in: %s", c->err.message, source);
     else
         for (size_t i = 0, k = 0; i < count; i++)
             if (dx[i] != RLX_NO_VALUE)
-                on_cpu_compare(t, &value[dx[i]], &c.out[k++].tensor, c.tol, source);
-    rlx_session_destroy(c.session);
-    rlx_model_destroy(c.model);
-    rlx_device_close(c.dev);
-    rlx_context_destroy(c.ctx);
+                on_cpu_compare(t, c, &value[dx[i]], &c->out[k++].tensor, source);
+    rlx_session_destroy(c->session);
+    rlx_model_destroy(c->model);
     text_free(&s);
     arena_free(&a);
+}
+
+static inline void on_cpu(struct test *t, struct ir_module *m, const struct eval_tensor *value,
+                          const ir_value *dx, size_t count, const char *source)
+{
+    struct on_cpu c = {0};
+
+    if (on_cpu_open(&c, "cpu"))
+        on_device(t, &c, m, value, dx, count, source);
+    else
+        fail(t, "%s", c.err.message);
+    on_cpu_close(&c);
 }
 
 #endif

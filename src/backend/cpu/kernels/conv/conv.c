@@ -4,6 +4,7 @@
  * The gradient for the input is the transposed convolution of dy with the same weights: w has the
  * layout [channels of dy, channels of x per group, taps] that conv_transpose takes. */
 #include "backend/cpu/kernels/conv/conv_tiles.h"
+#include "backend/cpu/kernels/conv/conv_turned.h"
 
 #define LISTS(a)                                    \
     {                                               \
@@ -40,22 +41,29 @@ static void describe(const struct cpu_call *c, struct conv *v)
 
 static uint64_t scratch(const struct cpu_call *c)
 {
+    struct conv_turned t;
     struct conv v;
 
     if (c->out->count == 0)
         return 0;
     describe(c, &v);
-    return conv_scratch(&v, c->pool);
+    uint64_t plain = conv_scratch(&v, c->pool);
+    uint64_t turned = conv_turned_make(&v, &t) ? conv_turned_scratch(&t, c->pool) : 0;
+    return turned > plain ? turned : plain; /* smaller sizes may choose the other way */
 }
 
 static void run(const struct cpu_call *c)
 {
+    struct conv_turned t;
     struct conv v;
 
     if (c->out->count == 0)
         return;
     describe(c, &v);
-    conv_run(&v, c->pool, c->scratch);
+    if (conv_turned_make(&v, &t))
+        conv_turned_run(&v, &t, c->pool, c->scratch);
+    else
+        conv_run(&v, c->pool, c->scratch);
 }
 
 static struct cpu_pack pack_size(const struct cpu_call *c, int32_t i)
