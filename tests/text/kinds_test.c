@@ -385,8 +385,8 @@ TEST(kinds, seeds_of_the_fuzzer_are_as_they_were)
                                          "ab",
                                          SP "a",
                                          "\xc4\xa0",
-                                         "\xc4\xa0"
-                                         "a",
+                                         ("\xc4\xa0"
+                                          "a"),
                                          "##b",
                                          "\\n",
                                          "\\x61"};
