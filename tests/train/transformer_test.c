@@ -41,7 +41,7 @@ TEST_DEVICES(train_transformer, learns_as_in_pytorch)
     follow(t, 0, NULL, 1e-3);
 }
 
-TEST_DEVICES(train_transformer, learns_as_in_pytorch_with_products_in_bf16)
+TEST_DEVICES_SLOW(train_transformer, learns_as_in_pytorch_with_products_in_bf16)
 {
     rlx_session_desc desc = {RLX_SIZED(rlx_session_desc), .precision = RLX_PRECISION_CUSTOM,
                              .precision_map = {.compute = RLX_DTYPE_bf16,
