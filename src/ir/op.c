@@ -178,8 +178,12 @@ const struct attr_info *family_attrs(enum op_family f, size_t *count)
 
 bool op_from_name(rlx_str name, rlx_op *out)
 {
+    if (name.len == 0)
+        return false;
     for (int op = RLX_OP_none + 1; op < RLX_OP_count; op++) {
-        if (str_eq(name, rlx_cstr(op_table[op].name))) {
+        const char *known = op_table[op].name;
+        /* Defaults of attributes are looked up for every node: most names differ at once. */
+        if (known[0] == name.ptr[0] && str_eq(name, rlx_cstr(known))) {
             *out = (rlx_op)op;
             return true;
         }
