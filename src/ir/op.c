@@ -22,14 +22,12 @@ static const struct family_info family_table[FAMILY_count] = {
 };
 
 static const struct {
-    enum op_family family;
     enum operand_role role;
     const char *operand;
 } role_table[] = {
-#define ROLE(family, operand, role) {FAMILY_##family, ROLE_##role, #operand},
+#define ROLE(family, operand, role) {ROLE_##role, #operand},
 #include "ir/ops.def"
 };
-#define ROLE_ROWS (sizeof role_table / sizeof role_table[0])
 
 /* By op: its own class plus 1; 0: its family's. */
 static const uint8_t tolerance_table[RLX_OP_count] = {
@@ -63,6 +61,25 @@ static const int family_row[FAMILY_count + 1] = {
 #define FAMILY(name, ...) [FAMILY_##name] = ROW_##name,
 #include "ir/ops.def"
     [FAMILY_count] = ROW_COUNT,
+};
+
+/* The same for role_table. */
+enum {
+    ROLE_ROW_none,
+    ROLE_ROW_BEFORE_none = -1,
+#define FAMILY(name, ...) ROLE_ROW_##name, ROLE_ROW_BEFORE_##name = ROLE_ROW_##name - 1,
+#define ROLE(family, operand, role) ROLE_ROW_##family##_##operand,
+#include "ir/ops.def"
+    ROLE_ROW_COUNT
+};
+_Static_assert(sizeof role_table / sizeof role_table[0] == ROLE_ROW_COUNT,
+               "rows and numbers agree");
+
+static const int family_role[FAMILY_count + 1] = {
+    [FAMILY_none] = 0,
+#define FAMILY(name, ...) [FAMILY_##name] = ROLE_ROW_##name,
+#include "ir/ops.def"
+    [FAMILY_count] = ROLE_ROW_COUNT,
 };
 
 static const struct {
@@ -149,16 +166,14 @@ rlx_str op_input_name(rlx_op op, int32_t operand, int32_t in_count)
 enum operand_role op_input_role(rlx_op op, int32_t operand, int32_t in_count)
 {
     enum op_family family = op_info(op)->family;
-    rlx_str name = {0};
+    int row = family_role[family], end = family_role[family + 1];
 
-    for (size_t r = 0; r < ROLE_ROWS; r++) {
-        if (role_table[r].family != family)
-            continue;
-        if (!name.len)
-            name = op_input_name(op, operand, in_count);
-        if (str_eq(name, rlx_cstr(role_table[r].operand)))
-            return role_table[r].role;
-    }
+    if (row == end)
+        return ROLE_PLAIN;
+    rlx_str name = op_input_name(op, operand, in_count);
+    for (; row < end; row++)
+        if (str_eq(name, rlx_cstr(role_table[row].operand)))
+            return role_table[row].role;
     return ROLE_PLAIN;
 }
 
