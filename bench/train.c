@@ -230,7 +230,7 @@ static const struct net *net_of(const char *name)
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
         if (strcmp(nets[i].name, name) == 0)
             return &nets[i];
-    give_up("there is no net %s; there are transformer and conv", name);
+    give_up("unknown net %s: transformer or conv", name);
     return NULL;
 }
 
@@ -348,7 +348,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--net") == 0)
             net = net_of(argv[i + 1]);
         else
-            give_up("there is no flag %s; there are --net, --threads, --device and --profile",
+            give_up("unknown flag %s; the flags are --net, --threads, --device and --profile",
                     argv[i]);
     }
     rlx_graph *g = job_begin_on(&j, threads, device);

@@ -230,7 +230,7 @@ static void run_sets(struct suite *s, rlx_model *m, const char *path, struct out
         free(d);
         return;
     }
-    *o = (struct outcome){SKIPPED, "there is no data next to the model"};
+    *o = (struct outcome){SKIPPED, "no data next to the model"};
     for (bool ok = true; ok; sets++) {
         char dir[4096 + 64];
         snprintf(dir, sizeof dir, "%s/test_data_set_%zu", path, sets);

@@ -126,8 +126,10 @@ static int add_tensors(struct writing *w, rlx_weight_type wanted)
         kept += v.rank > 1 && one->type != wanted;
     }
     if (kept)
-        fprintf(stderr, "rlx %s: warning: %zu matrices stay F32: their rows are no blocks of %s\n",
-                w->t->c->command->name, kept, weight_type_text(wanted));
+        fprintf(
+            stderr,
+            "rlx %s: warning: %zu matrices stay F32: their rows do not divide into blocks of %s\n",
+            w->t->c->command->name, kept, weight_type_text(wanted));
     return EXIT_DONE;
 }
 

@@ -198,7 +198,7 @@ static int check_checkpoint(struct training *t)
     if (!path || t->opt->resume || !exists(path))
         return EXIT_DONE;
     fprintf(stderr,
-            "rlx %s: %s is there already: --resume goes on from it; remove it to begin anew\n",
+            "rlx %s: %s already exists: --resume continues from it; remove it to start over\n",
             t->c->command->name, path);
     return EXIT_FAILED;
 }

@@ -47,7 +47,7 @@ static int read_text(struct text_training *x)
         code = read_file(x, x->text->file.at[i]);
     }
     if (code == EXIT_DONE && x->all.len == 0) {
-        fprintf(stderr, "rlx %s: there is no text to learn from\n", x->c->command->name);
+        fprintf(stderr, "rlx %s: the text to learn from is empty\n", x->c->command->name);
         code = EXIT_FAILED;
     }
     return code;
@@ -198,9 +198,13 @@ static int take_shape(struct text_training *x)
     const int64_t given[] = {o->layers, o->width, o->heads,  o->kv_heads,
                              o->ffn,    o->vocab, o->context};
 
+    static const char *const flag[] = {"--layers", "--width", "--heads",  "--kv-heads",
+                                       "--ffn",    "--vocab", "--context"};
+
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
         if (given[i] < 0 || given[i] > 1 << 24)
-            return cli_misuse(x->c, "%lld is no size for a model", (long long)given[i]);
+            return cli_misuse(x->c, "%s %lld: must be from 1 to %d", flag[i], (long long)given[i],
+                              1 << 24);
     x->shape = (rlx_llm_shape){
         RLX_SIZED(rlx_llm_shape),    .vocab = or (o->vocab, 2048), .context = or (o->context, 256),
         .layers = or (o->layers, 6), .width = or (o->width, 192),  .heads = or (o->heads, 6),
@@ -211,7 +215,7 @@ static int take_shape(struct text_training *x)
     if (x->shape.vocab < 257)
         return cli_misuse(x->c, "--vocab must be at least 257: the bytes, and the end of a text");
     if (o->quantize && !rlx_weight_type_find(o->quantize, &x->type))
-        return cli_misuse(x->c, "--quantize: there is no type \"%s\"; F32, F16 and Q8_0 are usual",
+        return cli_misuse(x->c, "--quantize: unknown type \"%s\"; F32, F16 and Q8_0 are common",
                           o->quantize);
     return EXIT_DONE;
 }

@@ -109,9 +109,9 @@ typedef struct rlx_token {
     float score; /* 0 where the kind has none */
     bool ends;   /* it ends what a model generates */
 } rlx_token;
-/* false: there is no such id. */
+/* false: the id does not exist. */
 RLX_API bool rlx_tokenizer_at(const rlx_tokenizer *t, int32_t id, rlx_token *out);
-/* By how the vocabulary spells it; -1: there is none. */
+/* By how the vocabulary spells it; -1: no token is. */
 RLX_API int32_t rlx_tokenizer_find(const rlx_tokenizer *t, rlx_str text);
 
 /* The metadata that a GGUF file takes to give the same tokenizer (all keys tokenizer.*): the i-th,
@@ -142,7 +142,7 @@ enum {
     RLX_DECODE_SPECIAL = 1 /* control and unknown tokens give their text; else they give nothing */
 };
 /* Of all of them. The text is written in pieces, which are valid UTF-8 each unless the tokens are
- * not. INDEX: there is no such id. */
+ * not. INDEX: an id does not exist. */
 RLX_API rlx_status rlx_tokenizer_decode(const rlx_tokenizer *t, const int32_t *id, size_t count,
                                         uint32_t flags, rlx_write_fn write, void *user,
                                         rlx_error *err);

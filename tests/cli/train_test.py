@@ -144,7 +144,7 @@ def test_checkpoints_are_kept(t):
     need("does not exist yet" in r.err, f"{r.err!r}")
     old = path.read_bytes()
     r = train(*flags, code=FAILED)
-    need("--resume goes on from it" in r.err and path.read_bytes() == old, f"{r.err!r}")
+    need("--resume continues from it" in r.err and path.read_bytes() == old, f"{r.err!r}")
     train(*flags[:-2], "--resume", code=MISUSED)
 
 
@@ -345,7 +345,7 @@ def test_text_that_cannot_be(t):
     r = train("--text", t.path / "none.txt", code=FAILED)
     need("cannot read" in r.err, r.err)
     r = train("--text", t.write("empty.txt", ""), code=FAILED)
-    need("no text to learn from" in r.err, r.err)
+    need("the text to learn from is empty" in r.err, r.err)
     r = train("--text", t.write("short.txt", "too short"), *SMALL, code=FAILED)
     need("are too few for windows of 16 + 1" in r.err, r.err)
     r = train("--text", t.write("a.txt", "abc " * 900), "--width", "30", "--heads", "4", code=FAILED)
