@@ -49,21 +49,9 @@ static void print_memory(struct job *j, const char *name)
     line_print(&compile);
 }
 
-static void answer_round(struct job *j, double seconds)
+static void call(void *user)
 {
-    double begin = now(), t;
-    const char *comma = "";
-
-    printf("{\"times\": [");
-    do {
-        double start = now();
-        job_call(j);
-        t = now();
-        printf("%s%.9f", comma, t - start);
-        comma = ", ";
-    } while (t - begin < seconds);
-    puts("]}");
-    fflush(stdout);
+    job_call(user);
 }
 
 /* ---- where the time goes ---- */
@@ -175,7 +163,7 @@ int main(int argc, char **argv)
     puts("{\"ready\": true}");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin))
-        answer_round(&j, strtod(line, NULL) * 1e-3);
+        print_times(call, &j, strtod(line, NULL) * 1e-3);
     job_close(&j);
     return 0;
 }

@@ -249,21 +249,16 @@ static float step(struct job *j, const struct net *net)
     return loss;
 }
 
-static void answer_round(struct job *j, const struct net *net, double seconds)
-{
-    double begin = now(), t;
-    const char *comma = "";
+struct stepper {
+    struct job *job;
+    const struct net *net;
+};
 
-    printf("{\"times\": [");
-    do {
-        double start = now();
-        step(j, net);
-        t = now();
-        printf("%s%.9f", comma, t - start);
-        comma = ", ";
-    } while (t - begin < seconds);
-    puts("]}");
-    fflush(stdout);
+static void take_step(void *user)
+{
+    const struct stepper *s = user;
+
+    step(s->job, s->net);
 }
 
 /* Steps by name, slowest first. */
@@ -361,7 +356,7 @@ int main(int argc, char **argv)
                (double)third);
         fflush(stdout);
         while (fgets(line, sizeof line, stdin))
-            answer_round(&j, net, strtod(line, NULL) * 1e-3);
+            print_times(take_step, &(struct stepper){&j, net}, strtod(line, NULL) * 1e-3);
     }
     job_close(&j);
     return 0;

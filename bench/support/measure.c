@@ -200,3 +200,20 @@ void compare_limit(const char *name, int threads, const char *unit, double value
     l.ratio = value > 0 ? limit / value : 1; /* nothing at all keeps every limit */
     line_print(&l);
 }
+
+void print_times(void (*call)(void *user), void *user, double seconds)
+{
+    double begin = now(), t;
+    const char *comma = "";
+
+    printf("{\"times\": [");
+    do {
+        double start = now();
+        call(user);
+        t = now();
+        printf("%s%.9f", comma, t - start);
+        comma = ", ";
+    } while (t - begin < seconds);
+    puts("]}");
+    fflush(stdout);
+}

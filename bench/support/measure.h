@@ -20,6 +20,9 @@ struct options {
 struct options options_read(int argc, char **argv);
 
 double now(void); /* seconds */
+/* Calls for so long, and prints how many seconds each took, as JSON: a round, for a script that
+ * lets several programs take turns. */
+void print_times(void (*call)(void *user), void *user, double seconds);
 /* Ends the program with that sentence. */
 _Noreturn void give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
