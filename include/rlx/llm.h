@@ -1,10 +1,14 @@
-/* llm.h: language models as graphs, from their sizes.
+/* llm.h: language models: run from a GGUF file, token by token, or made from their sizes to be
+ * trained.
  *
- *     rlx_value tokens = rlx_input(g, "tokens", RLX_DTYPE_i32, RLX_LIST(16, 256)), logits;
- *     rlx_llm_build(g, &shape, tokens, &logits, &err);
+ *     rlx_llm_open(ctx, device, "model.gguf", NULL, &llm, &err);
+ *     rlx_sampler_create(llm, &(rlx_sampling){RLX_SIZED(rlx_sampling), .temperature = 0.8f},
+ * &sampler, &err); rlx_sequence_create(llm, &seq, &err); rlx_sequence_feed(seq, ids, count, &err);
+ * // what it is to go on from while (rlx_sequence_next(seq, sampler, &id, &err) == RLX_OK &&
+ * !ends(id)) rlx_token_stream_add(rlx_llm_tokenizer(llm), &stream, id, write, user, &err);
  *
- * Params have the names and the layout of GGUF files of the architecture "llama": what is trained
- * here is read by other programs, and what such a file holds fits the graph. */
+ * A model is used by any number of sequences, each with memory of its own for what it has read; a
+ * sequence, like a session, by one thread at a time. docs/llm.md lists architectures. */
 #ifndef RLX_LLM_H
 #define RLX_LLM_H
 
@@ -13,13 +17,125 @@
 #endif
 
 #include "rlx/graph.h"
-#include "rlx/weights.h"
+#include "rlx/session.h"
+#include "rlx/text.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Layers of attention and SwiGLU, each after an RMS norm and added to what came in; positions by
+/* ---- a model from a file ----------------------------------------------------------------- */
+
+typedef struct rlx_llm rlx_llm;
+
+/* What keys and values are kept in. Halves take half the memory; queries are then rounded too. */
+typedef enum rlx_llm_cache { RLX_LLM_CACHE_F16 = 0, RLX_LLM_CACHE_F32 = 1 } rlx_llm_cache;
+
+typedef struct rlx_llm_desc {
+    uint32_t size;
+    int64_t context; /* tokens that a sequence has room for; 0: as the file says, 4096 at most */
+    int64_t chunk;   /* of a prompt, computed at once; 0: 512 */
+    rlx_llm_cache cache;
+    bool all_logits;           /* rlx_sequence_logits has those of every token of the last chunk */
+    const rlx_load_desc *load; /* how the file is opened; NULL: mapped */
+} rlx_llm_desc;
+
+/* UNSUPPORTED: an architecture, or a feature of one, that cannot be run, by name. FORMAT, SHAPE:
+ * keys or tensors that are missing or make no model. The device stays open as long as the model. */
+RLX_API rlx_status rlx_llm_open(rlx_context *ctx, rlx_device *device, const char *path,
+                                const rlx_llm_desc *desc, rlx_llm **out, rlx_error *err);
+RLX_API void rlx_llm_close(rlx_llm *m); /* after its sequences and samplers */
+
+typedef struct rlx_llm_info {
+    uint32_t size;
+    const char *arch, *arch_text; /* "qwen3"; "Qwen 3" */
+    rlx_str name;                 /* general.name; {NULL, 0}: the file has none */
+    rlx_str chat_template;        /* likewise tokenizer.chat_template */
+    int64_t vocab, layers, width;
+    int64_t trained_context; /* tokens it was made for */
+    int64_t context;         /* that a sequence has room for here */
+    uint64_t params;         /* numbers in its tensors */
+    uint64_t bytes;          /* that these take in the file */
+    uint64_t cache_bytes;    /* that a sequence takes on the device, beside its activations */
+} rlx_llm_info;
+RLX_API rlx_status rlx_llm_describe(const rlx_llm *m, rlx_llm_info *out, rlx_error *err);
+RLX_API const rlx_tokenizer *rlx_llm_tokenizer(const rlx_llm *m); /* NULL: the file has none */
+/* Architecture number i, of those that can be run; false: there are no more. */
+RLX_API bool rlx_llm_arch(size_t i, const char **name, const char **text);
+
+/* ---- sequences --------------------------------------------------------------------------- */
+
+typedef struct rlx_sequence rlx_sequence;
+
+RLX_API rlx_status rlx_sequence_create(rlx_llm *m, rlx_sequence **out, rlx_error *err);
+RLX_API void rlx_sequence_destroy(rlx_sequence *s);
+/* What it has read so far, and the tokens of its own; valid until it changes. */
+RLX_API const int32_t *rlx_sequence_tokens(const rlx_sequence *s, size_t *count);
+/* Appends tokens and computes what comes after them. LIMIT, with both numbers: there is no room for
+ * so many; INDEX: a token that is not in the vocabulary. Either leaves the sequence as it was. */
+RLX_API rlx_status rlx_sequence_feed(rlx_sequence *s, const int32_t *id, size_t count,
+                                     rlx_error *err);
+/* Makes the sequence these tokens: what it begins with already is not computed again. *kept (may be
+ * NULL): how many those were. */
+RLX_API rlx_status rlx_sequence_set(rlx_sequence *s, const int32_t *id, size_t count, size_t *kept,
+                                    rlx_error *err);
+/* Forgets all but the first `count` tokens. STATE: more than there are. */
+RLX_API rlx_status rlx_sequence_rewind(rlx_sequence *s, size_t count, rlx_error *err);
+/* How likely each token of the vocabulary is to come next, before softmax: [vocab], or with
+ * all_logits [tokens of the last chunk that was computed, vocab]. STATE: nothing was fed yet. */
+RLX_API rlx_status rlx_sequence_logits(rlx_sequence *s, const float **out, size_t *rows,
+                                       rlx_error *err);
+/* What it takes on the device; weights are shared with other sequences. STATE: nothing was fed. */
+RLX_API rlx_status rlx_sequence_memory(rlx_sequence *s, rlx_memory_info *out, rlx_error *err);
+/* Another sequence that has read the same. */
+RLX_API rlx_status rlx_sequence_fork(rlx_sequence *s, rlx_sequence **out, rlx_error *err);
+
+/* ---- which token comes next -------------------------------------------------------------- */
+
+/* Zero is each field's default. Steps are made in the order of the fields; docs/llm.md says what
+ * each does. */
+typedef struct rlx_token_bias {
+    int32_t token;
+    float bias; /* added to its logit; -INFINITY: never */
+} rlx_token_bias;
+typedef struct rlx_sampling {
+    uint32_t size;
+    const rlx_token_bias *bias; /* copied */
+    size_t bias_count;
+    int32_t penalty_last; /* tokens at the end that penalties look at; 0: 64, -1: all */
+    float repeat_penalty; /* of tokens among them: divides positive logits; 0: 1, which is off */
+    float frequency_penalty, presence_penalty; /* subtracted per occurrence; once */
+    int32_t top_k;                             /* so many of the most likely; 0: all */
+    float typical;                             /* in (0, 1); 0: off */
+    float top_p;                               /* likewise: the likeliest that sum up to it */
+    float min_p;                               /* of the likeliest one's probability */
+    float temperature;                         /* 0: the most likely token, and no chance */
+    int32_t mirostat;                          /* 2: instead of the five above but temperature */
+    float mirostat_tau, mirostat_eta;          /* 0: 5 and 0.1 */
+    uint64_t seed;
+    bool logprobs; /* rlx_sampler_logprob is wanted */
+} rlx_sampling;
+
+typedef struct rlx_sampler rlx_sampler;
+/* ATTRIBUTE: a setting that makes no sense, by name. */
+RLX_API rlx_status rlx_sampler_create(const rlx_llm *m, const rlx_sampling *how, rlx_sampler **out,
+                                      rlx_error *err);
+RLX_API void rlx_sampler_destroy(rlx_sampler *p);
+/* Chooses after what the sequence has read, and appends it; it is computed by the next call that
+ * needs it. LIMIT: the sequence is full. The same seed, tokens and device give the same tokens. */
+RLX_API rlx_status rlx_sequence_next(rlx_sequence *s, rlx_sampler *p, int32_t *id, rlx_error *err);
+/* ln of the probability that the model itself gave the token chosen last; 0: without logprobs. */
+RLX_API float rlx_sampler_logprob(const rlx_sampler *p);
+
+/* ---- a model from its sizes, to be trained ----------------------------------------------- */
+
+/* Params have the names and the layout of GGUF files of the architecture "llama": what is trained
+ * here is read by other programs, and what such a file holds fits the graph.
+ *
+ *     rlx_value tokens = rlx_input(g, "tokens", RLX_DTYPE_i32, RLX_LIST(16, 256)), logits;
+ *     rlx_llm_build(g, &shape, tokens, &logits, &err);
+ *
+ * Layers of attention and SwiGLU, each after an RMS norm and added to what came in; positions by
  * RoPE on neighbouring pairs; queries in groups that share keys and values. */
 typedef struct rlx_llm_shape {
     uint32_t size;

@@ -1,0 +1,112 @@
+/* attend.c: attention: queries, keys and values made of what comes in, turned by their positions,
+ * kept for later runs, and put together again. */
+#include <stdio.h>
+
+#include "llm/build.h"
+
+struct heads {
+    rlx_value q, k, v; /* [batch, rows, heads * head_dim] */
+};
+
+/* Columns first to first + count - 1. */
+static rlx_value columns(struct llm_build *b, rlx_value x, int64_t first, int64_t count)
+{
+    return rlx_narrow(b->g, x, -1, first, count);
+}
+
+static struct heads project(struct llm_build *b, int64_t layer, rlx_value h)
+{
+    const struct llm_layer *l = &b->spec->layer[layer];
+    const int64_t width = b->spec->width, queries = l->heads * l->head_dim,
+                  keys = l->kv_heads * l->head_dim, values = l->kv_heads * l->value_dim;
+
+    if (llm_has(b, layer, "attn_qkv.weight")) {
+        rlx_value all = llm_linear(b, layer, "attn_qkv", h, queries + keys + values, width);
+        return (struct heads){columns(b, all, 0, queries), columns(b, all, queries, keys),
+                              columns(b, all, queries + keys, values)};
+    }
+    rlx_value q = llm_linear(b, layer, "attn_q", h, queries, width);
+    rlx_value k = llm_linear(b, layer, "attn_k", h, keys, width);
+    return (struct heads){q, k, llm_linear(b, layer, "attn_v", h, values, width)};
+}
+
+/* A norm of queries or keys, over each head or over all of them: its tensor's size tells. */
+static rlx_value norm_heads(struct llm_build *b, int64_t layer, const char *part, rlx_value x,
+                            int64_t heads, int64_t dim)
+{
+    char name[96];
+    rlx_weight tensor;
+    size_t i;
+
+    snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)layer, part);
+    if (!b->w || !rlx_weights_find(b->w, rlx_cstr(name), &i) || !rlx_weights_at(b->w, i, &tensor))
+        return x;
+    if (heads == 1 || (tensor.rank == 1 && tensor.dim[0] == heads * dim))
+        return llm_norm(b, layer, part, x, heads * dim);
+    x = rlx_reshape(b->g, x, RLX_LIST(b->batch, b->rows, heads, dim));
+    x = llm_norm(b, layer, part, x, dim);
+    return rlx_reshape(b->g, x, RLX_LIST(b->batch, b->rows, heads * dim));
+}
+
+static rlx_value turned(struct llm_build *b, const struct llm_layer *l, rlx_value x)
+{
+    if (l->rope == LLM_NO_ROPE)
+        return x;
+    const struct llm_rope *r = &b->spec->rope[l->rope];
+    return rlx_rope(b->g, x, b->cos[l->rope], b->sin[l->rope], l->head_dim, r->channels, r->style,
+                    -2);
+}
+
+/* Rows of this run go into the cache; all rows that are there come out. */
+static rlx_value through_cache(struct llm_build *b, int64_t layer, const char *which, rlx_value x,
+                               int64_t width)
+{
+    char name[64];
+
+    if (!b->cached)
+        return x;
+    snprintf(name, sizeof name, "cache.%lld.%s", (long long)layer, which);
+    rlx_value state = rlx_state(b->g, name, b->cache, RLX_LIST(b->cache_rows, width));
+    rlx_value rows = rlx_reshape(b->g, rlx_cast(b->g, x, b->cache), RLX_LIST(b->rows, width));
+    rlx_value all = rlx_cache_append(b->g, state, rows, b->at, 0);
+    all = rlx_narrow(b->g, all, 0, 0, b->length);
+    return rlx_reshape(b->g, all, RLX_LIST(1, b->length, width));
+}
+
+static rlx_value attend(struct llm_build *b, const struct llm_layer *l, struct heads h)
+{
+    const struct llm_spec *s = b->spec;
+    rlx_attention_desc desc = RLX_ATTENTION_DESC_INIT;
+
+    desc.num_heads = l->heads;
+    desc.num_kv_heads = l->kv_heads;
+    desc.head_dim = l->head_dim;
+    desc.layout = RLX_ATTENTION_LAYOUT_packed;
+    if (s->causal && l->window > 0) {
+        desc.mask_kind = RLX_MASK_KIND_sliding_window;
+        desc.window = l->window - 1;
+    } else if (s->causal) {
+        desc.mask_kind = RLX_MASK_KIND_causal;
+    }
+    if (s->score_scale != 0)
+        desc.score_scale = s->score_scale;
+    if (s->attn_cap != 0)
+        desc.logit_softcap = s->attn_cap;
+    if (b->cached && b->cache != RLX_DTYPE_f32)
+        h.q = rlx_cast(b->g, h.q, b->cache);
+    rlx_value y = rlx_attention(b->g, h.q, h.k, h.v, RLX_NO_VALUE, &desc);
+    return b->cached && b->cache != RLX_DTYPE_f32 ? rlx_cast(b->g, y, RLX_DTYPE_f32) : y;
+}
+
+rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h)
+{
+    const struct llm_layer *l = &b->spec->layer[layer];
+    struct heads x = project(b, layer, h);
+
+    x.q = turned(b, l, norm_heads(b, layer, "attn_q_norm", x.q, l->heads, l->head_dim));
+    x.k = turned(b, l, norm_heads(b, layer, "attn_k_norm", x.k, l->kv_heads, l->head_dim));
+    x.k = through_cache(b, layer, "k", x.k, l->kv_heads * l->head_dim);
+    x.v = through_cache(b, layer, "v", x.v, l->kv_heads * l->value_dim);
+    return llm_linear(b, layer, "attn_output", attend(b, l, x), b->spec->width,
+                      l->heads * l->value_dim);
+}

@@ -1,0 +1,85 @@
+/* decoder.c: the layers of a model, one after another:
+ *
+ *     x = token_embd[tokens]
+ *     for each layer:
+ *         x = x + attention(norm(x))
+ *         x = x + feed_forward(norm(x))
+ *     logits = norm(x) Wout
+ *
+ * with what a spec adds to it: norms after a part, factors, both parts at once. */
+#include "llm/build.h"
+
+static rlx_value activated(struct llm_build *b, rlx_value x)
+{
+    rlx_value positive;
+
+    switch (b->spec->activation) {
+    case LLM_SILU: return rlx_silu(b->g, x);
+    case LLM_GELU: return rlx_gelu_approx(b->g, x);
+    case LLM_RELU_SQUARED: positive = rlx_relu(b->g, x); return rlx_mul(b->g, positive, positive);
+    }
+    return RLX_NO_VALUE;
+}
+
+/* Without a gate of its own, the first half of what `up` gives is the gate. */
+rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h)
+{
+    const int64_t width = b->spec->width, ffn = b->spec->layer[layer].ffn;
+    rlx_value up;
+
+    if (!b->spec->gated) {
+        up = activated(b, llm_linear(b, layer, "ffn_up", h, ffn, width));
+    } else if (b->w && !llm_has(b, layer, "ffn_gate.weight")) {
+        rlx_value both = llm_linear(b, layer, "ffn_up", h, 2 * ffn, width);
+        rlx_value gate = activated(b, rlx_narrow(b->g, both, -1, 0, ffn));
+        up = rlx_mul(b->g, gate, rlx_narrow(b->g, both, -1, ffn, ffn));
+    } else {
+        rlx_value gate = activated(b, llm_linear(b, layer, "ffn_gate", h, ffn, width));
+        up = rlx_mul(b->g, gate, llm_linear(b, layer, "ffn_up", h, ffn, width));
+    }
+    return llm_linear(b, layer, "ffn_down", up, width, ffn);
+}
+
+/* x and what a part made of it. */
+static rlx_value joined(struct llm_build *b, int64_t layer, const char *post, rlx_value x,
+                        rlx_value y)
+{
+    y = llm_norm(b, layer, post, y, b->spec->width);
+    return rlx_add(b->g, x, llm_scaled(b, y, (double)b->spec->residual_scale));
+}
+
+static rlx_value layer_of(struct llm_build *b, int64_t i, rlx_value x)
+{
+    const struct llm_spec *s = b->spec;
+    rlx_value h = llm_norm(b, i, s->attn_norm, x, s->width);
+    rlx_value y = llm_attention(b, i, h);
+
+    if (s->parallel) {
+        y = rlx_add(b->g, y, llm_feed_forward(b, i, h));
+        return joined(b, i, NULL, x, y);
+    }
+    x = joined(b, i, s->attn_post_norm, x, y);
+    h = llm_norm(b, i, s->ffn_norm, x, s->width);
+    return joined(b, i, s->ffn_post_norm, x, llm_feed_forward(b, i, h));
+}
+
+rlx_value llm_decoder(struct llm_build *b, rlx_value tokens)
+{
+    const struct llm_spec *s = b->spec;
+    rlx_value x = llm_scaled(b, llm_embed(b, tokens), (double)s->embed_scale);
+
+    if (s->learned_positions) {
+        rlx_value table =
+            llm_vector(b, LLM_GLOBAL, "position_embd.weight", RLX_LIST(s->context, s->width));
+        x = rlx_add(b->g, x, rlx_gather(b->g, table, b->positions, 0));
+    }
+    for (int64_t i = 0; i < s->layers; i++)
+        x = layer_of(b, i, x);
+    return llm_norm(b, LLM_GLOBAL, s->output_norm, x, s->width);
+}
+
+rlx_value llm_head(struct llm_build *b, rlx_value x)
+{
+    x = llm_scaled(b, llm_unembed(b, x), (double)b->spec->logit_scale);
+    return llm_capped(b, x, (double)b->spec->final_cap);
+}

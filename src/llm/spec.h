@@ -1,0 +1,99 @@
+/* spec.h: what a language model is: the sizes and choices that its graph follows from, as a GGUF
+ * file's metadata says them. The recipes of arch_*.c fill it in; the blocks of the graph read it,
+ * and know no architecture by name. */
+#ifndef LLM_SPEC_H
+#define LLM_SPEC_H
+
+#include "base/diag.h"
+#include "rlx/ops.h"
+#include "rlx/weights.h"
+
+struct llm_keys;
+
+enum llm_norm_kind { LLM_NORM_RMS, LLM_NORM_LAYER };
+enum llm_activation { LLM_SILU, LLM_GELU, LLM_RELU_SQUARED };
+
+/* How channels are turned by their position: docs/spec/llm-architectures.md 3.2. */
+enum llm_rope_scaling { LLM_ROPE_LINEAR, LLM_ROPE_YARN, LLM_ROPE_LONG };
+struct llm_rope {
+    int64_t channels; /* of a head that are turned; 0: none */
+    rlx_rope_style style;
+    double base;
+    enum llm_rope_scaling scaling;
+    double factor;               /* positions are divided by it */
+    double original;             /* the context before it was stretched */
+    double beta_fast, beta_slow; /* of yarn */
+    double log_multiplier;       /* likewise */
+    double magnitude;            /* of cos and sin, before what yarn adds */
+    const char *divisors;        /* a tensor by which angles are divided; NULL: none */
+};
+
+enum { LLM_NO_ROPE = -1, LLM_ROPE_GLOBAL = 0, LLM_ROPE_LOCAL = 1, LLM_ROPES = 2 };
+
+struct llm_layer {
+    int64_t heads, kv_heads; /* of queries; of keys and values */
+    int64_t head_dim, value_dim;
+    int64_t ffn;    /* width inside of the feed-forward part */
+    int64_t window; /* keys that a query sees, itself included; 0: all */
+    int rope;       /* which of the model's; LLM_NO_ROPE */
+};
+
+/* Names of norms are tensors' names; NULL: there is none. */
+struct llm_spec {
+    const struct llm_arch *arch;
+    int64_t vocab, context, width;
+    struct llm_layer *layer;
+    int64_t layers;
+    struct llm_rope rope[LLM_ROPES];
+
+    enum llm_norm_kind norm;
+    float eps;
+    const char *attn_norm, *attn_post_norm; /* of what attention reads; of what it gives */
+    const char *ffn_norm, *ffn_post_norm;   /* likewise */
+    const char *output_norm;
+    bool parallel; /* attention and feed-forward read the same norm, and are added at once */
+
+    enum llm_activation activation;
+    bool gated;             /* down(act(gate) * up), not down(act(up)) */
+    bool causal;            /* a token sees those before it only */
+    bool learned_positions; /* a table of vectors, position_embd */
+    bool has_head;          /* logits come out; false: vectors do */
+    bool tied;              /* the last matrix is the table of tokens */
+
+    float embed_scale, residual_scale, logit_scale; /* factors; 1 is off */
+    float score_scale;                              /* 0: 1 / sqrt(head_dim) */
+    float attn_cap, final_cap;                      /* 0: off */
+    int64_t pooling;                                /* of vectors: enum llm_pooling */
+
+    /* Of rlx_llm_shape: small matrices beside those of a layer, for training. */
+    int64_t lora_rank;
+    float lora_scale;
+};
+
+enum llm_pooling {
+    LLM_POOL_NONE = 0,
+    LLM_POOL_MEAN = 1,
+    LLM_POOL_FIRST = 2,
+    LLM_POOL_LAST = 3,
+    LLM_POOL_RANK = 4
+};
+
+/* An architecture: its name in files, what it is in words, and what fills in a spec that already
+ * holds what all have in common (spec_read). Failures are kept by the keys' diag. */
+struct llm_arch {
+    const char *name, *text;
+    void (*read)(struct llm_keys *k, struct llm_spec *s);
+};
+extern const struct llm_arch llm_archs[];
+extern const size_t llm_arch_count;
+
+/* UNSUPPORTED: an architecture that is not among ours; FORMAT: keys or tensors are missing, or make
+ * no model. Free it either way. */
+rlx_status llm_spec_read(const rlx_weights *w, struct llm_spec *out, struct diag *d);
+void llm_spec_free(struct llm_spec *s);
+/* Sizes make a model that can be built. */
+rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d);
+/* Room for the layers, all zeros. */
+rlx_status llm_spec_layers(struct llm_spec *s, int64_t count, struct diag *d);
+
+#endif

@@ -1,0 +1,186 @@
+/* tensors.c: a file's tensors as params of the graph, each in the type it has there: packed weights
+ * are multiplied as they are. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "llm/build.h"
+
+struct llm_tensor {
+    rlx_value param;
+    bool packed;
+    rlx_quant_scheme scheme;
+};
+
+static const char *full_name(int64_t layer, const char *name, char out[96])
+{
+    if (layer == LLM_GLOBAL)
+        snprintf(out, 96, "%s", name);
+    else
+        snprintf(out, 96, "blk.%lld.%s", (long long)layer, name);
+    return out;
+}
+
+bool llm_has(const struct llm_build *b, int64_t layer, const char *name)
+{
+    char full[96];
+    size_t i;
+
+    return b->w && rlx_weights_find(b->w, rlx_cstr(full_name(layer, name, full)), &i);
+}
+
+/* The tensor of that name, which must be [.., k] of that shape. false: the file has none, or one of
+ * a type that cannot be multiplied; the diag knows. */
+static bool find_type(struct llm_build *b, const char *full, rlx_weight_type_info *out)
+{
+    rlx_weight tensor;
+    rlx_error err;
+    size_t i;
+
+    *out = (rlx_weight_type_info){RLX_SIZED(rlx_weight_type_info), .use = RLX_WEIGHT_PLAIN};
+    if (!b->w)
+        return true;
+    if (!rlx_weights_find(b->w, rlx_cstr(full), &i) || !rlx_weights_at(b->w, i, &tensor)) {
+        (diag_fail)(b->d, RLX_ERROR_FORMAT, "the file has no tensor \"%s\"", full);
+        return false;
+    }
+    if (rlx_weight_type_describe(tensor.type, out, &err) != RLX_OK) {
+        diag_again(b->d, &err, err.status);
+        return false;
+    }
+    if (out->use == RLX_WEIGHT_PLAIN || out->use == RLX_WEIGHT_PACKED)
+        return true;
+    (diag_fail)(b->d, RLX_ERROR_UNSUPPORTED,
+                "the tensor \"%s\" is of the type %s, which cannot be multiplied", full, out->name);
+    return false;
+}
+
+static struct llm_tensor matrix(struct llm_build *b, int64_t layer, const char *name, int64_t rows,
+                                int64_t k)
+{
+    struct llm_tensor t = {.param = RLX_NO_VALUE};
+    rlx_weight_type_info type;
+    char full[96];
+
+    if (!find_type(b, full_name(layer, name, full), &type))
+        return t;
+    t.packed = type.use == RLX_WEIGHT_PACKED;
+    t.scheme = type.scheme;
+    t.param = rlx_graph_leaf(b->g, full);
+    if (t.param != RLX_NO_VALUE)
+        return t;
+    if (t.packed && k % type.block_elems)
+        (diag_fail)(b->d, RLX_ERROR_SHAPE, "rows of %lld numbers of \"%s\" are not blocks of %d",
+                    (long long)k, full, (int)type.block_elems);
+    else if (t.packed)
+        t.param = rlx_param(b->g, full, RLX_DTYPE_u8,
+                            RLX_LIST(rows, k / type.block_elems * type.block_bytes));
+    else
+        t.param = rlx_param(b->g, full, RLX_DTYPE_f32, RLX_LIST(rows, k));
+    return t;
+}
+
+static rlx_value times_matrix(struct llm_build *b, rlx_value x, struct llm_tensor t, int64_t k)
+{
+    rlx_dequant_matmul_desc desc = RLX_DEQUANT_MATMUL_DESC_INIT;
+
+    if (!t.packed)
+        return rlx_matmul(b->g, x, t.param, false, true);
+    desc.scheme = t.scheme;
+    desc.k = k;
+    desc.act = RLX_ACT_PRECISION_q8;
+    return rlx_dequant_matmul(b->g, x, t.param, RLX_NO_VALUE, RLX_NO_VALUE, &desc);
+}
+
+rlx_value llm_vector(struct llm_build *b, int64_t layer, const char *name, rlx_list shape)
+{
+    rlx_weight_type_info type;
+    char full[96];
+
+    if (!find_type(b, full_name(layer, name, full), &type))
+        return RLX_NO_VALUE;
+    rlx_value there = rlx_graph_leaf(b->g, full);
+    return there != RLX_NO_VALUE ? there : rlx_param(b->g, full, RLX_DTYPE_f32, shape);
+}
+
+/* ---- what is computed with them ---- */
+
+static rlx_value with_lora(struct llm_build *b, int64_t layer, const char *name, rlx_value x,
+                           rlx_value y, int64_t out, int64_t in)
+{
+    int64_t rank = b->spec->lora_rank;
+    char full[96], part[112];
+
+    if (rank == 0 || layer == LLM_GLOBAL)
+        return y;
+    full_name(layer, name, full);
+    snprintf(part, sizeof part, "%s.lora_a", full);
+    rlx_value small = rlx_param(b->g, part, RLX_DTYPE_f32, RLX_LIST(rank, in));
+    snprintf(part, sizeof part, "%s.lora_b", full);
+    rlx_value large = rlx_param(b->g, part, RLX_DTYPE_f32, RLX_LIST(out, rank));
+    small = rlx_matmul(b->g, x, small, false, true);
+    large = rlx_matmul(b->g, small, large, false, true);
+    return rlx_add(b->g, y,
+                   rlx_mul(b->g, large, rlx_scalar(b->g, large, (double)b->spec->lora_scale)));
+}
+
+rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t out,
+                     int64_t in)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s.weight", part);
+    rlx_value y = times_matrix(b, x, matrix(b, layer, name, out, in), in);
+    y = with_lora(b, layer, name, x, y, out, in);
+    snprintf(name, sizeof name, "%s.scale", part);
+    if (llm_has(b, layer, name))
+        y = rlx_mul(b->g, y, llm_vector(b, layer, name, RLX_LIST(1)));
+    snprintf(name, sizeof name, "%s.bias", part);
+    if (llm_has(b, layer, name))
+        y = rlx_add(b->g, y, llm_vector(b, layer, name, RLX_LIST(out)));
+    return y;
+}
+
+rlx_value llm_embed(struct llm_build *b, rlx_value tokens)
+{
+    const struct llm_spec *s = b->spec;
+    struct llm_tensor t = matrix(b, LLM_GLOBAL, "token_embd.weight", s->vocab, s->width);
+
+    return t.packed ? rlx_dequant_gather(b->g, t.param, tokens, t.scheme, s->width)
+                    : rlx_gather(b->g, t.param, tokens, 0);
+}
+
+rlx_value llm_unembed(struct llm_build *b, rlx_value x)
+{
+    const struct llm_spec *s = b->spec;
+
+    if (!s->tied)
+        return llm_linear(b, LLM_GLOBAL, "output", x, s->vocab, s->width);
+    struct llm_tensor t = matrix(b, LLM_GLOBAL, "token_embd.weight", s->vocab, s->width);
+    return times_matrix(b, x, t, s->width);
+}
+
+rlx_value llm_norm(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t width)
+{
+    char name[64];
+
+    if (!part)
+        return x;
+    snprintf(name, sizeof name, "%s.weight", part);
+    rlx_value gain = llm_vector(b, layer, name, RLX_LIST(width)), shift = RLX_NO_VALUE;
+    snprintf(name, sizeof name, "%s.bias", part);
+    if (llm_has(b, layer, name))
+        shift = llm_vector(b, layer, name, RLX_LIST(width));
+    return b->spec->norm == LLM_NORM_LAYER ? rlx_layer_norm(b->g, x, gain, shift, -1, b->spec->eps)
+                                           : rlx_rms_norm(b->g, x, gain, shift, -1, b->spec->eps);
+}
+
+rlx_value llm_scaled(struct llm_build *b, rlx_value x, double by)
+{
+    return by == 1 ? x : rlx_mul(b->g, x, rlx_scalar(b->g, x, by));
+}
+
+rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap)
+{
+    return cap == 0 ? x : llm_scaled(b, rlx_tanh(b->g, llm_scaled(b, x, 1 / cap)), cap);
+}
