@@ -56,7 +56,8 @@ static int read_text(struct text_training *x)
 /* The vocabulary: of the model that is there, or learned from the text. */
 static rlx_status find_vocabulary(struct text_training *x, rlx_error *err)
 {
-    rlx_bpe_desc desc = {RLX_SIZED(rlx_bpe_desc), .vocab = (uint32_t)x->shape.vocab};
+    rlx_bpe_desc desc = {RLX_SIZED(rlx_bpe_desc), .vocab = (uint32_t)x->shape.vocab,
+                         .add_bos = true};
 
     if (x->base)
         return rlx_tokenizer_from_weights(x->c->ctx, x->base, &x->tokenizer, err);
