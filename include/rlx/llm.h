@@ -52,12 +52,15 @@ typedef struct rlx_llm_info {
     rlx_str name;                 /* general.name; {NULL, 0}: the file has none */
     rlx_str chat_template;        /* likewise tokenizer.chat_template */
     int64_t vocab, layers, width;
+    int64_t heads, kv_heads, head_dim, ffn; /* of the first layer */
     int64_t trained_context; /* tokens it was made for */
-    int64_t context;         /* that a sequence has room for here */
+    int64_t context;         /* that a sequence has room for here; 0: it was not opened */
     uint64_t params;         /* numbers in its tensors */
     uint64_t bytes;          /* that these take in the file */
     uint64_t cache_bytes;    /* that a sequence takes on the device, beside its activations */
 } rlx_llm_info;
+/* What a file says of its model, without opening it on a device; failures are rlx_llm_open's. */
+RLX_API rlx_status rlx_llm_peek(const rlx_weights *w, rlx_llm_info *out, rlx_error *err);
 RLX_API rlx_status rlx_llm_describe(const rlx_llm *m, rlx_llm_info *out, rlx_error *err);
 RLX_API const rlx_tokenizer *rlx_llm_tokenizer(const rlx_llm *m); /* NULL: the file has none */
 /* Architecture number i, of those that can be run; false: there are no more. */

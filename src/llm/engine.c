@@ -139,11 +139,11 @@ const rlx_tokenizer *rlx_llm_tokenizer(const rlx_llm *m)
     return m ? m->tokenizer : NULL;
 }
 
-static void count_tensors(const rlx_llm *m, rlx_llm_info *info)
+static void count_tensors(const rlx_weights *w, rlx_llm_info *info)
 {
     rlx_weight t;
 
-    for (size_t i = 0; rlx_weights_at(m->weights, i, &t); i++) {
+    for (size_t i = 0; rlx_weights_at(w, i, &t); i++) {
         uint64_t numbers = 1;
         for (int32_t k = 0; k < t.rank; k++)
             numbers *= (uint64_t)t.dim[k];
@@ -163,30 +163,58 @@ static uint64_t cache_bytes(const rlx_llm *m)
     return row * (uint64_t)m->desc.context * (m->desc.cache == RLX_LLM_CACHE_F32 ? 4 : 2);
 }
 
+/* What the file says, by itself. */
+static rlx_status describe(const rlx_weights *w, const struct llm_spec *s, rlx_llm_info *info,
+                           struct diag *d)
+{
+    rlx_error err;
+
+    *info = (rlx_llm_info){RLX_SIZED(rlx_llm_info),
+                           .arch = s->arch->name,
+                           .arch_text = s->arch->text,
+                           .vocab = s->vocab,
+                           .layers = s->layers,
+                           .width = s->width,
+                           .heads = s->layer[0].heads,
+                           .kv_heads = s->layer[0].kv_heads,
+                           .head_dim = s->layer[0].head_dim,
+                           .ffn = s->layer[0].ffn,
+                           .trained_context = s->context};
+    count_tensors(w, info);
+    if (rlx_weights_get_str(w, STR("general.name"), &info->name, &err) != RLX_OK ||
+        rlx_weights_get_str(w, STR("tokenizer.chat_template"), &info->chat_template, &err) !=
+            RLX_OK)
+        return diag_again(d, &err, err.status);
+    return RLX_OK;
+}
+
 rlx_status rlx_llm_describe(const rlx_llm *m, rlx_llm_info *out, rlx_error *err)
 {
-    rlx_llm_info info = {RLX_SIZED(rlx_llm_info)};
+    rlx_llm_info info;
     struct diag d;
 
     diag_init(&d, "llm");
-    if (!m) {
+    if (!m)
         (diag_fail)(&d, RLX_ERROR_ARGUMENT, "m is NULL");
-        return diag_report(&d, err);
-    }
-    info.arch = m->spec.arch->name;
-    info.arch_text = m->spec.arch->text;
-    info.vocab = m->spec.vocab;
-    info.layers = m->spec.layers;
-    info.width = m->spec.width;
-    info.trained_context = m->spec.context;
-    info.context = m->desc.context;
-    info.cache_bytes = cache_bytes(m);
-    count_tensors(m, &info);
-    if (rlx_weights_get_str(m->weights, STR("general.name"), &info.name, NULL) != RLX_OK ||
-        rlx_weights_get_str(m->weights, STR("tokenizer.chat_template"), &info.chat_template,
-                            NULL) != RLX_OK)
-        (diag_fail)(&d, RLX_ERROR_FORMAT, "the name or the chat template of the model is no text");
-    else
+    else if (describe(m->weights, &m->spec, &info, &d) == RLX_OK) {
+        info.context = m->desc.context;
+        info.cache_bytes = cache_bytes(m);
         INFO_WRITE(rlx_llm_info, &info, out, &d);
+    }
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_llm_peek(const rlx_weights *w, rlx_llm_info *out, rlx_error *err)
+{
+    struct llm_spec spec = {0};
+    rlx_llm_info info;
+    struct diag d;
+
+    diag_init(&d, "llm");
+    if (!w)
+        (diag_fail)(&d, RLX_ERROR_ARGUMENT, "w is NULL");
+    else if (llm_spec_read(w, &spec, &d) == RLX_OK && describe(w, &spec, &info, &d) == RLX_OK)
+        INFO_WRITE(rlx_llm_info, &info, out, &d);
+    llm_spec_free(&spec);
     return diag_report(&d, err);
 }
