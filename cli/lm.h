@@ -9,6 +9,7 @@
 struct lm_options {
     const char *device, *cache;
     int64_t context, chunk;
+    bool exact;
     /* of sampling; texts are numbers with a point */
     const char *temperature, *top_p, *min_p, *typical, *repeat, *frequency, *presence;
     int64_t top_k, penalty_last, mirostat, seed;

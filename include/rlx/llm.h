@@ -37,6 +37,9 @@ typedef struct rlx_llm_desc {
     int64_t chunk;   /* of a prompt, computed at once; 0: 512 */
     rlx_llm_cache cache;
     bool all_logits;           /* rlx_sequence_logits has those of every token of the last chunk */
+    /* Products with packed weights take the other operand as it is. Otherwise it is rounded to 8
+     * bits, in runs of 32 or 256 numbers, which is several times as fast. */
+    bool exact;
     const rlx_load_desc *load; /* how the file is opened; NULL: mapped */
 } rlx_llm_desc;
 

@@ -12,8 +12,9 @@ struct llm_build {
     const struct llm_spec *spec;
     const rlx_weights *w; /* whose types the params have; NULL: all are f32, to be trained */
     struct diag *d;
-    rlx_dim batch;                            /* rows of tokens */
-    rlx_dim rows;                             /* tokens in each */
+    bool exact;    /* products with packed weights do not round what they multiply */
+    rlx_dim batch; /* rows of tokens */
+    rlx_dim rows;  /* tokens in each */
     rlx_value cos[LLM_ROPES], sin[LLM_ROPES]; /* [rows, pairs]; RLX_NO_VALUE: not needed */
     rlx_value positions;                      /* i32 [rows]; where positions are learned */
     /* Keys and values of earlier runs stay in states, one of each per layer. */

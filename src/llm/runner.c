@@ -30,6 +30,7 @@ static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
                           .spec = s,
                           .w = m->weights,
                           .d = d,
+                          .exact = m->desc.exact,
                           .batch = 1,
                           .cached = true,
                           .cache_rows = m->desc.context,

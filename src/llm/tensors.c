@@ -88,7 +88,7 @@ static rlx_value times_matrix(struct llm_build *b, rlx_value x, struct llm_tenso
         return rlx_matmul(b->g, x, t.param, false, true);
     desc.scheme = t.scheme;
     desc.k = k;
-    desc.act = RLX_ACT_PRECISION_q8;
+    desc.act = b->exact ? RLX_ACT_PRECISION_exact : RLX_ACT_PRECISION_q8;
     return rlx_dequant_matmul(b->g, x, t.param, RLX_NO_VALUE, RLX_NO_VALUE, &desc);
 }
 
