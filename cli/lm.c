@@ -24,7 +24,7 @@ int lm_open_model(struct lm *x, struct cli *c, const struct lm_options *o, const
                   bool all_logits)
 {
     rlx_llm_desc desc = {RLX_SIZED(rlx_llm_desc), .context = o->context, .chunk = o->chunk,
-                         .all_logits = all_logits};
+                         .exact = o->exact, .all_logits = all_logits};
     int code = cli_context(c);
     rlx_error err;
 

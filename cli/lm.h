@@ -29,8 +29,10 @@ struct lm_options {
         {"--context", FLAG_NUMBER, &(o).context, "N",                                           \
          "tokens that there is room for (what the model was trained for, 4096 at most)"},       \
         {"--chunk", FLAG_NUMBER, &(o).chunk, "N", "tokens of a prompt computed at once (512)"}, \
+        {"--cache", FLAG_TEXT, &(o).cache, "TYPE", "of keys and values: f16, f32 (f16)"},       \
     {                                                                                           \
-        "--cache", FLAG_TEXT, &(o).cache, "TYPE", "of keys and values: f16, f32 (f16)"          \
+        "--exact", FLAG_SWITCH, &(o).exact, NULL,                                               \
+            "do not round what packed weights are multiplied with to 8 bits"                    \
     }
 #define LM_SAMPLING_FLAGS(o)                                                                     \
     {"--tokens", FLAG_NUMBER, &(o).tokens, "N", "generate at most so many (until it ends)"},     \
