@@ -8,6 +8,7 @@
 
 struct lm_options {
     const char *device, *cache;
+    struct texts lora; /* FILE, or FILE=SCALE */
     int64_t context, chunk;
     bool exact;
     /* of sampling; texts are numbers with a point */
@@ -24,16 +25,17 @@ struct lm_options {
         .penalty_last = 64, .tokens = -1                                                          \
     }
 
-#define LM_MODEL_FLAGS(o)                                                                       \
-    {"--device", FLAG_TEXT, &(o).device, "D", "where to run (auto); rlx devices lists them"},   \
-        {"--context", FLAG_NUMBER, &(o).context, "N",                                           \
-         "tokens that there is room for (what the model was trained for, 4096 at most)"},       \
-        {"--chunk", FLAG_NUMBER, &(o).chunk, "N", "tokens of a prompt computed at once (512)"}, \
-        {"--cache", FLAG_TEXT, &(o).cache, "TYPE", "of keys and values: f16, f32 (f16)"},       \
-    {                                                                                           \
-        "--exact", FLAG_SWITCH, &(o).exact, NULL,                                               \
-            "do not round what packed weights are multiplied with to 8 bits"                    \
-    }
+/* Rows of a table, which the formatter takes for blocks. */
+/* clang-format off */
+#define LM_MODEL_FLAGS(o)                                                                         \
+    {"--device", FLAG_TEXT, &(o).device, "D", "where to run (auto); rlx devices lists them"},     \
+    {"--context", FLAG_NUMBER, &(o).context, "N",                                                 \
+     "tokens that there is room for (what the model was trained for, 4096 at most)"},             \
+    {"--chunk", FLAG_NUMBER, &(o).chunk, "N", "tokens of a prompt computed at once (512)"},       \
+    {"--cache", FLAG_TEXT, &(o).cache, "TYPE", "of keys and values: f16, f32 (f16)"},             \
+    {"--exact", FLAG_SWITCH, &(o).exact, NULL,                                                    \
+     "do not round what packed weights are multiplied with to 8 bits"},                           \
+    {"--lora", FLAG_LIST, &(o).lora, "F[=X]", "an adapter, and how much it counts (1); repeatable"}
 #define LM_SAMPLING_FLAGS(o)                                                                     \
     {"--tokens", FLAG_NUMBER, &(o).tokens, "N", "generate at most so many (until it ends)"},     \
         {"-n", FLAG_NUMBER, &(o).tokens, "N", "the same"},                                       \
@@ -53,6 +55,7 @@ struct lm_options {
     {                                                                                            \
         "--ignore-eos", FLAG_SWITCH, &(o).ignore_eos, NULL, "go on where the model would end"    \
     }
+/* clang-format on */
 
 struct lm {
     struct cli *c;

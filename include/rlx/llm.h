@@ -31,6 +31,12 @@ typedef struct rlx_llm rlx_llm;
 /* What keys and values are kept in. Halves take half the memory; queries are then rounded too. */
 typedef enum rlx_llm_cache { RLX_LLM_CACHE_F16 = 0, RLX_LLM_CACHE_F32 = 1 } rlx_llm_cache;
 
+/* A LoRA adapter in a GGUF file: small matrices that were trained beside those of a model. */
+typedef struct rlx_llm_adapter {
+    const char *path;
+    float scale; /* of what it adds; 0: 1 */
+} rlx_llm_adapter;
+
 typedef struct rlx_llm_desc {
     uint32_t size;
     int64_t context; /* tokens that a sequence has room for; 0: as the file says, 4096 at most */
@@ -40,7 +46,9 @@ typedef struct rlx_llm_desc {
     /* Products with packed weights take the other operand as it is. Otherwise it is rounded to 8
      * bits, in runs of 32 or 256 numbers, which is several times as fast. */
     bool exact;
-    const rlx_load_desc *load; /* how the file is opened; NULL: mapped */
+    const rlx_load_desc *load; /* how files are opened; NULL: mapped */
+    const rlx_llm_adapter *adapters;
+    size_t adapter_count;
 } rlx_llm_desc;
 
 /* UNSUPPORTED: an architecture, or a feature of one, that cannot be run, by name. FORMAT, SHAPE:

@@ -4,6 +4,7 @@
 #ifndef LLM_BUILD_H
 #define LLM_BUILD_H
 
+#include "llm/adapter.h"
 #include "llm/spec.h"
 #include "rlx/graph.h"
 
@@ -12,6 +13,8 @@ struct llm_build {
     const struct llm_spec *spec;
     const rlx_weights *w; /* whose types the params have; NULL: all are f32, to be trained */
     struct diag *d;
+    const struct llm_adapter *adapters;
+    size_t adapter_count;
     bool exact;    /* products with packed weights do not round what they multiply */
     rlx_dim batch; /* rows of tokens */
     rlx_dim rows;  /* tokens in each */

@@ -71,6 +71,24 @@ static rlx_status make_turns(rlx_llm *m, struct diag *d)
     return RLX_OK;
 }
 
+static rlx_status open_adapters(rlx_llm *m, struct diag *d)
+{
+    const size_t count = m->desc.adapter_count;
+
+    if (count == 0)
+        return RLX_OK;
+    if (!m->desc.adapters)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "there are %zu adapters, but the list is NULL",
+                         count);
+    m->adapters = count > 64 ? NULL : mem_alloc(mem_default(), count * sizeof *m->adapters);
+    if (!m->adapters)
+        return diag_fail(d, RLX_ERROR_LIMIT, "%zu adapters are too many", count);
+    for (size_t i = 0; i < count; i++)
+        TRY(llm_adapter_open(m->ctx, &m->desc.adapters[i], m->desc.load, &m->spec, &m->adapters[i],
+                             d));
+    return RLX_OK;
+}
+
 static rlx_status open_model(rlx_llm *m, const char *path, const rlx_llm_desc *desc, struct diag *d)
 {
     rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
@@ -90,6 +108,7 @@ static rlx_status open_model(rlx_llm *m, const char *path, const rlx_llm_desc *d
                          "a context of %lld tokens: the model knows %lld positions",
                          (long long)m->desc.context, (long long)m->spec.context);
     TRY(make_turns(m, d));
+    TRY(open_adapters(m, d));
     return llm_make_model(m, d);
 }
 
@@ -126,6 +145,9 @@ void rlx_llm_close(rlx_llm *m)
     rlx_model_destroy(m->model);
     for (int r = 0; r < LLM_ROPES; r++)
         llm_turns_free(&m->turns[r]);
+    for (size_t i = 0; m->adapters && i < m->desc.adapter_count; i++)
+        rlx_weights_close(m->adapters[i].w);
+    mem_free(mem_default(), m->adapters, m->desc.adapter_count * sizeof *m->adapters);
     llm_spec_free(&m->spec);
     rlx_tokenizer_close(m->tokenizer);
     rlx_weights_close(m->weights);

@@ -2,6 +2,7 @@
 #ifndef LLM_ENGINE_H
 #define LLM_ENGINE_H
 
+#include "llm/adapter.h"
 #include "llm/rotary.h"
 #include "llm/spec.h"
 #include "rlx/llm.h"
@@ -14,7 +15,8 @@ struct rlx_llm {
     struct llm_spec spec;
     struct llm_turns turns[LLM_ROPES];
     bool turns_used[LLM_ROPES];
-    rlx_llm_desc desc; /* with defaults in place */
+    struct llm_adapter *adapters; /* desc.adapter_count of them */
+    rlx_llm_desc desc;            /* with defaults in place */
     rlx_model *model;
 };
 

@@ -31,6 +31,8 @@ static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
                           .w = m->weights,
                           .d = d,
                           .exact = m->desc.exact,
+                          .adapters = m->adapters,
+                          .adapter_count = m->desc.adapter_count,
                           .batch = 1,
                           .cached = true,
                           .cache_rows = m->desc.context,
@@ -52,7 +54,8 @@ static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
     rlx_value x = llm_decoder(&b, tokens);
     if (!m->desc.all_logits)
         x = rlx_narrow(g, x, 1, rlx_dim_sub(g, b.rows, 1), 1);
-    return llm_head(&b, x);
+    rlx_value logits = llm_head(&b, x);
+    return d->count || llm_adapters_check(&b) != RLX_OK ? RLX_NO_VALUE : logits;
 }
 
 rlx_status llm_make_model(rlx_llm *m, struct diag *d)
@@ -75,7 +78,9 @@ rlx_status llm_make_model(rlx_llm *m, struct diag *d)
         rlx_graph_destroy(g);
     if (s == RLX_OK)
         s = rlx_model_load_weights(m->model, m->weights, NULL, &err);
-    return s == RLX_OK || d->count ? s : diag_again(d, &err, s);
+    if (s != RLX_OK)
+        return d->count ? s : diag_again(d, &err, s);
+    return llm_adapters_load(m->adapters, m->desc.adapter_count, m->model, d);
 }
 
 /* ---- a run -------------------------------------------------------------------------------- */

@@ -127,11 +127,12 @@ static rlx_value with_lora(struct llm_build *b, int64_t layer, const char *name,
 rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t out,
                      int64_t in)
 {
-    char name[64];
+    char name[64], full[96];
 
     snprintf(name, sizeof name, "%s.weight", part);
     rlx_value y = times_matrix(b, x, matrix(b, layer, name, out, in), in);
     y = with_lora(b, layer, name, x, y, out, in);
+    y = llm_adapted(b, full_name(layer, name, full), x, y, out, in);
     snprintf(name, sizeof name, "%s.scale", part);
     if (llm_has(b, layer, name))
         y = rlx_mul(b->g, y, llm_vector(b, layer, name, RLX_LIST(1)));
