@@ -66,12 +66,12 @@ def write(path, shape, kind):
     w.add_layer_norm_rms_eps(1e-5)
     w.add_rope_dimension_count(shape["width"] // shape["heads"])
     tokens = bytes_as_text()
-    tokens += [f"<{i}>" for i in range(shape["vocab"] - len(tokens) - 1)] + ["<|endoftext|>"]
+    tokens += ["ab"] + [f"<{i}>" for i in range(shape["vocab"] - len(tokens) - 2)] + ["<|endoftext|>"]
     w.add_tokenizer_model("gpt2")
     w.add_tokenizer_pre("gpt-2")
     w.add_token_list(tokens)
     w.add_token_types([1] * (len(tokens) - 1) + [3])
-    w.add_token_merges(["<1 >"])
+    w.add_token_merges(["a b"])
     w.add_eos_token_id(len(tokens) - 1)
     w.add_bos_token_id(len(tokens) - 1)
 

@@ -69,8 +69,12 @@ static int open_with_adapters(struct lm *x, const char *path, rlx_llm_desc *desc
 int lm_open_model(struct lm *x, struct cli *c, const struct lm_options *o, const char *path,
                   bool all_logits)
 {
-    rlx_llm_desc desc = {RLX_SIZED(rlx_llm_desc), .context = o->context, .chunk = o->chunk,
-                         .exact = o->exact, .all_logits = all_logits};
+    rlx_llm_desc desc = {RLX_SIZED(rlx_llm_desc),
+                         .context = o->context,
+                         .chunk = o->chunk,
+                         .exact = o->exact,
+                         .guesses = (int32_t)(o->guesses < 0 || o->guesses > 99 ? 99 : o->guesses),
+                         .all_logits = all_logits};
     int code = cli_context(c);
     rlx_error err;
 

@@ -9,7 +9,7 @@
 struct lm_options {
     const char *device, *cache;
     struct texts lora; /* FILE, or FILE=SCALE */
-    int64_t context, chunk;
+    int64_t context, chunk, guesses;
     bool exact;
     /* of sampling; texts are numbers with a point */
     const char *temperature, *top_p, *min_p, *typical, *repeat, *frequency, *presence;
@@ -35,6 +35,8 @@ struct lm_options {
     {"--cache", FLAG_TEXT, &(o).cache, "TYPE", "of keys and values: f16, f32 (f16)"},             \
     {"--exact", FLAG_SWITCH, &(o).exact, NULL,                                                    \
      "do not round what packed weights are multiplied with to 8 bits"},                           \
+    {"--guess", FLAG_NUMBER, &(o).guesses, "N",                                                   \
+     "guess so many tokens at a time from what came before, and see whether they are right (0)"}, \
     {"--lora", FLAG_LIST, &(o).lora, "F[=X]", "an adapter, and how much it counts (1); repeatable"}
 #define LM_SAMPLING_FLAGS(o)                                                                     \
     {"--tokens", FLAG_NUMBER, &(o).tokens, "N", "generate at most so many (until it ends)"},     \

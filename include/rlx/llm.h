@@ -46,6 +46,10 @@ typedef struct rlx_llm_desc {
     /* Products with packed weights take the other operand as it is. Otherwise it is rounded to 8
      * bits, in runs of 32 or 256 numbers, which is several times as fast. */
     bool exact;
+    /* So many tokens are guessed from what came before, and computed together with the last one;
+     * right guesses are saved runs, and wrong ones cost little. What is generated is what would be
+     * without, up to rounding. 0: none; at most 31. */
+    int32_t guesses;
     const rlx_load_desc *load; /* how files are opened; NULL: mapped */
     const rlx_llm_adapter *adapters;
     size_t adapter_count;
@@ -101,6 +105,8 @@ RLX_API rlx_status rlx_sequence_logits(rlx_sequence *s, const float **out, size_
                                        rlx_error *err);
 /* What it takes on the device; weights are shared with other sequences. STATE: nothing was fed. */
 RLX_API rlx_status rlx_sequence_memory(rlx_sequence *s, rlx_memory_info *out, rlx_error *err);
+/* Tokens that were guessed so far, and how many of them came. */
+RLX_API void rlx_sequence_guessed(const rlx_sequence *s, size_t *made, size_t *right);
 /* Another sequence that has read the same. */
 RLX_API rlx_status rlx_sequence_fork(rlx_sequence *s, rlx_sequence **out, rlx_error *err);
 

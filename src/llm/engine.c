@@ -30,6 +30,9 @@ static rlx_status take_desc(rlx_llm *m, const rlx_llm_desc *desc, struct diag *d
         return diag_fail(d, RLX_ERROR_ATTRIBUTE,
                          "a context of %lld tokens, computed %lld at a time, makes no sense",
                          (long long)m->desc.context, (long long)m->desc.chunk);
+    if (m->desc.guesses < 0 || m->desc.guesses > 31)
+        return diag_fail(d, RLX_ERROR_ATTRIBUTE, "guesses is %d; it must be from 0 to 31",
+                         (int)m->desc.guesses);
     if (m->desc.cache != RLX_LLM_CACHE_F16 && m->desc.cache != RLX_LLM_CACHE_F32)
         return diag_fail(d, RLX_ERROR_ATTRIBUTE, "there is no cache of type %d",
                          (int)m->desc.cache);
