@@ -36,6 +36,7 @@ int weight_file_type(rlx_weight_type t)
     case RLX_WEIGHT_IQ4_NL: return 25;
     case RLX_WEIGHT_IQ4_XS: return 30;
     case RLX_WEIGHT_BF16: return 32;
+    case RLX_WEIGHT_MXFP4: return 38;
     default: return -1;
     }
 }
@@ -133,9 +134,9 @@ static int set_metadata(struct copy *x, rlx_weight_type wanted)
     return EXIT_DONE;
 }
 
-#define TYPES                                                                                      \
-    "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS, F32, F16, " \
-    "BF16"
+#define TYPES                                                                                   \
+    "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS, MXFP4, " \
+    "F32, F16, BF16"
 
 static int unknown_type(struct cli *c, const char *name)
 {
@@ -160,7 +161,10 @@ static int check_type(struct cli *c, const char *name, rlx_weight_type *out)
         return unknown_type(c, name);
     rlx_weight_type_describe(*out, &info, NULL);
     bool plain = *out == RLX_WEIGHT_F32 || *out == RLX_WEIGHT_F16 || *out == RLX_WEIGHT_BF16;
-    bool packed = info.use == RLX_WEIGHT_PACKED && rlx_quant_has_encoder(info.scheme);
+    /* NVFP4 is of use only with a scale for the whole tensor, which would be a tensor of its own.
+     */
+    bool packed = info.use == RLX_WEIGHT_PACKED && rlx_quant_has_encoder(info.scheme) &&
+                  *out != RLX_WEIGHT_NVFP4;
     return plain || packed
                ? EXIT_DONE
                : cli_misuse(c, "%s can only be read; these can be written: " TYPES, info.name);
@@ -201,8 +205,8 @@ const struct command cmd_quantize = {
     .usage = "rlx quantize IN OUT.gguf TYPE [--keep TEXT]...",
     .details =
         "IN is GGUF, or any other file of tensors that rlx convert reads. TYPE is Q4_0, Q4_1,\n"
-        "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL or IQ4_XS; or F32, F16\n"
-        "or BF16, to unpack. Matrices are packed; vectors, norms and the choice of experts\n"
+        "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS or MXFP4; or F32,\n"
+        "F16 or BF16, to unpack. Matrices are packed; vectors, norms and the choice of experts\n"
         "keep their type. Rows that are not a multiple of a block of TYPE become Q8_0, or stay.",
     .examples = "rlx quantize model.safetensors model-q4.gguf Q4_K\n"
                 "rlx quantize in.gguf out.gguf Q8_0 --keep embd",

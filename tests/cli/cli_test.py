@@ -327,7 +327,7 @@ def test_convert_model(t):
 
 def test_quantize(t):
     path, out = some_weights(t), t.path / "q.gguf"
-    for name in ("q4_k", "Q5_K", "q6_K", "q8_0", "Q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "f16"):
+    for name in ("q4_k", "Q5_K", "q6_K", "q8_0", "Q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "mxfp4", "f16"):
         r = rlx("quantize", path, out, name)
         about = tensors_of(out)
         need(about["blk.0.attn_q.weight"]["type"] == name.upper(), f"{r.what}: {about}")
