@@ -359,7 +359,9 @@ typedef enum rlx_quant_scheme {
     RLX_QUANT_SCHEME_q6_k = 16,
     RLX_QUANT_SCHEME_q8_k = 17,
     RLX_QUANT_SCHEME_iq4_nl = 18,
-    RLX_QUANT_SCHEME_iq4_xs = 19
+    RLX_QUANT_SCHEME_iq4_xs = 19,
+    RLX_QUANT_SCHEME_mxfp4 = 20,
+    RLX_QUANT_SCHEME_nvfp4 = 21
 } rlx_quant_scheme;
 
 /* Of rlx_sample. */
