@@ -276,7 +276,9 @@ typedef enum rlx_mask_kind {
     RLX_MASK_KIND_causal = 1,
     RLX_MASK_KIND_sliding_window = 2,
     RLX_MASK_KIND_custom = 3,
-    RLX_MASK_KIND_bias = 4
+    RLX_MASK_KIND_bias = 4,
+    RLX_MASK_KIND_symmetric_window = 5,
+    RLX_MASK_KIND_chunked_window = 6
 } rlx_mask_kind;
 
 typedef enum rlx_attention_layout {
