@@ -28,6 +28,7 @@ struct rlx_sequence {
     size_t rows;     /* of logits; 0: none yet */
     float *cos[LLM_ROPES], *sin[LLM_ROPES]; /* of a chunk */
     int32_t *position;                      /* likewise */
+    float *temper;                          /* likewise */
 };
 
 /* Names of the graph's leaves and symbols. */
@@ -36,6 +37,7 @@ struct rlx_sequence {
 #define LLM_ROWS "n"
 #define LLM_LENGTH "length"
 #define LLM_POSITIONS "positions"
+#define LLM_TEMPER "temper"
 
 /* runner.c: the graph that runs: tokens i32 [1, n], logits of the last one (or all). */
 rlx_status llm_make_model(rlx_llm *m, struct diag *d);
