@@ -64,7 +64,7 @@ if(RLX_BUILD_TESTS)
     enable_testing()
     file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.c)
     # Programs of their own, and libraries that tests open.
-    list(FILTER test_sources EXCLUDE REGEX "/tests/(random|fakes|abi)/")
+    list(FILTER test_sources EXCLUDE REGEX "/tests/(random|fakes|abi|tiny)/")
     # The networks that are timed are checked as well.
     add_executable(rlx-tests ${test_sources} ${rlx_objects}
         ${PROJECT_SOURCE_DIR}/bench/support/models.c ${PROJECT_SOURCE_DIR}/bench/support/values.c)
@@ -91,6 +91,12 @@ if(RLX_BUILD_TESTS)
         add_dependencies(rlx-tests fake-${name})
     endforeach()
     add_test(NAME rlx-tests COMMAND rlx-tests)
+
+    add_executable(rlx-tiny-model ${PROJECT_SOURCE_DIR}/tests/tiny/main.c
+        ${PROJECT_SOURCE_DIR}/tests/llm/tiny_model.c ${rlx_objects})
+    target_link_libraries(rlx-tiny-model PRIVATE rlx_flags ${rlx_system_libraries})
+    target_include_directories(rlx-tiny-model PRIVATE
+        ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/tests)
 
     file(GLOB random_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/random/*.c)
     add_executable(rlx-random ${random_sources} ${rlx_objects})

@@ -11,18 +11,17 @@ void llm_recipe_llama(struct llm_keys *k, struct llm_spec *s)
                     (long long)s->rope[LLM_ROPE_GLOBAL].channels, (long long)s->layer[0].head_dim);
 }
 
-void llm_recipe_qwen2(struct llm_keys *k, struct llm_spec *s)
+/* Neighbouring channels are turned, and possibly not all of them. */
+void llm_recipe_plain(struct llm_keys *k, struct llm_spec *s)
 {
     rms_eps(k, s);
+    rope_style(s, RLX_ROPE_STYLE_interleaved);
 }
 
-void llm_recipe_qwen3(struct llm_keys *k, struct llm_spec *s)
-{
-    rms_eps(k, s);
-}
-
-/* The widths of its windows are in the file, but it was trained to see everything. */
-void llm_recipe_phi3(struct llm_keys *k, struct llm_spec *s)
+/* The same, but channels of the first half are turned with those of the second. Biases, norms of
+ * queries and keys, and fused matrices come with their tensors. Some files have the width of a
+ * window, but none of these uses one. */
+void llm_recipe_plain_half(struct llm_keys *k, struct llm_spec *s)
 {
     rms_eps(k, s);
 }
@@ -31,29 +30,47 @@ void llm_recipe_mistral3(struct llm_keys *k, struct llm_spec *s)
 {
     struct llm_rope *r = &s->rope[LLM_ROPE_GLOBAL];
 
-    rms_eps(k, s);
-    rope_style(s, RLX_ROPE_STYLE_interleaved);
+    llm_recipe_plain(k, s);
     r->beta_fast = key_float(k, "rope.scaling.yarn_beta_fast", 32);
     r->beta_slow = key_float(k, "rope.scaling.yarn_beta_slow", 1);
-    if (key_float(k, "attention.temperature_scale", 0) != 0)
+    s->temper = key_float(k, "attention.temperature_scale", 0);
+    s->temper_rows = r->original;
+}
+
+/* The larger model of the name has slopes in place of turned channels. */
+void llm_recipe_baichuan(struct llm_keys *k, struct llm_spec *s)
+{
+    llm_recipe_plain(k, s);
+    if (s->layers == 40)
         (diag_fail)(k->d, RLX_ERROR_UNSUPPORTED,
-                    "attention.temperature_scale: queries scaled by their position are not "
-                    "supported");
+                    "Baichuan 13B, whose scores depend on distances, is not supported");
+}
+
+/* Factors, where 0 is none. */
+static void scales(struct llm_keys *k, struct llm_spec *s, double embed, double residual,
+                   double logit)
+{
+    embed = key_float(k, "embedding_scale", embed);
+    residual = key_float(k, "residual_scale", residual);
+    logit = key_float(k, "logit_scale", logit);
+    s->embed_scale = embed != 0 ? (float)embed : 1;
+    s->residual_scale = residual != 0 ? (float)residual : 1;
+    s->logit_scale = logit != 0 ? (float)(1 / logit) : 1;
+}
+
+/* Files from before there were keys for its factors go without. */
+void llm_recipe_minicpm(struct llm_keys *k, struct llm_spec *s)
+{
+    llm_recipe_plain(k, s);
+    scales(k, s, 12, 1.4 / sqrt((double)s->layers), 256.0 / (double)s->width);
 }
 
 /* Without "finetuned" the family has no positions at all. */
 void llm_recipe_granite(struct llm_keys *k, struct llm_spec *s)
 {
-    rms_eps(k, s);
-    rope_style(s, RLX_ROPE_STYLE_interleaved);
-    s->embed_scale = (float)key_float(k, "embedding_scale", 1);
-    s->residual_scale = (float)key_float(k, "residual_scale", 1);
+    llm_recipe_plain(k, s);
+    scales(k, s, 1, 1, KEY_NEEDED_F);
     s->score_scale = (float)key_float(k, "attention.scale", 0);
-    s->logit_scale = (float)(1 / key_float(k, "logit_scale", KEY_NEEDED_F));
-    if (s->embed_scale == 0)
-        s->embed_scale = 1;
-    if (s->residual_scale == 0)
-        s->residual_scale = 1;
     if (!key_bool(k, "rope.scaling.finetuned", true))
         for (int64_t i = 0; i < s->layers; i++)
             s->layer[i].rope = LLM_NO_ROPE;
@@ -61,8 +78,7 @@ void llm_recipe_granite(struct llm_keys *k, struct llm_spec *s)
 
 void llm_recipe_smollm3(struct llm_keys *k, struct llm_spec *s)
 {
-    rms_eps(k, s);
-    rope_style(s, RLX_ROPE_STYLE_interleaved);
+    llm_recipe_plain(k, s);
     for (int64_t i = 3; i < s->layers; i += 4)
         s->layer[i].rope = LLM_NO_ROPE;
 }
@@ -74,49 +90,35 @@ void llm_recipe_seed_oss(struct llm_keys *k, struct llm_spec *s)
     s->ffn_norm = "post_attention_norm";
 }
 
-/* ---- layer norms ---- */
-
-void llm_recipe_gpt2(struct llm_keys *k, struct llm_spec *s)
+void llm_recipe_hunyuan(struct llm_keys *k, struct llm_spec *s)
 {
-    layer_norm_eps(k, s);
-    s->activation = LLM_GELU;
+    const double alpha = key_float(k, "rope.scaling.alpha", 0), dim = (double)s->layer[0].head_dim;
+
+    rms_eps(k, s);
+    s->turned_first = true;
+    if (alpha > 0 && dim > 2)
+        s->rope[LLM_ROPE_GLOBAL].base *= pow(alpha, dim / (dim - 2));
+}
+
+void llm_recipe_arcee(struct llm_keys *k, struct llm_spec *s)
+{
+    llm_recipe_plain(k, s);
+    s->activation = LLM_RELU_SQUARED;
     s->gated = false;
-    s->learned_positions = true;
+}
+
+/* The width in its files is that of both halves of the feed-forward part. */
+void llm_recipe_qwen(struct llm_keys *k, struct llm_spec *s)
+{
+    rms_eps(k, s);
     for (int64_t i = 0; i < s->layers; i++)
-        s->layer[i].rope = LLM_NO_ROPE;
+        s->layer[i].ffn /= 2;
 }
 
-void llm_recipe_starcoder2(struct llm_keys *k, struct llm_spec *s)
+void llm_recipe_bitnet(struct llm_keys *k, struct llm_spec *s)
 {
-    layer_norm_eps(k, s);
-    s->activation = LLM_GELU;
-    s->gated = false;
-}
-
-void llm_recipe_phi2(struct llm_keys *k, struct llm_spec *s)
-{
-    layer_norm_eps(k, s);
-    s->activation = LLM_GELU;
-    s->gated = false;
-    s->parallel = true;
-}
-
-void llm_recipe_command_r(struct llm_keys *k, struct llm_spec *s)
-{
-    layer_norm_eps(k, s);
-    rope_style(s, RLX_ROPE_STYLE_interleaved);
-    s->parallel = true;
-    s->logit_scale = (float)key_float(k, "logit_scale", KEY_NEEDED_F);
-}
-
-/* Only layers with a window know positions. */
-void llm_recipe_cohere2(struct llm_keys *k, struct llm_spec *s)
-{
-    int64_t window = key_int(k, "attention.sliding_window", KEY_NEEDED);
-
-    llm_recipe_command_r(k, s);
-    for (int64_t i = 0; i < s->layers; i++) {
-        s->layer[i].window = is_local(i, 4) ? window : 0;
-        s->layer[i].rope = is_local(i, 4) ? LLM_ROPE_GLOBAL : LLM_NO_ROPE;
-    }
+    rms_eps(k, s);
+    s->attn_inner_norm = "attn_sub_norm";
+    s->ffn_inner_norm = "ffn_sub_norm";
+    s->tied = true;
 }

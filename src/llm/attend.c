@@ -30,7 +30,18 @@ static struct heads project(struct llm_build *b, int64_t layer, rlx_value h)
     return (struct heads){q, k, llm_linear(b, layer, "attn_v", h, values, width)};
 }
 
-/* A norm of queries or keys, over each head or over all of them: its tensor's size tells. */
+static struct heads clamped(struct llm_build *b, struct heads x)
+{
+    const double most = (double)b->spec->clamp;
+
+    if (most == 0)
+        return x;
+    return (struct heads){rlx_clamp(b->g, x.q, -most, most), rlx_clamp(b->g, x.k, -most, most),
+                          rlx_clamp(b->g, x.v, -most, most)};
+}
+
+/* A norm of queries or keys: over all heads at once, over each by the same gain, or by its own. Its
+ * tensor's shape tells. */
 static rlx_value norm_heads(struct llm_build *b, int64_t layer, const char *part, rlx_value x,
                             int64_t heads, int64_t dim)
 {
@@ -41,10 +52,16 @@ static rlx_value norm_heads(struct llm_build *b, int64_t layer, const char *part
     snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)layer, part);
     if (!b->w || !rlx_weights_find(b->w, rlx_cstr(name), &i) || !rlx_weights_at(b->w, i, &tensor))
         return x;
-    if (heads == 1 || (tensor.rank == 1 && tensor.dim[0] == heads * dim))
+    if (tensor.rank == 1 && tensor.dim[0] == heads * dim)
         return llm_norm(b, layer, part, x, heads * dim);
     x = rlx_reshape(b->g, x, RLX_LIST(b->batch, b->rows, heads, dim));
-    x = llm_norm(b, layer, part, x, dim);
+    if (tensor.rank == 2) {
+        snprintf(name, sizeof name, "%s.weight", part);
+        x = rlx_mul(b->g, llm_bare_norm(b, x, dim),
+                    llm_vector(b, layer, name, RLX_LIST(heads, dim)));
+    } else {
+        x = llm_norm(b, layer, part, x, dim);
+    }
     return rlx_reshape(b->g, x, RLX_LIST(b->batch, b->rows, heads * dim));
 }
 
@@ -55,6 +72,17 @@ static rlx_value turned(struct llm_build *b, const struct llm_layer *l, rlx_valu
     const struct llm_rope *r = &b->spec->rope[l->rope];
     return rlx_rope(b->g, x, b->cos[l->rope], b->sin[l->rope], l->head_dim, r->channels, r->style,
                     -2);
+}
+
+/* Queries or keys, ready to be compared. */
+static rlx_value placed(struct llm_build *b, int64_t layer, const char *norm, rlx_value x,
+                        int64_t heads)
+{
+    const struct llm_layer *l = &b->spec->layer[layer];
+
+    if (b->spec->turned_first)
+        return norm_heads(b, layer, norm, turned(b, l, x), heads, l->head_dim);
+    return turned(b, l, norm_heads(b, layer, norm, x, heads, l->head_dim));
 }
 
 /* Rows of this run go into the cache; all rows that are there come out. */
@@ -101,12 +129,14 @@ static rlx_value attend(struct llm_build *b, const struct llm_layer *l, struct h
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h)
 {
     const struct llm_layer *l = &b->spec->layer[layer];
-    struct heads x = project(b, layer, h);
+    struct heads x = clamped(b, project(b, layer, h));
 
-    x.q = turned(b, l, norm_heads(b, layer, "attn_q_norm", x.q, l->heads, l->head_dim));
-    x.k = turned(b, l, norm_heads(b, layer, "attn_k_norm", x.k, l->kv_heads, l->head_dim));
+    x.q = placed(b, layer, "attn_q_norm", x.q, l->heads);
+    if (b->spec->temper != 0)
+        x.q = rlx_mul(b->g, x.q, b->temper);
+    x.k = placed(b, layer, "attn_k_norm", x.k, l->kv_heads);
     x.k = through_cache(b, layer, "k", x.k, l->kv_heads * l->head_dim);
     x.v = through_cache(b, layer, "v", x.v, l->kv_heads * l->value_dim);
-    return llm_linear(b, layer, "attn_output", attend(b, l, x), b->spec->width,
-                      l->heads * l->value_dim);
+    h = llm_norm(b, layer, b->spec->attn_inner_norm, attend(b, l, x), l->heads * l->value_dim);
+    return llm_linear(b, layer, "attn_output", h, b->spec->width, l->heads * l->value_dim);
 }

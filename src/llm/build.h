@@ -20,6 +20,7 @@ struct llm_build {
     rlx_dim rows;  /* tokens in each */
     rlx_value cos[LLM_ROPES], sin[LLM_ROPES]; /* [rows, pairs]; RLX_NO_VALUE: not needed */
     rlx_value positions;                      /* i32 [rows]; where positions are learned */
+    rlx_value temper;                         /* [rows, 1]: factors of queries; likewise */
     /* Keys and values of earlier runs stay in states, one of each per layer. */
     bool cached;
     rlx_dtype cache;    /* their type */
@@ -34,8 +35,8 @@ struct llm_build {
 bool llm_has(const struct llm_build *b, int64_t layer, const char *name); /* "attn_q.bias" */
 /* A param of floats: a norm's, a bias. */
 rlx_value llm_vector(struct llm_build *b, int64_t layer, const char *name, rlx_list shape);
-/* x W^T with the tensor PART.weight [out, in], times PART.scale, plus PART.bias, plus what a LoRA
- * adds, as far as these exist. */
+/* x W^T with the tensor PART.weight [out, in], plus what a LoRA adds, times PART.scale, plus
+ * PART.bias (of the feed-forward part: the bias first), as far as these exist. */
 rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t out,
                      int64_t in);
 /* The rows of the table of tokens, and the product with it. */
@@ -44,6 +45,7 @@ rlx_value llm_unembed(struct llm_build *b, rlx_value x);
 /* By the tensor PART.weight (and PART.bias) over the last axis; PART NULL: x. */
 rlx_value llm_norm(struct llm_build *b, int64_t layer, const char *part, rlx_value x,
                    int64_t width);
+rlx_value llm_bare_norm(struct llm_build *b, rlx_value x, int64_t width); /* by no tensor */
 rlx_value llm_scaled(struct llm_build *b, rlx_value x, double by);  /* x, if by is 1 */
 rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap); /* x, if cap is 0 */
 

@@ -37,6 +37,7 @@ rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h)
         rlx_value gate = activated(b, llm_linear(b, layer, "ffn_gate", h, ffn, width));
         up = rlx_mul(b->g, gate, llm_linear(b, layer, "ffn_up", h, ffn, width));
     }
+    up = llm_norm(b, layer, b->spec->ffn_inner_norm, up, ffn);
     return llm_linear(b, layer, "ffn_down", up, width, ffn);
 }
 
@@ -55,6 +56,8 @@ static rlx_value layer_of(struct llm_build *b, int64_t i, rlx_value x)
     rlx_value y = llm_attention(b, i, h);
 
     if (s->parallel) {
+        if (s->ffn_norm)
+            h = llm_norm(b, i, s->ffn_norm, x, s->width);
         y = rlx_add(b->g, y, llm_feed_forward(b, i, h));
         return joined(b, i, NULL, x, y);
     }

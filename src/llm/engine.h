@@ -31,7 +31,8 @@ struct rlx_sequence {
     size_t first, rows;
     size_t guessed, right;                  /* tokens so far */
     float *cos[LLM_ROPES], *sin[LLM_ROPES]; /* of a chunk */
-    int32_t *position, *pick;               /* likewise; rows whose logits are wanted */
+    int32_t *position, *pick; /* likewise; rows whose logits are wanted */
+    float *temper;            /* likewise */
 };
 
 /* Names of the graph's leaves and symbols. */
@@ -42,6 +43,7 @@ struct rlx_sequence {
 #define LLM_POSITIONS "positions"
 #define LLM_PICK "pick"
 #define LLM_PICKED "picked"
+#define LLM_TEMPER "temper"
 
 /* runner.c: the graph that runs: tokens i32 [1, n], logits of the last one (or all). */
 rlx_status llm_make_model(rlx_llm *m, struct diag *d);

@@ -3,6 +3,7 @@
  * One program serves prompts and single tokens: `n` tokens of this run, at most a chunk, and
  * `length` tokens with those read before, at most the context, are dims with a bound. Keys and
  * values stay in states. Cosines and sines of positions come from outside, where they are exact. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/str.h"
@@ -51,6 +52,8 @@ static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
     b.at = rlx_input(g, LLM_AT, RLX_DTYPE_i32, RLX_EMPTY);
     if (s->learned_positions)
         b.positions = rlx_input(g, LLM_POSITIONS, RLX_DTYPE_i32, RLX_LIST(b.rows));
+    if (s->temper != 0)
+        b.temper = rlx_input(g, LLM_TEMPER, RLX_DTYPE_f32, RLX_LIST(b.rows, 1));
     for (int r = 0; r < LLM_ROPES; r++)
         if (m->turns_used[r]) {
             const rlx_list shape = RLX_LIST(b.rows, m->turns[r].pairs);
@@ -100,7 +103,7 @@ rlx_status llm_make_model(rlx_llm *m, struct diag *d)
 
 /* ---- a run -------------------------------------------------------------------------------- */
 
-enum { MAX_INPUTS = 3 + 2 * LLM_ROPES + 1 };
+enum { MAX_INPUTS = 3 + 2 * LLM_ROPES + 2 };
 
 static void add(rlx_binding *in, size_t *count, const char *name, rlx_dtype dtype, rlx_list shape,
                 void *data)
@@ -113,6 +116,12 @@ static void add(rlx_binding *in, size_t *count, const char *name, rlx_dtype dtyp
         t->bytes *= (size_t)shape.at[i];
     }
     in[(*count)++].name = name;
+}
+
+/* The more keys there are, the larger scores have to be for a few of them to count. */
+static float temper_at(const struct llm_spec *s, int64_t row)
+{
+    return (float)(1 + s->temper * log(floor((double)row / s->temper_rows) + 1));
 }
 
 static size_t bind_inputs(rlx_sequence *s, int64_t n, size_t rows, int32_t *at,
@@ -138,6 +147,11 @@ static size_t bind_inputs(rlx_sequence *s, int64_t n, size_t rows, int32_t *at,
         for (int64_t i = 0; i < n; i++)
             s->position[i] = *at + (int32_t)i;
         add(in, &count, LLM_POSITIONS, RLX_DTYPE_i32, RLX_LIST(n), s->position);
+    }
+    if (m->spec.temper != 0) {
+        for (int64_t i = 0; i < n; i++)
+            s->temper[i] = temper_at(&m->spec, *at + i);
+        add(in, &count, LLM_TEMPER, RLX_DTYPE_f32, RLX_LIST(n, 1), s->temper);
     }
     return count;
 }

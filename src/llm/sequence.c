@@ -33,13 +33,19 @@ static size_t pick_bytes(const rlx_llm *m)
     return llm_most_rows(m) * sizeof(int32_t);
 }
 
+static size_t temper_bytes(const rlx_llm *m)
+{
+    return (size_t)m->desc.chunk * sizeof(float);
+}
+
 static rlx_status get_memory(rlx_sequence *s, struct diag *d)
 {
     const rlx_allocator *a = mem_default();
     bool fine = (s->id = mem_alloc(a, id_bytes(s->m))) &&
                 (s->logits = mem_alloc(a, logits_bytes(s->m))) &&
                 (s->pick = mem_alloc(a, pick_bytes(s->m))) &&
-                (s->position = mem_alloc(a, position_bytes(s->m)));
+                (s->position = mem_alloc(a, position_bytes(s->m))) &&
+                (s->temper = mem_alloc(a, temper_bytes(s->m)));
 
     for (int r = 0; fine && r < LLM_ROPES; r++)
         if (s->m->turns_used[r])
@@ -121,6 +127,7 @@ void rlx_sequence_destroy(rlx_sequence *s)
     mem_free(a, s->logits, logits_bytes(s->m));
     mem_free(a, s->position, position_bytes(s->m));
     mem_free(a, s->pick, pick_bytes(s->m));
+    mem_free(a, s->temper, temper_bytes(s->m));
     for (int r = 0; r < LLM_ROPES; r++) {
         mem_free(a, s->cos[r], table_bytes(s->m, r));
         mem_free(a, s->sin[r], table_bytes(s->m, r));

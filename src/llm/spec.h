@@ -51,7 +51,9 @@ struct llm_spec {
     const char *attn_norm, *attn_post_norm; /* of what attention reads; of what it gives */
     const char *ffn_norm, *ffn_post_norm;   /* likewise */
     const char *output_norm;
-    bool parallel; /* attention and feed-forward read the same norm, and are added at once */
+    const char *attn_inner_norm, *ffn_inner_norm; /* of what the last matrix of a part reads */
+    bool bare_norms; /* without weights: the names say only where norms are */
+    bool parallel;   /* both parts read x, and are added at once; no ffn_norm: by the same norm */
 
     enum llm_activation activation;
     bool gated;             /* down(act(gate) * up), not down(act(up)) */
@@ -63,6 +65,9 @@ struct llm_spec {
     float embed_scale, residual_scale, logit_scale; /* factors; 1 is off */
     float score_scale;                              /* 0: 1 / sqrt(head_dim) */
     float attn_cap, final_cap;                      /* 0: off */
+    float clamp;         /* queries, keys and values stay within -clamp and clamp; 0: off */
+    bool turned_first;   /* queries and keys are turned before their norm */
+    double temper, temper_rows; /* queries are scaled by 1 + temper ln(floor(row / rows) + 1) */
     int64_t pooling;                                /* of vectors: enum llm_pooling */
 
     /* Of rlx_llm_shape: small matrices beside those of a layer, for training. */

@@ -2,6 +2,7 @@
  * are multiplied as they are. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "llm/build.h"
@@ -124,6 +125,27 @@ static rlx_value with_lora(struct llm_build *b, int64_t layer, const char *name,
                    rlx_mul(b->g, large, rlx_scalar(b->g, large, (double)b->spec->lora_scale)));
 }
 
+static rlx_value with_scale(struct llm_build *b, int64_t layer, const char *part, rlx_value y)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s.scale", part);
+    return llm_has(b, layer, name)
+               ? rlx_mul(b->g, y, llm_vector(b, layer, name, RLX_LIST(1)))
+               : y;
+}
+
+static rlx_value with_bias(struct llm_build *b, int64_t layer, const char *part, rlx_value y,
+                           int64_t out)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s.bias", part);
+    return llm_has(b, layer, name)
+               ? rlx_add(b->g, y, llm_vector(b, layer, name, RLX_LIST(out)))
+               : y;
+}
+
 rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t out,
                      int64_t in)
 {
@@ -133,13 +155,9 @@ rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_v
     rlx_value y = times_matrix(b, x, matrix(b, layer, name, out, in), in);
     y = with_lora(b, layer, name, x, y, out, in);
     y = llm_adapted(b, full_name(layer, name, full), x, y, out, in);
-    snprintf(name, sizeof name, "%s.scale", part);
-    if (llm_has(b, layer, name))
-        y = rlx_mul(b->g, y, llm_vector(b, layer, name, RLX_LIST(1)));
-    snprintf(name, sizeof name, "%s.bias", part);
-    if (llm_has(b, layer, name))
-        y = rlx_add(b->g, y, llm_vector(b, layer, name, RLX_LIST(out)));
-    return y;
+    if (strncmp(part, "ffn_", 4) == 0)
+        return with_scale(b, layer, part, with_bias(b, layer, part, y, out));
+    return with_bias(b, layer, part, with_scale(b, layer, part, y), out);
 }
 
 rlx_value llm_embed(struct llm_build *b, rlx_value tokens)
@@ -161,19 +179,43 @@ rlx_value llm_unembed(struct llm_build *b, rlx_value x)
     return times_matrix(b, x, t, s->width);
 }
 
+static rlx_value all_alike(struct llm_build *b, rlx_value like, int64_t width, double v)
+{
+    return rlx_expand(b->g, rlx_scalar(b->g, like, v), RLX_LIST(width));
+}
+
+/* A gain or a shift that is missing changes nothing. */
+static rlx_value normed(struct llm_build *b, rlx_value x, rlx_value gain, rlx_value shift,
+                        int64_t width)
+{
+    if (gain == RLX_NO_VALUE)
+        gain = all_alike(b, x, width, 1);
+    if (b->spec->norm == LLM_NORM_RMS)
+        return rlx_rms_norm(b->g, x, gain, shift, -1, b->spec->eps);
+    if (shift == RLX_NO_VALUE)
+        shift = all_alike(b, x, width, 0);
+    return rlx_layer_norm(b->g, x, gain, shift, -1, b->spec->eps);
+}
+
+rlx_value llm_bare_norm(struct llm_build *b, rlx_value x, int64_t width)
+{
+    return normed(b, x, RLX_NO_VALUE, RLX_NO_VALUE, width);
+}
+
 rlx_value llm_norm(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t width)
 {
     char name[64];
 
     if (!part)
         return x;
+    if (b->spec->bare_norms)
+        return llm_bare_norm(b, x, width);
     snprintf(name, sizeof name, "%s.weight", part);
     rlx_value gain = llm_vector(b, layer, name, RLX_LIST(width)), shift = RLX_NO_VALUE;
     snprintf(name, sizeof name, "%s.bias", part);
     if (llm_has(b, layer, name))
         shift = llm_vector(b, layer, name, RLX_LIST(width));
-    return b->spec->norm == LLM_NORM_LAYER ? rlx_layer_norm(b->g, x, gain, shift, -1, b->spec->eps)
-                                           : rlx_rms_norm(b->g, x, gain, shift, -1, b->spec->eps);
+    return gain == RLX_NO_VALUE ? gain : normed(b, x, gain, shift, width);
 }
 
 rlx_value llm_scaled(struct llm_build *b, rlx_value x, double by)

@@ -1,0 +1,41 @@
+/* tiny_model.h: language models of a few kilobytes, one for each architecture and for each of its
+ * turns that matters. Their weights are made from the tensors' names, so that the same file comes
+ * out everywhere: llama.cpp was given it (tools/gen-llm-vectors), and tests give it to the engine.
+ *
+ * The models are rows of tiny_models.def, in words:
+ *   keys     "name=value": a value with a point is f32, true and false are bool, other numbers are
+ *            u32, and the rest is a string; values with commas are an array. Names follow "ARCH.",
+ *            unless they have a dot in front: ".general.name=x"
+ *   tensors  "name:SHAPE", a letter per dim: d width, q heads * head_dim, k the same of keys,
+ *            h head_dim, n heads, m kv_heads, a rows of queries, keys and values together, f ffn,
+ *            F twice that, t vocabulary, r pairs of channels that are turned, c context, 1 one.
+ *            ".weight" is added to a name without a dot. */
+#ifndef TESTS_LLM_TINY_MODEL_H
+#define TESTS_LLM_TINY_MODEL_H
+
+#include "rlx/weights.h"
+
+struct tiny_model {
+    const char *name, *arch;
+    int64_t layers, width, heads, kv_heads, head_dim, rot, ffn, context;
+    const char *keys;
+    const char *global, *layer; /* tensors: of the model; of each layer */
+};
+
+enum { TINY_VOCAB = 277, TINY_END = TINY_VOCAB - 1 }; /* the last token ends a text */
+
+/* Number i; NULL: there are no more. */
+const struct tiny_model *tiny_model_at(size_t i);
+const struct tiny_model *tiny_model_find(const char *name); /* NULL: there is none */
+
+/* How a file differs from its row: matrices of another type (rows that are no blocks stay F32), a
+ * key or tensor left out, by its full name, and keys and tensors added or changed. Zeros: not. */
+struct tiny_change {
+    rlx_weight_type type;
+    const char *without;
+    const char *keys, *global, *layer;
+};
+rlx_status tiny_model_write(rlx_context *ctx, const char *path, const struct tiny_model *m,
+                            const struct tiny_change *change, rlx_error *err);
+
+#endif
