@@ -42,22 +42,10 @@ static int list_architectures(void)
 
 static int read_prompt(struct cli *c, struct buffer *b)
 {
-    FILE *in = stdin;
-
-    if (!opt.file) {
-        buffer_add(b, opt.prompt ? opt.prompt : "", opt.prompt ? strlen(opt.prompt) : 0);
-        return EXIT_DONE;
-    }
-    if (strcmp(opt.file, "-") != 0 && !(in = fopen(opt.file, "rb"))) {
-        fprintf(stderr, "rlx %s: cannot open %s\n", c->command->name, opt.file);
-        return EXIT_FAILED;
-    }
-    bool fine = cli_read_all(in, b);
-    if (in != stdin)
-        fclose(in);
-    if (!fine)
-        fprintf(stderr, "rlx %s: cannot read %s\n", c->command->name, opt.file);
-    return fine ? EXIT_DONE : EXIT_FAILED;
+    if (opt.file)
+        return cli_read_file(c, opt.file, b);
+    buffer_add(b, opt.prompt ? opt.prompt : "", opt.prompt ? strlen(opt.prompt) : 0);
+    return EXIT_DONE;
 }
 
 /* A text that has no beginning of its own begins with the token for one, or for an end. */
