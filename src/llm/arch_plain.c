@@ -9,6 +9,7 @@ void llm_recipe_llama(struct llm_keys *k, struct llm_spec *s)
         (diag_fail)(k->d, RLX_ERROR_UNSUPPORTED,
                     "rope.dimension_count is %lld, where a head has %lld numbers",
                     (long long)s->rope[LLM_ROPE_GLOBAL].channels, (long long)s->layer[0].head_dim);
+    llm_take_mixture(k, s);
 }
 
 /* Neighbouring channels are turned, and possibly not all of them. */

@@ -39,6 +39,10 @@ rlx_value llm_vector(struct llm_build *b, int64_t layer, const char *name, rlx_l
  * PART.bias (of the feed-forward part: the bias first), as far as these exist. */
 rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t out,
                      int64_t in);
+/* The tensor PART.weight [experts, out, in], with PART.bias and PART.scale as far as these exist.
+ */
+rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const char *part,
+                                    int64_t experts, int64_t out, int64_t in);
 /* The rows of the table of tokens, and the product with it. */
 rlx_value llm_embed(struct llm_build *b, rlx_value tokens);
 rlx_value llm_unembed(struct llm_build *b, rlx_value x);
@@ -46,12 +50,13 @@ rlx_value llm_unembed(struct llm_build *b, rlx_value x);
 rlx_value llm_norm(struct llm_build *b, int64_t layer, const char *part, rlx_value x,
                    int64_t width);
 rlx_value llm_bare_norm(struct llm_build *b, rlx_value x, int64_t width); /* by no tensor */
-rlx_value llm_scaled(struct llm_build *b, rlx_value x, double by);  /* x, if by is 1 */
-rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap); /* x, if cap is 0 */
+rlx_value llm_scaled(struct llm_build *b, rlx_value x, double by);        /* x, if by is 1 */
+rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap);       /* x, if cap is 0 */
 
 /* ---- blocks ---- */
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h);
+rlx_value llm_experts(struct llm_build *b, int64_t layer, rlx_value h);
 /* tokens i32 [batch, rows]: vectors after the last norm, [batch, rows, width]. */
 rlx_value llm_decoder(struct llm_build *b, rlx_value tokens);
 /* Logits f32 [.., vocab] of such vectors. */

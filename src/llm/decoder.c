@@ -27,6 +27,8 @@ rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h)
     const int64_t width = b->spec->width, ffn = b->spec->layer[layer].ffn;
     rlx_value up;
 
+    if (b->spec->layer[layer].experts)
+        return llm_experts(b, layer, h);
     if (!b->spec->gated) {
         up = activated(b, llm_linear(b, layer, "ffn_up", h, ffn, width));
     } else if (b->w && !llm_has(b, layer, "ffn_gate.weight")) {

@@ -31,8 +31,8 @@ struct rlx_sequence {
     size_t first, rows;
     size_t guessed, right;                  /* tokens so far */
     float *cos[LLM_ROPES], *sin[LLM_ROPES]; /* of a chunk */
-    int32_t *position, *pick; /* likewise; rows whose logits are wanted */
-    float *temper;            /* likewise */
+    int32_t *position, *pick;               /* likewise; rows whose logits are wanted */
+    float *temper;                          /* likewise */
 };
 
 /* Names of the graph's leaves and symbols. */

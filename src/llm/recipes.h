@@ -33,4 +33,7 @@ static inline bool is_local(int64_t i, int64_t period)
     return period > 0 && i % period < period - 1;
 }
 
+/* arch_experts.c: the experts of a file that has some, of an architecture that need not. */
+void llm_take_mixture(struct llm_keys *k, struct llm_spec *s);
+
 #endif

@@ -136,7 +136,8 @@ static rlx_status check_layer(const struct llm_spec *s, int64_t i, struct diag *
     TRY(check_size("kv_heads", l->kv_heads, d));
     TRY(check_size("head_dim", l->head_dim, d));
     TRY(check_size("the width of a value", l->value_dim, d));
-    TRY(check_size("ffn", l->ffn, d));
+    if (!l->experts)
+        TRY(check_size("ffn", l->ffn, d));
     if (l->heads % l->kv_heads)
         return diag_fail(d, RLX_ERROR_SHAPE,
                          "%lld heads cannot share %lld heads of keys and values: the second must "
@@ -153,6 +154,22 @@ static rlx_status check_layer(const struct llm_spec *s, int64_t i, struct diag *
     return RLX_OK;
 }
 
+static rlx_status check_experts(const struct llm_experts *e, struct diag *d)
+{
+    enum { MOST = 1024 };
+
+    if (e->count < 1 || e->count > MOST || e->used < 1 || e->used > e->count)
+        return diag_fail(d, RLX_ERROR_SHAPE,
+                         "%lld of %lld experts cannot be used: there must be 1 to %d",
+                         (long long)e->used, (long long)e->count, MOST);
+    if (e->groups > 1 && (e->count % e->groups || e->groups_used < 1 || e->groups_used > e->groups))
+        return diag_fail(d, RLX_ERROR_SHAPE,
+                         "%lld of %lld groups of %lld experts in all make no sense",
+                         (long long)e->groups_used, (long long)e->groups, (long long)e->count);
+    TRY(check_size("the width of an expert", e->ffn, d));
+    return e->shared_ffn ? check_size("the width of the shared expert", e->shared_ffn, d) : RLX_OK;
+}
+
 rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d)
 {
     TRY(check_size("vocab", s->vocab, d));
@@ -160,6 +177,11 @@ rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d)
     TRY(check_size("width", s->width, d));
     for (int64_t i = 0; i < s->layers; i++)
         TRY(check_layer(s, i, d));
+    for (int64_t i = 0; i < s->layers; i++)
+        if (s->layer[i].experts) {
+            TRY(check_experts(&s->experts, d));
+            break;
+        }
     if (!(s->eps > 0 && s->eps < 1))
         return diag_fail(d, RLX_ERROR_ATTRIBUTE, "the eps of norms makes no sense");
     for (int i = 0; i < LLM_ROPES; i++) {

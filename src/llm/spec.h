@@ -5,7 +5,7 @@
 #define LLM_SPEC_H
 
 #include "base/diag.h"
-#include "rlx/ops.h"
+#include "rlx/moe.h"
 #include "rlx/weights.h"
 
 struct llm_keys;
@@ -30,12 +30,25 @@ struct llm_rope {
 
 enum { LLM_NO_ROPE = -1, LLM_ROPE_GLOBAL = 0, LLM_ROPE_LOCAL = 1, LLM_ROPES = 2 };
 
+/* The feed-forward part as a few of many: docs/spec/llm-architectures.md 3.5. */
+struct llm_experts {
+    int64_t count, used;
+    int64_t ffn;        /* width inside of one */
+    int64_t shared_ffn; /* of one that all tokens go through as well; 0: there is none */
+    rlx_gate_function function;
+    bool normalise;
+    float scale; /* of the weights */
+    int64_t groups, groups_used;
+    rlx_expert_function activation;
+};
+
 struct llm_layer {
     int64_t heads, kv_heads; /* of queries; of keys and values */
     int64_t head_dim, value_dim;
     int64_t ffn;    /* width inside of the feed-forward part */
     int64_t window; /* keys that a query sees, itself included; 0: all */
     int rope;       /* which of the model's; LLM_NO_ROPE */
+    bool experts;   /* the feed-forward part is the model's experts */
 };
 
 /* Names of norms are tensors' names; NULL: there is none. */
@@ -55,6 +68,7 @@ struct llm_spec {
     bool bare_norms; /* without weights: the names say only where norms are */
     bool parallel;   /* both parts read x, and are added at once; no ffn_norm: by the same norm */
 
+    struct llm_experts experts;
     enum llm_activation activation;
     bool gated;             /* down(act(gate) * up), not down(act(up)) */
     bool causal;            /* a token sees those before it only */
@@ -65,10 +79,10 @@ struct llm_spec {
     float embed_scale, residual_scale, logit_scale; /* factors; 1 is off */
     float score_scale;                              /* 0: 1 / sqrt(head_dim) */
     float attn_cap, final_cap;                      /* 0: off */
-    float clamp;         /* queries, keys and values stay within -clamp and clamp; 0: off */
-    bool turned_first;   /* queries and keys are turned before their norm */
+    float clamp;                /* queries, keys and values stay within -clamp and clamp; 0: off */
+    bool turned_first;          /* queries and keys are turned before their norm */
     double temper, temper_rows; /* queries are scaled by 1 + temper ln(floor(row / rows) + 1) */
-    int64_t pooling;                                /* of vectors: enum llm_pooling */
+    int64_t pooling;            /* of vectors: enum llm_pooling */
 
     /* Of rlx_llm_shape: small matrices beside those of a layer, for training. */
     int64_t lora_rank;

@@ -56,11 +56,13 @@ static bool find_type(struct llm_build *b, const char *full, rlx_weight_type_inf
     return false;
 }
 
-static struct llm_tensor matrix(struct llm_build *b, int64_t layer, const char *name, int64_t rows,
-                                int64_t k)
+/* The param of that name, of rows with k numbers each; lead: the axes before these. */
+static struct llm_tensor matrices(struct llm_build *b, int64_t layer, const char *name,
+                                  rlx_list lead, int64_t k)
 {
     struct llm_tensor t = {.param = RLX_NO_VALUE};
     rlx_weight_type_info type;
+    rlx_list shape = lead;
     char full[96];
 
     if (!find_type(b, full_name(layer, name, full), &type))
@@ -70,15 +72,20 @@ static struct llm_tensor matrix(struct llm_build *b, int64_t layer, const char *
     t.param = rlx_graph_leaf(b->g, full);
     if (t.param != RLX_NO_VALUE)
         return t;
-    if (t.packed && k % type.block_elems)
+    if (t.packed && k % type.block_elems) {
         (diag_fail)(b->d, RLX_ERROR_SHAPE, "rows of %lld numbers of \"%s\" are not blocks of %d",
                     (long long)k, full, (int)type.block_elems);
-    else if (t.packed)
-        t.param = rlx_param(b->g, full, RLX_DTYPE_u8,
-                            RLX_LIST(rows, k / type.block_elems * type.block_bytes));
-    else
-        t.param = rlx_param(b->g, full, RLX_DTYPE_f32, RLX_LIST(rows, k));
+        return t;
+    }
+    shape.at[shape.count++] = t.packed ? k / type.block_elems * type.block_bytes : k;
+    t.param = rlx_param(b->g, full, t.packed ? RLX_DTYPE_u8 : RLX_DTYPE_f32, shape);
     return t;
+}
+
+static struct llm_tensor matrix(struct llm_build *b, int64_t layer, const char *name, int64_t rows,
+                                int64_t k)
+{
+    return matrices(b, layer, name, RLX_LIST(rows), k);
 }
 
 static rlx_value times_matrix(struct llm_build *b, rlx_value x, struct llm_tensor t, int64_t k)
@@ -130,9 +137,7 @@ static rlx_value with_scale(struct llm_build *b, int64_t layer, const char *part
     char name[64];
 
     snprintf(name, sizeof name, "%s.scale", part);
-    return llm_has(b, layer, name)
-               ? rlx_mul(b->g, y, llm_vector(b, layer, name, RLX_LIST(1)))
-               : y;
+    return llm_has(b, layer, name) ? rlx_mul(b->g, y, llm_vector(b, layer, name, RLX_LIST(1))) : y;
 }
 
 static rlx_value with_bias(struct llm_build *b, int64_t layer, const char *part, rlx_value y,
@@ -141,9 +146,8 @@ static rlx_value with_bias(struct llm_build *b, int64_t layer, const char *part,
     char name[64];
 
     snprintf(name, sizeof name, "%s.bias", part);
-    return llm_has(b, layer, name)
-               ? rlx_add(b->g, y, llm_vector(b, layer, name, RLX_LIST(out)))
-               : y;
+    return llm_has(b, layer, name) ? rlx_add(b->g, y, llm_vector(b, layer, name, RLX_LIST(out)))
+                                   : y;
 }
 
 rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t out,
@@ -158,6 +162,25 @@ rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_v
     if (strncmp(part, "ffn_", 4) == 0)
         return with_scale(b, layer, part, with_bias(b, layer, part, y, out));
     return with_bias(b, layer, part, with_scale(b, layer, part, y), out);
+}
+
+rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const char *part,
+                                    int64_t experts, int64_t out, int64_t in)
+{
+    rlx_expert_matrix m = RLX_EXPERT_MATRIX_INIT;
+    char name[64];
+
+    snprintf(name, sizeof name, "%s.weight", part);
+    struct llm_tensor t = matrices(b, layer, name, RLX_LIST(experts, out), in);
+    m.w = t.param;
+    m.scheme = t.scheme;
+    snprintf(name, sizeof name, "%s.bias", part);
+    if (llm_has(b, layer, name))
+        m.bias = llm_vector(b, layer, name, RLX_LIST(experts, out));
+    snprintf(name, sizeof name, "%s.scale", part);
+    if (llm_has(b, layer, name))
+        m.scale = llm_vector(b, layer, name, RLX_LIST(experts));
+    return m;
 }
 
 rlx_value llm_embed(struct llm_build *b, rlx_value tokens)

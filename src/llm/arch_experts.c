@@ -1,0 +1,113 @@
+/* arch_experts.c: decoders whose feed-forward parts are experts: docs/spec/llm-architectures.md 3.5
+ * has the table. */
+#include "llm/recipes.h"
+
+/* Layers that have a router have experts. */
+static void find_experts(const struct llm_keys *k, struct llm_spec *s)
+{
+    for (int64_t i = 0; i < s->layers; i++)
+        s->layer[i].experts = has_layer_tensor(k, i, "ffn_gate_inp.weight");
+}
+
+/* What keys say; the width of a shared expert is that of so many of the others. */
+static void read_experts(const struct llm_keys *k, struct llm_spec *s)
+{
+    struct llm_experts *e = &s->experts;
+
+    e->count = key_int(k, "expert_count", KEY_NEEDED);
+    e->used = key_int(k, "expert_used_count", KEY_NEEDED);
+    e->ffn = key_int(k, "expert_feed_forward_length", s->layer[0].ffn);
+    e->shared_ffn = key_int(k, "expert_shared_feed_forward_length", 0);
+    e->groups = key_int(k, "expert_group_count", 0);
+    e->groups_used = key_int(k, "expert_group_used_count", 0);
+    find_experts(k, s);
+}
+
+/* The way a gate computes, where the file says: numbers from 1 on. */
+static void read_gate(const struct llm_keys *k, struct llm_spec *s, rlx_gate_function usual)
+{
+    int64_t given = key_int(k, "expert_gating_func", 0);
+
+    if (given < 0 || given > 4)
+        (diag_fail)(k->d, RLX_ERROR_UNSUPPORTED, "expert_gating_func is %lld; 1 to 4 are known",
+                    (long long)given);
+    s->experts.function = given ? (rlx_gate_function)(given - 1) : usual;
+    s->experts.normalise = key_bool(k, "expert_weights_norm", false);
+    s->experts.scale = (float)key_float(k, "expert_weights_scale", 0);
+}
+
+/* Mixtral calls itself "llama". */
+void llm_take_mixture(struct llm_keys *k, struct llm_spec *s)
+{
+    if (key_int(k, "expert_count", 0) == 0)
+        return;
+    read_experts(k, s);
+    s->experts.ffn = s->layer[0].ffn;
+    s->experts.normalise = true;
+}
+
+void llm_recipe_qwen2moe(struct llm_keys *k, struct llm_spec *s)
+{
+    rms_eps(k, s);
+    read_experts(k, s);
+    if (s->experts.used > 0 && !key_exists(k, "expert_feed_forward_length"))
+        s->experts.ffn = s->layer[0].ffn / s->experts.used;
+    if (s->experts.shared_ffn == 0)
+        s->experts.shared_ffn = s->layer[0].ffn;
+}
+
+void llm_recipe_qwen3moe(struct llm_keys *k, struct llm_spec *s)
+{
+    rms_eps(k, s);
+    read_experts(k, s);
+    if (s->experts.used > 0 && !key_exists(k, "expert_feed_forward_length"))
+        s->experts.ffn = s->layer[0].ffn / s->experts.used;
+    s->experts.normalise = true;
+}
+
+void llm_recipe_olmoe(struct llm_keys *k, struct llm_spec *s)
+{
+    rms_eps(k, s);
+    read_experts(k, s);
+    s->experts.ffn = s->layer[0].ffn;
+}
+
+void llm_recipe_granitemoe(struct llm_keys *k, struct llm_spec *s)
+{
+    llm_recipe_granite(k, s);
+    read_experts(k, s);
+    s->experts.ffn = s->layer[0].ffn;
+    s->experts.normalise = true;
+}
+
+/* The shared expert is as wide as several of the others. */
+static void read_shared(const struct llm_keys *k, struct llm_spec *s)
+{
+    s->experts.ffn = key_int(k, "expert_feed_forward_length", KEY_NEEDED);
+    s->experts.shared_ffn = s->experts.ffn * key_int(k, "expert_shared_count", 0);
+}
+
+void llm_recipe_glm4moe(struct llm_keys *k, struct llm_spec *s)
+{
+    rms_eps(k, s);
+    s->ffn_norm = "post_attention_norm";
+    read_experts(k, s);
+    read_gate(k, s, RLX_GATE_SIGMOID);
+    read_shared(k, s);
+}
+
+void llm_recipe_minimax_m2(struct llm_keys *k, struct llm_spec *s)
+{
+    rms_eps(k, s);
+    read_experts(k, s);
+    read_gate(k, s, RLX_GATE_SIGMOID);
+    s->experts.normalise = true;
+}
+
+void llm_recipe_ernie4_5_moe(struct llm_keys *k, struct llm_spec *s)
+{
+    rms_eps(k, s);
+    rope_style(s, RLX_ROPE_STYLE_interleaved);
+    read_experts(k, s);
+    s->experts.normalise = true;
+}
