@@ -93,7 +93,8 @@ static rlx_status filter_indent(struct tpl_call *c)
     TRY(indentation(c, 0, 4, &with));
     tpl_text_begin(&t, c->r);
     for (size_t at = 0, end; at <= s->text.len; at = end + 1) {
-        const char *line = at < s->text.len ? memchr(s->text.ptr + at, '\n', s->text.len - at) : NULL;
+        const char *line =
+            at < s->text.len ? memchr(s->text.ptr + at, '\n', s->text.len - at) : NULL;
         end = line ? (size_t)(line - s->text.ptr) : s->text.len;
         if (at ? blank || end > at : first)
             tpl_text_add_str(&t, with);
@@ -161,6 +162,8 @@ static bool number_of(struct tpl_value v, struct tpl_value *out)
     if (v.kind != TPL_STR)
         return false;
     rlx_str s = v.u.s->text;
+    if (s.len > 1000) /* that is no number that anybody means */
+        return false;
     s.len = tpl_end_without_space(s.ptr, s.len);
     while (s.len && (*s.ptr == ' ' || (*s.ptr >= 9 && *s.ptr <= 13))) {
         s.ptr++;
@@ -321,4 +324,4 @@ const struct tpl_builtin tpl_filters[] = {
 #define X(name, params, need) {#name, params, need, tpl_filter_##name},
     TPL_LIST_FILTER_MAP(X)
 #undef X
-    {0}};
+        {0}};

@@ -24,13 +24,14 @@ static bool in_set(rlx_str one, uint32_t code, const struct tpl_str *set)
     return false;
 }
 
-rlx_status tpl_strip(struct tpl_run *r, const struct tpl_str *s, const struct tpl_str *set, bool left,
-                     bool right, struct tpl_value *out)
+rlx_status tpl_strip(struct tpl_run *r, const struct tpl_str *s, const struct tpl_str *set,
+                     bool left, bool right, struct tpl_value *out)
 {
     size_t from = 0, to = s->text.len, bytes;
 
     while (left && from < to) {
         const uint32_t c = utf8_next(s->text.ptr + from, to - from, &bytes);
+        TRY(tpl_charge_bytes(r, set ? set->text.len : 8));
         if (!in_set((rlx_str){s->text.ptr + from, bytes}, c, set))
             break;
         from += bytes;
@@ -38,11 +39,12 @@ rlx_status tpl_strip(struct tpl_run *r, const struct tpl_str *s, const struct tp
     while (right && from < to) {
         const size_t at = tpl_char_before(s->text.ptr + from, to - from) + from;
         const uint32_t c = utf8_next(s->text.ptr + at, to - at, &bytes);
+        TRY(tpl_charge_bytes(r, set ? set->text.len : 8));
         if (!in_set((rlx_str){s->text.ptr + at, to - at}, c, set))
             break;
         to = at;
     }
-    TRY(tpl_charge_bytes(r, (s->text.len - (to - from)) * (set ? set->text.len + 1 : 1)));
+    TRY(tpl_charge_bytes(r, s->text.len - (to - from)));
     return tpl_substring(r, s, from, to, out);
 }
 
@@ -282,8 +284,8 @@ static rlx_status found_at(struct tpl_call *c, bool back)
     size_t at;
 
     TRY(find(c, back, &at));
-    c->out = tpl_int(at == SIZE_MAX ? -1
-                                    : (int64_t)tpl_char_count((rlx_str){self(c)->text.ptr, at}));
+    c->out =
+        tpl_int(at == SIZE_MAX ? -1 : (int64_t)tpl_char_count((rlx_str){self(c)->text.ptr, at}));
     return RLX_OK;
 }
 
@@ -300,8 +302,9 @@ static rlx_status str_rfind(struct tpl_call *c)
 static rlx_status str_index(struct tpl_call *c)
 {
     TRY(found_at(c, false));
-    return c->out.u.i >= 0 ? RLX_OK
-                           : tpl_bad(c->r, RLX_ERROR_ARGUMENT, "index: the text is not in the string");
+    return c->out.u.i >= 0
+               ? RLX_OK
+               : tpl_bad(c->r, RLX_ERROR_ARGUMENT, "index: the text is not in the string");
 }
 
 static rlx_status str_count(struct tpl_call *c)
@@ -351,6 +354,7 @@ rlx_status tpl_replace(struct tpl_run *r, const struct tpl_str *s, const struct 
     tpl_text_begin(&t, r);
     TRY(tpl_charge_bytes(r, s->text.len));
     if (!old->text.len) {
+        TRY(tpl_charge_chars(r, s->text.len));
         replace_nothing(&t, s, new, most);
         return tpl_text_end(&t, out);
     }
@@ -452,6 +456,7 @@ static rlx_status str_format(struct tpl_call *c)
     size_t next = 0;
 
     tpl_text_begin(&t, c->r);
+    TRY(tpl_charge_chars(c->r, s.len));
     for (size_t i = 0; i < s.len; i++) {
         const char ch = s.ptr[i];
         if (ch != '{' && ch != '}') {
@@ -482,7 +487,7 @@ static rlx_status all_of(struct tpl_call *c, uint32_t categories)
     const rlx_str s = self(c)->text;
     bool all = s.len > 0;
 
-    TRY(tpl_charge_bytes(c->r, s.len));
+    TRY(tpl_charge_chars(c->r, s.len));
     for (size_t at = 0, bytes; all && at < s.len; at += bytes)
         all = (unicode_category_bit(utf8_next(s.ptr + at, s.len - at, &bytes)) & categories) != 0;
     c->out = tpl_bool(all);
@@ -513,30 +518,29 @@ static rlx_status str_isspace(struct tpl_call *c)
     return RLX_OK;
 }
 
-const struct tpl_builtin tpl_str_methods[] = {
-    {"split", "sep maxsplit", 0, str_split},
-    {"rsplit", "sep maxsplit", 0, str_rsplit},
-    {"splitlines", "keepends", 0, str_splitlines},
-    {"strip", "chars", 0, str_strip},
-    {"lstrip", "chars", 0, str_lstrip},
-    {"rstrip", "chars", 0, str_rstrip},
-    {"startswith", "prefix", 1, str_startswith},
-    {"endswith", "suffix", 1, str_endswith},
-    {"removeprefix", "prefix", 1, str_removeprefix},
-    {"removesuffix", "suffix", 1, str_removesuffix},
-    {"find", "sub", 1, str_find},
-    {"rfind", "sub", 1, str_rfind},
-    {"index", "sub", 1, str_index},
-    {"count", "sub", 1, str_count},
-    {"replace", "old new count", 2, str_replace},
-    {"upper", "", 0, str_upper},
-    {"lower", "", 0, str_lower},
-    {"title", "", 0, str_title},
-    {"capitalize", "", 0, str_capitalize},
-    {"join", "iterable", 1, str_join},
-    {"format", "*", 0, str_format},
-    {"isalpha", "", 0, str_isalpha},
-    {"isdigit", "", 0, str_isdigit},
-    {"isalnum", "", 0, str_isalnum},
-    {"isspace", "", 0, str_isspace},
-    {0}};
+const struct tpl_builtin tpl_str_methods[] = {{"split", "sep maxsplit", 0, str_split},
+                                              {"rsplit", "sep maxsplit", 0, str_rsplit},
+                                              {"splitlines", "keepends", 0, str_splitlines},
+                                              {"strip", "chars", 0, str_strip},
+                                              {"lstrip", "chars", 0, str_lstrip},
+                                              {"rstrip", "chars", 0, str_rstrip},
+                                              {"startswith", "prefix", 1, str_startswith},
+                                              {"endswith", "suffix", 1, str_endswith},
+                                              {"removeprefix", "prefix", 1, str_removeprefix},
+                                              {"removesuffix", "suffix", 1, str_removesuffix},
+                                              {"find", "sub", 1, str_find},
+                                              {"rfind", "sub", 1, str_rfind},
+                                              {"index", "sub", 1, str_index},
+                                              {"count", "sub", 1, str_count},
+                                              {"replace", "old new count", 2, str_replace},
+                                              {"upper", "", 0, str_upper},
+                                              {"lower", "", 0, str_lower},
+                                              {"title", "", 0, str_title},
+                                              {"capitalize", "", 0, str_capitalize},
+                                              {"join", "iterable", 1, str_join},
+                                              {"format", "*", 0, str_format},
+                                              {"isalpha", "", 0, str_isalpha},
+                                              {"isdigit", "", 0, str_isdigit},
+                                              {"isalnum", "", 0, str_isalnum},
+                                              {"isspace", "", 0, str_isspace},
+                                              {0}};

@@ -188,6 +188,7 @@ rlx_status tpl_change_case(struct tpl_run *r, const struct tpl_str *s, enum tpl_
     rlx_str piece;
 
     tpl_text_begin(&t, r);
+    TRY(tpl_charge_chars(r, s->text.len));
     for (size_t pos = 0; tpl_next_piece(s, &pos, &piece, &data);) {
         for (size_t at = 0, bytes; at < piece.len; at += bytes) {
             const uint32_t c = utf8_next(piece.ptr + at, piece.len - at, &bytes);
@@ -199,9 +200,10 @@ rlx_status tpl_change_case(struct tpl_run *r, const struct tpl_str *s, enum tpl_
                 tpl_text_add(&t, (rlx_str){piece.ptr + at, bytes}, data);
             else
                 tpl_text_add_char(&t, changed, data);
-            inside = to == TPL_CAPITALIZE ||
-                     (to == TPL_TITLE ? (unicode_category_bit(c) & CATS_L) != 0
-                                      : !tpl_is_space(c) && !(c && c < 0x80 && strchr("-({[<", (int)c)));
+            inside =
+                to == TPL_CAPITALIZE ||
+                (to == TPL_TITLE ? (unicode_category_bit(c) & CATS_L) != 0
+                                 : !tpl_is_space(c) && !(c && c < 0x80 && strchr("-({[<", (int)c)));
         }
     }
     return tpl_text_end(&t, out);

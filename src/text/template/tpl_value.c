@@ -9,13 +9,20 @@
 const char *tpl_kind_name(enum tpl_kind k)
 {
     static const char *const names[] = {
-        [TPL_UNDEFINED] = "an undefined value", [TPL_NONE] = "none",
-        [TPL_BOOL] = "a bool",                  [TPL_INT] = "an integer",
-        [TPL_FLOAT] = "a float",                [TPL_STR] = "a string",
-        [TPL_LIST] = "a list",                  [TPL_TUPLE] = "a tuple",
-        [TPL_DICT] = "a dict",                  [TPL_NAMESPACE] = "a namespace",
-        [TPL_LOOP] = "a loop",                  [TPL_FUNCTION] = "a function",
-        [TPL_METHOD] = "a method",              [TPL_MACRO_VALUE] = "a macro",
+        [TPL_UNDEFINED] = "an undefined value",
+        [TPL_NONE] = "none",
+        [TPL_BOOL] = "a bool",
+        [TPL_INT] = "an integer",
+        [TPL_FLOAT] = "a float",
+        [TPL_STR] = "a string",
+        [TPL_LIST] = "a list",
+        [TPL_TUPLE] = "a tuple",
+        [TPL_DICT] = "a dict",
+        [TPL_NAMESPACE] = "a namespace",
+        [TPL_LOOP] = "a loop",
+        [TPL_FUNCTION] = "a function",
+        [TPL_METHOD] = "a method",
+        [TPL_MACRO_VALUE] = "a macro",
     };
 
     return names[k];
@@ -38,6 +45,11 @@ rlx_status tpl_charge(struct tpl_run *r, size_t steps)
 rlx_status tpl_charge_bytes(struct tpl_run *r, size_t bytes)
 {
     return tpl_charge(r, bytes / 32);
+}
+
+rlx_status tpl_charge_chars(struct tpl_run *r, size_t bytes)
+{
+    return tpl_charge(r, bytes / 2);
 }
 
 /* ---- one value --------------------------------------------------------------------------- */
@@ -121,7 +133,7 @@ static rlx_status equal(struct tpl_run *r, struct tpl_value a, struct tpl_value 
         return RLX_OK;
     else if (a.kind == TPL_STR) {
         *out = str_eq(a.u.s->text, b.u.s->text);
-        return tpl_charge_bytes(r, *out ? a.u.s->text.len : 0);
+        return tpl_charge_bytes(r, a.u.s->text.len == b.u.s->text.len ? a.u.s->text.len : 0);
     } else if (tpl_is_list(a)) {
         *out = a.u.list->count == b.u.list->count;
         for (size_t at = 0; *out && at < a.u.list->count; at++)
@@ -153,9 +165,11 @@ static rlx_status order(struct tpl_run *r, struct tpl_value a, struct tpl_value 
         *out = (i > k) - (i < k);
     else if (tpl_as_float(a, &x) && tpl_as_float(b, &y))
         *out = (x > y) - (x < y);
-    else if (a.kind == TPL_STR && b.kind == TPL_STR)
-        *out = str_cmp(a.u.s->text, b.u.s->text); /* UTF-8 is in the order of its characters */
-    else if (a.kind == b.kind && tpl_is_list(a)) {
+    else if (a.kind == TPL_STR && b.kind == TPL_STR) {
+        const rlx_str m = a.u.s->text, n = b.u.s->text;
+        *out = str_cmp(m, n); /* UTF-8 is in the order of its characters */
+        return tpl_charge_bytes(r, m.len < n.len ? m.len : n.len);
+    } else if (a.kind == b.kind && tpl_is_list(a)) {
         const struct tpl_list *m = a.u.list, *n = b.u.list;
         *out = 0;
         for (size_t at = 0; *out == 0 && at < m->count && at < n->count; at++) {
@@ -191,8 +205,8 @@ rlx_status tpl_contains(struct tpl_run *r, struct tpl_value in, struct tpl_value
                            tpl_kind_name(what.kind));
         TRY(tpl_charge_bytes(r, in.u.s->text.len));
         *out = what.u.s->text.len == 0 ||
-               (in.u.s->text.len && memmem(in.u.s->text.ptr, in.u.s->text.len, what.u.s->text.ptr,
-                                           what.u.s->text.len));
+               (in.u.s->text.len &&
+                memmem(in.u.s->text.ptr, in.u.s->text.len, what.u.s->text.ptr, what.u.s->text.len));
         return RLX_OK;
     case TPL_LIST:
     case TPL_TUPLE:
@@ -203,8 +217,7 @@ rlx_status tpl_contains(struct tpl_run *r, struct tpl_value in, struct tpl_value
         if (what.kind == TPL_LIST || what.kind == TPL_DICT)
             return RLX_OK;
         return tpl_dict_get(r, in.u.dict, what, &unused, out);
-    default:
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "nothing can be in %s", tpl_kind_name(in.kind));
+    default: return tpl_bad(r, RLX_ERROR_ARGUMENT, "nothing can be in %s", tpl_kind_name(in.kind));
     }
 }
 
@@ -261,8 +274,7 @@ rlx_status tpl_items_of(struct tpl_run *r, struct tpl_value v, struct tpl_list *
         for (size_t i = 0; i < v.u.dict->count; i++)
             TRY(tpl_list_add(r, *out, v.u.dict->at[i].key));
         return RLX_OK;
-    default:
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s has no items", tpl_kind_name(v.kind));
+    default: return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s has no items", tpl_kind_name(v.kind));
     }
 }
 
@@ -276,8 +288,7 @@ rlx_status tpl_length(struct tpl_run *r, struct tpl_value v, int64_t *out)
     case TPL_LIST:
     case TPL_TUPLE: *out = (int64_t)v.u.list->count; return RLX_OK;
     case TPL_DICT: *out = (int64_t)v.u.dict->count; return RLX_OK;
-    default:
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s has no length", tpl_kind_name(v.kind));
+    default: return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s has no length", tpl_kind_name(v.kind));
     }
 }
 
