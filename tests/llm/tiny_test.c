@@ -197,7 +197,7 @@ static double tolerance(const char *name)
 }
 
 #define TINY(name, ...)                                       \
-    TEST_DEVICES(llm, name)                                   \
+    TEST_DEVICES_SLOW(llm, name)                              \
     {                                                         \
         compare(t, #name, RLX_WEIGHT_F32, tolerance(#name));  \
     }
