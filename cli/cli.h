@@ -78,6 +78,8 @@ void cli_log_end(struct cli *c); /* the last line of the log is shown, if it was
 bool cli_flag_row(const struct cli *c, const char *name, rlx_flag_row *out); /* of rlx flags */
 /* A file of any kind that holds a model; "-" is standard input, in the text form. */
 bool cli_read_all(FILE *in, struct buffer *b);
+/* The same of a file, or of "-", standard input. EXIT_DONE, or what to return. */
+int cli_read_file(struct cli *c, const char *path, struct buffer *b);
 int cli_load(struct cli *c, const char *path, rlx_model **out);
 
 void cli_write(void *user, const char *text, size_t len); /* user: a FILE * */

@@ -42,22 +42,10 @@ static int list_architectures(void)
 
 static int read_prompt(struct cli *c, struct buffer *b)
 {
-    FILE *in = stdin;
-
-    if (!opt.file) {
-        buffer_add(b, opt.prompt ? opt.prompt : "", opt.prompt ? strlen(opt.prompt) : 0);
-        return EXIT_DONE;
-    }
-    if (strcmp(opt.file, "-") != 0 && !(in = fopen(opt.file, "rb"))) {
-        fprintf(stderr, "rlx %s: cannot open %s\n", c->command->name, opt.file);
-        return EXIT_FAILED;
-    }
-    bool fine = cli_read_all(in, b);
-    if (in != stdin)
-        fclose(in);
-    if (!fine)
-        fprintf(stderr, "rlx %s: cannot read %s\n", c->command->name, opt.file);
-    return fine ? EXIT_DONE : EXIT_FAILED;
+    if (opt.file)
+        return cli_read_file(c, opt.file, b);
+    buffer_add(b, opt.prompt ? opt.prompt : "", opt.prompt ? strlen(opt.prompt) : 0);
+    return EXIT_DONE;
 }
 
 /* A text that has no beginning of its own begins with the token for one, or for an end. */
@@ -92,12 +80,16 @@ static void summary(struct lm *x, const struct lm_result *r)
 {
     rlx_memory_info memory = {RLX_SIZED(rlx_memory_info)};
     char weights[32], states[32], rest[32];
+    size_t made, right;
 
     fprintf(stderr,
             "\n%zu tokens of prompt, %.1f/s; %zu generated, %.1f/s; first after %.2f s (%s)\n",
             r->prompt, rate(r->prompt - r->kept, r->prompt_seconds), r->tokens,
             rate(r->tokens ? r->tokens - 1 : 0, r->token_seconds), r->first_seconds,
             lm_end_name[r->end]);
+    rlx_sequence_guessed(x->sequence, &made, &right);
+    if (made)
+        fprintf(stderr, "%zu of %zu guesses were right\n", right, made);
     if (rlx_sequence_memory(x->sequence, &memory, NULL) == RLX_OK)
         fprintf(stderr, "%s: weights %s, context of %lld tokens %s, activations %s\n", x->info.arch,
                 cli_bytes(memory.weights + memory.weight_copies, weights),

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "rlx/llm.h"
 #include "tensor_text.h"
 
 bool is_weights_file(rlx_file_kind kind)
@@ -159,6 +160,28 @@ static void print_types(const rlx_weights *w)
                    cli_bytes(of[i].bytes, text));
 }
 
+/* What a language model is, in words; or why it cannot be run. */
+static void print_language_model(const rlx_weights *w)
+{
+    rlx_llm_info m = {RLX_SIZED(rlx_llm_info)};
+    rlx_error err;
+    rlx_meta arch;
+
+    if (!rlx_weights_meta(w, rlx_cstr("general.architecture"), &arch))
+        return;
+    if (rlx_llm_peek(w, &m, &err) != RLX_OK) {
+        printf("rlx generate cannot run it: %s\n", err.message);
+        return;
+    }
+    printf("a language model of the architecture %s (%s): %.4g million numbers\n", m.arch,
+           m.arch_text, (double)m.params / 1e6);
+    printf("  %" PRId64 " layers of width %" PRId64 ", %" PRId64 " heads of %" PRId64 " (%" PRId64
+           " of keys and values), %" PRId64 " inside the feed-forward part\n",
+           m.layers, m.width, m.heads, m.head_dim, m.kv_heads, m.ffn);
+    printf("  %" PRId64 " tokens in its vocabulary, a context of %" PRId64 "%s\n", m.vocab,
+           m.trained_context, m.chat_template.ptr ? ", a template for chats" : "");
+}
+
 static void print_tables(const rlx_weights *w)
 {
     rlx_weights_info info = {RLX_SIZED(rlx_weights_info), .files = 0};
@@ -173,6 +196,7 @@ static void print_tables(const rlx_weights *w)
     if (info.alignment)
         printf(", aligned to %" PRIu64, info.alignment);
     printf("\n");
+    print_language_model(w);
     if (info.meta_count)
         print_metadata(w, info.meta_count);
     print_tensors(w, info.tensor_count);

@@ -20,10 +20,60 @@ double lm_seconds(void)
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
+enum { MAX_ADAPTERS = 16 };
+
+static bool real(const char *text, float *out)
+{
+    char *end;
+
+    *out = strtof(text, &end);
+    return *text && !*end && isfinite(*out);
+}
+
+/* "FILE", or "FILE=SCALE". The path is cut off where the scale begins. */
+static int take_adapters(struct lm *x, rlx_llm_adapter out[MAX_ADAPTERS])
+{
+    const struct texts *list = &x->opt->lora;
+
+    if (list->count > MAX_ADAPTERS)
+        return cli_misuse(x->c, "--lora: at most %d can be used at once", MAX_ADAPTERS);
+    for (size_t i = 0; i < list->count; i++) {
+        char *path = strdup(list->at[i]), *equals = path ? strrchr(path, '=') : NULL;
+        out[i] = (rlx_llm_adapter){.path = path, .scale = 1};
+        if (!path || (equals && !real(equals + 1, &out[i].scale)))
+            return cli_misuse(x->c, "--lora takes a file, and may end in =X, a number: %s",
+                              list->at[i]);
+        if (equals)
+            *equals = 0;
+    }
+    return EXIT_DONE;
+}
+
+static int open_with_adapters(struct lm *x, const char *path, rlx_llm_desc *desc)
+{
+    rlx_llm_adapter adapters[MAX_ADAPTERS] = {{0}};
+    int code = take_adapters(x, adapters);
+    rlx_error err;
+
+    desc->adapters = adapters;
+    desc->adapter_count = x->opt->lora.count;
+    if (code == EXIT_DONE &&
+        (rlx_llm_open(x->c->ctx, x->device, path, desc, &x->model, &err) != RLX_OK ||
+         rlx_llm_describe(x->model, &x->info, &err) != RLX_OK))
+        code = cli_fail(x->c, &err, "cannot open", path);
+    for (size_t i = 0; i < MAX_ADAPTERS; i++)
+        free((char *)(uintptr_t)adapters[i].path);
+    return code;
+}
+
 int lm_open_model(struct lm *x, struct cli *c, const struct lm_options *o, const char *path,
                   bool all_logits)
 {
-    rlx_llm_desc desc = {RLX_SIZED(rlx_llm_desc), .context = o->context, .chunk = o->chunk,
+    rlx_llm_desc desc = {RLX_SIZED(rlx_llm_desc),
+                         .context = o->context,
+                         .chunk = o->chunk,
+                         .exact = o->exact,
+                         .guesses = (int32_t)(o->guesses < 0 || o->guesses > 99 ? 99 : o->guesses),
                          .all_logits = all_logits};
     int code = cli_context(c);
     rlx_error err;
@@ -38,9 +88,8 @@ int lm_open_model(struct lm *x, struct cli *c, const struct lm_options *o, const
         return cli_misuse(c, "--cache must be f16 or f32, not %s", o->cache);
     if (rlx_device_open(c->ctx, o->device, &x->device, &err) != RLX_OK)
         return cli_fail(c, &err, "cannot open device", o->device);
-    if (rlx_llm_open(c->ctx, x->device, path, &desc, &x->model, &err) != RLX_OK ||
-        rlx_llm_describe(x->model, &x->info, &err) != RLX_OK)
-        return cli_fail(c, &err, "cannot open", path);
+    if ((code = open_with_adapters(x, path, &desc)) != EXIT_DONE)
+        return code;
     x->tokenizer = rlx_llm_tokenizer(x->model);
     if (!x->tokenizer) {
         fprintf(stderr, "rlx %s: %s has no vocabulary: text cannot be made of its tokens\n",
@@ -48,14 +97,6 @@ int lm_open_model(struct lm *x, struct cli *c, const struct lm_options *o, const
         return EXIT_FAILED;
     }
     return EXIT_DONE;
-}
-
-static bool real(const char *text, float *out)
-{
-    char *end;
-
-    *out = strtof(text, &end);
-    return *text && !*end && isfinite(*out);
 }
 
 static int make_sampler(struct lm *x)

@@ -8,7 +8,9 @@
 
 struct lm_options {
     const char *device, *cache;
-    int64_t context, chunk;
+    struct texts lora; /* FILE, or FILE=SCALE */
+    int64_t context, chunk, guesses;
+    bool exact;
     /* of sampling; texts are numbers with a point */
     const char *temperature, *top_p, *min_p, *typical, *repeat, *frequency, *presence;
     int64_t top_k, penalty_last, mirostat, seed;
@@ -23,14 +25,19 @@ struct lm_options {
         .penalty_last = 64, .tokens = -1                                                          \
     }
 
-#define LM_MODEL_FLAGS(o)                                                                       \
-    {"--device", FLAG_TEXT, &(o).device, "D", "where to run (auto); rlx devices lists them"},   \
-        {"--context", FLAG_NUMBER, &(o).context, "N",                                           \
-         "tokens that there is room for (what the model was trained for, 4096 at most)"},       \
-        {"--chunk", FLAG_NUMBER, &(o).chunk, "N", "tokens of a prompt computed at once (512)"}, \
-    {                                                                                           \
-        "--cache", FLAG_TEXT, &(o).cache, "TYPE", "of keys and values: f16, f32 (f16)"          \
-    }
+/* Rows of a table, which the formatter takes for blocks. */
+/* clang-format off */
+#define LM_MODEL_FLAGS(o)                                                                         \
+    {"--device", FLAG_TEXT, &(o).device, "D", "where to run (auto); rlx devices lists them"},     \
+    {"--context", FLAG_NUMBER, &(o).context, "N",                                                 \
+     "tokens that there is room for (what the model was trained for, 4096 at most)"},             \
+    {"--chunk", FLAG_NUMBER, &(o).chunk, "N", "tokens of a prompt computed at once (512)"},       \
+    {"--cache", FLAG_TEXT, &(o).cache, "TYPE", "of keys and values: f16, f32 (f16)"},             \
+    {"--exact", FLAG_SWITCH, &(o).exact, NULL,                                                    \
+     "do not round what packed weights are multiplied with to 8 bits"},                           \
+    {"--guess", FLAG_NUMBER, &(o).guesses, "N",                                                   \
+     "guess so many tokens at a time from what came before, and see whether they are right (0)"}, \
+    {"--lora", FLAG_LIST, &(o).lora, "F[=X]", "an adapter, and how much it counts (1); repeatable"}
 #define LM_SAMPLING_FLAGS(o)                                                                     \
     {"--tokens", FLAG_NUMBER, &(o).tokens, "N", "generate at most so many (until it ends)"},     \
         {"-n", FLAG_NUMBER, &(o).tokens, "N", "the same"},                                       \
@@ -50,6 +57,7 @@ struct lm_options {
     {                                                                                            \
         "--ignore-eos", FLAG_SWITCH, &(o).ignore_eos, NULL, "go on where the model would end"    \
     }
+/* clang-format on */
 
 struct lm {
     struct cli *c;

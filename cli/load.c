@@ -16,6 +16,18 @@ bool cli_read_all(FILE *in, struct buffer *b)
     return !ferror(in) && !b->failed;
 }
 
+int cli_read_file(struct cli *c, const char *path, struct buffer *b)
+{
+    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    bool fine = in && cli_read_all(in, b);
+
+    if (!fine)
+        fprintf(stderr, "rlx %s: cannot %s %s\n", c->command->name, in ? "read" : "open", path);
+    if (in && in != stdin)
+        fclose(in);
+    return fine ? EXIT_DONE : EXIT_FAILED;
+}
+
 /* What can be done with a file that holds weights and no graph. */
 static void explain_weights(struct cli *c, const char *path)
 {

@@ -7,13 +7,14 @@
 
 extern const struct command cmd_devices, cmd_ops, cmd_info, cmd_print, cmd_opt, cmd_plan,
     cmd_compile, cmd_run, cmd_bench, cmd_selftest, cmd_flags, cmd_check, cmd_conform, cmd_kernel,
-    cmd_convert, cmd_quantize, cmd_tokenize, cmd_train, cmd_generate;
+    cmd_convert, cmd_quantize, cmd_template, cmd_tokenize, cmd_train, cmd_generate, cmd_chat,
+    cmd_perplexity;
 
 static const struct command *const commands[] = {
-    &cmd_info,     &cmd_print,    &cmd_opt,      &cmd_plan,     &cmd_compile,
-    &cmd_run,      &cmd_bench,    &cmd_selftest, &cmd_check,    &cmd_conform,
-    &cmd_devices,  &cmd_ops,      &cmd_flags,    &cmd_kernel,   &cmd_convert,
-    &cmd_quantize, &cmd_tokenize, &cmd_train,    &cmd_generate,
+    &cmd_info,  &cmd_print,    &cmd_opt,     &cmd_plan,     &cmd_compile,  &cmd_run,
+    &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_conform,  &cmd_devices,  &cmd_ops,
+    &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize, &cmd_tokenize, &cmd_template,
+    &cmd_train, &cmd_generate, &cmd_chat,    &cmd_perplexity,
 };
 
 const struct command *cli_command_at(size_t i)
@@ -37,9 +38,9 @@ static const struct group {
     {"look at a model", {&cmd_info, &cmd_print, &cmd_opt, &cmd_plan}},
     {"run it", {&cmd_run, &cmd_bench, &cmd_compile}},
     {"let it learn", {&cmd_train}},
-    {"see that results are right", {&cmd_check, &cmd_selftest, &cmd_conform}},
+    {"see that results are right", {&cmd_check, &cmd_selftest, &cmd_conform, &cmd_perplexity}},
     {"change files", {&cmd_convert, &cmd_quantize}},
-    {"write text", {&cmd_generate, &cmd_tokenize}},
+    {"write text", {&cmd_generate, &cmd_chat, &cmd_tokenize, &cmd_template}},
     {"look things up", {&cmd_devices, &cmd_ops, &cmd_flags, &cmd_kernel}},
 };
 

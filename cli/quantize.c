@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "copy_weights.h"
+#include "quantize_mix.h"
 #include "rlx/quant.h"
 
 static struct {
@@ -36,6 +37,7 @@ int weight_file_type(rlx_weight_type t)
     case RLX_WEIGHT_IQ4_NL: return 25;
     case RLX_WEIGHT_IQ4_XS: return 30;
     case RLX_WEIGHT_BF16: return 32;
+    case RLX_WEIGHT_MXFP4: return 38;
     default: return -1;
     }
 }
@@ -62,8 +64,30 @@ static bool is_wanted(const rlx_weight *t)
     return true;
 }
 
-/* The type for a row of k elements: the wanted one, otherwise Q8_0 with its smaller blocks,
- * otherwise none. */
+/* What all becomes: one type, or a mix of several. */
+struct target {
+    const char *name;
+    rlx_weight_type type;  /* that most become */
+    const struct mix *mix; /* NULL: all become it */
+    int file_type;         /* -1: there is no number for it */
+};
+
+/* What a type is replaced by where rows are not a multiple of its blocks: about as many bits, in
+ * blocks of 32. */
+static rlx_weight_type with_small_blocks(rlx_weight_type t)
+{
+    switch (t) {
+    case RLX_WEIGHT_Q2_K:
+    case RLX_WEIGHT_Q3_K:
+    case RLX_WEIGHT_IQ4_XS: return RLX_WEIGHT_IQ4_NL;
+    case RLX_WEIGHT_Q4_K: return RLX_WEIGHT_Q5_0;
+    case RLX_WEIGHT_Q5_K: return RLX_WEIGHT_Q5_1;
+    default: return RLX_WEIGHT_Q8_0;
+    }
+}
+
+/* The type for a row of k elements: the wanted one, otherwise one with smaller blocks, otherwise
+ * none. */
 static bool type_for(int64_t k, rlx_weight_type wanted, rlx_weight_type *out)
 {
     rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info), .block_elems = 1};
@@ -72,22 +96,27 @@ static bool type_for(int64_t k, rlx_weight_type wanted, rlx_weight_type *out)
     *out = wanted;
     if (k % info.block_elems == 0)
         return true;
-    *out = RLX_WEIGHT_Q8_0;
+    *out = with_small_blocks(wanted);
     return k % 32 == 0;
 }
 
 /* How many tensors each type has. */
 struct choices {
-    size_t wanted, other, left;
+    size_t of_type[RLX_WEIGHT_TYPE_count];
+    size_t smaller; /* of them: have another one because of their rows */
+    size_t left;    /* stay as they are because of their rows */
 };
 
-static struct choices choose_types(struct copy *x, rlx_weight_type wanted)
+static struct choices choose_types(struct copy *x, const struct target *to)
 {
-    struct choices n = {0};
+    struct mix_model model = {.tied = true};
+    struct choices n = {.left = 0};
 
+    for (size_t i = 0; i < x->info.tensor_count; i++)
+        mix_see(&model, x->tensor[i].name);
     for (size_t i = 0; i < x->info.tensor_count; i++) {
         rlx_weight *t = &x->tensor[i];
-        rlx_weight_type type;
+        rlx_weight_type type, wanted = to->mix ? mix_type(to->mix, &model, t->name) : to->type;
         if (!is_wanted(t))
             continue;
         if (!type_for(t->dim[t->rank - 1], wanted, &type)) {
@@ -95,83 +124,97 @@ static struct choices choose_types(struct copy *x, rlx_weight_type wanted)
             continue;
         }
         t->type = type;
-        n.wanted += type == wanted;
-        n.other += type != wanted;
+        n.of_type[type]++;
+        n.smaller += type != wanted;
     }
     return n;
 }
 
-static void report(const struct copy *x, rlx_weight_type wanted, struct choices n)
+static void report(const struct copy *x, const struct target *to, const struct choices *n)
 {
-    const char *name = weight_type_text(wanted);
     char before[32], after[32];
 
     printf("%s: %zu tensors, %s; it was %s\n", x->to, x->info.tensor_count,
            cli_bytes(copy_bytes(x), after), cli_bytes(x->info.bytes, before));
-    printf("%zu are %s", n.wanted, name);
-    if (n.other)
-        printf(", %zu Q8_0 (their rows are not a multiple of a block of %s)", n.other, name);
-    if (n.left)
-        printf(", %zu unchanged (their rows are not a multiple of 32)", n.left);
+    printf("%zu are %s", n->of_type[to->type], weight_type_text(to->type));
+    for (int i = 0; i < RLX_WEIGHT_TYPE_count; i++)
+        if (n->of_type[i] && i != (int)to->type)
+            printf(", %zu %s", n->of_type[i], weight_type_text((rlx_weight_type)i));
+    if (n->smaller)
+        printf(", of which %zu because their rows are not a multiple of 256", n->smaller);
+    if (n->left)
+        printf(", %zu unchanged (their rows are not a multiple of 32)", n->left);
     printf("\n");
 }
 
-static int set_metadata(struct copy *x, rlx_weight_type wanted)
+static int set_metadata(struct copy *x, const struct target *to)
 {
     static uint32_t type, version = 2; /* of the block formats */
-    int number = weight_file_type(wanted);
 
     copy_drop_meta(x, "split."); /* the parts are one file now */
-    if (number < 0)
+    if (to->file_type < 0)
         copy_drop_meta(x, "general.file_type");
-    type = (uint32_t)number;
-    if ((number >= 0 && !copy_set_meta(x, &(rlx_meta){rlx_cstr("general.file_type"), RLX_META_u32,
-                                                      false, 1, &type})) ||
+    type = (uint32_t)to->file_type;
+    if ((to->file_type >= 0 && !copy_set_meta(x, &(rlx_meta){rlx_cstr("general.file_type"),
+                                                             RLX_META_u32, false, 1, &type})) ||
         !copy_set_meta(x, &(rlx_meta){rlx_cstr("general.quantization_version"), RLX_META_u32, false,
                                       1, &version}))
         return EXIT_FAILED;
     return EXIT_DONE;
 }
 
-#define TYPES                                                                                      \
-    "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS, F32, F16, " \
-    "BF16"
+/* NVFP4 is of use only with a scale for the whole tensor, which would be a tensor of its own. */
+static bool is_written(rlx_weight_type t)
+{
+    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
+
+    rlx_weight_type_describe(t, &info, NULL);
+    if (info.use == RLX_WEIGHT_PACKED)
+        return rlx_quant_has_encoder(info.scheme) && t != RLX_WEIGHT_NVFP4;
+    return t == RLX_WEIGHT_F32 || t == RLX_WEIGHT_F16 || t == RLX_WEIGHT_BF16;
+}
+
+#define TYPES                                                                                   \
+    "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS, MXFP4, " \
+    "F32, F16, BF16; mixes: Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M"
 
 static int unknown_type(struct cli *c, const char *name)
 {
     rlx_nearest near = {.wanted = rlx_cstr(name)};
     char hint[RLX_NEAREST_HINT];
 
-    for (const char *at = TYPES; *at;) {
-        size_t len = strcspn(at, ",");
-        rlx_nearest_offer(&near, (rlx_str){at, len});
-        at += len;
-        at += strspn(at, ", ");
-    }
+    for (int i = 0; i < RLX_WEIGHT_TYPE_count; i++)
+        if (is_written((rlx_weight_type)i))
+            rlx_nearest_offer(&near, rlx_cstr(weight_type_text((rlx_weight_type)i)));
+    for (size_t i = 0; mix_at(i); i++)
+        rlx_nearest_offer(&near, rlx_cstr(mix_at(i)->name));
     return cli_misuse(c, "unknown type \"%s\"; types: " TYPES "%s", name,
                       rlx_nearest_hint(&near, hint));
 }
 
-static int check_type(struct cli *c, const char *name, rlx_weight_type *out)
+static int check_type(struct cli *c, const char *name, struct target *out)
 {
-    rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
-
-    if (!rlx_weight_type_find(name, out))
+    *out = (struct target){.name = name, .mix = mix_find(name)};
+    if (out->mix) {
+        out->type = out->mix->most;
+        out->file_type = out->mix->file_type;
+        return EXIT_DONE;
+    }
+    if (!rlx_weight_type_find(name, &out->type))
         return unknown_type(c, name);
-    rlx_weight_type_describe(*out, &info, NULL);
-    bool plain = *out == RLX_WEIGHT_F32 || *out == RLX_WEIGHT_F16 || *out == RLX_WEIGHT_BF16;
-    bool packed = info.use == RLX_WEIGHT_PACKED && rlx_quant_has_encoder(info.scheme);
-    return plain || packed
+    out->file_type = weight_file_type(out->type);
+    return is_written(out->type)
                ? EXIT_DONE
-               : cli_misuse(c, "%s can only be read; these can be written: " TYPES, info.name);
+               : cli_misuse(c, "%s can only be read; these can be written: " TYPES,
+                            weight_type_text(out->type));
 }
 
 static int run(struct cli *c, int argc, char **argv)
 {
     struct texts args;
     struct copy x;
-    rlx_weight_type wanted;
-    struct choices chosen = {0};
+    struct target to;
+    struct choices chosen = {.left = 0};
     int code;
 
     if (!cli_parse(c, flags(), argc, argv, &args, &code))
@@ -179,18 +222,18 @@ static int run(struct cli *c, int argc, char **argv)
     if (args.count != 3)
         return cli_misuse(c, "takes two files and a type: the weights, the file to write, and what "
                              "they become");
-    if ((code = check_type(c, args.at[2], &wanted)) != EXIT_DONE)
+    if ((code = check_type(c, args.at[2], &to)) != EXIT_DONE)
         return code;
     code = copy_open(&x, c, args.at[0], args.at[1]);
     x.kind = RLX_FILE_gguf;
     if (code == EXIT_DONE) {
-        chosen = choose_types(&x, wanted);
-        code = set_metadata(&x, wanted);
+        chosen = choose_types(&x, &to);
+        code = set_metadata(&x, &to);
     }
     if (code == EXIT_DONE)
         code = copy_write(&x);
     if (code == EXIT_DONE)
-        report(&x, wanted, chosen);
+        report(&x, &to, &chosen);
     copy_close(&x);
     return code;
 }
@@ -201,10 +244,12 @@ const struct command cmd_quantize = {
     .usage = "rlx quantize IN OUT.gguf TYPE [--keep TEXT]...",
     .details =
         "IN is GGUF, or any other file of tensors that rlx convert reads. TYPE is Q4_0, Q4_1,\n"
-        "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL or IQ4_XS; or F32, F16\n"
-        "or BF16, to unpack. Matrices are packed; vectors, norms and the choice of experts\n"
-        "keep their type. Rows that are not a multiple of a block of TYPE become Q8_0, or stay.",
-    .examples = "rlx quantize model.safetensors model-q4.gguf Q4_K\n"
+        "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS or MXFP4; or F32,\n"
+        "F16 or BF16, to unpack. Matrices are packed; vectors, norms and the choice of experts\n"
+        "keep their type. Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S and Q5_K_M are mixes:\n"
+        "matrices of a language model that matter more become a better type (docs/formats.md).\n"
+        "Rows that are not a multiple of a block of 256 take a type with blocks of 32, or stay.",
+    .examples = "rlx quantize model.gguf model-q4.gguf Q4_K_M\n"
                 "rlx quantize in.gguf out.gguf Q8_0 --keep embd",
     .run = run,
     .flags = flags,

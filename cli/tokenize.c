@@ -150,25 +150,15 @@ static int decode(struct cli *c, const rlx_tokenizer *t, char *text)
 /* The text of --file, or of the arguments, which are words of it. */
 static int read_text(struct cli *c, const struct texts *args, struct buffer *b)
 {
-    FILE *in = stdin;
+    int code = opt.file ? cli_read_file(c, opt.file, b) : EXIT_DONE;
 
-    if (!opt.file) {
-        for (size_t i = 1; i < args->count; i++) {
-            if (i > 1)
-                buffer_add(b, " ", 1);
-            buffer_add(b, args->at[i], strlen(args->at[i]));
-        }
-    } else if (strcmp(opt.file, "-") != 0 && !(in = fopen(opt.file, "rb"))) {
-        fprintf(stderr, "rlx %s: cannot open %s\n", c->command->name, opt.file);
-        return EXIT_FAILED;
-    } else if (!cli_read_all(in, b)) {
-        fprintf(stderr, "rlx %s: cannot read %s\n", c->command->name, opt.file);
-        b->failed = true;
+    for (size_t i = 1; !opt.file && i < args->count; i++) {
+        if (i > 1)
+            buffer_add(b, " ", 1);
+        buffer_add(b, args->at[i], strlen(args->at[i]));
     }
-    if (in != stdin)
-        fclose(in);
     buffer_add(b, "", 1); /* a NUL */
-    return b->failed ? EXIT_FAILED : EXIT_DONE;
+    return b->failed ? EXIT_FAILED : code;
 }
 
 static int run(struct cli *c, int argc, char **argv)

@@ -31,13 +31,28 @@ typedef struct rlx_llm rlx_llm;
 /* What keys and values are kept in. Halves take half the memory; queries are then rounded too. */
 typedef enum rlx_llm_cache { RLX_LLM_CACHE_F16 = 0, RLX_LLM_CACHE_F32 = 1 } rlx_llm_cache;
 
+/* A LoRA adapter in a GGUF file: small matrices that were trained beside those of a model. */
+typedef struct rlx_llm_adapter {
+    const char *path;
+    float scale; /* of what it adds; 0: 1 */
+} rlx_llm_adapter;
+
 typedef struct rlx_llm_desc {
     uint32_t size;
     int64_t context; /* tokens that a sequence has room for; 0: as the file says, 4096 at most */
     int64_t chunk;   /* of a prompt, computed at once; 0: 512 */
     rlx_llm_cache cache;
     bool all_logits;           /* rlx_sequence_logits has those of every token of the last chunk */
-    const rlx_load_desc *load; /* how the file is opened; NULL: mapped */
+    /* Products with packed weights take the other operand as it is. Otherwise it is rounded to 8
+     * bits, in runs of 32 or 256 numbers, which is several times as fast. */
+    bool exact;
+    /* So many tokens are guessed from what came before, and computed together with the last one;
+     * right guesses are saved runs, and wrong ones cost little. What is generated is what would be
+     * without, up to rounding. 0: none; at most 31. */
+    int32_t guesses;
+    const rlx_load_desc *load; /* how files are opened; NULL: mapped */
+    const rlx_llm_adapter *adapters;
+    size_t adapter_count;
 } rlx_llm_desc;
 
 /* UNSUPPORTED: an architecture, or a feature of one, that cannot be run, by name. FORMAT, SHAPE:
@@ -52,12 +67,15 @@ typedef struct rlx_llm_info {
     rlx_str name;                 /* general.name; {NULL, 0}: the file has none */
     rlx_str chat_template;        /* likewise tokenizer.chat_template */
     int64_t vocab, layers, width;
+    int64_t heads, kv_heads, head_dim, ffn; /* of the first layer */
     int64_t trained_context; /* tokens it was made for */
-    int64_t context;         /* that a sequence has room for here */
+    int64_t context;         /* that a sequence has room for here; 0: it was not opened */
     uint64_t params;         /* numbers in its tensors */
     uint64_t bytes;          /* that these take in the file */
     uint64_t cache_bytes;    /* that a sequence takes on the device, beside its activations */
 } rlx_llm_info;
+/* What a file says of its model, without opening it on a device; failures are rlx_llm_open's. */
+RLX_API rlx_status rlx_llm_peek(const rlx_weights *w, rlx_llm_info *out, rlx_error *err);
 RLX_API rlx_status rlx_llm_describe(const rlx_llm *m, rlx_llm_info *out, rlx_error *err);
 RLX_API const rlx_tokenizer *rlx_llm_tokenizer(const rlx_llm *m); /* NULL: the file has none */
 /* Architecture number i, of those that can be run; false: there are no more. */
@@ -87,6 +105,8 @@ RLX_API rlx_status rlx_sequence_logits(rlx_sequence *s, const float **out, size_
                                        rlx_error *err);
 /* What it takes on the device; weights are shared with other sequences. STATE: nothing was fed. */
 RLX_API rlx_status rlx_sequence_memory(rlx_sequence *s, rlx_memory_info *out, rlx_error *err);
+/* Tokens that were guessed so far, and how many of them came. */
+RLX_API void rlx_sequence_guessed(const rlx_sequence *s, size_t *made, size_t *right);
 /* Another sequence that has read the same. */
 RLX_API rlx_status rlx_sequence_fork(rlx_sequence *s, rlx_sequence **out, rlx_error *err);
 

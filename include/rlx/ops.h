@@ -276,7 +276,9 @@ typedef enum rlx_mask_kind {
     RLX_MASK_KIND_causal = 1,
     RLX_MASK_KIND_sliding_window = 2,
     RLX_MASK_KIND_custom = 3,
-    RLX_MASK_KIND_bias = 4
+    RLX_MASK_KIND_bias = 4,
+    RLX_MASK_KIND_symmetric_window = 5,
+    RLX_MASK_KIND_chunked_window = 6
 } rlx_mask_kind;
 
 typedef enum rlx_attention_layout {
@@ -359,7 +361,9 @@ typedef enum rlx_quant_scheme {
     RLX_QUANT_SCHEME_q6_k = 16,
     RLX_QUANT_SCHEME_q8_k = 17,
     RLX_QUANT_SCHEME_iq4_nl = 18,
-    RLX_QUANT_SCHEME_iq4_xs = 19
+    RLX_QUANT_SCHEME_iq4_xs = 19,
+    RLX_QUANT_SCHEME_mxfp4 = 20,
+    RLX_QUANT_SCHEME_nvfp4 = 21
 } rlx_quant_scheme;
 
 /* Of rlx_sample. */
@@ -942,9 +946,10 @@ RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta,
 RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
                             rlx_value decay, rlx_value beta, rlx_value state, int64_t state_size,
                             bool carry_state);
-/* state-space duality layer */
+/* state-space duality layer; with carry it writes its state */
 RLX_API rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_value b,
-                            rlx_value c, int64_t head_dim, int64_t state_size);
+                            rlx_value c, rlx_value state, int64_t head_dim, int64_t state_size,
+                            bool carry_state, int64_t groups);
 /* long short-term memory layer */
 RLX_API rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh,
                            rlx_value b_ih, rlx_value b_hh, rlx_value h0, rlx_value c0,

@@ -100,12 +100,15 @@ ir_value rule_solve_triangle(struct formula *f, ir_value a, ir_value b, bool low
     void vjp_##family(struct vjp *v);                                                  \
     rlx_status vjp_##family##_check(const struct ir_graph *g, const struct ir_node *n, \
                                     const bool *wanted, struct diag *d);
+#define EXPANDS_IF(family) \
+    bool vjp_##family##_applies(const struct ir_graph *g, const struct ir_node *n);
 #define DEFINED(family) ir_value define_##family(struct formula *f, const struct ir_node *n);
 #define NO_RULE(family)
 #include "autodiff/rules.def"
 #undef RULE
 #undef RULE_IF
 #undef RULE_ASKS
+#undef EXPANDS_IF
 #undef DEFINED
 #undef NO_RULE
 

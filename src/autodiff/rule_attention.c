@@ -2,23 +2,16 @@
 #include <math.h>
 
 #include "autodiff/rule.h"
+#include "ir/attention.h"
 
 static ir_value backward(struct vjp *v, int32_t wrt)
 {
-    const struct attr_attention *a = &v->n->attr.attention;
     const ir_value in[] = {v->n->in[0], v->n->in[1], v->n->in[2], v->dy,
                            v->n->in_count > 3 ? v->n->in[3] : RLX_NO_VALUE};
     union ir_attr attr;
 
     attr_defaults(RLX_OP_attention_backward, &attr);
-    attr.attention_backward.num_heads = a->num_heads;
-    attr.attention_backward.num_kv_heads = a->num_kv_heads;
-    attr.attention_backward.head_dim = a->head_dim;
-    attr.attention_backward.mask_kind = a->mask_kind;
-    attr.attention_backward.window = a->window;
-    attr.attention_backward.score_scale = a->score_scale;
-    attr.attention_backward.logit_softcap = a->logit_softcap;
-    attr.attention_backward.layout = a->layout;
+    attention_to_backward(&v->n->attr.attention, &attr.attention_backward);
     attr.attention_backward.wrt = wrt;
     return formula_node(&v->f, RLX_OP_attention_backward, in, v->n->in_count + 1, &attr);
 }
@@ -143,7 +136,11 @@ static ir_value seen(struct formula *f, const struct scores *s)
     ir_value before = formula_2(f, RLX_OP_le, key, query);
     if (s->a->mask_kind == RLX_MASK_KIND_causal)
         return before;
-    ir_value oldest = SUB(query, whole(f, s->a->window));
+    ir_value window = whole(f, s->a->window), oldest = SUB(query, window);
+    if (s->a->mask_kind == RLX_MASK_KIND_symmetric_window)
+        before = formula_2(f, RLX_OP_le, SUB(key, query), window);
+    if (s->a->mask_kind == RLX_MASK_KIND_chunked_window)
+        oldest = SUB(query, formula_2(f, RLX_OP_mod, query, window));
     return formula_2(f, RLX_OP_bit_and, before, formula_2(f, RLX_OP_ge, key, oldest));
 }
 

@@ -184,10 +184,15 @@ void vjp_selective_scan(struct vjp *v)
     give_packed(v, formula_node(&v->f, RLX_OP_selective_scan_backward, in, 6, &attr), 5);
 }
 
+static bool carries_nothing(const struct ir_node *n)
+{
+    return !attr_integer(n->op, &n->attr, "carry_state", false);
+}
+
 bool vjp_gated_delta_net_applies(const struct ir_graph *g, const struct ir_node *n)
 {
     (void)g;
-    return !n->attr.gated_delta_net.carry_state;
+    return carries_nothing(n);
 }
 
 void vjp_gated_delta_net(struct vjp *v)
@@ -199,6 +204,12 @@ void vjp_gated_delta_net(struct vjp *v)
     attr_defaults(RLX_OP_gated_delta_net_backward, &attr);
     attr.gated_delta_net_backward.state_size = v->n->attr.gated_delta_net.state_size;
     give_packed(v, formula_node(&v->f, RLX_OP_gated_delta_net_backward, in, 6, &attr), 5);
+}
+
+bool vjp_mamba2_applies(const struct ir_graph *g, const struct ir_node *n)
+{
+    (void)g;
+    return carries_nothing(n);
 }
 
 /* ---- second derivatives ---- */

@@ -16,6 +16,7 @@ static const struct rule rules[FAMILY_count] = {
 #define RULE(family) [FAMILY_##family] = {.make = vjp_##family},
 #define RULE_IF(family) [FAMILY_##family] = {vjp_##family, .applies = vjp_##family##_applies},
 #define RULE_ASKS(family) [FAMILY_##family] = {vjp_##family, .check = vjp_##family##_check},
+#define EXPANDS_IF(family) [FAMILY_##family] = {.applies = vjp_##family##_applies},
 #define DEFINED(family) [FAMILY_##family] = {.define = define_##family},
 #define NO_RULE(family) [FAMILY_##family] = {.refused = true},
 #include "autodiff/rules.def"
@@ -71,7 +72,8 @@ bool grad_has_rule(rlx_op op)
     const struct op_info *o = op_info(op);
 
     return (o->flags & OP_DIFF) && !rules[o->family].refused &&
-           (rules[o->family].make || rules[o->family].define || pass_expands(o->family));
+           (rules[o->family].make || rules[o->family].define || rules[o->family].applies ||
+            pass_expands(o->family));
 }
 
 void vjp_add(struct vjp *v, int32_t i, ir_value dx)

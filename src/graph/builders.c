@@ -1051,14 +1051,17 @@ rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value 
 }
 
 rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_value b, rlx_value c,
-                     int64_t head_dim, int64_t state_size)
+                     rlx_value state, int64_t head_dim, int64_t state_size, bool carry_state,
+                     int64_t groups)
 {
     union ir_attr attr;
     attr_defaults(RLX_OP_mamba2, &attr);
     attr.mamba2.head_dim = head_dim;
     attr.mamba2.state_size = state_size;
-    const rlx_value in[] = {x, dt, a, b, c};
-    return build_node(g, RLX_OP_mamba2, in, 5, 0u, NULL, 0, &attr);
+    attr.mamba2.carry_state = carry_state;
+    attr.mamba2.groups = groups;
+    const rlx_value in[] = {x, dt, a, b, c, state};
+    return build_node(g, RLX_OP_mamba2, in, 6, 32u, NULL, 0, &attr);
 }
 
 rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,

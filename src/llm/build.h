@@ -4,6 +4,7 @@
 #ifndef LLM_BUILD_H
 #define LLM_BUILD_H
 
+#include "llm/adapter.h"
 #include "llm/spec.h"
 #include "rlx/graph.h"
 
@@ -12,8 +13,11 @@ struct llm_build {
     const struct llm_spec *spec;
     const rlx_weights *w; /* whose types the params have; NULL: all are f32, to be trained */
     struct diag *d;
-    rlx_dim batch;                            /* rows of tokens */
-    rlx_dim rows;                             /* tokens in each */
+    const struct llm_adapter *adapters;
+    size_t adapter_count;
+    bool exact;    /* products with packed weights do not round what they multiply */
+    rlx_dim batch; /* rows of tokens */
+    rlx_dim rows;  /* tokens in each */
     rlx_value cos[LLM_ROPES], sin[LLM_ROPES]; /* [rows, pairs]; RLX_NO_VALUE: not needed */
     rlx_value positions;                      /* i32 [rows]; where positions are learned */
     rlx_value temper;                         /* [rows, 1]: factors of queries; likewise */

@@ -30,6 +30,9 @@ static rlx_status take_desc(rlx_llm *m, const rlx_llm_desc *desc, struct diag *d
         return diag_fail(d, RLX_ERROR_ATTRIBUTE,
                          "a context of %lld tokens, computed %lld at a time, makes no sense",
                          (long long)m->desc.context, (long long)m->desc.chunk);
+    if (m->desc.guesses < 0 || m->desc.guesses > 31)
+        return diag_fail(d, RLX_ERROR_ATTRIBUTE, "guesses is %d; it must be from 0 to 31",
+                         (int)m->desc.guesses);
     if (m->desc.cache != RLX_LLM_CACHE_F16 && m->desc.cache != RLX_LLM_CACHE_F32)
         return diag_fail(d, RLX_ERROR_ATTRIBUTE, "there is no cache of type %d",
                          (int)m->desc.cache);
@@ -88,6 +91,24 @@ static rlx_status make_turns(rlx_llm *m, struct diag *d)
     return RLX_OK;
 }
 
+static rlx_status open_adapters(rlx_llm *m, struct diag *d)
+{
+    const size_t count = m->desc.adapter_count;
+
+    if (count == 0)
+        return RLX_OK;
+    if (!m->desc.adapters)
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "there are %zu adapters, but the list is NULL",
+                         count);
+    m->adapters = count > 64 ? NULL : mem_alloc(mem_default(), count * sizeof *m->adapters);
+    if (!m->adapters)
+        return diag_fail(d, RLX_ERROR_LIMIT, "%zu adapters are too many", count);
+    for (size_t i = 0; i < count; i++)
+        TRY(llm_adapter_open(m->ctx, &m->desc.adapters[i], m->desc.load, &m->spec, &m->adapters[i],
+                             d));
+    return RLX_OK;
+}
+
 static rlx_status open_model(rlx_llm *m, const char *path, const rlx_llm_desc *desc, struct diag *d)
 {
     rlx_weights_info info = {RLX_SIZED(rlx_weights_info)};
@@ -108,6 +129,7 @@ static rlx_status open_model(rlx_llm *m, const char *path, const rlx_llm_desc *d
                          "a context of %lld tokens: the model knows %lld positions",
                          (long long)m->desc.context, (long long)m->spec.context);
     TRY(make_turns(m, d));
+    TRY(open_adapters(m, d));
     return llm_make_model(m, d);
 }
 
@@ -144,6 +166,9 @@ void rlx_llm_close(rlx_llm *m)
     rlx_model_destroy(m->model);
     for (int r = 0; r < LLM_ROPES; r++)
         llm_turns_free(&m->turns[r]);
+    for (size_t i = 0; m->adapters && i < m->desc.adapter_count; i++)
+        rlx_weights_close(m->adapters[i].w);
+    mem_free(mem_default(), m->adapters, m->desc.adapter_count * sizeof *m->adapters);
     llm_spec_free(&m->spec);
     rlx_tokenizer_close(m->tokenizer);
     rlx_weights_close(m->weights);
@@ -157,11 +182,11 @@ const rlx_tokenizer *rlx_llm_tokenizer(const rlx_llm *m)
     return m ? m->tokenizer : NULL;
 }
 
-static void count_tensors(const rlx_llm *m, rlx_llm_info *info)
+static void count_tensors(const rlx_weights *w, rlx_llm_info *info)
 {
     rlx_weight t;
 
-    for (size_t i = 0; rlx_weights_at(m->weights, i, &t); i++) {
+    for (size_t i = 0; rlx_weights_at(w, i, &t); i++) {
         uint64_t numbers = 1;
         for (int32_t k = 0; k < t.rank; k++)
             numbers *= (uint64_t)t.dim[k];
@@ -181,30 +206,58 @@ static uint64_t cache_bytes(const rlx_llm *m)
     return row * (uint64_t)m->desc.context * (m->desc.cache == RLX_LLM_CACHE_F32 ? 4 : 2);
 }
 
+/* What the file says, by itself. */
+static rlx_status describe(const rlx_weights *w, const struct llm_spec *s, rlx_llm_info *info,
+                           struct diag *d)
+{
+    rlx_error err;
+
+    *info = (rlx_llm_info){RLX_SIZED(rlx_llm_info),
+                           .arch = s->arch->name,
+                           .arch_text = s->arch->text,
+                           .vocab = s->vocab,
+                           .layers = s->layers,
+                           .width = s->width,
+                           .heads = s->layer[0].heads,
+                           .kv_heads = s->layer[0].kv_heads,
+                           .head_dim = s->layer[0].head_dim,
+                           .ffn = s->layer[0].ffn,
+                           .trained_context = s->context};
+    count_tensors(w, info);
+    if (rlx_weights_get_str(w, STR("general.name"), &info->name, &err) != RLX_OK ||
+        rlx_weights_get_str(w, STR("tokenizer.chat_template"), &info->chat_template, &err) !=
+            RLX_OK)
+        return diag_again(d, &err, err.status);
+    return RLX_OK;
+}
+
 rlx_status rlx_llm_describe(const rlx_llm *m, rlx_llm_info *out, rlx_error *err)
 {
-    rlx_llm_info info = {RLX_SIZED(rlx_llm_info)};
+    rlx_llm_info info;
     struct diag d;
 
     diag_init(&d, "llm");
-    if (!m) {
+    if (!m)
         (diag_fail)(&d, RLX_ERROR_ARGUMENT, "m is NULL");
-        return diag_report(&d, err);
-    }
-    info.arch = m->spec.arch->name;
-    info.arch_text = m->spec.arch->text;
-    info.vocab = m->spec.vocab;
-    info.layers = m->spec.layers;
-    info.width = m->spec.width;
-    info.trained_context = m->spec.context;
-    info.context = m->desc.context;
-    info.cache_bytes = cache_bytes(m);
-    count_tensors(m, &info);
-    if (rlx_weights_get_str(m->weights, STR("general.name"), &info.name, NULL) != RLX_OK ||
-        rlx_weights_get_str(m->weights, STR("tokenizer.chat_template"), &info.chat_template,
-                            NULL) != RLX_OK)
-        (diag_fail)(&d, RLX_ERROR_FORMAT, "the name or the chat template of the model is no text");
-    else
+    else if (describe(m->weights, &m->spec, &info, &d) == RLX_OK) {
+        info.context = m->desc.context;
+        info.cache_bytes = cache_bytes(m);
         INFO_WRITE(rlx_llm_info, &info, out, &d);
+    }
+    return diag_report(&d, err);
+}
+
+rlx_status rlx_llm_peek(const rlx_weights *w, rlx_llm_info *out, rlx_error *err)
+{
+    struct llm_spec spec = {0};
+    rlx_llm_info info;
+    struct diag d;
+
+    diag_init(&d, "llm");
+    if (!w)
+        (diag_fail)(&d, RLX_ERROR_ARGUMENT, "w is NULL");
+    else if (llm_spec_read(w, &spec, &d) == RLX_OK && describe(w, &spec, &info, &d) == RLX_OK)
+        INFO_WRITE(rlx_llm_info, &info, out, &d);
+    llm_spec_free(&spec);
     return diag_report(&d, err);
 }

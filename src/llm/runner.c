@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "llm/build.h"
 #include "llm/engine.h"
+#include "llm/guess.h"
 
 const char *llm_table_name(int rope, bool sine)
 {
@@ -22,6 +23,11 @@ size_t llm_table_count(const struct llm_turns *t, int64_t rows)
     return (size_t)rows * (size_t)t->pairs;
 }
 
+size_t llm_most_rows(const rlx_llm *m)
+{
+    return m->desc.all_logits ? (size_t)m->desc.chunk : 1 + (size_t)m->desc.guesses;
+}
+
 /* ---- the graph ---------------------------------------------------------------------------- */
 
 static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
@@ -31,6 +37,9 @@ static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
                           .spec = s,
                           .w = m->weights,
                           .d = d,
+                          .exact = m->desc.exact,
+                          .adapters = m->adapters,
+                          .adapter_count = m->desc.adapter_count,
                           .batch = 1,
                           .cached = true,
                           .cache_rows = m->desc.context,
@@ -51,10 +60,21 @@ static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
             b.cos[r] = rlx_input(g, llm_table_name(r, false), RLX_DTYPE_f32, shape);
             b.sin[r] = rlx_input(g, llm_table_name(r, true), RLX_DTYPE_f32, shape);
         }
-    rlx_value x = llm_decoder(&b, tokens);
-    if (!m->desc.all_logits)
-        x = rlx_narrow(g, x, 1, rlx_dim_sub(g, b.rows, 1), 1);
-    return llm_head(&b, x);
+    rlx_dim picked = llm_most_rows(m) > 1 ? rlx_dim_symbol(g, LLM_PICKED) : 1;
+    rlx_value pick = rlx_input(g, LLM_PICK, RLX_DTYPE_i32, RLX_LIST(picked));
+    rlx_value x = rlx_gather(g, llm_decoder(&b, tokens), pick, 1);
+    rlx_value logits = llm_head(&b, x);
+    return d->count || llm_adapters_check(&b) != RLX_OK ? RLX_NO_VALUE : logits;
+}
+
+static rlx_status bound(const rlx_llm *m, rlx_graph *g, rlx_error *err)
+{
+    const int64_t rows = (int64_t)llm_most_rows(m);
+    rlx_status s = rlx_dim_bound(g, LLM_ROWS, m->desc.chunk, err);
+
+    if (s == RLX_OK)
+        s = rlx_dim_bound(g, LLM_LENGTH, m->desc.context, err);
+    return s == RLX_OK && rows > 1 ? rlx_dim_bound(g, LLM_PICKED, rows, err) : s;
 }
 
 rlx_status llm_make_model(rlx_llm *m, struct diag *d)
@@ -69,20 +89,21 @@ rlx_status llm_make_model(rlx_llm *m, struct diag *d)
     if (s == RLX_OK) {
         rlx_label(g, logits, "logits");
         rlx_output(g, logits);
-        if ((s = rlx_dim_bound(g, LLM_ROWS, m->desc.chunk, &err)) == RLX_OK &&
-            (s = rlx_dim_bound(g, LLM_LENGTH, m->desc.context, &err)) == RLX_OK)
+        if ((s = bound(m, g, &err)) == RLX_OK)
             s = rlx_model_create(g, &m->model, &err);
     }
     if (s != RLX_OK)
         rlx_graph_destroy(g);
     if (s == RLX_OK)
         s = rlx_model_load_weights(m->model, m->weights, NULL, &err);
-    return s == RLX_OK || d->count ? s : diag_again(d, &err, s);
+    if (s != RLX_OK)
+        return d->count ? s : diag_again(d, &err, s);
+    return llm_adapters_load(m->adapters, m->desc.adapter_count, m->model, d);
 }
 
 /* ---- a run -------------------------------------------------------------------------------- */
 
-enum { MAX_INPUTS = 2 + 2 * LLM_ROPES + 2 };
+enum { MAX_INPUTS = 3 + 2 * LLM_ROPES + 2 };
 
 static void add(rlx_binding *in, size_t *count, const char *name, rlx_dtype dtype, rlx_list shape,
                 void *data)
@@ -103,13 +124,17 @@ static float temper_at(const struct llm_spec *s, int64_t row)
     return (float)(1 + s->temper * log(floor((double)row / s->temper_rows) + 1));
 }
 
-static size_t bind_inputs(rlx_sequence *s, int64_t n, int32_t *at, rlx_binding in[MAX_INPUTS])
+static size_t bind_inputs(rlx_sequence *s, int64_t n, size_t rows, int32_t *at,
+                          rlx_binding in[MAX_INPUTS])
 {
     const rlx_llm *m = s->m;
     size_t count = 0;
 
     add(in, &count, LLM_TOKENS, RLX_DTYPE_i32, RLX_LIST(1, n), s->id + s->computed);
     add(in, &count, LLM_AT, RLX_DTYPE_i32, RLX_EMPTY, at);
+    for (size_t i = 0; i < rows; i++)
+        s->pick[i] = (int32_t)((size_t)n - rows + i);
+    add(in, &count, LLM_PICK, RLX_DTYPE_i32, RLX_LIST((int64_t)rows), s->pick);
     for (int r = 0; r < LLM_ROPES; r++) {
         if (!m->turns_used[r])
             continue;
@@ -131,29 +156,47 @@ static size_t bind_inputs(rlx_sequence *s, int64_t n, int32_t *at, rlx_binding i
     return count;
 }
 
-/* The next n tokens. Logits are read after the last chunk only, or after each if all are wanted. */
-static rlx_status run_chunk(rlx_sequence *s, int64_t n, float *logits, size_t rows, struct diag *d)
+/* The next n tokens, and the logits after the last `rows` of them, if they are to be read. */
+static rlx_status run_chunk(rlx_sequence *s, size_t n, size_t rows, bool read, struct diag *d)
 {
     int32_t at = (int32_t)s->computed;
     rlx_binding in[MAX_INPUTS];
     rlx_binding out = {"logits",
                        {.dtype = RLX_DTYPE_f32,
-                        .data = logits,
-                        .bytes = rows * (size_t)s->m->spec.vocab * sizeof *logits}};
-    rlx_dim_size length = {LLM_LENGTH, at + n};
+                        .data = s->logits,
+                        .bytes = rows * (size_t)s->m->spec.vocab * sizeof *s->logits}};
+    rlx_dim_size length = {LLM_LENGTH, at + (int64_t)n};
     rlx_run_desc run = {RLX_SIZED(rlx_run_desc),
                         .inputs = in,
-                        .input_count = bind_inputs(s, n, &at, in),
+                        .input_count = bind_inputs(s, (int64_t)n, rows, &at, in),
                         .outputs = &out,
-                        .output_count = logits ? 1 : 0,
+                        .output_count = read ? 1 : 0,
                         .dims = &length,
                         .dim_count = 1};
     rlx_error err;
 
+    s->rows = 0;
     if (rlx_session_run(s->session, &run, &err) != RLX_OK)
         return diag_again(d, &err, err.status);
-    s->computed += (size_t)n;
+    s->computed += n;
+    s->first = s->computed - rows;
+    s->rows = read ? rows : 0;
     return RLX_OK;
+}
+
+/* Guesses are made while one token at a time is generated. */
+static size_t guess(rlx_sequence *s)
+{
+    const rlx_llm *m = s->m;
+    size_t room = (size_t)m->desc.context - s->count, most = (size_t)m->desc.guesses;
+
+    if (m->desc.all_logits || s->computed + 1 != s->count)
+        return 0;
+    most = most < room ? most : room;
+    most = most < (size_t)m->desc.chunk ? most : (size_t)m->desc.chunk - 1;
+    size_t made = llm_guess(s->id, s->count, most, s->id + s->count);
+    s->guessed += made;
+    return made;
 }
 
 rlx_status llm_compute(rlx_sequence *s, struct diag *d)
@@ -162,12 +205,9 @@ rlx_status llm_compute(rlx_sequence *s, struct diag *d)
     const size_t chunk = (size_t)s->m->desc.chunk;
 
     while (s->computed < s->count) {
-        size_t left = s->count - s->computed, n = left < chunk ? left : chunk;
-        size_t rows = all ? n : 1;
-        bool wanted = all || n == left;
-        s->rows = 0;
-        TRY(run_chunk(s, (int64_t)n, wanted ? s->logits : NULL, rows, d));
-        s->rows = wanted ? rows : 0;
+        size_t more = guess(s), left = s->count - s->computed + more;
+        size_t n = left < chunk ? left : chunk;
+        TRY(run_chunk(s, n, all ? n : 1 + more, all || n == left, d));
     }
     return RLX_OK;
 }

@@ -10,9 +10,7 @@
 
 static size_t logits_bytes(const rlx_llm *m)
 {
-    size_t rows = m->desc.all_logits ? (size_t)m->desc.chunk : 1;
-
-    return rows * (size_t)m->spec.vocab * sizeof(float);
+    return llm_most_rows(m) * (size_t)m->spec.vocab * sizeof(float);
 }
 
 static size_t table_bytes(const rlx_llm *m, int r)
@@ -30,6 +28,11 @@ static size_t position_bytes(const rlx_llm *m)
     return (size_t)m->desc.chunk * sizeof(int32_t);
 }
 
+static size_t pick_bytes(const rlx_llm *m)
+{
+    return llm_most_rows(m) * sizeof(int32_t);
+}
+
 static size_t temper_bytes(const rlx_llm *m)
 {
     return (size_t)m->desc.chunk * sizeof(float);
@@ -40,6 +43,7 @@ static rlx_status get_memory(rlx_sequence *s, struct diag *d)
     const rlx_allocator *a = mem_default();
     bool fine = (s->id = mem_alloc(a, id_bytes(s->m))) &&
                 (s->logits = mem_alloc(a, logits_bytes(s->m))) &&
+                (s->pick = mem_alloc(a, pick_bytes(s->m))) &&
                 (s->position = mem_alloc(a, position_bytes(s->m))) &&
                 (s->temper = mem_alloc(a, temper_bytes(s->m)));
 
@@ -102,10 +106,11 @@ rlx_status rlx_sequence_fork(rlx_sequence *from, rlx_sequence **out, rlx_error *
         rlx_sequence_destroy(s);
         return diag_report(&d, err);
     }
-    memcpy(s->id, from->id, from->count * sizeof *s->id);
+    memcpy(s->id, from->id, id_bytes(from->m));
     memcpy(s->logits, from->logits, from->rows * (size_t)from->m->spec.vocab * sizeof *s->logits);
     s->count = from->count;
     s->computed = from->computed;
+    s->first = from->first;
     s->rows = from->rows;
     *out = s;
     return RLX_OK;
@@ -121,6 +126,7 @@ void rlx_sequence_destroy(rlx_sequence *s)
     mem_free(a, s->id, id_bytes(s->m));
     mem_free(a, s->logits, logits_bytes(s->m));
     mem_free(a, s->position, position_bytes(s->m));
+    mem_free(a, s->pick, pick_bytes(s->m));
     mem_free(a, s->temper, temper_bytes(s->m));
     for (int r = 0; r < LLM_ROPES; r++) {
         mem_free(a, s->cos[r], table_bytes(s->m, r));
@@ -166,7 +172,7 @@ static rlx_status append(rlx_sequence *s, size_t first, const int32_t *id, size_
     s->count = first + count;
     rlx_status st = llm_compute(s, d);
     if (st != RLX_OK)
-        s->count = s->computed;
+        s->count = s->computed; /* what failed may have been in a later chunk */
     return st;
 }
 
@@ -195,7 +201,8 @@ rlx_status rlx_sequence_set(rlx_sequence *s, const int32_t *id, size_t count, si
         (diag_fail)(&d, RLX_ERROR_ARGUMENT, "%s", s ? "there are no tokens" : "s is NULL");
         return diag_report(&d, err);
     }
-    while (same + 1 < count && same < s->computed && s->id[same] == id[same])
+    const size_t known = s->computed < s->count ? s->computed : s->count;
+    while (same + 1 < count && same < known && s->id[same] == id[same])
         same++;
     if (append(s, same, id + same, count - same, &d) == RLX_OK && kept)
         *kept = same;
@@ -212,21 +219,26 @@ rlx_status rlx_sequence_rewind(rlx_sequence *s, size_t count, rlx_error *err)
     } else if (count > s->count) {
         (diag_fail)(&d, RLX_ERROR_STATE, "there are %zu tokens, so %zu cannot be kept", s->count,
                     count);
-    } else if (count < s->count) {
+    } else {
         s->count = count;
-        s->computed = s->computed < count ? s->computed : count;
-        s->rows = 0;
     }
     return diag_report(&d, err);
 }
 
-/* Logits after the last token; after a rewind it is computed once more. */
+static bool has_logits(const rlx_sequence *s)
+{
+    return s->computed >= s->count && s->count > s->first && s->count <= s->first + s->rows;
+}
+
+/* After the last token; where they were not kept, it is computed once more. */
 static rlx_status need_logits(rlx_sequence *s, struct diag *d)
 {
     if (s->count == 0)
         return diag_fail(d, RLX_ERROR_STATE, "nothing was fed yet: there is nothing to go on from");
-    if (s->computed == s->count && s->rows == 0)
-        s->computed--;
+    if (has_logits(s))
+        return RLX_OK;
+    if (s->computed >= s->count)
+        s->computed = s->count - 1;
     return llm_compute(s, d);
 }
 
@@ -238,11 +250,20 @@ rlx_status rlx_sequence_logits(rlx_sequence *s, const float **out, size_t *rows,
     if (!s || !out)
         (diag_fail)(&d, RLX_ERROR_ARGUMENT, "%s is NULL", s ? "out" : "s");
     else if (need_logits(s, &d) == RLX_OK) {
-        *out = s->logits;
+        const size_t row = s->m->desc.all_logits ? 0 : s->count - 1 - s->first;
+        *out = s->logits + row * (size_t)s->m->spec.vocab;
         if (rows)
-            *rows = s->rows;
+            *rows = s->m->desc.all_logits ? s->count - s->first : 1;
     }
     return diag_report(&d, err);
+}
+
+void rlx_sequence_guessed(const rlx_sequence *s, size_t *made, size_t *right)
+{
+    if (made)
+        *made = s ? s->guessed : 0;
+    if (right)
+        *right = s ? s->right : 0;
 }
 
 rlx_status rlx_sequence_memory(rlx_sequence *s, rlx_memory_info *out, rlx_error *err)
@@ -257,7 +278,11 @@ static rlx_status choose(rlx_sequence *s, rlx_sampler *p, int32_t *id, struct di
     TRY(need_logits(s, d));
     if (s->count == (size_t)s->m->desc.context)
         return diag_fail(d, RLX_ERROR_LIMIT, "the context of %zu tokens is full", s->count);
-    TRY(sampler_choose(p, s->logits + (s->rows - 1) * vocab, s->id, s->count, id, d));
+    TRY(sampler_choose(p, s->logits + (s->count - 1 - s->first) * vocab, s->id, s->count, id, d));
+    if (s->computed > s->count && s->id[s->count] == *id)
+        s->right++; /* it was guessed, and is in the caches */
+    else if (s->computed > s->count)
+        s->computed = s->count;
     s->id[s->count++] = *id;
     return RLX_OK;
 }

@@ -89,7 +89,7 @@ static rlx_value times_matrix(struct llm_build *b, rlx_value x, struct llm_tenso
         return rlx_matmul(b->g, x, t.param, false, true);
     desc.scheme = t.scheme;
     desc.k = k;
-    desc.act = RLX_ACT_PRECISION_q8;
+    desc.act = b->exact ? RLX_ACT_PRECISION_exact : RLX_ACT_PRECISION_q8;
     return rlx_dequant_matmul(b->g, x, t.param, RLX_NO_VALUE, RLX_NO_VALUE, &desc);
 }
 
@@ -149,11 +149,12 @@ static rlx_value with_bias(struct llm_build *b, int64_t layer, const char *part,
 rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t out,
                      int64_t in)
 {
-    char name[64];
+    char name[64], full[96];
 
     snprintf(name, sizeof name, "%s.weight", part);
     rlx_value y = times_matrix(b, x, matrix(b, layer, name, out, in), in);
     y = with_lora(b, layer, name, x, y, out, in);
+    y = llm_adapted(b, full_name(layer, name, full), x, y, out, in);
     if (strncmp(part, "ffn_", 4) == 0)
         return with_scale(b, layer, part, with_bias(b, layer, part, y, out));
     return with_bias(b, layer, part, with_scale(b, layer, part, y), out);

@@ -101,7 +101,7 @@ static rlx_status quantise_row(struct diag *d, rlx_quant_scheme scheme, const fl
         if (!quant_encode_block((int32_t)scheme, x + b * s->block_elems, out + b * s->block_bytes))
             return diag_fail(d, RLX_ERROR_LIMIT,
                              "quantize_rows: row %" PRId64 ", elements %" PRId64 " to %" PRId64
-                             ": too large for %s, whose scales are f16",
+                             ": too large for the scales of %s",
                              row, b * s->block_elems, (b + 1) * s->block_elems - 1,
                              word_of(scheme));
     return RLX_OK;

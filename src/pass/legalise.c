@@ -34,7 +34,13 @@ static bool has_known_length(const struct ir_graph *g, const struct ir_node *n)
 
 static bool carries_nothing(const struct ir_graph *g, const struct ir_node *n)
 {
-    return has_known_length(g, n) && !n->attr.gated_delta_net.carry_state;
+    (void)g;
+    return !attr_integer(n->op, &n->attr, "carry_state", false);
+}
+
+static bool can_unroll(const struct ir_graph *g, const struct ir_node *n)
+{
+    return has_known_length(g, n) && carries_nothing(g, n);
 }
 
 /* ---- the table ---- */
@@ -81,9 +87,9 @@ static const struct rewriter rewriters[] = {
      {F(transpose), F(reshape), F(reduce)}},
     {F(selective_scan), REWRITE_LACKING, "unroll", expand_selective_scan, has_known_length,
      {F(narrow), F(reshape), F(unary), F(binary), F(reduce), F(concat), F(const_)}},
-    {F(gated_delta_net), REWRITE_LACKING, "unroll", expand_gated_delta_net, carries_nothing,
+    {F(gated_delta_net), REWRITE_LACKING, "unroll", expand_gated_delta_net, can_unroll,
      {F(narrow), F(reshape), F(cast), F(unary), F(binary), F(reduce), F(concat), F(const_)}},
-    {F(mamba2), REWRITE_LACKING, "scan", expand_mamba2, NULL,
+    {F(mamba2), REWRITE_LACKING, "scan", expand_mamba2, carries_nothing,
      {F(scan), F(reshape), F(transpose), F(expand), F(unary), F(binary), F(matmul), F(const_)}},
     {F(recurrent), REWRITE_LACKING, "scan", expand_recurrent, NULL,
      {F(scan), F(cast), F(reshape), F(transpose), F(narrow), F(concat), F(expand), F(reverse),

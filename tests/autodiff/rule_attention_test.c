@@ -27,6 +27,12 @@ TEST(grad, attention)
         "(input %q: f64[1,2,3,2], input %k: f64[1,2,4,2], input %v: f64[1,2,4,2],"
         " input %skipm: f64[1,1,3,4]) { %y = attention %q, %k, %v, %skipm num_heads=2 head_dim=2"
         " mask_kind=custom return %y }",
+        "(input %q: f64[1,5,4,2], input %k: f64[1,6,2,2], input %v: f64[1,6,2,2])"
+        " { %y = attention %q, %k, %v num_heads=4 num_kv_heads=2 head_dim=2 layout=bshd"
+        " mask_kind=symmetric_window window=1 return %y }",
+        "(input %q: f64[1,5,4,2], input %k: f64[1,6,2,2], input %v: f64[1,6,2,2])"
+        " { %y = attention %q, %k, %v num_heads=4 num_kv_heads=2 head_dim=2 layout=bshd"
+        " mask_kind=chunked_window window=3 return %y }",
         "(input %h: f64[1,3,4], input %w: f64[4,8], input %o: f64[4,4], input %idx2: i32[1,3])"
         " { %y = fused_attention_block %h, %w, %o, %idx2 num_heads=2 num_kv_heads=1 head_dim=2"
         " return %y }",

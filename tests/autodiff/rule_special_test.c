@@ -265,6 +265,14 @@ TEST(grad, mamba2)
            "(input %x: f32[2,3,2,3], input %pos: f32[2,3,2], input %a: f32[2], input %b: "
            "f32[2,3,2,4], input %c: f32[2,3,2,4]) { %y = mamba2 %x, %pos, %a, %b, %c head_dim=3 "
            "state_size=4 return %y }");
+    agrees(t, 1e-5,
+           "(input %x: f32[1,3,4,2], input %pos: f32[1,3,4], input %a: f32[4], input %b: "
+           "f32[1,3,1,3], input %c: f32[1,3,1,3]) { %y = mamba2 %x, %pos, %a, %b, %c head_dim=2 "
+           "state_size=3 groups=1 return %y }");
+    refuses(t, RLX_ERROR_NO_RULE, "mamba2",
+            "(input %x: f32[1,3,2,2], input %g: f32[1,3,2], input %a: f32[2], "
+            "state %s: f32[1,2,2,2]) { %y = mamba2 %x, %g, %a, %x, %x, %s head_dim=2 "
+            "state_size=2 carry_state=true return %y }");
 }
 
 /* Each kind of layer, in each form: one direction or two, with a beginning or lengths or neither.

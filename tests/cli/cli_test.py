@@ -327,14 +327,16 @@ def test_convert_model(t):
 
 def test_quantize(t):
     path, out = some_weights(t), t.path / "q.gguf"
-    for name in ("q4_k", "Q5_K", "q6_K", "q8_0", "Q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "f16"):
+    for name in ("q4_k", "Q5_K", "q6_K", "q8_0", "Q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "mxfp4", "f16"):
         r = rlx("quantize", path, out, name)
         about = tensors_of(out)
         need(about["blk.0.attn_q.weight"]["type"] == name.upper(), f"{r.what}: {about}")
         need(about["blk.0.attn_norm.weight"]["type"] == "F32" and about["ids"]["type"] == "I32",
              f"{r.what}: a vector was packed")
-        if name.lower() in ("q4_k", "q5_k", "q6_k"):  # rows of 96 do not split into blocks of 256
-            need(about["blk.0.ffn_up.weight"]["type"] == "Q8_0", f"{r.what}: {about}")
+        smaller = {"Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}.get(name.upper())
+        if smaller:  # rows of 96 do not split into blocks of 256
+            need(about["blk.0.ffn_up.weight"]["type"] == smaller, f"{r.what}: {about}")
+            need("1 because their rows are not a multiple of 256" in r.out.replace("of which ", ""), f"{r.out!r}")
         rlx("convert", out, t.path / "back.npz", "--type", "f32")
         _, shape, got = read_npy_bytes(zip_members(t.path / "back.npz")["blk.0.attn_q.weight.npy"])
         want = struct.unpack("<1024f", f32_bytes(1024))
@@ -351,6 +353,45 @@ def test_quantize(t):
     r = rlx("quantize", t.write("nan.safetensors", nan), t.path / "x.gguf", "q8_0", code=FAILED)
     need("NUMERIC" in r.err and '"w"' in r.err, f"{r.err!r}")
     need(not (t.path / "x.gguf").exists(), "a broken file is left over")
+
+
+def test_quantize_mixes(t):
+    def matrix(k=256):
+        return ("F32", [2, k], f32_bytes(2 * k))
+    names = {"token_embd.weight": matrix(), "output_norm.weight": ("F32", [256], f32_bytes(256))}
+    for i in range(16):
+        for part in ("attn_q", "attn_v", "attn_output", "attn_qkv", "ffn_up", "ffn_down_exps"):
+            names[f"blk.{i}.{part}.weight"] = matrix()
+    names["blk.3.ffn_up.weight"] = matrix(32)
+    names["blk.3.ffn_gate_inp.weight"] = matrix()
+    tied = t.write("tied.safetensors", safetensors_bytes(names))
+    whole = t.write("whole.safetensors", safetensors_bytes(names | {"output.weight": matrix()}))
+    half = (0, 1, 4, 7, 10, 13, 14, 15)  # of 16 layers
+    down = {"Q3_K_S": {}, "Q3_K_M": {0: "Q5_K"} | {i: "Q4_K" for i in half if i},
+            "Q3_K_L": {i: "Q5_K" for i in range(16)}, "Q4_K_S": {0: "Q5_K", 1: "Q5_K"},
+            "q4_k_m": {i: "Q6_K" for i in half}, "Q5_K_S": {}, "Q5_k_M": {i: "Q6_K" for i in half}}
+    value = {"Q3_K_M": {i: "Q5_K" if i < 2 else "Q4_K" for i in range(16)}, "Q3_K_L": {i: "Q5_K" for i in range(16)},
+             "Q4_K_S": {i: "Q5_K" for i in range(4)}, "q4_k_m": down["q4_k_m"], "Q5_k_M": down["Q5_k_M"]}
+    for file_type, name in enumerate(down, 11):
+        most, out = name.upper()[:4], t.path / "mix.gguf"
+        r = rlx("quantize", tied, out, name)
+        about = tensors_of(out)
+        for i in range(16):
+            for part, want in (("attn_q", most), ("attn_v", value.get(name, {}).get(i, most)),
+                               ("ffn_down_exps", down[name].get(i, most)),
+                               ("attn_output", {"Q3_K_M": "Q4_K", "Q3_K_L": "Q5_K"}.get(name, most)),
+                               ("attn_qkv", {"Q3_K_M": "Q4_K", "Q3_K_L": "Q4_K", "q4_k_m": "Q5_K", "Q5_k_M": "Q6_K"}.get(name, most))):
+                got = about[f"blk.{i}.{part}.weight"]["type"]
+                need(got == want, f"{r.what}: {part} of layer {i} is {got}, not {want}")
+        small = {"Q3_K": "IQ4_NL", "Q4_K": "Q5_0", "Q5_K": "Q5_1"}[most]
+        for tensor, want in (("token_embd.weight", "Q6_K"), ("output_norm.weight", "F32"),
+                             ("blk.3.ffn_gate_inp.weight", "F32"), ("blk.3.ffn_up.weight", small)):
+            need(about[tensor]["type"] == want, f"{r.what}: {tensor} is {about[tensor]['type']}")
+        meta = rlx("info", "--json", out).json()["metadata"]
+        need(meta["general.file_type"]["value"] == file_type, f"{r.what}: {meta}")
+        rlx("quantize", whole, out, name)
+        about = tensors_of(out)
+        need(about["output.weight"]["type"] == "Q6_K" and about["token_embd.weight"]["type"] == most, f"{r.what}: {about}")
 
 
 def test_params_from_files(t):

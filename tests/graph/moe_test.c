@@ -1,51 +1,9 @@
 /* moe_test.c: the choice of experts and a layer of them against plain loops, and what is refused.
  */
 #include <math.h>
-#include <string.h>
 
-#include "graph_world.h"
+#include "moe_world.h"
 #include "rlx/moe.h"
-
-/* Whether it ran; the failure is in err. Takes the graph, whose outputs are these. */
-static rlx_status run(struct world *w, const rlx_binding *in, size_t count, rlx_binding *out,
-                      size_t outs, rlx_error *err)
-{
-    rlx_model *m = NULL;
-    rlx_session *s = NULL;
-    rlx_status status = rlx_model_create(w->g, &m, err);
-
-    if (status == RLX_OK)
-        w->g = NULL;
-    if (status == RLX_OK)
-        status = rlx_session_create(m, w->dev, NULL, &s, err);
-    if (status == RLX_OK)
-        status = rlx_session_run(
-            s, &(rlx_run_desc){RLX_SIZED(rlx_run_desc), in, count, out, outs, NULL, 0}, err);
-    rlx_session_destroy(s);
-    rlx_model_destroy(m);
-    return status;
-}
-
-static rlx_binding bind(const char *name, rlx_list shape, float *data)
-{
-    rlx_binding b = {.name = name, .tensor = {.dtype = RLX_DTYPE_f32, .rank = shape.count}};
-
-    b.tensor.bytes = sizeof *data;
-    for (int32_t i = 0; i < shape.count; i++) {
-        b.tensor.dim[i] = shape.at[i];
-        b.tensor.bytes *= (size_t)shape.at[i];
-    }
-    b.tensor.data = data;
-    return b;
-}
-
-static void fill(float *x, int n, uint32_t seed)
-{
-    for (int i = 0; i < n; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        x[i] = (float)(seed >> 8) * 0x1p-23f - 1;
-    }
-}
 
 enum { ROWS = 7, D = 6, HIDDEN = 5, EXPERTS = 9, K = 3 };
 
@@ -69,7 +27,7 @@ static void choose(const float *logits, bool normalise, double scale, int *id, d
         chosen += weight[j];
     }
     for (int j = 0; j < K; j++)
-        weight[j] *= scale / (normalise ? fmax(chosen, 6.1035e-5) : 1);
+        weight[j] *= scale / (normalise ? fmax(chosen, 0x1p-14) : 1);
 }
 
 TEST(moe, gate_takes_the_largest_and_the_smaller_id)

@@ -94,7 +94,8 @@ TEST(quantise_weight, rows_are_refused_with_their_numbers)
     expect_error(t, RLX_ERROR_NUMERIC, "row 0, element 40 is -Inf", &err);
     x[40] = 1e30f;
     rlx_quantize_rows(RLX_QUANT_SCHEME_q4_0, x, 1, 64, packed, 36, &err);
-    expect_error(t, RLX_ERROR_LIMIT, "row 0, elements 32 to 63: too large for q4_0", &err);
+    expect_error(t, RLX_ERROR_LIMIT, "row 0, elements 32 to 63: too large for the scales of q4_0",
+                 &err);
 }
 
 /* ---- scales beside the weight -------------------------------------------------------------- */

@@ -91,6 +91,13 @@ TEST(pass, layers_as_scans_run)
                   RANDOM("c", "[2,7,3,5]",
                          "5") "%y = mamba2 %x, %d, %a, %b, %c head_dim=10 state_size=5 return %y }",
           FAMILY_mamba2);
+    check(t, &r,
+          "rlx 1\ngraph () { " RANDOM("x", "[2,7,6,10]", "1") RANDOM("d", "[2,7,6]", "2")
+              RANDOM("a", "[6]", "3") RANDOM("b", "[2,7,2,5]", "4")
+                  RANDOM("c", "[2,7,2,5]",
+                         "5") "%y = mamba2 %x, %d, %a, %b, %c head_dim=10 state_size=5 groups=2 "
+                              "return %y }",
+          FAMILY_mamba2);
     device_close(&r);
 }
 

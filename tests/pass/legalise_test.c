@@ -265,6 +265,9 @@ static const struct {
      " input %c: f32[b,s,2,4]) { %y = mamba2 %x, %d, %a, %m, %c head_dim=3 state_size=4 return %y "
      "}",
      1e-4},
+    {"(input %x: f32[b,s,4,3], input %d: f32[b,s,4], input %a: f32[4], input %m: f32[b,s,2,4])"
+     " { %y = mamba2 %x, %d, %a, %m, %m head_dim=3 state_size=4 groups=2 return %y }",
+     1e-4},
     {"(input %x: f32[b,0,2,3], input %d: f32[b,0,2], input %a: f32[2], input %m: f32[b,0,2,4])"
      " { %y = mamba2 %x, %d, %a, %m, %m head_dim=3 state_size=4 return %y }",
      0},
@@ -337,6 +340,15 @@ TEST(pass, unrolling_has_a_limit)
     expect_ok(t, pass_one(expand, r.mod, &target, NULL, NULL, &r.diag));
     expect_eq(t, ir_node(ir_entry(r.mod), ir_entry(r.mod)->output.at[0])->op,
               RLX_OP_gated_delta_net);
+    run_close(&r);
+    target = device_without(FAMILY_mamba2);
+    require(t, run_open(t, &r,
+                        "rlx 1 graph (input %x: f32[1,2,1,3], input %d: f32[1,2,1], input %a: "
+                        "f32[1], state %s: f32[1,1,3,3]) { %y = mamba2 %x, %d, %a, %x, %x, %s"
+                        " head_dim=3 state_size=3 carry_state=true return %y }",
+                        NULL));
+    expect_ok(t, pass_one(expand, r.mod, &target, NULL, NULL, &r.diag));
+    expect_eq(t, ir_node(ir_entry(r.mod), ir_entry(r.mod)->output.at[0])->op, RLX_OP_mamba2);
     run_close(&r);
 }
 

@@ -124,13 +124,16 @@ def attention(book):
         place = np.arange(sq)[:, None] + max(0, sk - sq)
         key = np.arange(sk)[None, :]
         masks = {"none": np.full((sq, sk), True), "causal": key <= place,
-                 "sliding_window": (key <= place) & (key >= place - 1)}
+                 "sliding_window": (key <= place) & (key >= place - 1),
+                 "symmetric_window": abs(key - place) <= 1,
+                 "chunked_window": (key <= place) & (key // 2 == place // 2)}
+        width = {"sliding_window": 1, "symmetric_window": 1, "chunked_window": 2}
         for word, allowed in masks.items():
             p = softmax_of(np.where(allowed, scores, -np.inf), -1)
             book.add(f, f"f32 {word} {kv} {sq} {sk}", "attention", [q, k, v],
                      rounded(p @ vw, "f32"),
                      f"num_heads=4 num_kv_heads={kv} head_dim=6 layout=bhsd mask_kind={word}"
-                     + (" window=1" if word == "sliding_window" else ""), (0, 6e-5))
+                     + (f" window={width[word]}" if word in width else ""), (0, 6e-5))
         bias = values(f"bias{kv}{sq}", "f32", (1, 1, sq, sk))
         p = softmax_of(3 * np.tanh(scores / 3) + wide(bias), -1)
         book.add(f, f"f32 bias and softcap {kv} {sq} {sk}", "attention", [q, k, v, bias],

@@ -203,7 +203,12 @@ static void fill_packed(struct eval_tensor *t, int64_t scheme, uint64_t seed)
         double sign = bits_at(seed, b, 6) & 1 ? 1 : -1;
         float scale = (float)(sign * uniform_at(seed, b, 0.25, 2) / top);
         float offset = (float)(uniform_at(seed, b + 1, -1, 1) / (s->block_elems == 32 ? 1 : 63));
-        if (scheme == RLX_QUANT_SCHEME_q8_k)
+        if (scheme == RLX_QUANT_SCHEME_mxfp4) /* 2^-4 to 2^-1, times codes up to 12 */
+            put_bytes(t, b, 124 + (bits_at(seed, b, 6) & 3), 1);
+        else if (scheme == RLX_QUANT_SCHEME_nvfp4) /* up to 2 */
+            for (int i = 0; i < 4; i++)
+                t->at[b + i].i &= 0x3f;
+        else if (scheme == RLX_QUANT_SCHEME_q8_k)
             put_bytes(t, b + s->scale_at, half_f32_bits(scale), 4);
         else
             put_bytes(t, b + s->scale_at, f32_to_f16(scale), 2);

@@ -1,6 +1,7 @@
 /* eval_attention.c: attention and rotary embedding, one query at a time (ops-core.md 13, 14). */
 #include <math.h>
 
+#include "ir/attention.h"
 #include "ir/eval/eval.h"
 
 /* The attributes of attention and of its gradient, which are the same but for `wrt`. */
@@ -79,6 +80,8 @@ static bool is_allowed(const struct geometry *g, int64_t b, int64_t h, int64_t i
     switch (g->mask_kind) {
     case RLX_MASK_KIND_causal: return j <= p;
     case RLX_MASK_KIND_sliding_window: return j <= p && j >= p - g->window;
+    case RLX_MASK_KIND_symmetric_window: return (j > p ? j - p : p - j) <= g->window;
+    case RLX_MASK_KIND_chunked_window: return j <= p && j >= p / g->window * g->window;
     case RLX_MASK_KIND_custom:
         return g->mask && eval_real(g->mask, at_mask(g->mask, b, h, i, j)) >= 0.5;
     default: return true;
@@ -167,10 +170,9 @@ static void add_row(struct eval_call *c, const struct geometry *g, int64_t b, in
 
 rlx_status eval_attention_backward(struct eval_call *c)
 {
-    const struct attr_attention_backward *a = &c->attr->attention_backward;
-    const struct attr_attention forward = {a->num_heads,     a->num_kv_heads, a->head_dim,
-                                           a->mask_kind,     a->window,       a->score_scale,
-                                           a->logit_softcap, a->layout};
+    struct attr_attention forward;
+
+    attention_of_backward(&c->attr->attention_backward, &forward);
     struct geometry g =
         geometry_of(&forward, c->in[0], c->in[1], c->in_count > 4 ? c->in[4] : NULL);
     double *p = arena_array(c->arena, double, (size_t)g.keys);

@@ -66,7 +66,8 @@ static void through_q8(const struct eval_cell *x, int32_t run, double *out)
 static rlx_status activations(struct eval_call *c, int32_t scheme, int32_t act, double **out)
 {
     const struct eval_tensor *x = c->in[0];
-    int32_t run = quant_scheme(scheme)->block_elems;
+    bool large = quant_scheme(scheme)->block_elems == QUANT_BLOCK_ELEMS;
+    int32_t run = large ? QUANT_BLOCK_ELEMS : 32;
     double *v = arena_array(c->arena, double, (size_t)x->count);
 
     if (!v)

@@ -19,6 +19,45 @@ static void clear(double *v, int64_t count)
         v[i] = 0;
 }
 
+/* States of `each` numbers, one for every head or channel of every item. */
+struct states {
+    double *at;
+    int64_t each;
+    bool carried; /* else there is room for one, which is every one's in turn */
+};
+
+/* operand: the state, or -1 where all begin with zeros. */
+static rlx_status states_begin(struct eval_call *c, struct states *s, int32_t operand, int64_t rows,
+                               int64_t cols)
+{
+    const struct eval_tensor *from = operand < 0 ? NULL : c->in[operand];
+    size_t count = from ? (size_t)from->count : (size_t)rows;
+
+    *s = (struct states){.each = rows * cols, .carried = from != NULL};
+    s->at = arena_alloc_array(c->arena, count, (from ? 1 : (size_t)cols) * sizeof *s->at,
+                              _Alignof(double));
+    if (!s->at)
+        return diag_no_memory(c->diag, count * sizeof *s->at);
+    for (int64_t i = 0; from && i < from->count; i++)
+        s->at[i] = from->at[i].f;
+    return RLX_OK;
+}
+
+static double *state_of(const struct states *s, int64_t k)
+{
+    if (s->carried)
+        return s->at + k * s->each;
+    clear(s->at, s->each);
+    return s->at;
+}
+
+/* Only now: an operand may be the same leaf. */
+static void states_end(struct eval_call *c, const struct states *s)
+{
+    for (int64_t i = 0; s->carried && c->state && i < c->state->count; i++)
+        c->state->at[i].f = s->at[i];
+}
+
 /* ---- selective_scan ------------------------------------------------------------------------ */
 
 /* Channel ch of item b; h [n] is its state. */
@@ -28,7 +67,6 @@ static void scan_channel(struct eval_call *c, int64_t b, int64_t ch, double *h)
     int64_t steps = c->in[0]->type.dim[1], channels = c->in[0]->type.dim[2];
     int64_t n = c->attr->selective_scan.state_size;
 
-    clear(h, n);
     for (int64_t t = 0; t < steps; t++) {
         int64_t row = b * steps + t, at = row * channels + ch;
         const struct eval_cell *in = c->in[3]->at + row * n, *out = c->in[4]->at + row * n;
@@ -43,14 +81,15 @@ static void scan_channel(struct eval_call *c, int64_t b, int64_t ch, double *h)
 
 rlx_status eval_selective_scan(struct eval_call *c)
 {
+    int64_t items = c->in[0]->type.dim[0], channels = c->in[0]->type.dim[2];
+    struct states h;
+
     if (c->out->count == 0) /* whatever its dims are */
         return RLX_OK;
-    double *h = zeros(c, c->attr->selective_scan.state_size);
-    if (!h)
-        return RLX_ERROR_MEMORY;
-    for (int64_t b = 0; b < c->in[0]->type.dim[0]; b++)
-        for (int64_t ch = 0; ch < c->in[0]->type.dim[2]; ch++)
-            scan_channel(c, b, ch, h);
+    TRY(states_begin(c, &h, -1, 1, c->attr->selective_scan.state_size));
+    for (int64_t k = 0; k < items * channels; k++)
+        scan_channel(c, k / channels, k % channels, state_of(&h, k));
+    states_end(c, &h);
     return RLX_OK;
 }
 
@@ -84,25 +123,23 @@ static void delta_step(struct eval_call *c, int64_t token, double *s, double *d)
 
 rlx_status eval_gated_delta_net(struct eval_call *c)
 {
-    int64_t n = c->attr->gated_delta_net.state_size, square = n * n;
+    int64_t n = c->attr->gated_delta_net.state_size;
     int64_t items = c->in[0]->type.dim[0], steps = c->in[0]->type.dim[1];
     int64_t heads = c->in[0]->type.dim[2];
-    bool carry = c->attr->gated_delta_net.carry_state;
+    struct states m;
 
     if (c->out->count == 0) /* whatever its dims are */
         return RLX_OK;
-    double *d = zeros(c, n), *all = zeros(c, items * heads * square);
-    if (!d || !all)
+    double *d = zeros(c, n);
+    if (!d)
         return RLX_ERROR_MEMORY;
-    for (int64_t i = 0; carry && i < c->in[5]->count; i++)
-        all[i] = c->in[5]->at[i].f;
-    for (int64_t b = 0; b < items; b++)
-        for (int64_t h = 0; h < heads; h++)
-            for (int64_t t = 0; t < steps; t++)
-                delta_step(c, (b * steps + t) * heads + h, all + (b * heads + h) * square, d);
-    /* Only now: an operand may be the same leaf. */
-    for (int64_t i = 0; carry && c->state && i < c->state->count; i++)
-        c->state->at[i].f = all[i];
+    TRY(states_begin(c, &m, c->attr->gated_delta_net.carry_state ? 5 : -1, n, n));
+    for (int64_t k = 0; k < items * heads; k++) {
+        double *s = state_of(&m, k);
+        for (int64_t t = 0; t < steps; t++)
+            delta_step(c, (k / heads * steps + t) * heads + k % heads, s, d);
+    }
+    states_end(c, &m);
     return RLX_OK;
 }
 
@@ -113,12 +150,12 @@ static void mamba_head(struct eval_call *c, int64_t b, int64_t h, double *m)
 {
     int64_t width = c->attr->mamba2.head_dim, n = c->attr->mamba2.state_size;
     int64_t steps = c->in[0]->type.dim[1], heads = c->in[0]->type.dim[2];
+    int64_t groups = c->in[3]->type.dim[2], group = h / (heads / groups);
 
-    clear(m, width * n);
     for (int64_t t = 0; t < steps; t++) {
-        int64_t at = (b * steps + t) * heads + h;
+        int64_t at = (b * steps + t) * heads + h, line = (b * steps + t) * groups + group;
         const struct eval_cell *x = c->in[0]->at + at * width;
-        const struct eval_cell *in = c->in[3]->at + at * n, *out = c->in[4]->at + at * n;
+        const struct eval_cell *in = c->in[3]->at + line * n, *out = c->in[4]->at + line * n;
         double dt = c->in[1]->at[at].f, decay = exp(dt * c->in[2]->at[h].f);
         for (int64_t i = 0; i < width; i++) {
             double y = 0;
@@ -133,15 +170,15 @@ static void mamba_head(struct eval_call *c, int64_t b, int64_t h, double *m)
 
 rlx_status eval_mamba2(struct eval_call *c)
 {
-    size_t width = (size_t)c->attr->mamba2.head_dim, n = (size_t)c->attr->mamba2.state_size;
+    const struct attr_mamba2 *a = &c->attr->mamba2;
+    int64_t items = c->in[0]->type.dim[0], heads = c->in[0]->type.dim[2];
+    struct states m;
 
     if (c->out->count == 0) /* whatever its dims are */
         return RLX_OK;
-    double *m = arena_alloc_array(c->arena, width, n * sizeof(double), _Alignof(double));
-    if (!m)
-        return diag_no_memory(c->diag, n * sizeof *m);
-    for (int64_t b = 0; b < c->in[0]->type.dim[0]; b++)
-        for (int64_t h = 0; h < c->in[0]->type.dim[2]; h++)
-            mamba_head(c, b, h, m);
+    TRY(states_begin(c, &m, a->carry_state ? 5 : -1, a->head_dim, a->state_size));
+    for (int64_t k = 0; k < items * heads; k++)
+        mamba_head(c, k / heads, k % heads, state_of(&m, k));
+    states_end(c, &m);
     return RLX_OK;
 }

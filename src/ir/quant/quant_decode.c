@@ -48,6 +48,9 @@ static float scaled_less(float d, int s, int q, float dmin, int m)
 static const int8_t uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                   1,    13,   25,  38,  53,  69,  89,  113};
 
+/* Of MXFP4 and NVFP4: twice an E2M1. */
+static const int8_t twice_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
 /* ---- blocks of 32 -------------------------------------------------------------------------- */
 
 /* Sixteen bytes of codes: the low halves first, then the high ones. */
@@ -98,6 +101,21 @@ static float q8_1(const uint8_t *b, int i)
 static float iq4_nl(const uint8_t *b, int i)
 {
     return f16_at(b) * (float)uneven[nibble(b + 2, i)];
+}
+
+static float mxfp4(const uint8_t *b, int i)
+{
+    return ldexpf(1, b[0] - 128) * (float)twice_e2m1[nibble(b + 1, i)];
+}
+
+/* ---- blocks of 64 -------------------------------------------------------------------------- */
+
+/* Four scales; each is for sixteen codes in eight bytes, the low halves first. */
+static float nvfp4(const uint8_t *b, int i)
+{
+    int j = i / 16, code = b[4 + 8 * j + i % 8] >> 4 * (i % 16 / 8) & 15;
+
+    return quant_e4m3(b[j] & 127) / 2 * (float)twice_e2m1[code];
 }
 
 /* ---- blocks of 256 ------------------------------------------------------------------------- */
@@ -186,9 +204,9 @@ typedef float (*decode_fn)(const uint8_t *block, int i);
 
 static const decode_fn element[] = {
 #define DECODE(word) [RLX_QUANT_SCHEME_##word] = word
-    DECODE(q4_0), DECODE(q4_1), DECODE(q5_0),   DECODE(q5_1),   DECODE(q8_0),
-    DECODE(q8_1), DECODE(q2_k), DECODE(q3_k),   DECODE(q4_k),   DECODE(q5_k),
-    DECODE(q6_k), DECODE(q8_k), DECODE(iq4_nl), DECODE(iq4_xs),
+    DECODE(q4_0),   DECODE(q4_1),   DECODE(q5_0),  DECODE(q5_1),  DECODE(q8_0), DECODE(q8_1),
+    DECODE(q2_k),   DECODE(q3_k),   DECODE(q4_k),  DECODE(q5_k),  DECODE(q6_k), DECODE(q8_k),
+    DECODE(iq4_nl), DECODE(iq4_xs), DECODE(mxfp4), DECODE(nvfp4),
 #undef DECODE
 };
 

@@ -6,13 +6,16 @@
 
 #include <stddef.h>
 
+#include "ir/quant/quant_decode.h"
 #include "ir/quant/quant_encode_impl.h"
 #include "ir/quant/quant_scheme.h"
+#include "ir/quant/quant_side.h"
 #include "rlx/graph.h"
 
 #define Q8_0_ELEMS 32
 #define Q8_K_ELEMS 256
-#define Q8_K_GROUP 16 /* codes per sum */
+#define Q8_K_GROUP 16        /* codes per sum */
+#define LARGEST_EXPONENT 252 /* of MXFP4: 12 times its scale is finite */
 
 int64_t quant_first_not_finite(const float *x, int64_t n)
 {
@@ -111,6 +114,51 @@ static void encode_iq4_nl(const float *x, uint8_t *block)
     put_nibbles(block + 2, q);
 }
 
+/* ---- four bits with an exponent ------------------------------------------------------------ */
+
+/* Codes of E2M1 for a scale of 2^(e - 127), and the sum of their squared errors. */
+static double codes_for_exponent(const float *x, int e, int *q)
+{
+    double error = 0;
+
+    for (int i = 0; i < 32; i++) {
+        double v = ldexp((double)x[i], 127 - e);
+        q[i] = quant_to_e2m1((float)v);
+        v -= (double)quant_e2m1((uint8_t)q[i]);
+        error += v * v;
+    }
+    return ldexp(error, 2 * e);
+}
+
+/* The largest is from 4 to 8 times the scale, and beyond 6 becomes 6; or from 2 to 4 times one
+ * twice as large, unless that could overflow: whichever is closer on the whole. */
+static void encode_mxfp4(const float *x, uint8_t *block)
+{
+    int q[32], wide[32], e = ilogbf(encode_largest(x, 32)) + 125;
+
+    if (encode_largest(x, 32) == 0 || e < 0)
+        e = 0;
+    bool wider =
+        codes_for_exponent(x, e + 1, wide) < codes_for_exponent(x, e, q) && e < LARGEST_EXPONENT;
+    block[0] = (uint8_t)(e + wider);
+    put_nibbles(block + 1, wider ? wide : q);
+}
+
+/* Of each sixteen, the largest becomes 6. NaN for a scale says that it was too large for one. */
+static void encode_nvfp4(const float *x, uint8_t *block)
+{
+    for (int j = 0; j < 4; j++, x += 16) {
+        float scale = fabsf(encode_largest(x, 16)) / 6;
+        block[j] = scale > 448 ? 0x7f : quant_to_e4m3(scale);
+        scale = quant_e4m3(block[j]);
+        for (int i = 0; i < 8; i++) {
+            int low = scale != 0 ? quant_to_e2m1(x[i] / scale) : 0;
+            int high = scale != 0 ? quant_to_e2m1(x[i + 8] / scale) : 0;
+            block[4 + 8 * j + i] = (uint8_t)(low | high << 4);
+        }
+    }
+}
+
 /* ---- eight bits ---------------------------------------------------------------------------- */
 
 bool quant_encode_q8_0(const float *x, uint8_t *block)
@@ -164,9 +212,9 @@ typedef void (*encode_fn)(const float *x, uint8_t *block);
 
 static const encode_fn encoder[] = {
 #define ENCODE(word) [RLX_QUANT_SCHEME_##word] = encode_##word
-    ENCODE(q4_0), ENCODE(q4_1),   ENCODE(q5_0),   ENCODE(q5_1), ENCODE(q8_0),
-    ENCODE(q2_k), ENCODE(q3_k),   ENCODE(q4_k),   ENCODE(q5_k), ENCODE(q6_k),
-    ENCODE(q8_k), ENCODE(iq4_nl), ENCODE(iq4_xs),
+    ENCODE(q4_0), ENCODE(q4_1),   ENCODE(q5_0),   ENCODE(q5_1),  ENCODE(q8_0),
+    ENCODE(q2_k), ENCODE(q3_k),   ENCODE(q4_k),   ENCODE(q5_k),  ENCODE(q6_k),
+    ENCODE(q8_k), ENCODE(iq4_nl), ENCODE(iq4_xs), ENCODE(mxfp4), ENCODE(nvfp4),
 #undef ENCODE
 };
 
@@ -186,7 +234,11 @@ bool quant_encode_block(int32_t scheme, const float *x, uint8_t *block)
     const struct quant_scheme *s = quant_scheme(scheme);
 
     encoder[scheme](x, block);
-    if (scheme == RLX_QUANT_SCHEME_q8_k)
-        return true; /* its scale is f32 */
+    switch (scheme) {
+    case RLX_QUANT_SCHEME_q8_k:
+    case RLX_QUANT_SCHEME_mxfp4: return true; /* their scales reach as far as f32 */
+    case RLX_QUANT_SCHEME_nvfp4: return !memchr(block, 0x7f, 4);
+    default: break;
+    }
     return !overflowed(block + s->scale_at) && !(s->offset_at && overflowed(block + s->offset_at));
 }

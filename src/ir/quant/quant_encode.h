@@ -14,7 +14,7 @@ bool quant_encode_q8_k(const float *x, uint8_t *block);
 /* Does a scheme have blocks, and rules that make them? Q8_1 is only ever read. */
 bool quant_has_encoder(int32_t scheme);
 /* block_elems finite numbers as a block of such a scheme. false: they are too large for its scales,
- * which are f16, and what the block holds is not to be used. */
+ * and what the block holds is not to be used. */
 bool quant_encode_block(int32_t scheme, const float *x, uint8_t *block);
 
 /* Where the first number is that is not finite; -1: nowhere. */

@@ -40,6 +40,8 @@ static const struct quant_scheme table[] = {
     GGUF(q8_k, "gguf_q8k", 256, 292, 0, 0),
     GGUF(iq4_nl, "gguf_iq4_nl", 32, 18, 0, 0),
     GGUF(iq4_xs, "gguf_iq4_xs", 256, 136, 0, 0),
+    GGUF(mxfp4, "gguf_mxfp4", 32, 17, -1, 0),
+    GGUF(nvfp4, "gguf_nvfp4", 64, 36, -1, 0),
 };
 
 const struct quant_scheme *quant_scheme(int32_t scheme)

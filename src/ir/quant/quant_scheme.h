@@ -9,7 +9,7 @@ struct quant_scheme {
     const char *display; /* "gguf_q4_0"; int8, int8a and int4 take "/block_size" after it */
     int16_t block_elems; /* of a GGUF block, else 0 */
     int16_t block_bytes; /* likewise */
-    int16_t scale_at;    /* in a block: its scale, f16, but f32 in Q8_K */
+    int16_t scale_at;    /* in a block: its scale, f16, but f32 in Q8_K; -1: bytes of other kinds */
     int16_t offset_at;   /* what goes along with it, f16: m or dmin; 0: there is none */
     int16_t group;       /* elements along K per scale; 0: the op's block_size; 1: no groups */
     bool is_gguf;        /* scales are in the blocks; rows are N, each of k elements */

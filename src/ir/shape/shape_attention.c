@@ -3,13 +3,11 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "ir/attention.h"
 #include "ir/shape/shape_need.h"
 
-/* The gradients list the attributes of their forward ops first, in the same order, so that one rule
- * reads both through the forward op's struct: the common first members of a union's structs. */
-_Static_assert(offsetof(struct attr_attention, layout) ==
-                   offsetof(struct attr_attention_backward, layout),
-               "attention and attention_backward begin alike");
+/* rope_backward lists the attributes of rope in the same order, so that one rule reads both through
+ * rope's struct: the common first members of a union's structs. */
 _Static_assert(offsetof(struct attr_rope, seq_axis) ==
                    offsetof(struct attr_rope_backward, seq_axis),
                "rope and rope_backward are alike");
@@ -202,14 +200,20 @@ static rlx_status settle_layout(struct shape_call *c, struct attr_attention *a, 
 
 static rlx_status need_window(struct shape_call *c, const struct attr_attention *a)
 {
-    if (a->mask_kind == RLX_MASK_KIND_sliding_window) {
+    bool chunks = a->mask_kind == RLX_MASK_KIND_chunked_window;
+    const char *kind = enum_word("mask_kind", a->mask_kind);
+
+    if (chunks || a->mask_kind == RLX_MASK_KIND_sliding_window ||
+        a->mask_kind == RLX_MASK_KIND_symmetric_window) {
         if (a->window == RLX_ABSENT)
-            return SHAPE_FAIL(c, ATTRIBUTE, "%s: mask_kind sliding_window needs window", c->name);
-        return shape_need_range(c, "window", a->window, 0, INT64_MAX);
+            return SHAPE_FAIL(c, ATTRIBUTE, "%s: mask_kind %s needs window", c->name, kind);
+        return shape_need_range(c, "window", a->window, chunks ? 1 : 0, INT64_MAX);
     }
     if (a->window != RLX_ABSENT)
-        return SHAPE_FAIL(c, ATTRIBUTE, "%s: window %" PRId64 " without mask_kind sliding_window",
-                          c->name, a->window);
+        return SHAPE_FAIL(c, ATTRIBUTE,
+                          "%s: window %" PRId64 " without a mask_kind that has windows, which %s "
+                          "has not",
+                          c->name, a->window, kind);
     return RLX_OK;
 }
 
@@ -226,18 +230,12 @@ static rlx_status need_mask_dtype(struct shape_call *c, int32_t operand, int32_t
                       rlx_dtype_name(c->in[0]->dtype), rlx_dtype_name(t));
 }
 
-static bool has_mask(const struct attr_attention *a)
-{
-    return a->mask_kind == RLX_MASK_KIND_custom || a->mask_kind == RLX_MASK_KIND_bias;
-}
-
 /* q, k, v and the mask, which is operand number `mask` where there is one. */
-static rlx_status need_attention(struct shape_call *c, int32_t mask)
+static rlx_status need_attention(struct shape_call *c, struct attr_attention *a, int32_t mask)
 {
-    struct attr_attention *a = &c->attr->attention;
     struct extents e;
 
-    if (has_mask(a))
+    if (attention_has_mask(a->mask_kind))
         TRY(shape_need_inputs(c, mask + 1, "this mask_kind, whose mask is an operand"));
     else
         TRY(shape_need_inputs(c, mask, "this mask_kind, which has no mask operand"));
@@ -246,7 +244,7 @@ static rlx_status need_attention(struct shape_call *c, int32_t mask)
     TRY(need_window(c, a));
     TRY(shape_need_softcap(c, a->logit_softcap));
     TRY(settle_layout(c, a, &e));
-    if (!has_mask(a))
+    if (!attention_has_mask(a->mask_kind))
         return RLX_OK;
     TRY(need_mask_dtype(c, mask, a->mask_kind));
     return shape_need_mask(c, mask, e.batch, a->num_heads, e.queries, e.keys);
@@ -254,16 +252,19 @@ static rlx_status need_attention(struct shape_call *c, int32_t mask)
 
 rlx_status shape_attention(struct shape_call *c)
 {
-    TRY(need_attention(c, 3));
+    TRY(need_attention(c, &c->attr->attention, 3));
     return shape_result_like(c, 0);
 }
 
 /* q, k, v, dy and the mask -> like the operand that wrt names. */
 rlx_status shape_attention_backward(struct shape_call *c)
 {
-    const struct attr_attention_backward *attr = &c->attr->attention_backward;
+    struct attr_attention_backward *attr = &c->attr->attention_backward;
+    struct attr_attention forward;
 
-    TRY(need_attention(c, 4));
+    attention_of_backward(attr, &forward);
+    TRY(need_attention(c, &forward, 4));
+    attention_to_backward(&forward, attr);
     TRY(shape_need_same_type(c, 3, 0));
     if (attr->wrt == RLX_ATTENTION_WRT_bias && attr->mask_kind != RLX_MASK_KIND_bias)
         return SHAPE_FAIL(c, ATTRIBUTE, "%s: wrt bias needs mask_kind bias, not %s", c->name,

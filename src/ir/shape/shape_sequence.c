@@ -24,6 +24,20 @@ static rlx_status need_all_f32(struct shape_call *c)
     return RLX_OK;
 }
 
+/* As many operands, and with carry a state after them. */
+static rlx_status need_inputs(struct shape_call *c, int32_t count, bool carry)
+{
+    if (carry)
+        return shape_need_inputs(c, count + 1, "carry_state");
+    return shape_need_inputs(c, count, "carry_state off");
+}
+
+static rlx_status need_state(struct shape_call *c, int32_t operand, const ir_dim *dim, int32_t rank)
+{
+    TRY(shape_need_state(c, operand));
+    return shape_need_dims(c, operand, dim, rank);
+}
+
 /* x and delta [b,s,h], a [h,n], b and c [b,s,n]. */
 static rlx_status need_selective_scan(struct shape_call *c, int64_t n)
 {
@@ -69,23 +83,16 @@ static rlx_status need_delta_net(struct shape_call *c, int64_t n)
     return shape_need_dims(c, 4, qkv, 3);
 }
 
-/* With carry there is the state leaf [b,h,n,n]. */
 rlx_status shape_gated_delta_net(struct shape_call *c)
 {
     const struct attr_gated_delta_net *attr = &c->attr->gated_delta_net;
     const struct ir_type *q = c->in[0];
     int64_t n = attr->state_size;
 
-    if (attr->carry_state)
-        TRY(shape_need_inputs(c, 6, "carry_state"));
-    else
-        TRY(shape_need_inputs(c, 5, "carry_state off"));
+    TRY(need_inputs(c, 5, attr->carry_state));
     TRY(need_delta_net(c, n));
-    if (attr->carry_state) {
-        const ir_dim state[] = {q->dim[0], q->dim[2], n, n};
-        TRY(shape_need_state(c, 5));
-        TRY(shape_need_dims(c, 5, state, 4));
-    }
+    if (attr->carry_state)
+        TRY(need_state(c, 5, (const ir_dim[]){q->dim[0], q->dim[2], n, n}, 4));
     return shape_result_like(c, 0);
 }
 
@@ -96,22 +103,33 @@ rlx_status shape_gated_delta_net_backward(struct shape_call *c)
     return shape_packed_gradients(c, 5);
 }
 
-/* x [b,s,h,d], dt [b,s,h], a [h], b and c [b,s,h,n] -> like x. */
+/* x [b,s,h,d], dt [b,s,h], a [h], b and c [b,s,groups,n], state [b,h,d,n] -> like x. */
 rlx_status shape_mamba2(struct shape_call *c)
 {
     const struct attr_mamba2 *attr = &c->attr->mamba2;
     const struct ir_type *x = c->in[0];
+    ir_dim groups;
 
+    TRY(need_inputs(c, 5, attr->carry_state));
     TRY(need_all_f32(c));
     TRY(shape_need_range(c, "state_size", attr->state_size, 1, INT64_MAX));
     TRY(shape_need_range(c, "head_dim", attr->head_dim, 1, INT64_MAX));
     TRY(shape_need_rank(c, 0, 4, 4));
     TRY(shape_need_equal(c, x->dim[3], attr->head_dim, "head sizes of x and head_dim"));
-    const ir_dim bc[] = {x->dim[0], x->dim[1], x->dim[2], attr->state_size};
+    groups = x->dim[2];
+    if (attr->groups != RLX_ABSENT) {
+        TRY(shape_need_range(c, "groups", attr->groups, 1, INT64_MAX));
+        TRY(shape_need_multiple(c, x->dim[2], attr->groups, "heads in groups"));
+        groups = attr->groups;
+    }
+    const ir_dim bc[] = {x->dim[0], x->dim[1], groups, attr->state_size};
+    const ir_dim state[] = {x->dim[0], x->dim[2], attr->head_dim, attr->state_size};
     TRY(shape_need_dims(c, 1, x->dim, 3));
     TRY(shape_need_dims(c, 2, &x->dim[2], 1));
     TRY(shape_need_dims(c, 3, bc, 4));
     TRY(shape_need_dims(c, 4, bc, 4));
+    if (attr->carry_state)
+        TRY(need_state(c, 5, state, 4));
     return shape_result_like(c, 0);
 }
 

@@ -100,6 +100,20 @@ static ir_value mamba_loop(struct formula *f, ir_dim length, ir_value init, ir_v
     return loop_end(&l, m, true);
 }
 
+/* b or c [b,s,groups,n] for all heads: [b,s,h,n]. */
+static ir_value of_heads(struct formula *f, const struct ir_node *n, ir_value x)
+{
+    ir_dim items = n->type.dim[0], steps = n->type.dim[1], heads = n->type.dim[2];
+    int64_t groups = n->attr.mamba2.groups, states = n->attr.mamba2.state_size;
+
+    if (groups == RLX_ABSENT)
+        return x;
+    ir_dim each = dim_exact_div(f->g->mod->dims, heads, groups);
+    x = formula_reshape(f, x, LIST(items, steps, groups, 1, states));
+    x = formula_expand(f, x, LIST(items, steps, groups, each, states));
+    return formula_reshape(f, x, LIST(items, steps, heads, states));
+}
+
 /* Operands with time first: decay [s,b,h,1,1], dt x [s,b,h,d,1], b [s,b,h,1,n], c [s,b,h,n,1]. */
 rlx_status expand_mamba2(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                          ir_value *out)
@@ -118,9 +132,9 @@ rlx_status expand_mamba2(struct rebuild *r, const struct ir_node *n, const ir_va
     ir_value m =
         mamba_loop(f, steps, init, formula_reshape(f, decay, LIST(steps, items, heads, 1, 1)),
                    formula_reshape(f, x, LIST(steps, items, heads, width, 1)),
-                   formula_reshape(f, formula_transpose(f, in[3], time_first),
+                   formula_reshape(f, formula_transpose(f, of_heads(f, n, in[3]), time_first),
                                    LIST(steps, items, heads, 1, states)));
-    ir_value c = formula_reshape(f, formula_transpose(f, in[4], time_first),
+    ir_value c = formula_reshape(f, formula_transpose(f, of_heads(f, n, in[4]), time_first),
                                  LIST(steps, items, heads, states, 1));
     ir_value y = formula_2(f, RLX_OP_matmul, m, c);
     *out =

@@ -12,10 +12,12 @@
 #include <string.h>
 
 static const int32_t schemes[] = {
-    RLX_QUANT_SCHEME_q4_0,   RLX_QUANT_SCHEME_q4_1,   RLX_QUANT_SCHEME_q5_0, RLX_QUANT_SCHEME_q5_1,
-    RLX_QUANT_SCHEME_q8_0,   RLX_QUANT_SCHEME_q8_1,   RLX_QUANT_SCHEME_q2_k, RLX_QUANT_SCHEME_q3_k,
-    RLX_QUANT_SCHEME_q4_k,   RLX_QUANT_SCHEME_q5_k,   RLX_QUANT_SCHEME_q6_k, RLX_QUANT_SCHEME_q8_k,
-    RLX_QUANT_SCHEME_iq4_nl, RLX_QUANT_SCHEME_iq4_xs,
+    RLX_QUANT_SCHEME_q4_0,   RLX_QUANT_SCHEME_q4_1,   RLX_QUANT_SCHEME_q5_0,
+    RLX_QUANT_SCHEME_q5_1,   RLX_QUANT_SCHEME_q8_0,   RLX_QUANT_SCHEME_q8_1,
+    RLX_QUANT_SCHEME_q2_k,   RLX_QUANT_SCHEME_q3_k,   RLX_QUANT_SCHEME_q4_k,
+    RLX_QUANT_SCHEME_q5_k,   RLX_QUANT_SCHEME_q6_k,   RLX_QUANT_SCHEME_q8_k,
+    RLX_QUANT_SCHEME_iq4_nl, RLX_QUANT_SCHEME_iq4_xs, RLX_QUANT_SCHEME_mxfp4,
+    RLX_QUANT_SCHEME_nvfp4,
 };
 enum { SCHEMES = sizeof schemes / sizeof *schemes };
 
@@ -53,6 +55,8 @@ static int halves_of(int32_t scheme, int *at)
     case RLX_QUANT_SCHEME_q2_k: at[0] = 80, at[1] = 82; return 2;
     case RLX_QUANT_SCHEME_q3_k: at[0] = 108; return 1;
     case RLX_QUANT_SCHEME_q6_k: at[0] = 208; return 1;
+    case RLX_QUANT_SCHEME_mxfp4:
+    case RLX_QUANT_SCHEME_nvfp4: return 0;
     default: at[0] = 0; return 1;
     }
 }
@@ -71,6 +75,8 @@ static void fill_block(int32_t scheme, uint8_t *b, enum profile p, uint32_t *see
             h = next(seed) % 2 ? 0x7c00 : 0xfc00;
         memcpy(b + at[i], &h, 2);
     }
+    if (scheme == RLX_QUANT_SCHEME_mxfp4 && p != SPECIAL) /* there, any power of two */
+        b[0] = (uint8_t)((p == HUGE ? 240 : p == TINY ? 0 : 118) + b[0] % 8);
     if (scheme == RLX_QUANT_SCHEME_q8_k) {
         float d = ((float)(next(seed) % 2001) - 1000) * wide;
         memcpy(b, &d, 4);
@@ -95,6 +101,7 @@ static void through_codes(const float *x, int64_t k, int64_t run, float *out)
     uint8_t block[QUANT_BLOCK_BYTES];
     bool large = run == 256;
 
+    run = large ? 256 : 32;
     for (int64_t i = 0; i < k; i += run) {
         bool coded = large ? quant_encode_q8_k(x + i, block) : quant_encode_q8_0(x + i, block);
         if (coded)

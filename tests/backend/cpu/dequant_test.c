@@ -34,6 +34,12 @@ static void fill_blocks(uint8_t *b, int64_t bytes, int32_t scheme, uint32_t seed
     for (int64_t i = 0; i < bytes; i++)
         b[i] = (uint8_t)dice(&seed);
     for (int64_t i = 0; i < bytes; i += s->block_bytes) {
+        if (scheme == RLX_QUANT_SCHEME_mxfp4)
+            b[i] = (uint8_t)(120 + b[i] % 4);
+        for (int64_t j = 0; j < 4 && scheme == RLX_QUANT_SCHEME_nvfp4; j++)
+            b[i + j] &= 0x8f;
+        if (s->scale_at < 0)
+            continue;
         b[i + s->scale_at + 1] = (uint8_t)(0x24 | (b[i] & 0x83)); /* an f16's upper byte */
         if (s->offset_at)
             b[i + s->offset_at + 1] = (uint8_t)(0x24 | (b[i + 1] & 0x83));

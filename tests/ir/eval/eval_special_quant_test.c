@@ -53,7 +53,20 @@ static const struct vector vectors[] = {
      -1,
      -687.8125,
      {4.0625, 2.1875, 28.4375, -10.9375, 2.5, -36.5625, 71.25, -1}},
+    {RLX_QUANT_SCHEME_mxfp4, -1, -1, 1.5625, {0, 0.375, -0.1875, 0.1875, 0.375}},
+    {RLX_QUANT_SCHEME_nvfp4, -1, -1, -1.5625, {-0.75, 0.25, -0.125, 0.75, -0.25}},
 };
+
+/* How many bytes a block begins with that are its scales, where those are not f16. */
+static int scale_bytes(int32_t scheme)
+{
+    switch (scheme) {
+    case RLX_QUANT_SCHEME_mxfp4: return 1;
+    case RLX_QUANT_SCHEME_q8_k:
+    case RLX_QUANT_SCHEME_nvfp4: return 4;
+    default: return 0;
+    }
+}
 
 static void example_block(const struct vector *v, uint8_t *block)
 {
@@ -71,6 +84,10 @@ static void example_block(const struct vector *v, uint8_t *block)
     }
     if (v->scheme == RLX_QUANT_SCHEME_q8_k)
         memcpy(block, f32_scale, sizeof f32_scale);
+    if (v->scheme == RLX_QUANT_SCHEME_mxfp4)
+        block[0] = 124; /* half of it, as codes are doubled */
+    if (v->scheme == RLX_QUANT_SCHEME_nvfp4)
+        memset(block, 0x20, 4);
 }
 
 TEST(quant, blocks_decode_as_the_manual_says)
@@ -88,8 +105,8 @@ TEST(quant, blocks_decode_as_the_manual_says)
         test_note(t, "%s", quant_scheme(v->scheme)->display);
         example_block(v, block);
         quant_decode_block(v->scheme, block, y);
-        for (int k = 0; k < (elems == 32 ? 5 : 8); k++)
-            expect_near(t, y[elems == 32 ? at32[k] : at256[k]], v->sample[k], 0);
+        for (int k = 0; k < (elems == 256 ? 8 : 5); k++)
+            expect_near(t, y[elems == 256 ? at256[k] : at32[k]], v->sample[k], 0);
         for (int k = 0; k < elems; k++)
             sum += (double)y[k];
         expect_near(t, sum, v->sum, 0);
@@ -314,7 +331,7 @@ static void fill_packed(struct eval_tensor *w, int32_t scheme, uint64_t seed)
                 w->at[b + vectors[i].scale_at + k].i = block[vectors[i].scale_at + k];
             for (int k = 0; k < 2 && vectors[i].offset_at >= 0; k++)
                 w->at[b + vectors[i].offset_at + k].i = block[vectors[i].offset_at + k];
-            for (int k = 0; k < 4 && scheme == RLX_QUANT_SCHEME_q8_k; k++)
+            for (int k = 0; k < scale_bytes(scheme); k++)
                 w->at[b + k].i = block[k];
         }
 }
@@ -336,7 +353,7 @@ static double element_of(const struct eval_tensor *w, int32_t scheme, int64_t r,
 /* x after eight bits, by the rule itself. */
 static double through_q8(const struct eval_tensor *x, int32_t scheme, int64_t k)
 {
-    int run = quant_scheme(scheme)->block_elems;
+    int run = quant_scheme(scheme)->block_elems == 256 ? 256 : 32;
     int64_t base = k / run * run;
     double a = 0;
 

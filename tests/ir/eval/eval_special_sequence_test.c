@@ -180,6 +180,29 @@ TEST(sequence, mamba2)
           "");
 }
 
+TEST(sequence, mamba2_with_a_state)
+{
+    static const double want[2] = {1.7130613194252668, 2.5};
+    struct special s;
+
+    /* two heads of one group; the second does not decay: M = e^(dt a) M + dt x b */
+    if (!special_open(t, &s,
+                      "rlx 1 graph (state %s: f32[1,2,1,1]) { %x = const f32[1,1,2,1] {1 2} "
+                      "%d = const f32[1,1,2] {0.5 0.25} %a = const f32[2] {-1 0} "
+                      "%b = const f32[1,1,1,1] {1} %c = const f32[1,1,1,1] {2} "
+                      "%y = mamba2 %x, %d, %a, %b, %c, %s head_dim=1 state_size=1 groups=1 "
+                      "carry_state=true return %y }"))
+        return;
+    for (int64_t k = 0; k < 2; k++)
+        special_leaf(t, &s, "s")->at[k].f = 2;
+    if (special_run(t, &s))
+        for (int64_t k = 0; k < 2; k++) {
+            expect_near(t, special_leaf(t, &s, "s")->at[k].f, want[k], 1e-6);
+            expect_near(t, special_out(&s, 0, k), 2 * want[k], 1e-6);
+        }
+    special_close(&s);
+}
+
 /* ---- recurrent layers ---------------------------------------------------------------------- */
 
 TEST(sequence, rnn_by_hand)

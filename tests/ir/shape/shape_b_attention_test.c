@@ -142,6 +142,17 @@ TEST(shape_attention, attributes)
     accepts(&b, attention, base,
             (attr.attention.mask_kind = RLX_MASK_KIND_sliding_window, attr.attention.window = 0),
             "f32[2,4,5,8]", q, q, q);
+    accepts(&b, attention, base,
+            (attr.attention.mask_kind = RLX_MASK_KIND_symmetric_window, attr.attention.window = 0),
+            "f32[2,4,5,8]", q, q, q);
+    refuses(&b, attention, base, attr.attention.mask_kind = RLX_MASK_KIND_chunked_window, ATTRIBUTE,
+            "chunked_window needs window", q, q, q);
+    refuses(&b, attention, base,
+            (attr.attention.mask_kind = RLX_MASK_KIND_chunked_window, attr.attention.window = 0),
+            ATTRIBUTE, "window is 0", q, q, q);
+    accepts(&b, attention, base,
+            (attr.attention.mask_kind = RLX_MASK_KIND_chunked_window, attr.attention.window = 1),
+            "f32[2,4,5,8]", q, q, q);
     accepts(&b, attention, base, attr.attention.mask_kind = RLX_MASK_KIND_causal, "f32[2,4,5,8]", q,
             q, q);
     refuses(&b, attention, base, attr.attention.score_scale = INFINITY, ATTRIBUTE, "score_scale", q,

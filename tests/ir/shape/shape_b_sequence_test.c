@@ -116,6 +116,27 @@ TEST(shape_sequence, mamba2)
     refuses(&b, mamba2, base, attr.mamba2.head_dim = 0, ATTRIBUTE, "head_dim", x, dt, h, s, s);
     refuses(&b, mamba2, base, attr.mamba2.state_size = 0, ATTRIBUTE, "state_size", x, dt, h, s, s);
     refuses(&b, mamba2, base, attr.mamba2.state_size = 5, SHAPE, "b must be", x, dt, h, s, s);
+    refuses(&b, mamba2, base, attr.mamba2.groups = 0, ATTRIBUTE, "groups", x, dt, h, s, s);
+    refuses(&b, mamba2, base, attr.mamba2.groups = 2, SHAPE, "3 is not a multiple of 2", x, dt, h,
+            s, s);
+    refuses(&b, mamba2, base, attr.mamba2.groups = 1, SHAPE, "b must be f32[n,7,1,2]", x, dt, h, s,
+            s);
+    union ir_attr group = base, carry = base;
+    group.mamba2.groups = 1;
+    carry.mamba2.carry_state = true;
+    ir_value one = given(&b, "f32[n,7,1,2]"), y = given(&b, "f32[2,7,3,4]"),
+             d = given(&b, "f32[2,7,3]"), r = given(&b, "f32[2,7,3,2]");
+    ir_value state = given_leaf(&b, RLX_OP_state, "f32[2,3,4,2]"),
+             small = given_leaf(&b, RLX_OP_state, "f32[2,3,4,3]");
+    gives(&b, mamba2, &group, "f32[n,7,3,4]", x, dt, h, one, one);
+    fails(&b, mamba2, &group, SHAPE, "c must be f32[n,7,1,2]", x, dt, h, one, s);
+    gives(&b, mamba2, &carry, "f32[2,7,3,4]", y, d, h, r, r, state);
+    fails(&b, mamba2, &carry, GRAPH, "takes 6 inputs with carry_state", y, d, h, r, r);
+    fails(&b, mamba2, &base, GRAPH, "takes 5 inputs with carry_state off", y, d, h, r, r, state);
+    fails(&b, mamba2, &carry, GRAPH, "state must be a state leaf", y, d, h, r, r,
+          given(&b, "f32[2,3,4,2]"));
+    fails(&b, mamba2, &carry, SHAPE, "state must be f32[2,3,4,2], not f32[2,3,4,3]", y, d, h, r, r,
+          small);
     fails(&b, mamba2, &base, SHAPE, "dt must be", x, x, h, s, s);
     fails(&b, mamba2, &base, SHAPE, "a must be f32[3], not f32[n,7,3]", x, dt, dt, s, s);
     fails(&b, mamba2, &base, SHAPE, "c must be", x, dt, h, s, x);

@@ -18,25 +18,33 @@ static rlx_str heads_of(struct emit *e, int32_t operand, int64_t heads)
     return e->in[operand];
 }
 
-/* How far key j lies before query i, the last query standing at the last key: [Sq, Sk]. */
-static rlx_str distance(struct emit *e, ir_dim queries, ir_dim keys)
+/* Where queries stand, the last one at the last key: [Sq, 1]. */
+static rlx_str places(struct emit *e, ir_dim queries, ir_dim keys)
 {
-    rlx_str i = emit_unsqueeze(e, emit_range(e, queries), 1), j = emit_range(e, keys);
+    rlx_str i = emit_unsqueeze(e, emit_range(e, queries), 1);
     rlx_str more = emit_2(e, "Sub", emit_dim(e, keys), emit_dim(e, queries));
     rlx_str offset = emit_2(e, "Max", more, emit_i64(e, 0));
 
-    return emit_2(e, "Sub", emit_2(e, "Add", i, offset), j);
+    return emit_2(e, "Add", i, offset);
 }
 
-static rlx_str window_mask(struct emit *e, ir_dim queries, ir_dim keys, int64_t window)
+/* [Sq, Sk], by how far each key lies before the query. */
+static rlx_str window_mask(struct emit *e, ir_dim queries, ir_dim keys)
 {
-    rlx_str d = distance(e, queries, keys);
-    rlx_str seen = emit_2(e, "GreaterOrEqual", d, emit_number(e, RLX_DTYPE_i64, 0));
+    const struct attr_attention *a = &e->n->attr.attention;
+    rlx_str at = places(e, queries, keys), d = emit_2(e, "Sub", at, emit_range(e, keys));
+    rlx_str window = {0};
 
-    if (window == RLX_ABSENT)
+    if (a->mask_kind != RLX_MASK_KIND_causal)
+        window = emit_number(e, RLX_DTYPE_i64, (double)a->window);
+    if (a->mask_kind == RLX_MASK_KIND_symmetric_window)
+        return emit_2(e, "LessOrEqual", emit_1(e, "Abs", d), window);
+    rlx_str seen = emit_2(e, "GreaterOrEqual", d, emit_number(e, RLX_DTYPE_i64, 0));
+    if (a->mask_kind == RLX_MASK_KIND_causal)
         return seen;
-    rlx_str near = emit_2(e, "LessOrEqual", d, emit_number(e, RLX_DTYPE_i64, (double)window));
-    return emit_2(e, "And", seen, near);
+    if (a->mask_kind == RLX_MASK_KIND_chunked_window)
+        window = emit_2(e, "Mod", at, window);
+    return emit_2(e, "And", seen, emit_2(e, "LessOrEqual", d, window));
 }
 
 /* A mask of rank 4: true where a key is seen, or what is added to its score. */
@@ -71,7 +79,7 @@ static rlx_str mask_of(struct emit *e, ir_dim queries, ir_dim keys, bool *causal
         *causal = true; /* ONNX puts the first query at the first key */
         return STR("");
     }
-    return window_mask(e, queries, keys, e->n->attr.attention.window);
+    return window_mask(e, queries, keys);
 }
 
 void write_attention(struct emit *e)

@@ -240,7 +240,7 @@ void gpu_lower_attention(struct gpu_call *c)
 
     if (gpu_count(c->out) == 0)
         return;
-    gpu_attention_describe(&a, c, 3);
+    gpu_attention_describe(&a, c, &c->attr->attention, 3);
     struct gpu_arg parts = room_for_parts(c, &a);
     uint64_t each = heads_at_once(c, &a, parts);
     if (each == 0) {

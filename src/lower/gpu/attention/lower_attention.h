@@ -3,6 +3,7 @@
 #ifndef LOWER_ATTENTION_H
 #define LOWER_ATTENTION_H
 
+#include "ir/attention.h"
 #include "lower/gpu.h"
 
 /* Strides of q, of k and v, or of y and dy, in elements; a head's own elements lie together. Those
@@ -18,7 +19,9 @@ enum gpu_attention_mask {
     GPU_MASK_BIAS,
     GPU_MASK_BOOL,
     GPU_MASK_WHOLE,
-    GPU_MASK_REAL
+    GPU_MASK_REAL,
+    GPU_MASK_NEAR,
+    GPU_MASK_CHUNK
 };
 
 struct gpu_attention {
@@ -44,7 +47,8 @@ struct gpu_attention_tile {
 };
 
 /* mask: the number of its operand, which may be missing. */
-void gpu_attention_describe(struct gpu_attention *a, const struct gpu_call *c, int32_t mask);
+void gpu_attention_describe(struct gpu_attention *a, const struct gpu_call *c,
+                            const struct attr_attention *attr, int32_t mask);
 /* For so many own lines. */
 struct gpu_attention_tile gpu_attention_tiles(const struct gpu_attention *a,
                                               const struct gpu_call *c, uint64_t own_lines);

@@ -107,11 +107,13 @@ static void bias(struct gpu_call *c, const struct gpu_attention *a, struct gpu_a
 
 void gpu_lower_attention_backward(struct gpu_call *c)
 {
+    struct attr_attention forward;
     struct gpu_attention a;
 
     if (gpu_count(c->out) == 0)
         return;
-    gpu_attention_describe(&a, c, 4);
+    attention_of_backward(&c->attr->attention_backward, &forward);
+    gpu_attention_describe(&a, c, &forward, 4);
     struct gpu_arg stats = room_for_stats(c, &a);
     measure(c, &a, stats);
     switch (c->attr->attention_backward.wrt) {

@@ -1,14 +1,8 @@
 /* lower_attention_tile.c: the sizes of attention, found in its operands, and tiles that suit them.
  */
 #include <math.h>
-#include <stddef.h>
 
 #include "lower/gpu/attention/lower_attention.h"
-
-/* attention_backward's attributes begin as attention's do. */
-_Static_assert(offsetof(struct attr_attention, layout) ==
-                   offsetof(struct attr_attention_backward, layout),
-               "attention and attention_backward begin alike");
 
 /* ---- sizes ---- */
 
@@ -57,6 +51,8 @@ static enum gpu_attention_mask mask_of(int32_t kind, rlx_dtype t)
     switch (kind) {
     case RLX_MASK_KIND_causal:
     case RLX_MASK_KIND_sliding_window: return GPU_MASK_RANGE;
+    case RLX_MASK_KIND_symmetric_window: return GPU_MASK_NEAR;
+    case RLX_MASK_KIND_chunked_window: return GPU_MASK_CHUNK;
     case RLX_MASK_KIND_bias: return GPU_MASK_BIAS;
     case RLX_MASK_KIND_custom:
         return t == RLX_DTYPE_bool    ? GPU_MASK_BOOL
@@ -79,9 +75,9 @@ static void measure_mask(struct gpu_attention *a, const struct ir_type *m)
     a->m.batch = a->mask_batches == 1 ? 0 : a->mask_heads * a->mask_queries * keys;
 }
 
-void gpu_attention_describe(struct gpu_attention *a, const struct gpu_call *c, int32_t mask)
+void gpu_attention_describe(struct gpu_attention *a, const struct gpu_call *c,
+                            const struct attr_attention *attr, int32_t mask)
 {
-    const struct attr_attention *attr = &c->attr->attention;
     rlx_dtype t = c->in[0].dtype;
 
     *a = (struct gpu_attention){.heads = (uint64_t)attr->num_heads,
@@ -104,7 +100,7 @@ void gpu_attention_describe(struct gpu_attention *a, const struct gpu_call *c, i
         isnan(attr->score_scale) ? 1.0 / sqrt((double)a->head_dim) : (double)attr->score_scale;
     a->cap = isnan(attr->logit_softcap) ? 0 : (double)attr->logit_softcap;
     a->shift = a->keys > a->queries ? a->keys - a->queries : 0;
-    if (attr->mask_kind == RLX_MASK_KIND_sliding_window && attr->window < UINT32_MAX)
+    if (attr->window != RLX_ABSENT && attr->window < UINT32_MAX)
         a->window = (uint64_t)attr->window;
     if (c->in_count > mask) {
         measure_mask(a, &c->in[mask]);

@@ -97,7 +97,8 @@ static void by_subgroups(struct gpu_call *c, const struct gpu_attention *a, uint
 /* Rows of whole matrices, where these can be computed with. */
 static bool fits_rows(const struct gpu_call *c, const struct gpu_attention *a, uint64_t heads)
 {
-    bool mask = a->mask == GPU_MASK_NONE || a->mask == GPU_MASK_RANGE;
+    bool mask =
+        a->mask == GPU_MASK_NONE || a->mask == GPU_MASK_RANGE || a->mask == GPU_MASK_NEAR;
 
     return c->features->coop_rows && mask && a->cap == 0 && heads == 1 && a->head_dim % 32 == 0 &&
            a->head_dim <= 128;

@@ -39,10 +39,16 @@ static void packed_constants(struct gpu_call *c, const struct packed *p, int mos
 
 /* ---- activations in eight bits ---- */
 
+/* Elements of x that share a scale. */
+static int64_t run_of(const struct packed *p)
+{
+    return p->format->block_elems == 256 ? 256 : 32;
+}
+
 static void begin_q8(struct gpu_call *c, const struct packed *p, const char *kernel)
 {
     gpu_kernel(c, "dequant_q8", kernel);
-    gpu_const(c, "RUN", p->format->block_elems);
+    gpu_const(c, "RUN", run_of(p));
     gpu_bind(c, gpu_in(c, 0));
 }
 
@@ -69,8 +75,7 @@ struct q8 {
 static struct q8 x_in_q8(struct gpu_call *c, const struct packed *p)
 {
     uint64_t count = gpu_count(&c->in[0]);
-    struct q8 x = {gpu_temp(c, count),
-                   gpu_temp(c, count / (uint64_t)p->format->block_elems * sizeof(float))};
+    struct q8 x = {gpu_temp(c, count), gpu_temp(c, count / (uint64_t)run_of(p) * sizeof(float))};
 
     begin_q8(c, p, "pack");
     gpu_bind(c, x.codes);
@@ -102,7 +107,8 @@ static uint64_t parts_of(int32_t scheme)
     switch (scheme) {
     case RLX_QUANT_SCHEME_q8_0:
     case RLX_QUANT_SCHEME_q8_1:
-    case RLX_QUANT_SCHEME_q8_k: return 1;
+    case RLX_QUANT_SCHEME_q8_k:
+    case RLX_QUANT_SCHEME_nvfp4: return 1;
     case RLX_QUANT_SCHEME_q2_k:
     case RLX_QUANT_SCHEME_q3_k:
     case RLX_QUANT_SCHEME_q6_k: return 4;

@@ -4,35 +4,6 @@
 
 #include "lower/gpu/sequence/lower_sequence.h"
 
-/* The value whose bytes v lies in. */
-static ir_value root_of(const struct ir_graph *g, ir_value v)
-{
-    uint64_t offset;
-
-    while (lower_is_view(g, ir_node(g, v), &offset))
-        v = ir_node(g, v)->in[0];
-    return v;
-}
-
-/* Operand i. Where it lies in the state that others write, a copy. */
-static struct gpu_arg operand(struct gpu_call *c, int32_t i)
-{
-    uint64_t count = gpu_count(&c->in[i]), bytes = 0;
-
-    if (!c->attr->gated_delta_net.carry_state ||
-        root_of(c->graph, c->node->in[i]) != root_of(c->graph, c->node->in[5]))
-        return gpu_in(c, i);
-    type_bytes(&c->in[i], &bytes);
-    struct gpu_arg copy = gpu_temp(c, bytes);
-    gpu_kernel(c, "gated_delta_net", "copy");
-    gpu_type(c, "T", c->in[i].dtype);
-    gpu_bind(c, gpu_in(c, i));
-    gpu_bind(c, copy);
-    gpu_u32(c, "count", count);
-    gpu_invocations(c, count, GPU_GROUP);
-    return copy;
-}
-
 void gpu_lower_gated_delta_net(struct gpu_call *c)
 {
     const struct attr_gated_delta_net *a = &c->attr->gated_delta_net;
@@ -41,12 +12,13 @@ void gpu_lower_gated_delta_net(struct gpu_call *c)
     uint64_t lanes = sequence_power(gpu_ceil(n, 32), 4), each = gpu_ceil(n, lanes);
     uint64_t columns = lanes == 2 ? 64 : 32, blocks = gpu_ceil(n, columns);
     uint64_t tasks = (uint64_t)dim[0] * heads * blocks;
+    int32_t state = a->carry_state ? 5 : -1;
     struct gpu_arg in[5];
 
     if (gpu_count(c->out) == 0)
         return;
     for (int32_t i = 0; i < 5; i++)
-        in[i] = operand(c, i);
+        in[i] = sequence_operand(c, i, state);
     gpu_kernel(c, "gated_delta_net", "gated_delta_net");
     gpu_type(c, "T", c->out->dtype);
     gpu_const(c, "RL", (int64_t)lanes);
@@ -57,7 +29,7 @@ void gpu_lower_gated_delta_net(struct gpu_call *c)
     for (int32_t i = 0; i < 5; i++)
         gpu_bind(c, in[i]);
     gpu_bind(c, gpu_out(c));
-    gpu_bind(c, a->carry_state ? gpu_in(c, 5) : gpu_temp(c, 16)); /* without it nothing is there */
+    sequence_bind_state(c, state);
     gpu_u32(c, "steps", (uint64_t)dim[1]);
     gpu_u32(c, "heads", heads);
     gpu_u32(c, "n", n);

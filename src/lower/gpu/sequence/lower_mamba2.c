@@ -11,20 +11,30 @@ void gpu_lower_mamba2(struct gpu_call *c)
     /* Several rows of one invocation share what it reads for their columns. */
     uint64_t side_by_side = SEQUENCE_GROUP / lanes, rows = width >= 4 * side_by_side ? 4 : 1;
     uint64_t blocks = gpu_ceil(width, side_by_side * rows);
-    uint64_t tasks = (uint64_t)dim[0] * heads * blocks;
+    uint64_t tasks = (uint64_t)dim[0] * heads * blocks, groups = (uint64_t)c->in[3].dim[2];
+    int32_t state = a->carry_state ? 5 : -1;
+    int64_t together = dim[1] == 1 ? 1
+                       : each == 1 ? 8
+                                   : 4; /* what these steps need fits in registers */
+    struct gpu_arg in[5];
 
     if (gpu_count(c->out) == 0)
         return;
+    for (int32_t i = 0; i < 5; i++)
+        in[i] = sequence_operand(c, i, state);
     gpu_kernel(c, "mamba2", "mamba2");
     gpu_const(c, "NL", (int64_t)lanes);
     gpu_const(c, "K", (int64_t)each);
     gpu_const(c, "RI", (int64_t)rows);
-    gpu_const(c, "T", each == 1 ? 8 : 4); /* what that many steps need fits in registers */
+    gpu_const(c, "T", together);
+    gpu_flag(c, "CARRY", a->carry_state);
     for (int32_t i = 0; i < 5; i++)
-        gpu_bind(c, gpu_in(c, i));
+        gpu_bind(c, in[i]);
     gpu_bind(c, gpu_out(c));
+    sequence_bind_state(c, state);
     gpu_u32(c, "steps", (uint64_t)dim[1]);
     gpu_u32(c, "heads", heads);
+    gpu_u32(c, "groups", groups);
     gpu_u32(c, "width", width);
     gpu_u32(c, "n", n);
     gpu_u32(c, "blocks", blocks);

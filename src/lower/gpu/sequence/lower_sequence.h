@@ -1,4 +1,5 @@
-/* lower_sequence.h: how the kernels of state-space scans share a state among invocations. */
+/* lower_sequence.h: how the kernels of state-space scans share a state among invocations, and what
+ * they are given where they carry one. */
 #ifndef LOWER_SEQUENCE_H
 #define LOWER_SEQUENCE_H
 
@@ -26,5 +27,11 @@ static inline struct sequence_share sequence_share(uint64_t n)
 
     return (struct sequence_share){lanes, gpu_ceil(n, lanes)};
 }
+
+/* Operand i of an op that writes its operand `state`: where it is the same leaf, a copy, as some
+ * groups write while others read. state is negative where nothing is written. */
+struct gpu_arg sequence_operand(struct gpu_call *c, int32_t i, int32_t state);
+/* Binds the state, or in its place a few bytes that the kernel does not look at. */
+void sequence_bind_state(struct gpu_call *c, int32_t state);
 
 #endif

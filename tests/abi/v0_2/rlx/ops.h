@@ -986,9 +986,10 @@ RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta,
 RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
                                       rlx_value decay, rlx_value beta, rlx_value state,
                                       int64_t state_size, bool carry_state);
-/* state-space duality layer */
+/* state-space duality layer; with carry it writes its state */
 RLX_API rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_value b,
-                             rlx_value c, int64_t head_dim, int64_t state_size);
+                             rlx_value c, rlx_value state, int64_t head_dim, int64_t state_size,
+                             bool carry_state, int64_t groups);
 /* long short-term memory layer */
 RLX_API rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh,
                            rlx_value b_ih, rlx_value b_hh, rlx_value h0, rlx_value c0,

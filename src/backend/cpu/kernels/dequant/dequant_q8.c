@@ -180,16 +180,20 @@ static float by_definition(const struct q8_weight *w, const float *x, int64_t co
     float a[QUANT_BLOCK_ELEMS], b[QUANT_BLOCK_ELEMS];
     uint8_t block[QUANT_BLOCK_BYTES];
     const uint8_t *at = q8_row(w, col);
-    bool large = w->block_elems == QUANT_BLOCK_ELEMS;
+    int64_t run = q8_run_of(w->block_elems);
+    bool large = run == QUANT_BLOCK_ELEMS;
     double sum = 0;
 
-    for (int64_t i = 0; i < w->blocks; i++, at += w->block_bytes, x += w->block_elems) {
-        if (!(large ? quant_encode_q8_k(x, block) : quant_encode_q8_0(x, block)))
+    for (int64_t i = 0; i < w->k; i += run) {
+        if (!(large ? quant_encode_q8_k(x + i, block) : quant_encode_q8_0(x + i, block)))
             return NAN;
         quant_decode_block(large ? RLX_QUANT_SCHEME_q8_k : RLX_QUANT_SCHEME_q8_0, block, a);
-        quant_decode_block(w->scheme, at, b);
-        for (int64_t k = 0; k < w->block_elems; k++)
-            sum += (double)a[k] * (double)b[k];
+        if (i % w->block_elems == 0) {
+            quant_decode_block(w->scheme, at, b);
+            at += w->block_bytes;
+        }
+        for (int64_t k = 0; k < run; k++)
+            sum += (double)a[k] * (double)b[i % w->block_elems + k];
     }
     return (float)sum;
 }
@@ -503,7 +507,7 @@ static void run_on(const struct cpu_call *c, bool amx)
     if (c->out->count == 0)
         return;
     describe(c, &j);
-    j.amx = amx;
+    j.amx = amx && j.w.block_elems != 64; /* for them there are no tiles */
     j.x = at;
     at += gemm_up(x_bytes(&j), 64);
     j.kind = (uint8_t *)at;

@@ -23,6 +23,7 @@
 #ifdef GEMM_AMX
 
 #include "backend/cpu/kernels/dequant/dequant_q8_transpose.h"
+#include "backend/cpu/kernels/dequant/e2m1.h"
 #include "backend/cpu/kernels/gemm/amx_tiles.h"
 #include "backend/cpu/kernels/gemm/gemm_vec.h"
 #include "rlx/graph.h"
@@ -100,6 +101,12 @@ INLINE __m256i fifth_bits(const uint8_t *b)
     return _mm256_maskz_set1_epi8(bits, 16);
 }
 
+INLINE __m256i look_up(const int8_t *table, __m256i code)
+{
+    __m128i value = _mm_loadu_si128((const void *)table);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(value), code);
+}
+
 INLINE __m256i codes_of(int32_t scheme, const uint8_t *b)
 {
     switch (scheme) {
@@ -110,30 +117,35 @@ INLINE __m256i codes_of(int32_t scheme, const uint8_t *b)
                                _mm256_set1_epi8(16));
     case RLX_QUANT_SCHEME_q5_1: return _mm256_or_si256(nibbles(b + 8), fifth_bits(b + 4));
     case RLX_QUANT_SCHEME_q8_1: return _mm256_loadu_si256((const void *)(b + 4));
-    case RLX_QUANT_SCHEME_iq4_nl:
-        return _mm256_shuffle_epi8(
-            _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)q8_uneven)), nibbles(b + 2));
+    case RLX_QUANT_SCHEME_iq4_nl: return look_up(q8_uneven, nibbles(b + 2));
+    case RLX_QUANT_SCHEME_mxfp4: return look_up(e2m1_twice, nibbles(b + 1));
     default: return _mm256_loadu_si256((const void *)(b + 2)); /* Q8_0 */
     }
 }
 
-/* All formats begin with their scale; mins, where there are any, come next. */
+/* All formats begin with their scale, an f16 but for MXFP4; mins, where there are any, come next.
+ */
 INLINE void pack_w(const struct q8_weight *w, const uint8_t *from, int64_t cols, int64_t blocks,
                    int32_t scheme, char *to)
 {
     for (int64_t g = 0; g < blocks; g++, from += w->block_bytes, to += STEP) {
         _Alignas(32) uint16_t scale[Q8_LINES], min[Q8_LINES];
+        _Alignas(64) float power[Q8_LINES] = {0};
         const uint8_t *b = from;
         for (int64_t i = 0; i < cols; i++, b += w->row_bytes) {
             _mm256_store_si256((void *)(to + i * GROUP), codes_of(scheme, b));
             memcpy(&scale[i], b, 2);
             memcpy(&min[i], b + 2, 2);
+            power[i] = scheme == RLX_QUANT_SCHEME_mxfp4 ? e2m1_finite_power(*b) : 0;
         }
         for (int64_t i = cols; i < Q8_LINES; i++) {
             _mm256_store_si256((void *)(to + i * GROUP), _mm256_setzero_si256());
             scale[i] = min[i] = 0;
         }
-        _mm512_store_ps(to + SCALES, _mm512_cvtph_ps(_mm256_load_si256((const void *)scale)));
+        if (scheme == RLX_QUANT_SCHEME_mxfp4)
+            _mm512_store_ps(to + SCALES, _mm512_load_ps(power));
+        else
+            _mm512_store_ps(to + SCALES, _mm512_cvtph_ps(_mm256_load_si256((const void *)scale)));
         _mm512_store_ps(to + ADDENDS, _mm512_cvtph_ps(_mm256_load_si256((const void *)min)));
     }
 }
@@ -153,6 +165,7 @@ void q8_amx_pack_w(const struct q8_weight *w, int64_t col, int64_t cols, int64_t
         CASE(q5_1);
         CASE(q8_1);
         CASE(iq4_nl);
+        CASE(mxfp4);
     default: pack_w(w, from, cols, blocks, RLX_QUANT_SCHEME_q8_0, to);
     }
 #undef CASE

@@ -7,6 +7,7 @@
 
 #include <float.h>
 
+#include "backend/cpu/kernels/dequant/e2m1.h"
 #include "rlx/graph.h"
 
 #if defined(__F16C__)
@@ -93,18 +94,41 @@ static inline void q8_1(const uint8_t *b, int8_t *code, float *scale, float *min
     *min = 0;
 }
 
-static inline void look_up(int8_t *code, int n)
+static inline void look_up(const int8_t *table, int8_t *code, int n)
 {
     for (int i = 0; i < n; i++)
-        code[i] = q8_uneven[code[i]];
+        code[i] = table[code[i]];
 }
 
 static inline void iq4_nl(const uint8_t *b, int8_t *code, float *scale, float *min)
 {
     nibbles(b + 2, 0, code);
-    look_up(code, 32);
+    look_up(q8_uneven, code, 32);
     *scale = f16_at(b);
     *min = 0;
+}
+
+static inline void mxfp4(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    nibbles(b + 1, 0, code);
+    look_up(e2m1_twice, code, 32);
+    *scale = e2m1_finite_power(b[0]);
+    *min = 0;
+}
+
+/* ---- blocks of 64 -------------------------------------------------------------------------- */
+
+static inline void nvfp4(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    for (int j = 0; j < 4; j++) {
+        for (int i = 0; i < 8; i++) {
+            code[16 * j + i] = (int8_t)(b[4 + 8 * j + i] & 15);
+            code[16 * j + 8 + i] = (int8_t)(b[4 + 8 * j + i] >> 4);
+        }
+        scale[j] = e2m1_scale(b[j]);
+        min[j] = 0;
+    }
+    look_up(e2m1_twice, code, 64);
 }
 
 /* ---- blocks of 256 ------------------------------------------------------------------------- */
@@ -288,7 +312,7 @@ static inline void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *m
 
     for (int j = 0; j < 8; j++)
         nibbles(b + 8 + 16 * j, 0, code + 32 * j);
-    look_up(code, 256);
+    look_up(q8_uneven, code, 256);
     factors_iq4_xs(b, &f);
     scales_of(&f, 8, scale, min);
 }
@@ -296,21 +320,23 @@ static inline void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *m
 /* ---- all of them --------------------------------------------------------------------------- */
 
 /* X(word, elements, bytes, elements of a group, are there mins?) */
-#define EACH_SCHEME(X)           \
-    X(q4_0, 32, 18, 32, false)   \
-    X(q4_1, 32, 20, 32, true)    \
-    X(q5_0, 32, 22, 32, false)   \
-    X(q5_1, 32, 24, 32, true)    \
-    X(q8_0, 32, 34, 32, false)   \
-    X(q8_1, 32, 36, 32, false)   \
-    X(iq4_nl, 32, 18, 32, false) \
-    X(q2_k, 256, 84, 16, true)   \
-    X(q3_k, 256, 110, 16, false) \
-    X(q4_k, 256, 144, 32, true)  \
-    X(q5_k, 256, 176, 32, true)  \
-    X(q6_k, 256, 210, 16, false) \
-    X(q8_k, 256, 292, 32, false) \
-    X(iq4_xs, 256, 136, 32, false)
+#define EACH_SCHEME(X)             \
+    X(q4_0, 32, 18, 32, false)     \
+    X(q4_1, 32, 20, 32, true)      \
+    X(q5_0, 32, 22, 32, false)     \
+    X(q5_1, 32, 24, 32, true)      \
+    X(q8_0, 32, 34, 32, false)     \
+    X(q8_1, 32, 36, 32, false)     \
+    X(iq4_nl, 32, 18, 32, false)   \
+    X(q2_k, 256, 84, 16, true)     \
+    X(q3_k, 256, 110, 16, false)   \
+    X(q4_k, 256, 144, 32, true)    \
+    X(q5_k, 256, 176, 32, true)    \
+    X(q6_k, 256, 210, 16, false)   \
+    X(q8_k, 256, 292, 32, false)   \
+    X(iq4_xs, 256, 136, 32, false) \
+    X(mxfp4, 32, 17, 32, false)    \
+    X(nvfp4, 64, 36, 16, false)
 
 #define CODES(word, elems, bytes, group, with_min)                                         \
     static void codes_##word(const uint8_t *b, int64_t blocks, int8_t *code, float *scale, \

@@ -3,8 +3,6 @@
  * Every block of w becomes codes once, and is multiplied with all rows of x. */
 #include "backend/cpu/kernels/dequant/dequant_q8.h"
 
-#ifndef Q8_VNNI
-
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -79,13 +77,13 @@ static void plain(const struct q8_few *f, int64_t begin, int64_t end)
     }
 }
 
-#endif
-
 void q8_few_run(const struct q8_few *f, int64_t begin, int64_t end)
 {
 #ifdef Q8_VNNI
-    q8_vnni_run(f, begin, end);
-#else
-    plain(f, begin, end);
+    if (q8_form_of(f->w->scheme, f->w->block_elems) != Q8_LINEAR) {
+        q8_vnni_run(f, begin, end);
+        return;
+    }
 #endif
+    plain(f, begin, end);
 }

@@ -14,6 +14,7 @@
 #include <float.h>
 #include <immintrin.h>
 
+#include "backend/cpu/kernels/dequant/e2m1.h"
 #include "rlx/graph.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -51,11 +52,18 @@ INLINE __m512i both_halves(const uint8_t *p)
 }
 
 /* What the codes of IQ4_NL and IQ4_XS stand for, and 128 more. */
-INLINE __m512i look_up(__m512i code)
+INLINE __m512i uneven(__m512i code)
 {
     const __m128i value =
         _mm_setr_epi8(1, 24, 45, 63, 79, 93, 106, 118, (char)129, (char)141, (char)153, (char)166,
                       (char)181, (char)197, (char)217, (char)241);
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(value), code);
+}
+
+/* What the codes of MXFP4 stand for, and 12 more. */
+INLINE __m512i twice_e2m1(__m512i code)
+{
+    const __m128i value = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(value), code);
 }
 
@@ -83,6 +91,17 @@ INLINE __m512 four_numbers(const uint8_t *p, int64_t apart)
     const __m512i spread = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
     __m128 four = _mm_cvtph_ps(_mm_cvtsi64_si128((int64_t)four_words(p, apart)));
     return _mm512_permutexvar_ps(spread, _mm512_castps128_ps512(four));
+}
+
+/* A power of two of each of four blocks, in four lanes each. */
+INLINE __m512 four_powers(const uint8_t *p, int64_t apart)
+{
+    const __m512i spread = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    float power[4];
+
+    for (int i = 0; i < 4; i++)
+        power[i] = e2m1_finite_power(p[i * apart]);
+    return _mm512_permutexvar_ps(spread, _mm512_castps128_ps512(_mm_loadu_ps(power)));
 }
 
 struct two {
@@ -122,6 +141,7 @@ INLINE int64_t bytes_of(int scheme)
     case RLX_QUANT_SCHEME_q5_1: return 24;
     case RLX_QUANT_SCHEME_q8_0: return 34;
     case RLX_QUANT_SCHEME_q8_1: return 36;
+    case RLX_QUANT_SCHEME_mxfp4: return 17;
     default: return 18; /* q4_0, iq4_nl */
     }
 }
@@ -139,7 +159,11 @@ INLINE struct two four_codes(int scheme, const uint8_t *b)
     case RLX_QUANT_SCHEME_q8_1: return four_bytes(b + 4, apart);
     case RLX_QUANT_SCHEME_iq4_nl: {
         struct two q = four_nibbles(b + 2, apart);
-        return (struct two){look_up(q.first), look_up(q.second)};
+        return (struct two){uneven(q.first), uneven(q.second)};
+    }
+    case RLX_QUANT_SCHEME_mxfp4: {
+        struct two q = four_nibbles(b + 1, apart);
+        return (struct two){twice_e2m1(q.first), twice_e2m1(q.second)};
     }
     default: return four_nibbles(b + 2, apart);
     }
@@ -152,7 +176,9 @@ INLINE void four_madd(int scheme, int rows, const uint8_t *b, const struct q8_fo
     int64_t apart = bytes_of(scheme);
     bool with_min = scheme == RLX_QUANT_SCHEME_q4_1 || scheme == RLX_QUANT_SCHEME_q5_1;
     struct two q = four_codes(scheme, b);
-    __m512 scale = four_numbers(b, apart), min = _mm512_setzero_ps();
+    bool powers = scheme == RLX_QUANT_SCHEME_mxfp4;
+    __m512 scale = powers ? four_powers(b, apart) : four_numbers(b, apart);
+    __m512 min = _mm512_setzero_ps();
 
     if (with_min)
         min = four_numbers(b + 2, apart);
@@ -161,8 +187,11 @@ INLINE void four_madd(int scheme, int rows, const uint8_t *b, const struct q8_fo
         __m512i dot =
             _mm512_dpbusd_epi32(_mm512_load_si512(f->offset), q.first, _mm512_load_si512(f->code));
         dot = _mm512_dpbusd_epi32(dot, q.second, _mm512_load_si512(f->code + 64));
-        sum[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot),
-                                 _mm512_mul_ps(scale, _mm512_load_ps(f->scale)), sum[r]);
+        __m512 v = _mm512_cvtepi32_ps(dot), by = _mm512_load_ps(f->scale);
+        if (powers) /* some are so small that first they have to meet a sum of codes */
+            sum[r] = _mm512_fmadd_ps(_mm512_mul_ps(v, scale), by, sum[r]);
+        else
+            sum[r] = _mm512_fmadd_ps(v, _mm512_mul_ps(scale, by), sum[r]);
         if (with_min)
             sum[r] = _mm512_fmadd_ps(min, _mm512_load_ps(f->sum), sum[r]);
     }
@@ -472,8 +501,8 @@ INLINE void dots_iq4_xs(int rows, const uint8_t *w, const void *const *coded, in
         ask_for(w, 136);
         for (int h = 0; h < 2; h++) {
             __m512i both = _mm512_loadu_si512(w + 8 + 64 * h);
-            b.code[2 * h] = look_up(_mm512_and_si512(both, mask));
-            b.code[2 * h + 1] = look_up(_mm512_and_si512(_mm512_srli_epi16(both, 4), mask));
+            b.code[2 * h] = uneven(_mm512_and_si512(both, mask));
+            b.code[2 * h + 1] = uneven(_mm512_and_si512(_mm512_srli_epi16(both, 4), mask));
             b.scale[h] =
                 _mm512_permutexvar_epi32(_mm512_add_epi32(spread, _mm512_set1_epi32(4 * h)), scale);
         }
@@ -523,6 +552,7 @@ DOTS_32(q5_1)
 DOTS_32(q8_0)
 DOTS_32(q8_1)
 DOTS_32(iq4_nl)
+DOTS_32(mxfp4)
 DOTS_256(q2_k, 84)
 DOTS_256(q3_k, 110)
 DOTS_256(q4_k, 144)
@@ -535,8 +565,8 @@ static const struct {
     dots_fn one, four;
 } table[] = {
 #define ROW(word) [RLX_QUANT_SCHEME_##word] = {word##_1, word##_4}
-    ROW(q4_0), ROW(q4_1), ROW(q5_0), ROW(q5_1), ROW(q8_0), ROW(q8_1),   ROW(q2_k),
-    ROW(q3_k), ROW(q4_k), ROW(q5_k), ROW(q6_k), ROW(q8_k), ROW(iq4_nl), ROW(iq4_xs),
+    ROW(q4_0), ROW(q4_1), ROW(q5_0), ROW(q5_1), ROW(q8_0),   ROW(q8_1),   ROW(q2_k),  ROW(q3_k),
+    ROW(q4_k), ROW(q5_k), ROW(q6_k), ROW(q8_k), ROW(iq4_nl), ROW(iq4_xs), ROW(mxfp4),
 #undef ROW
 };
 

@@ -202,7 +202,7 @@ enum q8_form q8_form_of(int32_t scheme, int64_t block_elems)
 {
     (void)scheme;
 #ifdef Q8_VNNI
-    return block_elems == 32 ? Q8_FOURS : Q8_BLOCKS;
+    return block_elems == 32 ? Q8_FOURS : block_elems == 256 ? Q8_BLOCKS : Q8_LINEAR;
 #else
     (void)block_elems;
     return Q8_LINEAR;
@@ -221,13 +221,13 @@ int64_t q8_form_bytes(const struct q8_weight *w)
 static enum q8_row_kind linear(const struct q8_weight *w, const float *x, struct q8_run *to)
 {
     enum q8_row_kind kind = Q8_ROW_PLAIN;
-    int64_t runs = w->block_elems / 32;
+    int64_t run = q8_run_of(w->block_elems);
     int8_t code[256];
 
-    for (int64_t b = 0; b < w->blocks; b++, x += w->block_elems) {
-        float scale = runs == 1 ? encode_32(x, code) : encode_256(x, code);
+    for (int64_t k = 0; k < w->k; k += run, x += run) {
+        float scale = run == 32 ? encode_32(x, code) : encode_256(x, code);
         kind = worse(kind, kind_of(scale));
-        for (int64_t j = 0; j < runs; j++, to++) {
+        for (int64_t j = 0; j < run / 32; j++, to++) {
             memcpy(to->code, code + 32 * j, 32);
             to->scale = scale;
             to->sum[0] = sum_16(to->code);
@@ -244,6 +244,7 @@ static int32_t offset_of(int32_t scheme)
     case RLX_QUANT_SCHEME_q3_k: return 4;
     case RLX_QUANT_SCHEME_q4_0: return 8;
     case RLX_QUANT_SCHEME_q5_0: return 16;
+    case RLX_QUANT_SCHEME_mxfp4: return 12;
     case RLX_QUANT_SCHEME_q6_k: return 32;
     case RLX_QUANT_SCHEME_q8_0:
     case RLX_QUANT_SCHEME_q8_1:
@@ -356,7 +357,7 @@ enum q8_row_kind q8_encode_row(const struct q8_weight *w, const float *x, void *
 
 /* ---- panels of 16 rows --------------------------------------------------------------------- */
 
-/* One row's groups of one block, from its codes. */
+/* One row's groups of one run, from its codes. */
 static inline void put_block(const int8_t *code, float scale, int64_t elems, int64_t group,
                              int64_t row, char *to)
 {
@@ -382,14 +383,16 @@ static void no_row(const struct q8_weight *w, int64_t row, char *to)
 static enum q8_row_kind one_row(const struct q8_weight *w, const float *x, int64_t row, char *to)
 {
     enum q8_row_kind kind = Q8_ROW_PLAIN;
-    int64_t bytes = w->block_elems / w->group * q8_x_step(w->group);
+    int64_t run = q8_run_of(w->block_elems), bytes = run / w->group * q8_x_step(w->group);
     int8_t code[256];
 
-    for (int64_t b = 0; b < w->blocks; b++, x += w->block_elems, to += bytes) {
-        float scale = w->block_elems == 32 ? encode_32(x, code) : encode_256(x, code);
+    for (int64_t k = 0; k < w->k; k += run, x += run, to += bytes) {
+        float scale = run == 32 ? encode_32(x, code) : encode_256(x, code);
         kind = worse(kind, kind_of(scale));
-        if (w->block_elems == 32)
+        if (run == 32 && w->group == 32)
             put_block(code, scale, 32, 32, row, to);
+        else if (run == 32)
+            put_block(code, scale, 32, 16, row, to);
         else if (w->group == 32)
             put_block(code, scale, 256, 32, row, to);
         else

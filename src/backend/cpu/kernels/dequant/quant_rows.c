@@ -5,6 +5,8 @@
  * and every sum is rounded by itself, in the manual's order. */
 #include "backend/cpu/kernels/dequant/quant_rows.h"
 
+#include "backend/cpu/kernels/dequant/e2m1.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -130,11 +132,9 @@ INLINE codes16 fifth_bits(const uint8_t *qh)
 #endif
 }
 
-/* What the codes of IQ4_NL and IQ4_XS stand for; v: from 0 to 15. */
-INLINE codes16 uneven(codes16 v)
+/* v: from 0 to 15. */
+INLINE codes16 look_up(const int8_t *table, codes16 v)
 {
-    static const int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                     1,    13,   25,  38,  53,  69,  89,  113};
 #if defined(__SSSE3__)
     __m128i t = _mm_loadu_si128((const __m128i *)(const void *)table);
     return (codes16)_mm_shuffle_epi8(t, (__m128i)v);
@@ -149,6 +149,15 @@ INLINE codes16 uneven(codes16 v)
     memcpy(&v, code, sizeof v);
     return v;
 #endif
+}
+
+/* What the codes of IQ4_NL and IQ4_XS stand for. */
+INLINE codes16 uneven(codes16 v)
+{
+    static const int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                     1,    13,   25,  38,  53,  69,  89,  113};
+
+    return look_up(table, v);
 }
 
 /* ---- blocks of 32 -------------------------------------------------------------------------- */
@@ -212,6 +221,33 @@ INLINE void iq4_nl(const uint8_t *b, float *restrict out)
 
     times(uneven(low_half(v)), d, out);
     times(uneven(high_half(v)), d, out + 16);
+}
+
+INLINE void mxfp4(const uint8_t *b, float *restrict out)
+{
+    bytes16 v = bytes_at(b + 1);
+    float d = e2m1_power(b[0]);
+
+    times(look_up(e2m1_twice, low_half(v)), d, out);
+    times(look_up(e2m1_twice, high_half(v)), d, out + 16);
+}
+
+/* ---- blocks of 64 -------------------------------------------------------------------------- */
+
+/* Sixteen codes in eight bytes: the low halves, then the high ones. */
+INLINE bytes16 halves_of_8(const uint8_t *p)
+{
+    uint64_t both;
+
+    memcpy(&both, p, sizeof both);
+    return (bytes16)(pair){both, both >> 4} & 15;
+}
+
+INLINE void nvfp4(const uint8_t *b, float *restrict out)
+{
+    for (int j = 0; j < 4; j++)
+        times(look_up(e2m1_twice, (codes16)halves_of_8(b + 4 + 8 * j)), e2m1_scale(b[j]),
+              out + 16 * j);
 }
 
 /* ---- blocks of 256 ------------------------------------------------------------------------- */
@@ -339,7 +375,7 @@ INLINE void iq4_xs(const uint8_t *b, float *restrict out)
     X(q4_0, 32, 18)   X(q4_1, 32, 20)   X(q5_0, 32, 22)   X(q5_1, 32, 24)   \
     X(q8_0, 32, 34)   X(q8_1, 32, 36)   X(iq4_nl, 32, 18) X(iq4_xs, 256, 136) \
     X(q2_k, 256, 84)  X(q3_k, 256, 110) X(q4_k, 256, 144) X(q5_k, 256, 176) \
-    X(q6_k, 256, 210) X(q8_k, 256, 292)
+    X(q6_k, 256, 210) X(q8_k, 256, 292) X(mxfp4, 32, 17)  X(nvfp4, 64, 36)
 /* clang-format on */
 
 #define BLOCKS(word, elems, bytes)                                                      \

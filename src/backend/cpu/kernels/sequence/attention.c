@@ -67,7 +67,7 @@ static uint64_t scratch(const struct cpu_call *c)
 
     if (c->out->count == 0)
         return 0;
-    attention_describe(&a, c, 3);
+    attention_describe(&a, c, &c->attr->attention, 3);
     return attention_carve(&a, 0, NULL, &room) * (uint64_t)(c->pool ? pool_threads(c->pool) : 1);
 }
 
@@ -79,8 +79,8 @@ static void run(const struct cpu_call *c)
 
     if (c->out->count == 0)
         return;
-    attention_describe(&j.a, c, 3);
-    j.out = attention_operand_of(&j.a, c, c->out, true);
+    attention_describe(&j.a, c, &c->attr->attention, 3);
+    j.out = attention_operand_of(&j.a, c->out, true);
     j.room = c->scratch;
     j.room_bytes = attention_carve(&j.a, 0, NULL, &room);
     int64_t rows = cpu_min_i64(j.a.rows, ATTENTION_ROWS);

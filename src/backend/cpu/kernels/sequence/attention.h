@@ -16,6 +16,7 @@
 #define BACKEND_ATTENTION_H
 
 #include "backend/cpu/kernels/common.h"
+#include "ir/attention.h"
 
 enum { ATTENTION_ROWS = 64, ATTENTION_KEYS = 96 };
 
@@ -32,7 +33,7 @@ struct attention {
     int64_t blocks;    /* of ATTENTION_ROWS rows */
     int64_t width;     /* head_dim, rounded up to whole vectors */
     double scale, cap; /* cap 0: none */
-    int32_t mask_kind;
+    int32_t layout, mask_kind;
     int64_t window;
     int64_t shift; /* what position the first query has */
     struct attention_operand q, k, v;
@@ -126,10 +127,11 @@ struct attention_math {
 #define attention_operand_of CPU_NAME(attention_operand_of)
 
 /* mask: its operand number. */
-void attention_describe(struct attention *a, const struct cpu_call *c, int32_t mask);
+void attention_describe(struct attention *a, const struct cpu_call *c,
+                        const struct attr_attention *attr, int32_t mask);
 /* t laid out as q is, or as k and v are. */
-struct attention_operand attention_operand_of(const struct attention *a, const struct cpu_call *c,
-                                              const struct cpu_tensor *t, bool like_q);
+struct attention_operand attention_operand_of(const struct attention *a, const struct cpu_tensor *t,
+                                              bool like_q);
 const struct attention_math *attention_math_of(rlx_dtype dtype);
 
 /* Where a worker's buffers are from base on; returns their bytes. base NULL: only that. */

@@ -374,12 +374,14 @@ static void describe(const struct cpu_call *c, struct job *j)
 {
     *j = (struct job){.wrt = c->attr->attention_backward.wrt, .out_bias = c->out};
     struct attention *a = &j->a;
+    struct attr_attention forward;
     struct attention_room room;
 
-    attention_describe(a, c, 4);
-    j->dy = attention_operand_of(a, c, &c->in[3], true);
+    attention_of_backward(&c->attr->attention_backward, &forward);
+    attention_describe(a, c, &forward, 4);
+    j->dy = attention_operand_of(a, &c->in[3], true);
     if (j->wrt != RLX_ATTENTION_WRT_bias)
-        j->out = attention_operand_of(a, c, c->out, j->wrt == RLX_ATTENTION_WRT_query);
+        j->out = attention_operand_of(a, c->out, j->wrt == RLX_ATTENTION_WRT_query);
     else
         share_mask(j, c->out);
     if (j->wrt != RLX_ATTENTION_WRT_value)

@@ -54,15 +54,14 @@ const struct attention_math *attention_math_of(rlx_dtype dtype)
 
 /* ---- what is asked for --------------------------------------------------------------------- */
 
-struct attention_operand attention_operand_of(const struct attention *a, const struct cpu_call *c,
-                                              const struct cpu_tensor *t, bool like_q)
+struct attention_operand attention_operand_of(const struct attention *a, const struct cpu_tensor *t,
+                                              bool like_q)
 {
-    int32_t layout = c->attr->attention.layout;
     int64_t heads = like_q ? a->heads : a->kv_heads, seq = like_q ? a->queries : a->keys;
     struct attention_operand o = {.data = t->data, .dtype = t->dtype};
 
     o.batch = heads * seq * a->head_dim;
-    if (layout == RLX_ATTENTION_LAYOUT_bshd || layout == RLX_ATTENTION_LAYOUT_packed) {
+    if (a->layout == RLX_ATTENTION_LAYOUT_bshd || a->layout == RLX_ATTENTION_LAYOUT_packed) {
         o.head = a->head_dim;
         o.position = heads * a->head_dim;
     } else {
@@ -77,7 +76,7 @@ static void measure(struct attention *a, const struct cpu_call *c)
 {
     const struct cpu_tensor *q = &c->in[0], *k = &c->in[1];
 
-    switch (c->attr->attention.layout) {
+    switch (a->layout) {
     case RLX_ATTENTION_LAYOUT_bhsd:
         a->batch = q->dim[0], a->queries = q->dim[2], a->keys = k->dim[2];
         break;
@@ -102,19 +101,15 @@ static void measure_mask(struct attention *a, const struct cpu_tensor *m)
     a->mask_batch = m->dim[0] == 1 ? 0 : heads * queries * a->keys;
 }
 
-/* attention_backward's attributes begin as attention's do. */
-_Static_assert(offsetof(struct attr_attention, layout) ==
-                   offsetof(struct attr_attention_backward, layout),
-               "attention and attention_backward begin alike");
-
-void attention_describe(struct attention *a, const struct cpu_call *c, int32_t mask)
+void attention_describe(struct attention *a, const struct cpu_call *c,
+                        const struct attr_attention *attr, int32_t mask)
 {
-    const struct attr_attention *attr = &c->attr->attention;
     rlx_dtype dtype = c->in[0].dtype;
 
     *a = (struct attention){.heads = attr->num_heads,
                             .kv_heads = attr->num_kv_heads,
                             .head_dim = attr->head_dim,
+                            .layout = attr->layout,
                             .mask_kind = attr->mask_kind,
                             .window = attr->window,
                             .math = attention_math_of(dtype)};
@@ -127,9 +122,9 @@ void attention_describe(struct attention *a, const struct cpu_call *c, int32_t m
         isnan(attr->score_scale) ? 1.0 / sqrt((double)a->head_dim) : (double)attr->score_scale;
     a->cap = isnan(attr->logit_softcap) ? 0 : (double)attr->logit_softcap;
     a->shift = cpu_max_i64(0, a->keys - a->queries);
-    a->q = attention_operand_of(a, c, &c->in[0], true);
-    a->k = attention_operand_of(a, c, &c->in[1], false);
-    a->v = attention_operand_of(a, c, &c->in[2], false);
+    a->q = attention_operand_of(a, &c->in[0], true);
+    a->k = attention_operand_of(a, &c->in[1], false);
+    a->v = attention_operand_of(a, &c->in[2], false);
     if (c->in_count > mask)
         measure_mask(a, &c->in[mask]);
 }
@@ -181,11 +176,15 @@ static void range_of(const struct attention *a, int64_t row, int64_t *low, int64
 
     *low = 0;
     *high = a->keys;
-    if (a->mask_kind != RLX_MASK_KIND_causal && a->mask_kind != RLX_MASK_KIND_sliding_window)
+    if (!attention_is_by_place(a->mask_kind))
         return;
     *high = cpu_min_i64(a->keys, position + 1);
-    if (a->mask_kind == RLX_MASK_KIND_sliding_window)
+    if (a->mask_kind == RLX_MASK_KIND_chunked_window)
+        *low = position - position % a->window;
+    else if (a->mask_kind != RLX_MASK_KIND_causal)
         *low = cpu_max_i64(0, position - a->window);
+    if (a->mask_kind == RLX_MASK_KIND_symmetric_window)
+        *high = cpu_min_i64(a->keys, position + 1 + cpu_min_i64(a->window, a->keys));
 }
 
 void attention_rows(const struct attention *a, struct attention_tile *t, int64_t batch, int64_t kv,

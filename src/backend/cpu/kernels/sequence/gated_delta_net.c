@@ -4,15 +4,16 @@
  *
  * The columns of a head's state [key, value] know nothing of one another: a task is a block of
  * them, from the first token to the last, in two passes over its part of the state per token. */
+#include "backend/cpu/kernels/sequence/carried.h"
 #include "backend/cpu/kernels/sequence/lanes.h"
 
 enum { STATES = 128 }; /* at most, says the shape rule */
 
 struct job {
     const struct cpu_call *c;
+    struct cpu_tensor in[6];
     int64_t steps, heads, n, blocks;
     const struct cpu_tensor *state; /* NULL: begins with zeros, and is forgotten */
-    float *later;                   /* new states, where they must not be written yet; else NULL */
 };
 
 /* A row of the state in the first pass: s = decay s; sum += s k. And in the second: s += k d;
@@ -77,7 +78,7 @@ static void write_and_read(int64_t n, const float *k, const float *d, const floa
 /* One token of w columns from `first` on. */
 static void run_token(const struct job *j, int64_t token, int64_t first, int64_t w, float *s)
 {
-    const struct cpu_tensor *in = j->c->in;
+    const struct cpu_tensor *in = j->in;
     rlx_dtype t = in[0].dtype;
     int64_t n = j->n, at = token * n;
     _Alignas(64) float q_room[STATES], k_room[STATES];
@@ -110,10 +111,7 @@ static void run_block(const struct job *j, int64_t block, float *s)
         run_token(j, (item * j->steps + t) * j->heads + head % j->heads, first, w, s);
     for (int64_t i = 0; j->state && i < n; i++) {
         int64_t to = (head * n + i) * n + first;
-        if (j->later)
-            memcpy(j->later + to, s + i * LANES, (size_t)w * sizeof *s);
-        else
-            cpu_store_f32(j->state->dtype, s + i * LANES, cpu_at(j->state, to), w);
+        cpu_store_f32(j->state->dtype, s + i * LANES, cpu_at(j->state, to), w);
     }
 }
 
@@ -126,34 +124,14 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end, int worker)
         run_block(ctx, at, s);
 }
 
-static void put_states(void *ctx, int64_t begin, int64_t end, int worker)
+static int32_t state_of(const struct cpu_call *c)
 {
-    const struct job *j = ctx;
-
-    (void)worker;
-    cpu_store_f32(j->state->dtype, j->later + begin, cpu_at(j->state, begin), end - begin);
-}
-
-/* The state [b,h,n,n] may also be q, k or v [b,s,h,n] where s = h = n: tasks then read what
- * others would have written already. There may be more heads in a plan than in a run. */
-static bool may_read_state(const struct cpu_call *c)
-{
-    const struct attr_gated_delta_net *a = &c->attr->gated_delta_net;
-
-    return a->carry_state && c->in[0].dim[2] >= a->state_size;
-}
-
-static bool reads_state(const struct cpu_call *c)
-{
-    for (int i = 0; i < 3; i++)
-        if (c->in[i].data == c->in[5].data)
-            return true;
-    return false;
+    return c->attr->gated_delta_net.carry_state ? 5 : -1;
 }
 
 static uint64_t scratch(const struct cpu_call *c)
 {
-    return may_read_state(c) ? (uint64_t)c->in[5].count * sizeof(float) : 0;
+    return carried_scratch(c, state_of(c));
 }
 
 static void run(const struct cpu_call *c)
@@ -164,14 +142,11 @@ static void run(const struct cpu_call *c)
     if (c->out->count == 0)
         return;
     j.blocks = lanes_blocks(j.n);
-    if (c->attr->gated_delta_net.carry_state)
-        j.state = &c->in[5];
-    if (may_read_state(c) && reads_state(c))
-        j.later = c->scratch;
+    if (state_of(c) >= 0)
+        j.state = &c->in[state_of(c)];
+    carried_operands(c, state_of(c), j.in, c->scratch);
     cpu_for(c->pool, dim[0] * j.heads * j.blocks,
             lanes_grain(4.0 * (double)(j.steps * j.n) * LANES), run_blocks, &j);
-    if (j.later)
-        cpu_for(c->pool, j.state->count, 4096, put_states, &j);
 }
 
 extern const struct cpu_kernel CPU_NAME(cpu_gated_delta_net);

@@ -13,6 +13,10 @@
 
 enum { LANES_VECS = 2, LANES = LANES_VECS * VEC_F32 };
 
+/* A carried state has its columns as rows. Up to so many steps, as one token or two of a
+ * conversation, are computed there; more are worth turning it. */
+enum { LANES_FEW_STEPS = 4 };
+
 #define LANES_OF(name) _Alignas(64) float name[LANES]
 
 static inline int64_t lanes_blocks(int64_t columns)
@@ -36,6 +40,21 @@ static inline void lanes_load(rlx_dtype from, const void *src, int64_t w, float 
     cpu_load_f32(from, src, dst, w);
     for (int64_t i = w; i < LANES; i++)
         dst[i] = 0;
+}
+
+/* w rows of n numbers as columns, [n][LANES]; and back. */
+static inline void lanes_turn(const float *rows, int64_t w, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = 0; l < LANES; l++)
+            to[i * LANES + l] = l < w ? rows[l * n + i] : 0;
+}
+
+static inline void lanes_turn_back(const float *from, int64_t w, int64_t n, float *rows)
+{
+    for (int64_t l = 0; l < w; l++)
+        for (int64_t i = 0; i < n; i++)
+            rows[l * n + i] = from[i * LANES + l];
 }
 
 /* The root of e^x, for e^x s as root (root s): where e^x itself is beyond f32, that is right for
@@ -63,6 +82,27 @@ static inline vec_i32 lanes_mask(int64_t w)
 static inline vec_f32 lanes_only(vec_i32 mask, vec_f32 x)
 {
     return (vec_f32)((vec_i32)x & mask);
+}
+
+/* The first w elements of a vector, and zeros. */
+static inline vec_f32 lanes_load_some(const float *p, int64_t w)
+{
+    float room[VEC_F32] = {0};
+
+    if (w >= VEC_F32)
+        return vec_load(p);
+    memcpy(room, p, (size_t)w * sizeof *p);
+    return vec_load(room);
+}
+
+static inline void lanes_store_some(float *p, vec_f32 x, int64_t w)
+{
+    float room[VEC_F32];
+
+    if (w >= VEC_F32)
+        return vec_store(p, x);
+    vec_store(room, x);
+    memcpy(p, room, (size_t)w * sizeof *p);
 }
 
 /* For going backward through `steps` states: one state per this many is kept, and those between are
