@@ -13,6 +13,7 @@
     X(image)               \
     X(ir_text)             \
     X(kernel)              \
+    X(llm)                 \
     X(npy)                 \
     X(npz)                 \
     X(onnx)                \

@@ -5,7 +5,7 @@ void llm_recipe_llama(struct llm_keys *k, struct llm_spec *s)
 {
     rms_eps(k, s);
     rope_style(s, RLX_ROPE_STYLE_interleaved);
-    if (s->rope[LLM_ROPE_GLOBAL].channels != s->layer[0].head_dim)
+    if (s->layer[0].head_dim > 0 && s->rope[LLM_ROPE_GLOBAL].channels != s->layer[0].head_dim)
         (diag_fail)(k->d, RLX_ERROR_UNSUPPORTED,
                     "rope.dimension_count is %lld, where a head has %lld numbers",
                     (long long)s->rope[LLM_ROPE_GLOBAL].channels, (long long)s->layer[0].head_dim);

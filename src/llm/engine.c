@@ -63,6 +63,23 @@ static rlx_status read_tokenizer(rlx_llm *m, struct diag *d)
     return RLX_OK;
 }
 
+/* Every token that a text can hold has a row in the table; there may be more rows than tokens. */
+static rlx_status check_vocabulary(const rlx_llm *m, struct diag *d)
+{
+    rlx_tokenizer_info info = {RLX_SIZED(rlx_tokenizer_info)};
+    rlx_error err;
+
+    if (!m->tokenizer)
+        return RLX_OK;
+    if (rlx_tokenizer_describe(m->tokenizer, &info, &err) != RLX_OK)
+        return diag_again(d, &err, err.status);
+    if ((int64_t)info.vocab > m->spec.vocab)
+        return diag_fail(d, RLX_ERROR_SHAPE,
+                         "the vocabulary has %lld tokens, and token_embd.weight %lld rows",
+                         (long long)info.vocab, (long long)m->spec.vocab);
+    return RLX_OK;
+}
+
 static rlx_status make_turns(rlx_llm *m, struct diag *d)
 {
     for (int64_t i = 0; i < m->spec.layers; i++)
@@ -105,6 +122,7 @@ static rlx_status open_model(rlx_llm *m, const char *path, const rlx_llm_desc *d
         return diag_fail(d, RLX_ERROR_FORMAT, "a language model in a GGUF file was expected");
     TRY(llm_spec_read(m->weights, &m->spec, d));
     TRY(read_tokenizer(m, d));
+    TRY(check_vocabulary(m, d));
     settle_sizes(m);
     if (m->spec.learned_positions && m->desc.context > m->spec.context)
         return diag_fail(d, RLX_ERROR_LIMIT,

@@ -59,10 +59,16 @@ static rlx_status divide(const char *name, rlx_weights *w, struct llm_turns *t, 
     if (!by)
         return diag_no_memory(d, (size_t)t->pairs * sizeof *by);
     rlx_status s = rlx_weights_read_f32(w, i, 0, (uint64_t)t->pairs, by, &err);
-    for (int64_t p = 0; s == RLX_OK && p < t->pairs; p++)
+    for (int64_t p = 0; s == RLX_OK && p < t->pairs; p++) {
+        if (!(by[p] > 0 && isfinite((double)by[p])))
+            (diag_fail)(d, RLX_ERROR_FORMAT, "%s: number %lld is %g, and angles are divided by it",
+                        name, (long long)p, (double)by[p]);
         t->angle[p] /= (double)by[p];
+    }
     mem_free(mem_default(), by, (size_t)t->pairs * sizeof *by);
-    return s == RLX_OK ? s : diag_again(d, &err, s);
+    if (s != RLX_OK)
+        return diag_again(d, &err, s);
+    return d->count ? d->first.status : RLX_OK;
 }
 
 rlx_status llm_turns_make(const struct llm_rope *r, rlx_weights *w, int64_t context,

@@ -219,8 +219,10 @@ static void add_vocabulary(struct file *f)
 
 /* ---- tensors ---- */
 
-static int64_t size_of(const struct tiny_model *m, char letter)
+static int64_t size_of(const struct file *f, char letter)
 {
+    const struct tiny_model *m = f->m;
+
     switch (letter) {
     case 'd': return m->width;
     case 'q': return m->heads * m->head_dim;
@@ -231,7 +233,7 @@ static int64_t size_of(const struct tiny_model *m, char letter)
     case 'm': return m->kv_heads;
     case 'f': return m->ffn;
     case 'F': return 2 * m->ffn;
-    case 't': return TINY_VOCAB;
+    case 't': return f->change->tokens ? f->change->tokens : TINY_VOCAB;
     case 'r': return (m->rot ? m->rot : m->head_dim) / 2;
     case 'c': return m->context;
     case '1': return 1;
@@ -268,7 +270,7 @@ static void add_tensor(struct file *f, int64_t layer, const char *name, const ch
     strcpy(f->name[i], full);
     f->tensor[i] = (rlx_weight){.name = rlx_cstr(f->name[i]), .rank = (int32_t)strlen(shape)};
     for (int32_t k = 0; shape[k]; k++)
-        f->tensor[i].dim[k] = size_of(f->m, shape[k]);
+        f->tensor[i].dim[k] = size_of(f, shape[k]);
     f->tensor[i].type = type_of(f, &f->tensor[i]);
 }
 
@@ -382,7 +384,8 @@ rlx_status tiny_model_write(rlx_context *ctx, const char *path, const struct tin
     f->change = change ? change : &none;
     add_sizes(f);
     add_keys(f, m->keys);
-    add_vocabulary(f);
+    if (!f->change->tokens)
+        add_vocabulary(f);
     add_keys(f, f->change->keys);
     add_all_tensors(f);
     rlx_status s = write_file(ctx, path, f, err);

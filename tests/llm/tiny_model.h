@@ -34,6 +34,7 @@ struct tiny_change {
     rlx_weight_type type;
     const char *without;
     const char *keys, *global, *layer;
+    int64_t tokens; /* not 0: so many, and no vocabulary in the file */
 };
 rlx_status tiny_model_write(rlx_context *ctx, const char *path, const struct tiny_model *m,
                             const struct tiny_change *change, rlx_error *err);

@@ -1,5 +1,6 @@
 /* main.c: rlx-tiny-model NAME FILE: a model of tests/llm/tiny_models.def as a GGUF file, for programs
- * that it is compared with. Without arguments: the names. */
+ * that it is compared with. With --seed in front: of the smallest sizes, for fuzz/corpus/llm. Without
+ * arguments: the names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,31 @@ static const struct tiny_model *find(char *name, struct tiny_change *change)
     return tiny_model_find(name);
 }
 
+static struct tiny_model smallest(const struct tiny_model *m)
+{
+    struct tiny_model s = *m;
+
+    s.layers = 1;
+    s.width = s.head_dim = s.ffn = 8;
+    s.rot = m->rot ? 4 : 0;
+    if (m->rot == m->head_dim)
+        s.rot = 8;
+    s.heads = s.kv_heads = 1;
+    s.context = 16;
+    return s;
+}
+
 int main(int argc, char **argv)
 {
-    struct tiny_change change = {.type = RLX_WEIGHT_F32};
+    const bool seed = argc > 1 && strcmp(argv[1], "--seed") == 0;
+    struct tiny_change change = {.type = RLX_WEIGHT_F32, .tokens = seed ? 16 : 0};
+    struct tiny_model small;
     const struct tiny_model *m;
     rlx_context *ctx;
     rlx_error err;
+
+    argc -= seed;
+    argv += seed;
 
     for (size_t i = 0; argc < 3 && (m = tiny_model_at(i)); i++)
         puts(m->name);
@@ -32,6 +52,10 @@ int main(int argc, char **argv)
     if (!(m = find(argv[1], &change))) {
         fprintf(stderr, "rlx-tiny-model: there is no model \"%s\"\n", argv[1]);
         return EXIT_FAILURE;
+    }
+    if (seed) {
+        small = smallest(m);
+        m = &small;
     }
     if (rlx_context_create(RLX_VERSION, NULL, &ctx, &err) != RLX_OK)
         return EXIT_FAILURE;
