@@ -74,7 +74,9 @@ int lm_open_model(struct lm *x, struct cli *c, const struct lm_options *o, const
                          .chunk = o->chunk,
                          .exact = o->exact,
                          .guesses = (int32_t)(o->guesses < 0 || o->guesses > 99 ? 99 : o->guesses),
-                         .all_logits = all_logits};
+                         .all_logits = all_logits,
+                         .vectors = o->vectors,
+                         .pooling = o->pooling};
     int code = cli_context(c);
     rlx_error err;
 

@@ -11,6 +11,8 @@ struct lm_options {
     struct texts lora; /* FILE, or FILE=SCALE */
     int64_t context, chunk, guesses;
     bool exact;
+    bool vectors; /* of texts are wanted, pooled in this way */
+    rlx_llm_pooling pooling;
     /* of sampling; texts are numbers with a point */
     const char *temperature, *top_p, *min_p, *typical, *repeat, *frequency, *presence;
     int64_t top_k, penalty_last, mirostat, seed;

@@ -8,13 +8,13 @@
 extern const struct command cmd_devices, cmd_ops, cmd_info, cmd_print, cmd_opt, cmd_plan,
     cmd_compile, cmd_run, cmd_bench, cmd_selftest, cmd_flags, cmd_check, cmd_conform, cmd_kernel,
     cmd_convert, cmd_quantize, cmd_template, cmd_tokenize, cmd_train, cmd_generate, cmd_chat,
-    cmd_perplexity;
+    cmd_perplexity, cmd_embed;
 
 static const struct command *const commands[] = {
-    &cmd_info,  &cmd_print,    &cmd_opt,     &cmd_plan,     &cmd_compile,  &cmd_run,
-    &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_conform,  &cmd_devices,  &cmd_ops,
-    &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize, &cmd_tokenize, &cmd_template,
-    &cmd_train, &cmd_generate, &cmd_chat,    &cmd_perplexity,
+    &cmd_info,  &cmd_print,    &cmd_opt,     &cmd_plan,       &cmd_compile,  &cmd_run,
+    &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_conform,    &cmd_devices,  &cmd_ops,
+    &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize,   &cmd_tokenize, &cmd_template,
+    &cmd_train, &cmd_generate, &cmd_chat,    &cmd_perplexity, &cmd_embed,
 };
 
 const struct command *cli_command_at(size_t i)
@@ -40,7 +40,7 @@ static const struct group {
     {"let it learn", {&cmd_train}},
     {"see that results are right", {&cmd_check, &cmd_selftest, &cmd_conform, &cmd_perplexity}},
     {"change files", {&cmd_convert, &cmd_quantize}},
-    {"write text", {&cmd_generate, &cmd_chat, &cmd_tokenize, &cmd_template}},
+    {"write and read text", {&cmd_generate, &cmd_chat, &cmd_embed, &cmd_tokenize, &cmd_template}},
     {"look things up", {&cmd_devices, &cmd_ops, &cmd_flags, &cmd_kernel}},
 };
 

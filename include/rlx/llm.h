@@ -31,6 +31,15 @@ typedef struct rlx_llm rlx_llm;
 /* What keys and values are kept in. Halves take half the memory; queries are then rounded too. */
 typedef enum rlx_llm_cache { RLX_LLM_CACHE_F16 = 0, RLX_LLM_CACHE_F32 = 1 } rlx_llm_cache;
 
+/* How the vectors of a text's tokens become one: their mean, or the first or last of them. AUTO is
+ * what the file says, or the mean if it says nothing. */
+typedef enum rlx_llm_pooling {
+    RLX_LLM_POOLING_AUTO = 0,
+    RLX_LLM_POOLING_MEAN = 1,
+    RLX_LLM_POOLING_FIRST = 2,
+    RLX_LLM_POOLING_LAST = 3
+} rlx_llm_pooling;
+
 /* A LoRA adapter in a GGUF file: small matrices that were trained beside those of a model. */
 typedef struct rlx_llm_adapter {
     const char *path;
@@ -42,7 +51,7 @@ typedef struct rlx_llm_desc {
     int64_t context; /* tokens that a sequence has room for; 0: as the file says, 4096 at most */
     int64_t chunk;   /* of a prompt, computed at once; 0: 512 */
     rlx_llm_cache cache;
-    bool all_logits;           /* rlx_sequence_logits has those of every token of the last chunk */
+    bool all_logits; /* rlx_sequence_logits has those of every token of the last chunk */
     /* Products with packed weights take the other operand as it is. Otherwise it is rounded to 8
      * bits, in runs of 32 or 256 numbers, which is several times as fast. */
     bool exact;
@@ -53,6 +62,10 @@ typedef struct rlx_llm_desc {
     const rlx_load_desc *load; /* how files are opened; NULL: mapped */
     const rlx_llm_adapter *adapters;
     size_t adapter_count;
+    /* For rlx_llm_embed instead of sequences, which some models cannot be used for anyway. The
+     * context is then that of one text. */
+    bool vectors;
+    rlx_llm_pooling pooling;
 } rlx_llm_desc;
 
 /* UNSUPPORTED: an architecture, or a feature of one, that cannot be run, by name. FORMAT, SHAPE:
@@ -68,11 +81,14 @@ typedef struct rlx_llm_info {
     rlx_str chat_template;        /* likewise tokenizer.chat_template */
     int64_t vocab, layers, width;
     int64_t heads, kv_heads, head_dim, ffn; /* of the first layer */
-    int64_t trained_context; /* tokens it was made for */
+    int64_t trained_context;                /* tokens it was made for */
     int64_t context;         /* that a sequence has room for here; 0: it was not opened */
     uint64_t params;         /* numbers in its tensors */
     uint64_t bytes;          /* that these take in the file */
     uint64_t cache_bytes;    /* that a sequence takes on the device, beside its activations */
+    bool vectors;            /* rlx_llm_embed works, and sequences do not */
+    int64_t vector_width;    /* of what it gives */
+    rlx_llm_pooling pooling; /* of vectors, as the file says; AUTO: it does not */
 } rlx_llm_info;
 /* What a file says of its model, without opening it on a device; failures are rlx_llm_open's. */
 RLX_API rlx_status rlx_llm_peek(const rlx_weights *w, rlx_llm_info *out, rlx_error *err);
@@ -80,6 +96,15 @@ RLX_API rlx_status rlx_llm_describe(const rlx_llm *m, rlx_llm_info *out, rlx_err
 RLX_API const rlx_tokenizer *rlx_llm_tokenizer(const rlx_llm *m); /* NULL: the file has none */
 /* Architecture number i, of those that can be run; false: there are no more. */
 RLX_API bool rlx_llm_arch(size_t i, const char **name, const char **text);
+
+/* ---- vectors of texts -------------------------------------------------------------------- */
+
+/* The vector of a text, as rlx_tokenizer_encode with RLX_ENCODE_ADD gives it: [vector_width] in
+ * out, of length 1 if `unit`. Texts that mean the same have vectors that point the same way. By one
+ * thread at a time. STATE: the model was not opened for it. LIMIT: a text longer than the context.
+ */
+RLX_API rlx_status rlx_llm_embed(rlx_llm *m, const int32_t *id, size_t count, bool unit, float *out,
+                                 rlx_error *err);
 
 /* ---- sequences --------------------------------------------------------------------------- */
 

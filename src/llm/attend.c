@@ -115,6 +115,9 @@ static rlx_value attend(struct llm_build *b, const struct llm_layer *l, struct h
         desc.window = l->window - 1;
     } else if (s->causal) {
         desc.mask_kind = RLX_MASK_KIND_causal;
+    } else if (l->window > 0) {
+        desc.mask_kind = RLX_MASK_KIND_symmetric_window;
+        desc.window = l->window / 2;
     }
     if (s->score_scale != 0)
         desc.score_scale = s->score_scale;

@@ -43,6 +43,8 @@ rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_v
  */
 rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const char *part,
                                     int64_t experts, int64_t out, int64_t in);
+/* Rows of a table of the model, [count, width]. */
+rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, rlx_value which);
 /* The rows of the table of tokens, and the product with it. */
 rlx_value llm_embed(struct llm_build *b, rlx_value tokens);
 rlx_value llm_unembed(struct llm_build *b, rlx_value x);
@@ -61,5 +63,7 @@ rlx_value llm_experts(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_decoder(struct llm_build *b, rlx_value tokens);
 /* Logits f32 [.., vocab] of such vectors. */
 rlx_value llm_head(struct llm_build *b, rlx_value x);
+/* vectors.c: one vector f32 [vector_width] of such vectors, of batch 1. */
+rlx_value llm_pooled(struct llm_build *b, rlx_value x, rlx_llm_pooling pooling);
 
 #endif

@@ -16,6 +16,7 @@ static rlx_value activated(struct llm_build *b, rlx_value x)
     switch (b->spec->activation) {
     case LLM_SILU: return rlx_silu(b->g, x);
     case LLM_GELU: return rlx_gelu_approx(b->g, x);
+    case LLM_GELU_EXACT: return rlx_gelu(b->g, x);
     case LLM_RELU_SQUARED: positive = rlx_relu(b->g, x); return rlx_mul(b->g, positive, positive);
     }
     return RLX_NO_VALUE;
@@ -44,40 +45,53 @@ rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h)
 }
 
 /* x and what a part made of it. */
-static rlx_value joined(struct llm_build *b, int64_t layer, const char *post, rlx_value x,
-                        rlx_value y)
+static rlx_value joined(struct llm_build *b, int64_t layer, const char *post, const char *sum,
+                        rlx_value x, rlx_value y)
 {
     y = llm_norm(b, layer, post, y, b->spec->width);
-    return rlx_add(b->g, x, llm_scaled(b, y, (double)b->spec->residual_scale));
+    y = rlx_add(b->g, x, llm_scaled(b, y, (double)b->spec->residual_scale));
+    return llm_norm(b, layer, sum, y, b->spec->width);
 }
 
 static rlx_value layer_of(struct llm_build *b, int64_t i, rlx_value x)
 {
     const struct llm_spec *s = b->spec;
-    rlx_value h = llm_norm(b, i, s->attn_norm, x, s->width);
+    rlx_value h = llm_norm(b, i, s->layer[i].plain ? NULL : s->attn_norm, x, s->width);
     rlx_value y = llm_attention(b, i, h);
 
     if (s->parallel) {
         if (s->ffn_norm)
             h = llm_norm(b, i, s->ffn_norm, x, s->width);
         y = rlx_add(b->g, y, llm_feed_forward(b, i, h));
-        return joined(b, i, NULL, x, y);
+        return joined(b, i, NULL, NULL, x, y);
     }
-    x = joined(b, i, s->attn_post_norm, x, y);
+    x = joined(b, i, s->attn_post_norm, s->attn_sum_norm, x, y);
     h = llm_norm(b, i, s->ffn_norm, x, s->width);
-    return joined(b, i, s->ffn_post_norm, x, llm_feed_forward(b, i, h));
+    return joined(b, i, s->ffn_post_norm, s->ffn_sum_norm, x, llm_feed_forward(b, i, h));
+}
+
+/* Vectors of the tokens themselves, and of their places. */
+static rlx_value first_vectors(struct llm_build *b, rlx_value tokens)
+{
+    const struct llm_spec *s = b->spec;
+    const int32_t first = 0;
+    rlx_value x = llm_scaled(b, llm_embed(b, tokens), (double)s->embed_scale);
+    rlx_weight types;
+
+    if (s->learned_positions)
+        x = rlx_add(b->g, x, llm_rows(b, "position_embd.weight", s->context, b->positions));
+    if (s->token_types && llm_tensor(b->w, "token_types.weight", &types)) {
+        rlx_value which = rlx_const(b->g, RLX_DTYPE_i32, RLX_LIST(1), &first, sizeof first);
+        x = rlx_add(b->g, x, llm_rows(b, "token_types.weight", types.dim[0], which));
+    }
+    return llm_norm(b, LLM_GLOBAL, s->embed_norm, x, s->width);
 }
 
 rlx_value llm_decoder(struct llm_build *b, rlx_value tokens)
 {
     const struct llm_spec *s = b->spec;
-    rlx_value x = llm_scaled(b, llm_embed(b, tokens), (double)s->embed_scale);
+    rlx_value x = first_vectors(b, tokens);
 
-    if (s->learned_positions) {
-        rlx_value table =
-            llm_vector(b, LLM_GLOBAL, "position_embd.weight", RLX_LIST(s->context, s->width));
-        x = rlx_add(b->g, x, rlx_gather(b->g, table, b->positions, 0));
-    }
     for (int64_t i = 0; i < s->layers; i++)
         x = layer_of(b, i, x);
     return llm_norm(b, LLM_GLOBAL, s->output_norm, x, s->width);

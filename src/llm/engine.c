@@ -36,7 +36,20 @@ static rlx_status take_desc(rlx_llm *m, const rlx_llm_desc *desc, struct diag *d
     if (m->desc.cache != RLX_LLM_CACHE_F16 && m->desc.cache != RLX_LLM_CACHE_F32)
         return diag_fail(d, RLX_ERROR_ATTRIBUTE, "there is no cache of type %d",
                          (int)m->desc.cache);
+    if (m->desc.pooling < RLX_LLM_POOLING_AUTO || m->desc.pooling > RLX_LLM_POOLING_LAST)
+        return diag_fail(d, RLX_ERROR_ATTRIBUTE, "there is no pooling %d", (int)m->desc.pooling);
     return RLX_OK;
+}
+
+/* What comes out: vectors, if the caller wants them or the model gives nothing else. */
+static rlx_status settle_result(rlx_llm *m, struct diag *d)
+{
+    m->gives_vectors = m->desc.vectors || llm_only_vectors(&m->spec);
+    if (!m->gives_vectors)
+        return RLX_OK;
+    m->desc.chunk = m->desc.context; /* a text is read at once */
+    m->vector_width = llm_vector_width(m->weights, &m->spec);
+    return llm_settle_pooling(&m->spec, &m->desc.pooling, d);
 }
 
 static void settle_sizes(rlx_llm *m)
@@ -124,13 +137,15 @@ static rlx_status open_model(rlx_llm *m, const char *path, const rlx_llm_desc *d
     TRY(read_tokenizer(m, d));
     TRY(check_vocabulary(m, d));
     settle_sizes(m);
+    TRY(settle_result(m, d));
     if (m->spec.learned_positions && m->desc.context > m->spec.context)
         return diag_fail(d, RLX_ERROR_LIMIT,
                          "a context of %lld tokens: the model knows %lld positions",
                          (long long)m->desc.context, (long long)m->spec.context);
     TRY(make_turns(m, d));
     TRY(open_adapters(m, d));
-    return llm_make_model(m, d);
+    TRY(llm_make_model(m, d));
+    return m->gives_vectors ? llm_vectors_open(m, d) : RLX_OK;
 }
 
 rlx_status rlx_llm_open(rlx_context *ctx, rlx_device *device, const char *path,
@@ -163,6 +178,7 @@ void rlx_llm_close(rlx_llm *m)
 {
     if (!m)
         return;
+    llm_vectors_close(m);
     rlx_model_destroy(m->model);
     for (int r = 0; r < LLM_ROPES; r++)
         llm_turns_free(&m->turns[r]);
@@ -222,7 +238,11 @@ static rlx_status describe(const rlx_weights *w, const struct llm_spec *s, rlx_l
                            .kv_heads = s->layer[0].kv_heads,
                            .head_dim = s->layer[0].head_dim,
                            .ffn = s->layer[0].ffn,
-                           .trained_context = s->context};
+                           .trained_context = s->context,
+                           .vectors = llm_only_vectors(s),
+                           .vector_width = llm_vector_width(w, s)};
+    if (s->pooling > LLM_POOL_NONE && s->pooling < LLM_POOL_RANK)
+        info->pooling = (rlx_llm_pooling)s->pooling;
     count_tensors(w, info);
     if (rlx_weights_get_str(w, STR("general.name"), &info->name, &err) != RLX_OK ||
         rlx_weights_get_str(w, STR("tokenizer.chat_template"), &info->chat_template, &err) !=
@@ -241,7 +261,8 @@ rlx_status rlx_llm_describe(const rlx_llm *m, rlx_llm_info *out, rlx_error *err)
         (diag_fail)(&d, RLX_ERROR_ARGUMENT, "m is NULL");
     else if (describe(m->weights, &m->spec, &info, &d) == RLX_OK) {
         info.context = m->desc.context;
-        info.cache_bytes = cache_bytes(m);
+        info.cache_bytes = m->gives_vectors ? 0 : cache_bytes(m);
+        info.vectors = m->gives_vectors;
         INFO_WRITE(rlx_llm_info, &info, out, &d);
     }
     return diag_report(&d, err);

@@ -30,6 +30,14 @@ size_t llm_most_rows(const rlx_llm *m)
 
 /* ---- the graph ---------------------------------------------------------------------------- */
 
+/* Of all that were computed, the rows whose logits are asked for. */
+static rlx_value picked(const rlx_llm *m, rlx_graph *g, rlx_value x)
+{
+    rlx_dim count = llm_most_rows(m) > 1 ? rlx_dim_symbol(g, LLM_PICKED) : 1;
+
+    return rlx_gather(g, x, rlx_input(g, LLM_PICK, RLX_DTYPE_i32, RLX_LIST(count)), 1);
+}
+
 static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
 {
     const struct llm_spec *s = &m->spec;
@@ -41,15 +49,17 @@ static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
                           .adapters = m->adapters,
                           .adapter_count = m->desc.adapter_count,
                           .batch = 1,
-                          .cached = true,
+                          .cached = !m->gives_vectors,
                           .cache_rows = m->desc.context,
                           .cache =
                               m->desc.cache == RLX_LLM_CACHE_F32 ? RLX_DTYPE_f32 : RLX_DTYPE_f16};
 
     b.rows = rlx_dim_symbol(g, LLM_ROWS);
-    b.length = rlx_dim_symbol(g, LLM_LENGTH);
     rlx_value tokens = rlx_input(g, LLM_TOKENS, RLX_DTYPE_i32, RLX_LIST(1, b.rows));
-    b.at = rlx_input(g, LLM_AT, RLX_DTYPE_i32, RLX_EMPTY);
+    if (b.cached) {
+        b.length = rlx_dim_symbol(g, LLM_LENGTH);
+        b.at = rlx_input(g, LLM_AT, RLX_DTYPE_i32, RLX_EMPTY);
+    }
     if (s->learned_positions)
         b.positions = rlx_input(g, LLM_POSITIONS, RLX_DTYPE_i32, RLX_LIST(b.rows));
     if (s->temper != 0)
@@ -60,11 +70,9 @@ static rlx_value build(rlx_llm *m, rlx_graph *g, struct diag *d)
             b.cos[r] = rlx_input(g, llm_table_name(r, false), RLX_DTYPE_f32, shape);
             b.sin[r] = rlx_input(g, llm_table_name(r, true), RLX_DTYPE_f32, shape);
         }
-    rlx_dim picked = llm_most_rows(m) > 1 ? rlx_dim_symbol(g, LLM_PICKED) : 1;
-    rlx_value pick = rlx_input(g, LLM_PICK, RLX_DTYPE_i32, RLX_LIST(picked));
-    rlx_value x = rlx_gather(g, llm_decoder(&b, tokens), pick, 1);
-    rlx_value logits = llm_head(&b, x);
-    return d->count || llm_adapters_check(&b) != RLX_OK ? RLX_NO_VALUE : logits;
+    rlx_value x = llm_decoder(&b, tokens);
+    x = m->gives_vectors ? llm_pooled(&b, x, m->desc.pooling) : llm_head(&b, picked(m, g, x));
+    return d->count || llm_adapters_check(&b) != RLX_OK ? RLX_NO_VALUE : x;
 }
 
 static rlx_status bound(const rlx_llm *m, rlx_graph *g, rlx_error *err)
@@ -72,6 +80,8 @@ static rlx_status bound(const rlx_llm *m, rlx_graph *g, rlx_error *err)
     const int64_t rows = (int64_t)llm_most_rows(m);
     rlx_status s = rlx_dim_bound(g, LLM_ROWS, m->desc.chunk, err);
 
+    if (m->gives_vectors)
+        return s;
     if (s == RLX_OK)
         s = rlx_dim_bound(g, LLM_LENGTH, m->desc.context, err);
     return s == RLX_OK && rows > 1 ? rlx_dim_bound(g, LLM_PICKED, rows, err) : s;
@@ -84,11 +94,11 @@ rlx_status llm_make_model(rlx_llm *m, struct diag *d)
 
     if (rlx_graph_create(m->ctx, &g, &err) != RLX_OK)
         return diag_again(d, &err, err.status);
-    rlx_value logits = build(m, g, d);
+    rlx_value result = build(m, g, d);
     rlx_status s = d->count ? d->first.status : rlx_graph_check(g, &err);
     if (s == RLX_OK) {
-        rlx_label(g, logits, "logits");
-        rlx_output(g, logits);
+        rlx_label(g, result, m->gives_vectors ? LLM_VECTOR : LLM_LOGITS);
+        rlx_output(g, result);
         if ((s = bound(m, g, &err)) == RLX_OK)
             s = rlx_model_create(g, &m->model, &err);
     }
@@ -103,72 +113,69 @@ rlx_status llm_make_model(rlx_llm *m, struct diag *d)
 
 /* ---- a run -------------------------------------------------------------------------------- */
 
-enum { MAX_INPUTS = 3 + 2 * LLM_ROPES + 2 };
-
-static void add(rlx_binding *in, size_t *count, const char *name, rlx_dtype dtype, rlx_list shape,
-                void *data)
+void llm_input_add(struct llm_inputs *in, const char *name, rlx_dtype dtype, rlx_list shape,
+                   const void *data)
 {
-    rlx_tensor *t = &in[*count].tensor;
+    rlx_tensor *t = &in->at[in->count].tensor;
 
-    *t = (rlx_tensor){.dtype = dtype, .rank = shape.count, .data = data, .bytes = 4};
+    *t = (rlx_tensor){
+        .dtype = dtype, .rank = shape.count, .data = (void *)(uintptr_t)data, .bytes = 4};
     for (int32_t i = 0; i < shape.count; i++) {
         t->dim[i] = shape.at[i];
         t->bytes *= (size_t)shape.at[i];
     }
-    in[(*count)++].name = name;
+    in->at[in->count++].name = name;
 }
 
 /* The more keys there are, the larger scores have to be for a few of them to count. */
-static float temper_at(const struct llm_spec *s, int64_t row)
+void llm_temper_fill(const struct llm_spec *s, int64_t first, int64_t count, float *out)
 {
-    return (float)(1 + s->temper * log(floor((double)row / s->temper_rows) + 1));
+    for (int64_t i = 0; i < count; i++) {
+        double reached = floor((double)(first + i) / s->temper_rows);
+        out[i] = (float)(1 + s->temper * log(reached + 1));
+    }
 }
 
-static size_t bind_inputs(rlx_sequence *s, int64_t n, size_t rows, int32_t *at,
-                          rlx_binding in[MAX_INPUTS])
+static void bind_inputs(rlx_sequence *s, int64_t n, size_t rows, const int32_t *at,
+                        struct llm_inputs *in)
 {
     const rlx_llm *m = s->m;
-    size_t count = 0;
 
-    add(in, &count, LLM_TOKENS, RLX_DTYPE_i32, RLX_LIST(1, n), s->id + s->computed);
-    add(in, &count, LLM_AT, RLX_DTYPE_i32, RLX_EMPTY, at);
+    llm_input_add(in, LLM_TOKENS, RLX_DTYPE_i32, RLX_LIST(1, n), s->id + s->computed);
+    llm_input_add(in, LLM_AT, RLX_DTYPE_i32, RLX_EMPTY, at);
     for (size_t i = 0; i < rows; i++)
         s->pick[i] = (int32_t)((size_t)n - rows + i);
-    add(in, &count, LLM_PICK, RLX_DTYPE_i32, RLX_LIST((int64_t)rows), s->pick);
+    llm_input_add(in, LLM_PICK, RLX_DTYPE_i32, RLX_LIST((int64_t)rows), s->pick);
     for (int r = 0; r < LLM_ROPES; r++) {
         if (!m->turns_used[r])
             continue;
         const rlx_list shape = RLX_LIST(n, m->turns[r].pairs);
         llm_turns_fill(&m->turns[r], *at, n, s->cos[r], s->sin[r]);
-        add(in, &count, llm_table_name(r, false), RLX_DTYPE_f32, shape, s->cos[r]);
-        add(in, &count, llm_table_name(r, true), RLX_DTYPE_f32, shape, s->sin[r]);
+        llm_input_add(in, llm_table_name(r, false), RLX_DTYPE_f32, shape, s->cos[r]);
+        llm_input_add(in, llm_table_name(r, true), RLX_DTYPE_f32, shape, s->sin[r]);
     }
     if (m->spec.learned_positions) {
         for (int64_t i = 0; i < n; i++)
             s->position[i] = *at + (int32_t)i;
-        add(in, &count, LLM_POSITIONS, RLX_DTYPE_i32, RLX_LIST(n), s->position);
+        llm_input_add(in, LLM_POSITIONS, RLX_DTYPE_i32, RLX_LIST(n), s->position);
     }
     if (m->spec.temper != 0) {
-        for (int64_t i = 0; i < n; i++)
-            s->temper[i] = temper_at(&m->spec, *at + i);
-        add(in, &count, LLM_TEMPER, RLX_DTYPE_f32, RLX_LIST(n, 1), s->temper);
+        llm_temper_fill(&m->spec, *at, n, s->temper);
+        llm_input_add(in, LLM_TEMPER, RLX_DTYPE_f32, RLX_LIST(n, 1), s->temper);
     }
-    return count;
 }
 
 /* The next n tokens, and the logits after the last `rows` of them, if they are to be read. */
 static rlx_status run_chunk(rlx_sequence *s, size_t n, size_t rows, bool read, struct diag *d)
 {
     int32_t at = (int32_t)s->computed;
-    rlx_binding in[MAX_INPUTS];
-    rlx_binding out = {"logits",
+    struct llm_inputs in = {.count = 0};
+    rlx_binding out = {LLM_LOGITS,
                        {.dtype = RLX_DTYPE_f32,
                         .data = s->logits,
                         .bytes = rows * (size_t)s->m->spec.vocab * sizeof *s->logits}};
     rlx_dim_size length = {LLM_LENGTH, at + (int64_t)n};
     rlx_run_desc run = {RLX_SIZED(rlx_run_desc),
-                        .inputs = in,
-                        .input_count = bind_inputs(s, (int64_t)n, rows, &at, in),
                         .outputs = &out,
                         .output_count = read ? 1 : 0,
                         .dims = &length,
@@ -176,6 +183,9 @@ static rlx_status run_chunk(rlx_sequence *s, size_t n, size_t rows, bool read, s
     rlx_error err;
 
     s->rows = 0;
+    bind_inputs(s, (int64_t)n, rows, &at, &in);
+    run.inputs = in.at;
+    run.input_count = in.count;
     if (rlx_session_run(s->session, &run, &err) != RLX_OK)
         return diag_again(d, &err, err.status);
     s->computed += n;

@@ -79,6 +79,12 @@ rlx_status rlx_sequence_create(rlx_llm *m, rlx_sequence **out, rlx_error *err)
         (diag_fail)(&d, RLX_ERROR_ARGUMENT, "%s is NULL", m ? "out" : "m");
         return diag_report(&d, err);
     }
+    if (m->gives_vectors) {
+        (diag_fail)(&d, RLX_ERROR_UNSUPPORTED,
+                    "%s: the model gives vectors of texts (rlx embed), and does not go on with one",
+                    m->spec.arch->name);
+        return diag_report(&d, err);
+    }
     rlx_sequence *s = new_sequence(m, &d);
     if (s && rlx_session_create(m->model, m->device, NULL, &s->session, &inner) != RLX_OK)
         diag_again(&d, &inner, inner.status);
@@ -144,20 +150,23 @@ const int32_t *rlx_sequence_tokens(const rlx_sequence *s, size_t *count)
     return s ? s->id : NULL;
 }
 
-static rlx_status check_tokens(const rlx_sequence *s, const int32_t *id, size_t first, size_t count,
-                               struct diag *d)
+rlx_status llm_check_tokens(const rlx_llm *m, size_t first, const int32_t *id, size_t count,
+                            struct diag *d)
 {
-    const size_t room = (size_t)s->m->desc.context;
+    const size_t room = (size_t)m->desc.context;
 
+    if (count > room - first && first == 0)
+        return diag_fail(d, RLX_ERROR_LIMIT, "%zu tokens do not fit in a context of %zu", count,
+                         room);
     if (count > room - first)
         return diag_fail(d, RLX_ERROR_LIMIT,
                          "%zu tokens, and %zu before them, do not fit in a context of %zu", count,
                          first, room);
     for (size_t i = 0; i < count; i++)
-        if (id[i] < 0 || id[i] >= s->m->spec.vocab)
+        if (id[i] < 0 || id[i] >= m->spec.vocab)
             return diag_fail(d, RLX_ERROR_INDEX,
                              "token %zu is %d, and the vocabulary has those from 0 to %lld", i,
-                             (int)id[i], (long long)s->m->spec.vocab - 1);
+                             (int)id[i], (long long)m->spec.vocab - 1);
     return RLX_OK;
 }
 
@@ -165,7 +174,7 @@ static rlx_status check_tokens(const rlx_sequence *s, const int32_t *id, size_t 
 static rlx_status append(rlx_sequence *s, size_t first, const int32_t *id, size_t count,
                          struct diag *d)
 {
-    TRY(check_tokens(s, id, first, count, d));
+    TRY(llm_check_tokens(s->m, first, id, count, d));
     if (s->computed > first)
         s->computed = first;
     memmove(s->id + first, id, count * sizeof *id);

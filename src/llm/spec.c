@@ -30,6 +30,13 @@ void llm_spec_free(struct llm_spec *s)
     s->layer = NULL;
 }
 
+bool llm_tensor(const rlx_weights *w, const char *name, rlx_weight *out)
+{
+    size_t i;
+
+    return w && rlx_weights_find(w, rlx_cstr(name), &i) && rlx_weights_at(w, i, out);
+}
+
 /* ---- what all have in common -------------------------------------------------------------- */
 
 static void read_rope(const struct llm_keys *k, struct llm_spec *s)

@@ -11,7 +11,7 @@
 struct llm_keys;
 
 enum llm_norm_kind { LLM_NORM_RMS, LLM_NORM_LAYER };
-enum llm_activation { LLM_SILU, LLM_GELU, LLM_RELU_SQUARED };
+enum llm_activation { LLM_SILU, LLM_GELU, LLM_RELU_SQUARED, LLM_GELU_EXACT };
 
 /* How channels are turned by their position: docs/spec/llm-architectures.md 3.2. */
 enum llm_rope_scaling { LLM_ROPE_LINEAR, LLM_ROPE_YARN, LLM_ROPE_LONG };
@@ -46,9 +46,11 @@ struct llm_layer {
     int64_t heads, kv_heads; /* of queries; of keys and values */
     int64_t head_dim, value_dim;
     int64_t ffn;    /* width inside of the feed-forward part */
-    int64_t window; /* keys that a query sees, itself included; 0: all */
+    int64_t window; /* keys that a query sees, itself included; of a model that is not causal half
+                     * as many on either side, and itself; 0: all */
     int rope;       /* which of the model's; LLM_NO_ROPE */
     bool experts;   /* the feed-forward part is the model's experts */
+    bool plain;     /* attention reads what comes in, without a norm */
 };
 
 /* Names of norms are tensors' names; NULL: there is none. */
@@ -63,7 +65,8 @@ struct llm_spec {
     float eps;
     const char *attn_norm, *attn_post_norm; /* of what attention reads; of what it gives */
     const char *ffn_norm, *ffn_post_norm;   /* likewise */
-    const char *output_norm;
+    const char *attn_sum_norm, *ffn_sum_norm; /* of that, and what came in */
+    const char *embed_norm, *output_norm;     /* of the first vectors; of the last */
     const char *attn_inner_norm, *ffn_inner_norm; /* of what the last matrix of a part reads */
     bool bare_norms; /* without weights: the names say only where norms are */
     bool parallel;   /* both parts read x, and are added at once; no ffn_norm: by the same norm */
@@ -73,6 +76,7 @@ struct llm_spec {
     bool gated;             /* down(act(gate) * up), not down(act(up)) */
     bool causal;            /* a token sees those before it only */
     bool learned_positions; /* a table of vectors, position_embd */
+    bool token_types;       /* likewise token_types, of which the first row is added */
     bool has_head;          /* logits come out; false: vectors do */
     bool tied;              /* the last matrix is the table of tokens */
 

@@ -183,13 +183,18 @@ rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const ch
     return m;
 }
 
+rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, rlx_value which)
+{
+    const int64_t width = b->spec->width;
+    struct llm_tensor t = matrix(b, LLM_GLOBAL, name, count, width);
+
+    return t.packed ? rlx_dequant_gather(b->g, t.param, which, t.scheme, width)
+                    : rlx_gather(b->g, t.param, which, 0);
+}
+
 rlx_value llm_embed(struct llm_build *b, rlx_value tokens)
 {
-    const struct llm_spec *s = b->spec;
-    struct llm_tensor t = matrix(b, LLM_GLOBAL, "token_embd.weight", s->vocab, s->width);
-
-    return t.packed ? rlx_dequant_gather(b->g, t.param, tokens, t.scheme, s->width)
-                    : rlx_gather(b->g, t.param, tokens, 0);
+    return llm_rows(b, "token_embd.weight", b->spec->vocab, tokens);
 }
 
 rlx_value llm_unembed(struct llm_build *b, rlx_value x)
