@@ -116,6 +116,8 @@ rlx_status llm_spec_read(const rlx_weights *w, struct llm_spec *out, struct diag
 void llm_spec_free(struct llm_spec *s);
 /* Sizes make a model that can be built. */
 rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d);
+/* What a tensor is; false: there is no file, or none of that name in it. */
+bool llm_tensor(const rlx_weights *w, const char *name, rlx_weight *out);
 /* Room for the layers, all zeros. */
 rlx_status llm_spec_layers(struct llm_spec *s, int64_t count, struct diag *d);
 
