@@ -435,8 +435,7 @@ static rlx_status write_all(struct schema *c, struct text *out)
         if (r->body.failed)
             return diag_no_memory(c->d, r->body.len);
         text_addf(out, "%.*s ::= ", STR_ARG(r->name));
-        if (r->body.len)
-            text_add(out, (rlx_str){r->body.at, r->body.len});
+        text_add(out, r->body.len ? (rlx_str){r->body.at, r->body.len} : STR("\"\""));
         text_add(out, STR("\n"));
     }
     schema_write_fixed(c, out);

@@ -70,13 +70,10 @@ static size_t common(rlx_str a, rlx_str b)
     return n;
 }
 
-static rlx_status add_nodes(struct tok_prefixes *p, uint32_t id, size_t from, uint32_t *path,
-                            struct diag *d)
+static void add_nodes(struct tok_prefixes *p, uint32_t id, size_t from, uint32_t *path)
 {
     const rlx_str bytes = tok_bytes(p, id);
 
-    if (p->nodes + bytes.len >= TOK_NO_TOKEN)
-        return diag_fail(d, RLX_ERROR_LIMIT, "the tokens make a tree of more than 2^24 bytes");
     for (size_t i = from; i < bytes.len; i++) {
         path[i] = p->nodes;
         p->node[p->nodes++] = (struct tok_prefix){.token = TOK_NO_TOKEN,
@@ -85,7 +82,6 @@ static rlx_status add_nodes(struct tok_prefixes *p, uint32_t id, size_t from, ui
     }
     p->node[p->nodes - 1].token = id & 0xffffff;
     p->depth = bytes.len > p->depth ? (uint32_t)bytes.len : p->depth;
-    return RLX_OK;
 }
 
 /* The nodes of a path that end here, below depth `to`. */
@@ -113,7 +109,7 @@ static rlx_status grow(struct tok_prefixes *p, const uint32_t *order, size_t cou
             continue;
         }
         close_nodes(p, path, last.len, same);
-        TRY(add_nodes(p, order[i], same, path, d));
+        add_nodes(p, order[i], same, path);
         last = bytes;
     }
     close_nodes(p, path, last.len, 0);
@@ -123,25 +119,25 @@ static rlx_status grow(struct tok_prefixes *p, const uint32_t *order, size_t cou
 static rlx_status grow_sorted(struct tok_prefixes *p, uint32_t *order, uint32_t *room,
                               struct diag *d)
 {
-    size_t count = 0, bytes = 0;
+    size_t count = 0, nodes = 0;
 
     for (uint32_t id = 0; id < p->vocab; id++) {
         const size_t len = tok_bytes(p, id).len;
         if (len && len <= TOK_MOST_PREFIX)
-            order[count++] = id, bytes += len;
+            order[count++] = id;
     }
     sort(p, order, room, count);
-    p->room = bytes < TOK_NO_TOKEN ? (uint32_t)bytes : TOK_NO_TOKEN;
-    p->node = mem_alloc(p->mem, p->room * sizeof *p->node);
-    if (p->room && !p->node)
-        return diag_no_memory(d, p->room * sizeof *p->node);
-    TRY(grow(p, order, count, d));
-    struct tok_prefix *fits = p->nodes ? mem_resize(p->mem, p->node, p->room * sizeof *fits,
-                                                    p->nodes * sizeof *fits)
-                                       : NULL;
-    if (fits)
-        p->node = fits, p->room = p->nodes;
-    return RLX_OK;
+    for (size_t i = 0; i < count; i++) {
+        const rlx_str bytes = tok_bytes(p, order[i]);
+        nodes += bytes.len - (i ? common(tok_bytes(p, order[i - 1]), bytes) : 0);
+    }
+    if (nodes >= TOK_NO_TOKEN)
+        return diag_fail(d, RLX_ERROR_LIMIT, "the tokens make a tree of more than 2^24 bytes");
+    p->room = (uint32_t)nodes;
+    p->node = mem_alloc(p->mem, nodes * sizeof *p->node);
+    if (nodes && !p->node)
+        return diag_no_memory(d, nodes * sizeof *p->node);
+    return grow(p, order, count, d);
 }
 
 static rlx_status build(const struct rlx_tokenizer *t, struct tok_prefixes *p, struct diag *d)
