@@ -12,7 +12,8 @@
  *
  * A grammar is a text in GBNF, or is made of a JSON schema: docs/grammars.md has both. It does not
  * change, and any number of threads may use it; a state belongs to one thread at a time. All of
- * them keep the context; states keep the grammar, but not the tokenizer, which must outlive them. */
+ * them keep the context; states keep the grammar, but not the tokenizer, which must outlive them.
+ */
 #ifndef RLX_GRAMMAR_H
 #define RLX_GRAMMAR_H
 

@@ -157,8 +157,8 @@ static rlx_status any_bytes(struct making *m, unsigned more, uint32_t *state)
     return RLX_OK;
 }
 
-/* The state in which `more` bytes are to come of a character in [base, base + 64^more); *none: there
- * is no such character in the set. */
+/* The state in which `more` bytes are to come of a character in [base, base + 64^more); *none:
+ * there is no such character in the set. */
 static rlx_status rest(struct making *m, uint32_t base, unsigned more, uint32_t *state, bool *none)
 {
     const uint32_t last = base + (UINT32_C(1) << (6 * more)) - 1;

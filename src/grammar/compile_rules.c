@@ -25,8 +25,8 @@ static rlx_status add_node(struct compiling *c, enum gram_op op, uint32_t a, uin
     return RLX_OK;
 }
 
-static rlx_status compile_alternatives(struct compiling *c, struct gram_alt *alt,
-                                       uint32_t next, uint32_t *out);
+static rlx_status compile_alternatives(struct compiling *c, struct gram_alt *alt, uint32_t next,
+                                       uint32_t *out);
 
 /* The item once, then next. */
 static rlx_status compile_once(struct compiling *c, const struct gram_item *item, uint32_t next,
@@ -119,8 +119,8 @@ static rlx_status compile_sequence(struct compiling *c, struct gram_alt *alt, ui
     return RLX_OK;
 }
 
-static rlx_status compile_alternatives(struct compiling *c, struct gram_alt *alt,
-                                       uint32_t next, uint32_t *out)
+static rlx_status compile_alternatives(struct compiling *c, struct gram_alt *alt, uint32_t next,
+                                       uint32_t *out)
 {
     uint32_t first, split;
 

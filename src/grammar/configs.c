@@ -70,8 +70,7 @@ static bool same_config(const void *owner, uint32_t i, const void *key)
     const struct wanted *w = key;
 
     return c->count == w->count && c->may_end == w->may_end &&
-           (w->count == 0 ||
-            memcmp(&s->thread.at[c->first], w->at, w->count * sizeof *w->at) == 0);
+           (w->count == 0 || memcmp(&s->thread.at[c->first], w->at, w->count * sizeof *w->at) == 0);
 }
 
 rlx_status gram_store_config(struct gram_store *s, const rlx_allocator *mem,

@@ -37,10 +37,10 @@ static void place_of(const struct reader *r, size_t pos, uint32_t *line, uint32_
 }
 
 #define bad_at(r, pos_, ...) bad_with((r), (pos_), RLX_ERROR_FORMAT, __VA_ARGS__)
-#define bad_with(r, pos_, status, fmt, ...)                                                 \
-    (__extension__({                                                                        \
-        uint32_t line_, column_;                                                            \
-        place_of((r), (pos_), &line_, &column_);                                            \
+#define bad_with(r, pos_, status, fmt, ...)                                                   \
+    (__extension__({                                                                          \
+        uint32_t line_, column_;                                                              \
+        place_of((r), (pos_), &line_, &column_);                                              \
         diag_fail((r)->d, (status), "line %u, column %u: " fmt, line_, column_, __VA_ARGS__); \
     }))
 
@@ -92,8 +92,8 @@ static void skip_space(struct reader *r, bool lines)
 
 static bool in_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
 }
 
 static rlx_str take_name(struct reader *r)
@@ -179,8 +179,9 @@ static rlx_status take_char(struct reader *r, uint32_t *out)
     default: break;
     }
     if (!known)
-        return bad_at(r, start, "%s", "an unknown escape: there are \\n \\t \\r \\\\ \\\" \\[ \\] "
-                                      "\\xHH \\uHHHH \\UHHHHHHHH");
+        return bad_at(r, start, "%s",
+                      "an unknown escape: there are \\n \\t \\r \\\\ \\\" \\[ \\] "
+                      "\\xHH \\uHHHH \\UHHHHHHHH");
     *out = (unsigned char)to[known - from];
     return RLX_OK;
 }

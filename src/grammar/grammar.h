@@ -1,4 +1,5 @@
-/* grammar.h: grammars, as the rest of the library sees them: rlx/grammar.h with arguments checked. */
+/* grammar.h: grammars, as the rest of the library sees them: rlx/grammar.h with arguments checked.
+ */
 #ifndef GRAMMAR_H
 #define GRAMMAR_H
 

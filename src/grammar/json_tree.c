@@ -84,10 +84,10 @@ static rlx_status read_value(struct reading *r, struct json_value **out)
     if (!v)
         return diag_no_memory(r->j.d, sizeof *v);
     *out = v;
-    v->kind = c == '{'   ? JSON_OBJECT
-              : c == '[' ? JSON_ARRAY
-              : c == '"' ? JSON_STRING
-              : c == 'n' ? JSON_NULL
+    v->kind = c == '{'               ? JSON_OBJECT
+              : c == '['             ? JSON_ARRAY
+              : c == '"'             ? JSON_STRING
+              : c == 'n'             ? JSON_NULL
               : c == 't' || c == 'f' ? JSON_BOOL
                                      : JSON_NUMBER;
     if (c == '{' || c == '[')
@@ -127,12 +127,9 @@ static bool numbers_hold(const struct json_value *v)
 rlx_status json_tree_read(rlx_str text, const char *what, struct arena *arena,
                           const rlx_allocator *mem, struct json_value **out, struct diag *d)
 {
-    struct reading r = {.j = {.text = text,
-                              .max_depth = JSON_MOST_DEPTH,
-                              .what = what,
-                              .arena = arena,
-                              .d = d},
-                        .mem = mem};
+    struct reading r = {
+        .j = {.text = text, .max_depth = JSON_MOST_DEPTH, .what = what, .arena = arena, .d = d},
+        .mem = mem};
 
     if (!str_is_utf8(text))
         return diag_fail(d, RLX_ERROR_FORMAT, "%s: the text is not UTF-8", what);
@@ -160,9 +157,8 @@ bool json_tree_same(const struct json_value *a, const struct json_value *b)
     if (a->kind != JSON_ARRAY && a->kind != JSON_OBJECT)
         return str_eq(a->text, b->text);
     for (size_t i = 0; i < a->count; i++) {
-        const struct json_value *other = a->kind == JSON_ARRAY
-                                             ? b->member[i].value
-                                             : json_tree_get(b, a->member[i].key);
+        const struct json_value *other =
+            a->kind == JSON_ARRAY ? b->member[i].value : json_tree_get(b, a->member[i].key);
         if (!other || !json_tree_same(a->member[i].value, other))
             return false;
     }

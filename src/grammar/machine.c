@@ -15,8 +15,7 @@ static struct gram_seen *slot_of(const struct gram_machine *m, uint32_t node, ui
 {
     size_t i = spread(node, frame) & (m->seen_cap - 1);
 
-    while (m->seen[i].round == m->round &&
-           (m->seen[i].node != node || m->seen[i].frame != frame))
+    while (m->seen[i].round == m->round && (m->seen[i].node != node || m->seen[i].frame != frame))
         i = (i + 1) & (m->seen_cap - 1);
     return &m->seen[i];
 }
@@ -197,8 +196,8 @@ static rlx_status build(struct gram_machine *m, struct diag *d)
     if (!vec_room_for(m->mem, &m->path, depth))
         return diag_no_memory(d, depth * sizeof first);
     memset(m->path.at, 0, depth * sizeof first);
-    TRY(gram_store_frame(&m->store, m->mem, GRAM_NODE_END, 0, &first, d));  /* GRAM_BOTTOM */
-    TRY(gram_store_config(&m->store, m->mem, NULL, 0, false, &first, d)); /* GRAM_DEAD */
+    TRY(gram_store_frame(&m->store, m->mem, GRAM_NODE_END, 0, &first, d)); /* GRAM_BOTTOM */
+    TRY(gram_store_config(&m->store, m->mem, NULL, 0, false, &first, d));  /* GRAM_DEAD */
     m->path.len = depth;
     return RLX_OK;
 }

@@ -1,11 +1,13 @@
-/* machine.h: the places in a grammar that a text may have led to, and what was found out about them.
+/* machine.h: the places in a grammar that a text may have led to, and what was found out about
+ * them.
  *
  *     gram_state      how far one text has come: a configuration
  *     gram_machine    shared by the states made from one: all configurations so far
  *       gram_frame    where a rule goes on that called another, and the frame of its own caller
  *       gram_thread   one way to read the text: a character that may come, and a frame
  *       gram_config   all ways at once; the empty one is dead
- *       a row         what a byte of each class leads to from a configuration, once it was asked for
+ *       a row         what a byte of each class leads to from a configuration, once it was asked
+ * for
  *
  * Frames, and configurations, that are equal are the same one. So text that goes in circles, as
  * inside of a string, costs one look at a table for each byte. When there are too many, those that
@@ -49,7 +51,7 @@ struct gram_store { /* what can be forgotten and found out again */
     struct map by_frame, by_config;
 };
 
-struct gram_mask { /* tokens that may come, but those that end a text */
+struct gram_mask {   /* tokens that may come, but those that end a text */
     uint32_t config; /* GRAM_NOTHING: the slot is free */
     bool any;
     uint32_t *bits;
@@ -94,17 +96,16 @@ struct rlx_grammar_state {
 };
 
 enum {
-    GRAM_MOST_WAYS = 1 << 15,     /* nodes that a byte may lead through */
-    GRAM_MOST_FRAMES = 1 << 16,   /* rules that are open */
-    GRAM_MOST_STEPS = 1 << 25,    /* of a call */
-    GRAM_MOST_STORE = 64 << 20,   /* bytes; those kept may have half of them */
-    GRAM_MOST_MASKS = 8 << 20,    /* bytes */
+    GRAM_MOST_WAYS = 1 << 15,   /* nodes that a byte may lead through */
+    GRAM_MOST_FRAMES = 1 << 16, /* rules that are open */
+    GRAM_MOST_STEPS = 1 << 23,  /* of a call: nodes gone through */
+    GRAM_MOST_STORE = 64 << 20, /* bytes; those kept may have half of them */
+    GRAM_MOST_MASKS = 8 << 20,  /* bytes */
 };
 
 /* machine.c */
 rlx_status gram_machine_create(struct rlx_grammar *g, const struct tok_prefixes *tokens,
-                               const rlx_allocator *mem, struct gram_machine **out,
-                               struct diag *d);
+                               const rlx_allocator *mem, struct gram_machine **out, struct diag *d);
 void gram_machine_free(struct gram_machine *m);
 /* The configuration at the start of a text, to path[0]. */
 rlx_status gram_begin(struct gram_machine *m, struct diag *d);

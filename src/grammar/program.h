@@ -70,9 +70,9 @@ enum {
     GRAM_MOST_RULES = 1 << 14,
     GRAM_MOST_NODES = 1 << 19,
     GRAM_MOST_BYTE_STATES = 1 << 18,
-    GRAM_MOST_TEXT = 1 << 24,   /* bytes of GBNF */
+    GRAM_MOST_TEXT = 1 << 24,    /* bytes of GBNF */
     GRAM_MOST_REPEATS = 1 << 14, /* of {n,m} */
-    GRAM_MOST_DEPTH = 128,      /* of parentheses */
+    GRAM_MOST_DEPTH = 128,       /* of parentheses */
 };
 
 /* ---- characters: chars.c ---- */

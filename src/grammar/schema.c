@@ -169,8 +169,8 @@ enum type { T_OBJECT, T_ARRAY, T_STRING, T_NUMBER, T_INTEGER, T_BOOLEAN, T_NULL,
 static const struct {
     const char *name;
     uint32_t about; /* keywords that ask for that type, where none is named */
-} types[TYPES] = {{"object", OBJECT},  {"array", ARRAY}, {"string", STRING}, {"number", NUMBER},
-                  {"integer", 0},      {"boolean", 0},   {"null", 0}};
+} types[TYPES] = {{"object", OBJECT}, {"array", ARRAY}, {"string", STRING}, {"number", NUMBER},
+                  {"integer", 0},     {"boolean", 0},   {"null", 0}};
 
 static rlx_status add_type(const struct schema *c, const struct json_value *name,
                            const struct schema_place *at, uint32_t *out)
@@ -240,11 +240,10 @@ static rlx_status put_types(struct schema *c, size_t rule, const struct json_val
 
 static bool has_type(const struct json_value *v, uint32_t wanted)
 {
-    static const enum type of_kind[] = {[JSON_NULL] = T_NULL,     [JSON_BOOL] = T_BOOLEAN,
-                                        [JSON_NUMBER] = T_NUMBER, [JSON_STRING] = T_STRING,
-                                        [JSON_ARRAY] = T_ARRAY,   [JSON_OBJECT] = T_OBJECT};
-    const bool whole = v->kind == JSON_NUMBER &&
-                       !memchr(v->text.ptr, '.', v->text.len) &&
+    static const enum type of_kind[] = {
+        [JSON_NULL] = T_NULL,     [JSON_BOOL] = T_BOOLEAN, [JSON_NUMBER] = T_NUMBER,
+        [JSON_STRING] = T_STRING, [JSON_ARRAY] = T_ARRAY,  [JSON_OBJECT] = T_OBJECT};
+    const bool whole = v->kind == JSON_NUMBER && !memchr(v->text.ptr, '.', v->text.len) &&
                        !memchr(v->text.ptr, 'e', v->text.len) &&
                        !memchr(v->text.ptr, 'E', v->text.len);
 
@@ -399,8 +398,8 @@ static rlx_status put_part(struct schema *c, size_t rule, const struct json_valu
     return RLX_OK;
 }
 
-rlx_status schema_visit(struct schema *c, const struct json_value *v,
-                        const struct schema_place *at, rlx_str hint, rlx_str *name)
+rlx_status schema_visit(struct schema *c, const struct json_value *v, const struct schema_place *at,
+                        rlx_str hint, rlx_str *name)
 {
     size_t rule;
 

@@ -55,8 +55,8 @@ void schema_put(struct schema *c, size_t rule, const char *fmt, ...)
 void schema_put_literal(struct schema *c, size_t rule, rlx_str text); /* in quotes */
 void schema_put_json(struct schema *c, size_t rule, const struct json_value *v);
 /* The name of the rule for that part of a schema. */
-rlx_status schema_visit(struct schema *c, const struct json_value *v,
-                        const struct schema_place *at, rlx_str hint, rlx_str *name);
+rlx_status schema_visit(struct schema *c, const struct json_value *v, const struct schema_place *at,
+                        rlx_str hint, rlx_str *name);
 /* A keyword that counts. FORMAT: it is no integer of at least 0. LIMIT: it is a least that is above
  * GRAM_MOST_REPEATS; a most becomes that. Without the keyword *out stays. */
 rlx_status schema_count(const struct schema *c, const struct json_value *v, const char *key,

@@ -198,14 +198,14 @@ static rlx_status join(struct schema *c, rlx_str key, const struct json_value *a
                        const struct json_value *b, const struct schema_place *at,
                        struct json_value **out)
 {
-    static const char *const notes[] = {"title",    "description", "default", "examples",
+    static const char *const notes[] = {"title",    "description", "default",  "examples",
                                         "example",  "deprecated",  "$comment", "$schema",
                                         "$id",      "$anchor",     "$defs",    "definitions",
                                         "readOnly", "writeOnly",   NULL};
-    static const char *const least[] = {"minimum",  "exclusiveMinimum", "minLength",
-                                        "minItems", NULL};
-    static const char *const most[] = {"maximum",  "exclusiveMaximum", "maxLength",
-                                       "maxItems", NULL};
+    static const char *const least[] = {"minimum", "exclusiveMinimum", "minLength", "minItems",
+                                        NULL};
+    static const char *const most[] = {"maximum", "exclusiveMaximum", "maxLength", "maxItems",
+                                       NULL};
     double x, y;
 
     *out = (struct json_value *)a;

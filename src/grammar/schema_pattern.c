@@ -58,12 +58,13 @@ static const struct gram_range spaces[] = {
 static const struct gram_range line_ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
 /* The set, or all that is not in it. Sets are sorted. */
-static rlx_status add_set(struct pattern_in *p, const struct gram_range *set, size_t count, bool not)
+static rlx_status add_set(struct pattern_in *p, const struct gram_range *set, size_t count,
+                          bool not )
 {
     uint32_t from = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (!not)
+        if (!not )
             TRY(add(p, set[i].lo, set[i].hi));
         else if (set[i].lo > from)
             TRY(add(p, from, set[i].lo - 1));
@@ -71,7 +72,7 @@ static rlx_status add_set(struct pattern_in *p, const struct gram_range *set, si
     }
     return not ? add(p, from, GRAM_LAST_CHAR) : RLX_OK;
 }
-#define ADD_SET(p, set, not) add_set((p), (set), sizeof(set) / sizeof *(set), (not))
+#define ADD_SET(p, set, not ) add_set((p), (set), sizeof(set) / sizeof *(set), (not ))
 
 /* Those that a string writes as they are: all but " and \ and control characters. */
 static bool put_plain(struct pattern_in *p)
@@ -343,8 +344,7 @@ static rlx_status take_alternatives(struct pattern_in *p)
 rlx_status schema_pattern(struct schema *c, size_t rule, rlx_str pattern,
                           const struct schema_place *at)
 {
-    struct pattern_in p = {
-        .c = c, .rule = rule, .text = pattern, .chars.mem = c->mem, .at = at};
+    struct pattern_in p = {.c = c, .rule = rule, .text = pattern, .chars.mem = c->mem, .at = at};
 
     rlx_status s = take_alternatives(&p);
     if (s == RLX_OK && p.pos < p.text.len)

@@ -43,7 +43,8 @@ rlx_status schema_string(struct schema *c, size_t rule, const struct json_value 
     if ((format != NULL) + (pattern != NULL) + length > 1)
         return schema_bad(c, at, RLX_ERROR_UNSUPPORTED,
                           "%s beside %s: only one of pattern, format and a length may be given",
-                          pattern ? "pattern" : "format", pattern && format ? "format" : "a length");
+                          pattern ? "pattern" : "format",
+                          pattern && format ? "format" : "a length");
     if (format)
         return put_format(c, rule, format, at);
     if (length)

@@ -158,9 +158,8 @@ rlx_status gram_state_accept(struct rlx_grammar_state *s, int32_t token, struct 
     }
     const rlx_str bytes = tok_bytes(p, (uint32_t)token);
     if (!bytes.len || bytes.len > TOK_MOST_PREFIX)
-        return diag_fail(d, RLX_ERROR_ARGUMENT,
-                         "token %d is never allowed by a grammar: it is %s", token,
-                         bytes.len ? "too long" : "special, or has no text");
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "token %d is never allowed by a grammar: it is %s",
+                         token, bytes.len ? "too long" : "special, or has no text");
     return gram_state_bytes(s, bytes, d);
 }
 

@@ -1,5 +1,5 @@
-/* token_prefix.h: the bytes of all tokens, and a tree of them: what a walk that goes on byte by byte,
- * such as a grammar's, needs to find all tokens that it may take. */
+/* token_prefix.h: the bytes of all tokens, and a tree of them: what a walk that goes on byte by
+ * byte, such as a grammar's, needs to find all tokens that it may take. */
 #ifndef TEXT_TOKEN_PREFIX_H
 #define TEXT_TOKEN_PREFIX_H
 

@@ -135,8 +135,8 @@ struct rlx_tokenizer {
     struct tok_special cut;
     struct tok_cutter cutter;
     struct tok_bpe bpe;
-    struct trie trie; /* unigram, WordPiece, RWKV: of all tokens */
-    void *more;       /* what only its kind knows */
+    struct trie trie;                        /* unigram, WordPiece, RWKV: of all tokens */
+    void *more;                              /* what only its kind knows */
     _Atomic(struct tok_prefixes *) prefixes; /* token_prefix.h; NULL until they are wanted */
 };
 enum { TOK_MARK_ENDS = 1, TOK_MARK_EATS_LEFT = 2, TOK_MARK_EATS_RIGHT = 4 };

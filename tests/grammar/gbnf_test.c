@@ -101,8 +101,8 @@ TEST(gbnf, mistakes_are_named_with_their_place)
          "z ::= v{16000} v{16000} v{16000} v{16000} v{16000} v{16000} v{16000} v{16000} v{16000}\n"
          "v ::= \"a\"{16000} \"b\"{16000} \"c\"{16000} \"d\"{16000} \"e\"{16000} \"f\"{16000}\n",
          "the grammar is too large", RLX_ERROR_LIMIT},
-        {"root ::= \"a\"\nroot ::= \"b\"", "line 2, column 1: the rule \"root\" is defined a second",
-         RLX_ERROR_FORMAT},
+        {"root ::= \"a\"\nroot ::= \"b\"",
+         "line 2, column 1: the rule \"root\" is defined a second", RLX_ERROR_FORMAT},
         {"root ::= root \"a\" | \"b\"", "the rule \"root\" begins with itself", RLX_ERROR_FORMAT},
         {"root ::= \"a\" x\nx ::= y? z\ny ::= \"y\"\nz ::= \"\" w\nw ::= x \"b\" | \"\"",
          "begins with itself", RLX_ERROR_FORMAT},
@@ -140,7 +140,7 @@ TEST(gbnf, ambiguity_has_a_bound)
         const char *text, *repeated;
     } cases[] = {
         {"root ::= \"a\" root \"x\" | \"a\" root \"y\" | \"\"", "a"}, /* 2^n ways to go on */
-        {"root ::= \"(\" root \")\" | \"\"", "("},                     /* as many open rules */
+        {"root ::= \"(\" root \")\" | \"\"", "("},                    /* as many open rules */
     };
     enum { MOST = 200000 };
 
@@ -178,7 +178,8 @@ TEST_SLOW(gbnf, long_texts_forget_what_they_left)
     struct trial r;
     rlx_grammar_state *half = NULL;
 
-    require(t, trial_begin(t, &r, "root ::= ([a-z]{3000,5000} \" \" | [a-z]{1,4900} \".\")*", false));
+    require(t,
+            trial_begin(t, &r, "root ::= ([a-z]{3000,5000} \" \" | [a-z]{1,4900} \".\")*", false));
     for (int i = 0; i < 3000000; i++) {
         if (rlx_grammar_accept_bytes(r.start, rlx_cstr(i % 4001 == 4000 ? " " : "q"), &r.err) !=
             RLX_OK) {

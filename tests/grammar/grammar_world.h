@@ -1,4 +1,5 @@
-/* grammar_world.h: what tests of grammars share: a context with a grammar, and texts tried on it. */
+/* grammar_world.h: what tests of grammars share: a context with a grammar, and texts tried on it.
+ */
 #ifndef TESTS_GRAMMAR_WORLD_H
 #define TESTS_GRAMMAR_WORLD_H
 

@@ -14,8 +14,8 @@ static const char *const written[CHARS] = {"a", "b", "\\xe9", "\\U0001F600"};
 enum kind { SET, NOT_SET, RULE, SEQUENCE, CHOICE, REPEAT };
 struct tree {
     enum kind kind;
-    int value;      /* of sets: bits of characters; of a rule: its number */
-    int min, max;   /* of a repetition; max -1: none */
+    int value;       /* of sets: bits of characters; of a rule: its number */
+    int min, max;    /* of a repetition; max -1: none */
     int left, right; /* -1: none, which is the empty text */
 };
 
@@ -282,8 +282,17 @@ static rlx_tokenizer *tokens_of(struct test *t, rlx_context *ctx)
 
     world_begin(&w, "gpt2", "gpt-2");
     world_bytes(&w, store);
-    static const char *const more[] = {"ab", "ba", "aab", "bb", "a\xc3\x83", "\xc3\x83\xc2\xa9",
-                                       "\xc2\xa9" "a", "\xc3\xb0\xc5\x81", "ab\xc3\x83\xc2\xa9" "b"};
+    static const char *const more[] = {"ab",
+                                       "ba",
+                                       "aab",
+                                       "bb",
+                                       "a\xc3\x83",
+                                       "\xc3\x83\xc2\xa9",
+                                       "\xc2\xa9"
+                                       "a",
+                                       "\xc3\xb0\xc5\x81",
+                                       "ab\xc3\x83\xc2\xa9"
+                                       "b"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         world_token(&w, more[i], RLX_TOKEN_NORMAL, 0);
     world_token(&w, "<s>", RLX_TOKEN_CONTROL, 0);
@@ -368,8 +377,8 @@ TEST(grammar, ends_come_where_a_text_may_end)
     require(t, k);
     const int32_t eos = rlx_tokenizer_find(k, rlx_cstr("</s>"));
     const int32_t a = rlx_tokenizer_find(k, rlx_cstr("a"));
-    require_ok(t, rlx_grammar_parse(ctx, rlx_cstr("root ::= \"a\" \"a\"?"), (rlx_str){NULL, 0}, &g,
-                                    &err));
+    require_ok(
+        t, rlx_grammar_parse(ctx, rlx_cstr("root ::= \"a\" \"a\"?"), (rlx_str){NULL, 0}, &g, &err));
     require_ok(t, rlx_grammar_state_create(g, k, &s, &err));
     require_ok(t, rlx_grammar_mask(s, bits, &err));
     expect(t, !(bits[eos / 32] >> eos % 32 & 1));

@@ -7,11 +7,14 @@
 TEST(schema, any_json_is_what_the_empty_schema_allows)
 {
     static const char *const good[] = {
-        "null", "true", "-0.5e+10", "\"\"", "[]", "{}", "[1, [], {}]",
-        "{\"a\":{\"b\": [null,\n  \"\\u00e9\\ud83d\\ude00\\n\"]}}", "{ \"\": 0 }", NULL};
-    static const char *const bad[] = {"", "nul", "01", "1.", ".5", "+1", "\"\\x\"", "\"\\ud83d\"",
-                                      "[1,]", "[1 2]", "{\"a\"}", "{a:1}", "{\"a\":1,}",
-                                      "\"\n\"", "1 ", " 1", "[  1]", NULL};
+        "null",        "true",
+        "-0.5e+10",    "\"\"",
+        "[]",          "{}",
+        "[1, [], {}]", "{\"a\":{\"b\": [null,\n  \"\\u00e9\\ud83d\\ude00\\n\"]}}",
+        "{ \"\": 0 }", NULL};
+    static const char *const bad[] = {
+        "",      "nul",     "01",    "1.",         ".5",     "+1", "\"\\x\"", "\"\\ud83d\"", "[1,]",
+        "[1 2]", "{\"a\"}", "{a:1}", "{\"a\":1,}", "\"\n\"", "1 ", " 1",      "[  1]",       NULL};
 
     TRY_SCHEMA("{}", good, bad);
     TRY_SCHEMA("true", good, bad);
@@ -66,9 +69,10 @@ TEST(schema, other_keys_are_none_of_those_listed)
 #define LISTED \
     "\"properties\":{\"ab\":{\"type\":\"null\"},\"a\":{\"type\":\"null\"},\"b\xc3\xa9\":true}"
     TRY_SCHEMA("{" LISTED ",\"additionalProperties\":{\"type\":\"integer\"}}",
-               LIST("{}", "{\"ab\":null}", "{\"ab\":null,\"c\":1}", "{\"a\":null,\"abc\":1,\"x\":2}",
-                    "{\"b\":1}", "{\"\":1}", "{\"b\xc3\xa8\":1, \"b\xc3\xa9\xc3\xa9\":2}",
-                    "{\"aa\":1}", "{\"b\xc3\xa9\":[]}"),
+               LIST("{}", "{\"ab\":null}", "{\"ab\":null,\"c\":1}",
+                    "{\"a\":null,\"abc\":1,\"x\":2}", "{\"b\":1}", "{\"\":1}",
+                    "{\"b\xc3\xa8\":1, \"b\xc3\xa9\xc3\xa9\":2}", "{\"aa\":1}",
+                    "{\"b\xc3\xa9\":[]}"),
                LIST("{\"ab\":1}", "{\"a\":1}", "{\"c\":null}", "{\"c\":1,\"ab\":null}",
                     "{\"\\u0061\":1}", "{\"c\":1,\"a\":2}"));
     TRY_SCHEMA("{\"additionalProperties\":{\"type\":\"integer\"}}",
@@ -82,8 +86,8 @@ TEST(schema, arrays_have_their_elements)
 {
     TRY_SCHEMA("{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}",
                LIST("[]", "[1]", "[1, 2,3]"), LIST("[null]", "[1,]"));
-    TRY_SCHEMA("{\"items\":{\"enum\":[7]},\"minItems\":2,\"maxItems\":3}",
-               LIST("[7,7]", "[7,7,7]"), LIST("[]", "[7]", "[7,7,7,7]"));
+    TRY_SCHEMA("{\"items\":{\"enum\":[7]},\"minItems\":2,\"maxItems\":3}", LIST("[7,7]", "[7,7,7]"),
+               LIST("[]", "[7]", "[7,7,7,7]"));
     TRY_SCHEMA("{\"items\":{\"enum\":[7]},\"maxItems\":1}", LIST("[]", "[7]"), LIST("[7,7]"));
     TRY_SCHEMA("{\"items\":{\"enum\":[7]},\"maxItems\":0}", LIST("[]"), LIST("[7]"));
 #define FIRSTS "\"prefixItems\":[{\"enum\":[1]},{\"enum\":[2]},{\"enum\":[3]}]"
@@ -130,9 +134,9 @@ TEST(schema, numbers_keep_to_their_bounds)
 {
     static const struct {
         int64_t lo, hi;
-    } ranges[] = {{0, 9},   {0, 10},    {5, 5},     {7, 123},   {38, 120},  {100, 999}, {99, 1001},
-                  {-5, 5},  {-120, -38}, {-100, 0}, {-1, 1000}, {190, 210}, {0, 0},     {1, 1000},
-                  {-7, -7}, {1095, 1101}};
+    } ranges[] = {{0, 9},     {0, 10},   {5, 5},      {7, 123},    {38, 120},  {100, 999},
+                  {99, 1001}, {-5, 5},   {-120, -38}, {-100, 0},   {-1, 1000}, {190, 210},
+                  {0, 0},     {1, 1000}, {-7, -7},    {1095, 1101}};
     char schema[128], number[32];
 
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
@@ -152,8 +156,8 @@ TEST(schema, numbers_keep_to_their_bounds)
     test_note(t, "%s", "");
     TRY_SCHEMA("{\"type\":\"integer\",\"exclusiveMinimum\":3,\"maximum\":12.5}",
                LIST("4", "10", "12"), LIST("3", "13", "-4"));
-    TRY_SCHEMA("{\"type\":\"integer\",\"minimum\":17}",
-               LIST("17", "99", "100", "9999999999999999"), LIST("16", "9", "-17", "017"));
+    TRY_SCHEMA("{\"type\":\"integer\",\"minimum\":17}", LIST("17", "99", "100", "9999999999999999"),
+               LIST("16", "9", "-17", "017"));
     TRY_SCHEMA("{\"type\":\"integer\",\"maximum\":-3}", LIST("-3", "-1000"), LIST("-2", "3", "0"));
     TRY_SCHEMA("{\"minimum\":0,\"maximum\":1}", LIST("0", "0.5", "1", "1.0", "0.999"),
                LIST("1.5", "-0.1", "2", "1.01"));
@@ -191,7 +195,8 @@ TEST(schema, schemas_are_put_together)
     TRY_SCHEMA("{\"allOf\":[{\"properties\":{\"a\":{\"minimum\":2}},\"required\":[\"a\"]},"
                "{\"properties\":{\"a\":{\"type\":\"integer\",\"maximum\":4},\"b\":{\"const\":1}}},"
                "{\"$ref\":\"#/$defs/c\"}],\"$defs\":{\"c\":{\"required\":[\"b\"]}}}",
-               LIST("{\"a\":2,\"b\":1}", "{\"a\":4,\"b\":1}"), LIST("{\"a\":2}", "{\"a\":5,\"b\":1}"));
+               LIST("{\"a\":2,\"b\":1}", "{\"a\":4,\"b\":1}"),
+               LIST("{\"a\":2}", "{\"a\":5,\"b\":1}"));
     TRY_SCHEMA("{\"allOf\":[{\"type\":[\"string\",\"null\"]},{\"type\":[\"null\",\"integer\"]}]}",
                LIST("null"), LIST("\"\"", "1"));
     TRY_SCHEMA("{\"allOf\":[{\"enum\":[1,2,3]},{\"enum\":[2,3,4]}]}", LIST("2", "3"),
@@ -203,11 +208,12 @@ TEST(schema, parts_are_found_by_name_and_may_name_themselves)
 {
     TRY_SCHEMA("{\"$ref\":\"#/definitions/a~1b~01%25\",\"definitions\":{\"a/b~1%\":{\"const\":1}}}",
                LIST("1"), LIST("2"));
-    TRY_SCHEMA("{\"$ref\":\"#/$defs/list\",\"$defs\":{\"list\":{\"type\":\"object\",\"properties\":{"
-               "\"v\":{\"type\":\"integer\"},\"next\":{\"anyOf\":[{\"$ref\":\"#/$defs/list\"},"
-               "{\"type\":\"null\"}]}},\"required\":[\"v\",\"next\"]}}}",
-               LIST("{\"v\":1,\"next\":null}", "{\"v\":1,\"next\":{\"v\":2,\"next\":null}}"),
-               LIST("{\"v\":1}", "{\"v\":1,\"next\":{}}"));
+    TRY_SCHEMA(
+        "{\"$ref\":\"#/$defs/list\",\"$defs\":{\"list\":{\"type\":\"object\",\"properties\":{"
+        "\"v\":{\"type\":\"integer\"},\"next\":{\"anyOf\":[{\"$ref\":\"#/$defs/list\"},"
+        "{\"type\":\"null\"}]}},\"required\":[\"v\",\"next\"]}}}",
+        LIST("{\"v\":1,\"next\":null}", "{\"v\":1,\"next\":{\"v\":2,\"next\":null}}"),
+        LIST("{\"v\":1}", "{\"v\":1,\"next\":{}}"));
     TRY_SCHEMA("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}", LIST("[]", "[[],[[]]]"),
                LIST("[1]"));
     TRY_SCHEMA("{\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"$ref\":\"#/properties/a\","
@@ -252,7 +258,8 @@ TEST(schema, what_is_not_understood_is_refused_by_name)
         {"{\"minLength\":3,\"maxLength\":2}", "minLength is 3 and maxLength 2", RLX_ERROR_FORMAT},
         {"{\"minLength\":100000}", "minLength is above 16384", RLX_ERROR_LIMIT},
         {"{\"minLength\":-1}", "minLength is to be an integer", RLX_ERROR_FORMAT},
-        {"{\"prefixItems\":[true],\"items\":false,\"minItems\":2}", "minItems is 2", RLX_ERROR_FORMAT},
+        {"{\"prefixItems\":[true],\"items\":false,\"minItems\":2}", "minItems is 2",
+         RLX_ERROR_FORMAT},
         {"{\"minimum\":3,\"maximum\":2}", "no number lies between", RLX_ERROR_FORMAT},
         {"{\"type\":\"number\",\"minimum\":0.5}", "minimum is 0.5", RLX_ERROR_UNSUPPORTED},
         {"{\"minimum\":1e30}", "at most 16 digits", RLX_ERROR_LIMIT},
