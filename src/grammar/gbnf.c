@@ -422,7 +422,7 @@ static rlx_status take_rule(struct reader *r)
     TRY(take_alternatives(r, &alt));
     r->draft->rule.at[number].alt = alt;
     if (r->pos < r->text.len && peek(r) != '\n')
-        return bad_at(r, r->pos, "something that follows no rule: '%.*s'", STR_ARG(here(r)));
+        return bad_at(r, r->pos, "'%.*s' may not stand here", STR_ARG(here(r)));
     skip_space(r, true);
     return RLX_OK;
 }

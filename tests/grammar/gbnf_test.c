@@ -78,7 +78,7 @@ TEST(gbnf, mistakes_are_named_with_their_place)
         {"root\n::= \"a\"", "line 1, column 5", RLX_ERROR_FORMAT},
         {"root ::= \"a\"\n  | \"b\"", "line 2, column 3: the name of a rule", RLX_ERROR_FORMAT},
         {"root ::= \"a\" b\n", "line 1, column 14: there is no rule \"b\"", RLX_ERROR_FORMAT},
-        {"root ::= \"\xc3\xa9\" )", "line 1, column 14: something", RLX_ERROR_FORMAT},
+        {"root ::= \"\xc3\xa9\" )", "line 1, column 14: ')' may not stand here", RLX_ERROR_FORMAT},
         {"root ::= (\"a\"", "a ) was expected, not 'the end'", RLX_ERROR_FORMAT},
         {"root ::= \"a", "column 10: this text has no closing quote", RLX_ERROR_FORMAT},
         {"root ::= [a", "this class has no end", RLX_ERROR_FORMAT},

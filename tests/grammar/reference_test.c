@@ -1,6 +1,8 @@
 /* reference_test.c: random grammars against a matcher of another kind: recursive, on whole texts of
  * characters, by the sets of places where an item may end. All short texts are tried byte by byte,
  * and masks token by token. */
+#include <pthread.h>
+
 #include "grammar_world.h"
 
 /* ---- grammars, as trees ------------------------------------------------------------------ */
@@ -459,6 +461,59 @@ TEST(grammar, tokens_of_json_follow_its_grammar_gpt2)
 TEST(grammar, tokens_of_json_follow_its_grammar_llama)
 {
     check_vocab(t, "tokenizers/llama-spm.gguf");
+}
+
+/* ---- threads ----------------------------------------------------------------------------- */
+
+struct writer {
+    rlx_grammar_state *s;
+    int number;
+    bool fine;
+};
+
+/* Each copy goes its own way; what they share is found out by whoever is first. */
+static void *write_text(void *user)
+{
+    struct writer *w = user;
+    uint32_t bits[16];
+    char part[32];
+
+    w->fine = true;
+    for (int i = 0; i < 200 && w->fine; i++) {
+        snprintf(part, sizeof part, "[%d,\"%d\",", i, w->number);
+        w->fine = rlx_grammar_accept_bytes(w->s, rlx_cstr(part), NULL) == RLX_OK &&
+                  rlx_grammar_mask(w->s, bits, NULL) == RLX_OK && !(bits[',' / 32] >> ',' % 32 & 1);
+    }
+    return NULL;
+}
+
+TEST(grammar, copies_may_be_used_by_several_threads)
+{
+    enum { THREADS = 4 };
+    rlx_context *ctx = text_context(t, NULL);
+    rlx_tokenizer *k = tokens_of(t, ctx);
+    rlx_grammar *g;
+    rlx_grammar_state *s;
+    struct writer w[THREADS];
+    pthread_t thread[THREADS];
+
+    require(t, k);
+    require_ok(t, rlx_grammar_from_schema(ctx, rlx_cstr("{}"), &g, NULL));
+    require_ok(t, rlx_grammar_state_create(g, k, &s, NULL));
+    for (int i = 0; i < THREADS; i++) {
+        w[i].number = i;
+        expect_ok(t, rlx_grammar_state_clone(s, &w[i].s, NULL));
+        expect_eq(t, pthread_create(&thread[i], NULL, write_text, &w[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        expect_eq(t, pthread_join(thread[i], NULL), 0);
+        expect(t, w[i].fine);
+        rlx_grammar_state_destroy(w[i].s);
+    }
+    rlx_grammar_state_destroy(s);
+    rlx_grammar_destroy(g);
+    rlx_tokenizer_close(k);
+    rlx_context_destroy(ctx);
 }
 
 /* ---- memory ------------------------------------------------------------------------------ */
