@@ -297,10 +297,11 @@ static rlx_status visit_ref(struct schema *c, const struct json_value *ref,
     const uint64_t hash = hash_mix(0, (uint64_t)(uintptr_t)target);
     if (!map_find(&c->by_target, hash, same_target, c, target, &i)) {
         struct schema_ref r = {.target = target, .pointer = ref->text};
-        const char *slash = memrchr(ref->text.ptr, '/', ref->text.len);
-        const size_t skip = slash ? (size_t)(slash - ref->text.ptr) : 0;
+        size_t last = ref->text.len; /* the name after the last slash */
+        while (last && ref->text.ptr[last - 1] != '/')
+            last--;
         i = (uint32_t)c->ref.len;
-        TRY(schema_rule(c, (rlx_str){ref->text.ptr + skip, ref->text.len - skip}, &r.rule));
+        TRY(schema_rule(c, (rlx_str){ref->text.ptr + last, ref->text.len - last}, &r.rule));
         if (!vec_room(c->mem, &c->ref) || !map_add(&c->by_target, hash, i))
             return diag_no_memory(c->d, sizeof r);
         c->ref.at[c->ref.len++] = r;

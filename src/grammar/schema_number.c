@@ -82,6 +82,13 @@ static bool all(const char *digits, char digit)
     return strspn(digits, (const char[]){digit, 0}) == strlen(digits);
 }
 
+static void put_any(struct schema *c, size_t rule, size_t digits)
+{
+    schema_put(c, rule, "[0-9]");
+    if (digits > 1)
+        schema_put(c, rule, "{%zu}", digits);
+}
+
 /* Between two of as many digits. */
 static void put_digits(struct schema *c, size_t rule, const char *lo, const char *hi)
 {
@@ -91,16 +98,17 @@ static void put_digits(struct schema *c, size_t rule, const char *lo, const char
     bool first = true;
 
     if (all(lo, '0') && all(hi, '9')) {
-        schema_put(c, rule, "[0-9]{%zu}", rest + 1);
-        return;
-    }
-    if (rest == 0) {
-        schema_put(c, rule, "[%c-%c]", from, to);
+        put_any(c, rule, rest + 1);
         return;
     }
     if (from == to) {
         schema_put(c, rule, "\"%c\" ", from);
-        put_digits(c, rule, lo + 1, hi + 1);
+        if (rest)
+            put_digits(c, rule, lo + 1, hi + 1);
+        return;
+    }
+    if (rest == 0) {
+        schema_put(c, rule, "[%c-%c]", from, to);
         return;
     }
     schema_put(c, rule, "(");
@@ -111,7 +119,8 @@ static void put_digits(struct schema *c, size_t rule, const char *lo, const char
     }
     const bool part = !all(hi + 1, '9');
     if (from <= to - part) {
-        schema_put(c, rule, "%s[%c-%c] [0-9]{%zu}", first ? "" : " | ", from, to - part, rest);
+        schema_put(c, rule, "%s[%c-%c] ", first ? "" : " | ", from, to - part);
+        put_any(c, rule, rest);
         first = false;
     }
     if (part) {
