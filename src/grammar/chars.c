@@ -169,7 +169,8 @@ static rlx_status rest(struct making *m, uint32_t base, unsigned more, uint32_t 
     *none = from > last || i == m->chars->range.len || m->chars->range.at[i].lo > last;
     if (*none)
         return RLX_OK;
-    if (from == base && m->chars->range.at[i].lo <= base && m->chars->range.at[i].hi >= last)
+    const struct gram_range r = m->chars->range.at[i];
+    if (more == 0 || (from == base && r.lo <= base && r.hi >= last))
         return any_bytes(m, more, state);
     s.count = 0;
     for (uint32_t v = 0; v < 64; v++) {
