@@ -16,8 +16,8 @@ static size_t write_place(const struct schema_place *at, char *out, size_t room)
     return len < room ? len : room - 1;
 }
 
-rlx_status schema_bad(const struct schema *c, const struct schema_place *at, rlx_status status,
-                      const char *fmt, ...)
+rlx_status(schema_bad)(const struct schema *c, const struct schema_place *at, rlx_status status,
+                       const char *fmt, ...)
 {
     char place[192], what[320];
     va_list args;

@@ -42,8 +42,14 @@ struct schema {
 enum { SCHEMA_MOST_DEPTH = 200, SCHEMA_MOST_EFFORT = 1 << 22 };
 
 /* schema.c */
+/* A failure at that place; it returns the status, as diag_fail does. */
 rlx_status schema_bad(const struct schema *c, const struct schema_place *at, rlx_status status,
                       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+#define schema_bad(c, at, status, ...)                                  \
+    (__extension__({                                                    \
+        (schema_bad)((c), (at), (status), __VA_ARGS__);                 \
+        (status) == RLX_OK ? RLX_ERROR_INTERNAL : (rlx_status)(status); \
+    }))
 /* An empty rule; its name begins with hint, or is "root" for the first. */
 rlx_status schema_rule(struct schema *c, rlx_str hint, size_t *rule);
 static inline rlx_str schema_name(const struct schema *c, size_t rule)
@@ -90,6 +96,6 @@ rlx_status schema_pattern(struct schema *c, size_t rule, rlx_str pattern,
                           const struct schema_place *at);
 /* schema_keys.c: a string that is none of the names. */
 rlx_status schema_other_keys(struct schema *c, const rlx_str *names, size_t count,
-                             const struct schema_place *at, rlx_str *rule);
+                             const struct schema_place *at, rlx_str *out);
 
 #endif
