@@ -369,7 +369,10 @@ static rlx_status take_item(struct reader *r, struct gram_item **out)
     } else if (in_name(peek(r))) {
         TRY(rule_of(r, take_name(r), start, &rule));
         TRY(new_item(r, GRAM_ITEM_RULE, rule, out));
-    } else
+    } else if (peek(r) == '<' || peek(r) == '!')
+        return bad_with(r, start, RLX_ERROR_UNSUPPORTED, "%s",
+                        "tokens by their text or number, as <name>, are not known");
+    else
         return RLX_OK;
     skip_space(r, r->depth > 0);
     return take_repeats(r, *out);

@@ -93,6 +93,7 @@ TEST(gbnf, mistakes_are_named_with_their_place)
         {"root ::= \"a\"{2,1}", "from 2 to 1 times is never", RLX_ERROR_FORMAT},
         {"root ::= \"a\"{x}", "a count was expected, not 'x'", RLX_ERROR_FORMAT},
         {"root ::= \"a\"{1", "a } was expected", RLX_ERROR_FORMAT},
+        {"root ::= <think> .*", "line 1, column 10: tokens by their text", RLX_ERROR_UNSUPPORTED},
         {"root ::= \"a\"*+", "'+' after a repetition", RLX_ERROR_FORMAT},
         {"root ::= \"a\"{0,100000}", "at most 16384 repetitions", RLX_ERROR_LIMIT},
         {"root ::= ((((\"a\"{16000}){16000}){16000}){16000}){16000}", NULL, RLX_OK},
