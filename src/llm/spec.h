@@ -63,10 +63,10 @@ struct llm_spec {
 
     enum llm_norm_kind norm;
     float eps;
-    const char *attn_norm, *attn_post_norm; /* of what attention reads; of what it gives */
-    const char *ffn_norm, *ffn_post_norm;   /* likewise */
-    const char *attn_sum_norm, *ffn_sum_norm; /* of that, and what came in */
-    const char *embed_norm, *output_norm;     /* of the first vectors; of the last */
+    const char *attn_norm, *attn_post_norm;       /* of what attention reads; of what it gives */
+    const char *ffn_norm, *ffn_post_norm;         /* likewise */
+    const char *attn_sum_norm, *ffn_sum_norm;     /* of that, and what came in */
+    const char *embed_norm, *output_norm;         /* of the first vectors; of the last */
     const char *attn_inner_norm, *ffn_inner_norm; /* of what the last matrix of a part reads */
     bool bare_norms; /* without weights: the names say only where norms are */
     bool parallel;   /* both parts read x, and are added at once; no ffn_norm: by the same norm */
