@@ -193,23 +193,34 @@ rlx_status json_read_u64(struct json_in *j, uint64_t *out)
     return RLX_OK;
 }
 
-static rlx_status skip_word(struct json_in *j)
+char json_read_peek(struct json_in *j)
+{
+    return peek(j);
+}
+
+rlx_status json_read_word(struct json_in *j, struct json_word *out)
 {
     static const rlx_str words[] = {STR("true"), STR("false"), STR("null")};
-    rlx_str rest = {j->text.ptr + j->pos, j->text.len - j->pos};
-    double unused;
     size_t len = 0;
 
+    peek(j);
+    const rlx_str rest = {j->text.ptr + j->pos, j->text.len - j->pos};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (str_starts(rest, words[i])) {
+            *out = (struct json_word){.kind = i < 2 ? JSON_BOOL : JSON_NULL, .b = i == 0};
             j->pos += words[i].len;
             return RLX_OK;
         }
     }
     while (len < rest.len && is_one_of(rest.ptr[len], "+-.0123456789eE"))
         len++;
-    if (!str_to_f64((rlx_str){rest.ptr, len}, &unused))
-        return json_read_bad(j, "a value was expected");
+    const rlx_str number = {rest.ptr, len};
+    *out = (struct json_word){.kind = JSON_INT};
+    if (!str_to_i64(number, &out->i)) {
+        out->kind = JSON_FLOAT;
+        if (!str_to_f64(number, &out->f))
+            return json_read_bad(j, "a value was expected");
+    }
     j->pos += len;
     return RLX_OK;
 }
@@ -217,12 +228,13 @@ static rlx_status skip_word(struct json_in *j)
 rlx_status json_read_skip(struct json_in *j)
 {
     char c = peek(j);
+    struct json_word word;
     rlx_str unused;
 
     if (c == '"')
         return json_read_string(j, &unused);
     if (c != '{' && c != '[')
-        return skip_word(j);
+        return json_read_word(j, &word);
     TRY(json_read_open(j, c)); /* which also bounds how deep this calls itself */
     for (bool first = true;; first = false) {
         bool more = false;

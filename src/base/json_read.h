@@ -34,6 +34,16 @@ rlx_status json_read_key(struct json_in *j, rlx_str *out); /* with its colon */
 rlx_status json_read_string(struct json_in *j, rlx_str *out);
 /* Digits alone: no sign, fraction, exponent or leading zero. */
 rlx_status json_read_u64(struct json_in *j, uint64_t *out);
+/* The next character that is not a space, which is left there; 0: there is none. */
+char json_read_peek(struct json_in *j);
+/* null, true, false, or a number: an integer where it is written as one and fits. */
+struct json_word {
+    enum { JSON_NULL, JSON_BOOL, JSON_INT, JSON_FLOAT } kind;
+    bool b;
+    int64_t i;
+    double f;
+};
+rlx_status json_read_word(struct json_in *j, struct json_word *out);
 rlx_status json_read_skip(struct json_in *j); /* a value of any kind */
 rlx_status json_read_end(struct json_in *j);  /* nothing but spaces is left */
 /* For a caller that finds something wrong with what it read: "safetensors: byte 12: ...". */

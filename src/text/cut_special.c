@@ -109,6 +109,7 @@ static bool find_tokens(const struct rlx_tokenizer *t, rlx_str text, bool parse,
 
 static rlx_status take_places(struct cutting *c, uint32_t id)
 {
+    const uint8_t *data = c->r->t->type[id] == RLX_TOKEN_USER_DEFINED ? NULL : c->r->data;
     rlx_str token = c->r->t->text[id];
 
     for (size_t at = 0; at + token.len <= c->text.len;) {
@@ -117,6 +118,10 @@ static rlx_status take_places(struct cutting *c, uint32_t id)
             break;
         at = (size_t)(p - c->text.ptr);
         const uint8_t *taken = memchr(c->taken + at, 1, token.len);
+        if (!taken && data && memchr(data + at, 1, token.len)) {
+            at++;
+            continue;
+        }
         if (taken) {
             at = (size_t)(taken - c->taken) + 1;
             continue;

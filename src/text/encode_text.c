@@ -1,6 +1,7 @@
 /* encode_text.c: text to ids: what begins and ends it, and what every kind needs. */
 #include <string.h>
 
+#include "rlx/template.h"
 #include "text/merge_symbols.h"
 #include "text/unigram.h"
 
@@ -68,10 +69,10 @@ static rlx_status encode(struct tok_run *r, uint32_t flags)
     return add(r, ends && t->add_eos, RLX_SPECIAL_eos);
 }
 
-rlx_status tok_encode(const struct rlx_tokenizer *t, rlx_str text, uint32_t flags,
-                      rlx_token_ids *out, struct diag *d)
+static rlx_status encode_all(const struct rlx_tokenizer *t, rlx_str text, const uint8_t *data,
+                             uint32_t flags, rlx_token_ids *out, struct diag *d)
 {
-    struct tok_run r = {.t = t, .d = d, .out = out, .text = text};
+    struct tok_run r = {.t = t, .d = d, .out = out, .text = text, .data = data};
     const size_t before = out->count;
     const bool had_room = out->at != NULL;
 
@@ -90,5 +91,27 @@ rlx_status tok_encode(const struct rlx_tokenizer *t, rlx_str text, uint32_t flag
     vec_free(t->mem, &r.heap);
     vec_free(t->mem, &r.ends);
     text_free(&r.scratch);
+    return s;
+}
+
+rlx_status tok_encode(const struct rlx_tokenizer *t, rlx_str text, uint32_t flags,
+                      rlx_token_ids *out, struct diag *d)
+{
+    return encode_all(t, text, NULL, flags, out, d);
+}
+
+rlx_status tok_encode_spans(const struct rlx_tokenizer *t, rlx_str text, const rlx_text_span *span,
+                            size_t count, rlx_token_ids *out, struct diag *d)
+{
+    uint8_t *data = mem_alloc(t->mem, text.len);
+    size_t at = 0;
+
+    if (!data && text.len)
+        return diag_no_memory(d, text.len);
+    for (size_t i = 0; i < count; at += span[i++].len)
+        if (span[i].len)
+            memset(data + at, span[i].data, span[i].len);
+    const rlx_status s = encode_all(t, text, data, RLX_ENCODE_PARSE, out, d);
+    mem_free(t->mem, data, text.len);
     return s;
 }

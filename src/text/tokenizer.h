@@ -145,6 +145,7 @@ struct tok_run {
     struct diag *d;
     rlx_token_ids *out;
     rlx_str text;          /* all of it */
+    const uint8_t *data;   /* by byte: part of no control token; NULL: none is */
     const char *base;      /* of the words below: the text, or scratch */
     uint32_t epoch;        /* a number for that text */
     struct tok_word *word; /* ids of words that came before; NULL: none are kept */

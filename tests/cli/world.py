@@ -23,7 +23,7 @@ RLX = os.environ.get("RLX", str(BUILD / "rlx"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
 MLP = str(ROOT / "examples" / "mlp.rlx")
 COMMANDS = ["info", "print", "opt", "plan", "compile", "run", "bench", "selftest", "check",
-            "conform", "devices", "ops", "flags", "kernel", "convert", "quantize", "tokenize",
+            "conform", "devices", "ops", "flags", "kernel", "convert", "quantize", "tokenize", "template",
             "train"]
 TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [],
               "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": [],
