@@ -52,7 +52,7 @@ static rlx_status find(struct tpl_run *r, const struct tpl_dict *t, struct tpl_v
 {
     bool same;
 
-    if (key.kind == TPL_LIST || key.kind == TPL_DICT || key.kind == TPL_UNDEFINED)
+    if (key.kind == TPL_LIST || key.kind == TPL_DICT)
         return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s cannot be a key", tpl_kind_name(key.kind));
     TRY(tpl_charge(r, 1));
     if (!t->index) {

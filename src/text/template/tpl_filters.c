@@ -28,7 +28,7 @@ static rlx_status filter_lower(struct tpl_call *c)
 
 static rlx_status filter_title(struct tpl_call *c)
 {
-    return to_case(c, TPL_TITLE);
+    return to_case(c, TPL_TITLE_WORDS);
 }
 
 static rlx_status filter_capitalize(struct tpl_call *c)
@@ -240,6 +240,10 @@ static rlx_status filter_round(struct tpl_call *c)
     TRY(tpl_arg_int(c, 0, 0, &digits));
     if (tpl_given(c, 1))
         TRY(tpl_arg_str(c, 1, &how));
+    if (c->self.kind != TPL_FLOAT && digits >= 0 && (!how || str_eq(how->text, STR("common")))) {
+        c->out = c->self.kind == TPL_INT ? c->self : tpl_int(c->self.u.b);
+        return RLX_OK;
+    }
     if (digits < -300 || digits > 300 || !isfinite(f)) {
         c->out = tpl_float(digits < 0 && isfinite(f) ? 0 : f);
         return RLX_OK;

@@ -203,7 +203,7 @@ static rlx_status take_raw(struct tpl_lex *l, size_t begin, bool strip, struct t
     char first, last;
 
     l->pos = begin;
-    after_tag(l, start, strip, true);
+    after_tag(l, start, strip, false);
     const size_t from = l->pos;
     for (size_t pos = from, end; pos + 1 < l->source.len; pos++) {
         if (l->source.ptr[pos] != '{' || !(end = word_tag(l, pos, "endraw", &first, &last)))

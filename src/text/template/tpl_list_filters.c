@@ -220,8 +220,7 @@ rlx_status tpl_filter_unique(struct tpl_call *c)
     TRY(tpl_dict_new(c->r, &seen));
     for (size_t i = 0; i < l->count; i++) {
         TRY(key_of(c, l->at[i], c->arg[1], tpl_arg_bool(c, 0, false), &key));
-        const bool other =
-            key.kind == TPL_LIST || key.kind == TPL_DICT || key.kind == TPL_UNDEFINED;
+        const bool other = key.kind == TPL_LIST || key.kind == TPL_DICT;
         if (other)
             TRY(tpl_contains(c->r, (struct tpl_value){.kind = TPL_LIST, .u.list = others}, key,
                              &found));
@@ -289,6 +288,12 @@ static rlx_status named(struct tpl_call *c, size_t i, const struct tpl_builtin *
                           from == tpl_tests ? "test" : "filter", STR_ARG(v.u.s->text));
 }
 
+/* What they go through; nothing, if it is false in any way, none included. */
+static rlx_status candidates(struct tpl_call *c, struct tpl_list **out)
+{
+    return tpl_truth(c->self) ? tpl_items_of(c->r, c->self, out) : tpl_list_new(c->r, out);
+}
+
 /* The arguments from number i on. */
 static struct tpl_args rest_of(const struct tpl_call *c, size_t i)
 {
@@ -329,7 +334,7 @@ rlx_status tpl_filter_map(struct tpl_call *c)
     struct tpl_list *l, *out;
     struct tpl_value v;
 
-    TRY(tpl_items_of(c->r, c->self, &l));
+    TRY(candidates(c, &l));
     TRY(tpl_list_new(c->r, &out));
     TRY(give_list(c, out));
     if (!c->all.count)
@@ -363,7 +368,7 @@ static rlx_status choose(struct tpl_call *c, bool attribute, bool wanted)
         TRY(named(c, first, tpl_tests, &test));
         args = rest_of(c, first + 1);
     }
-    TRY(tpl_items_of(c->r, c->self, &l));
+    TRY(candidates(c, &l));
     TRY(tpl_list_new(c->r, &out));
     for (size_t i = 0; i < l->count; i++) {
         struct tpl_value v = l->at[i];

@@ -188,8 +188,8 @@ static rlx_status split_words(struct tpl_call *c, int64_t most, struct tpl_list 
         at = end;
         if (at == s.len)
             break;
-        if (most-- == 0) /* the rest, up to the white space at its end */
-            return add_part(c, l, at, tpl_end_without_space(s.ptr, s.len));
+        if (most-- == 0)
+            return add_part(c, l, at, s.len);
         while (end < s.len && !tpl_is_space(utf8_next(s.ptr + end, s.len - end, &bytes)))
             end += bytes;
         TRY(add_part(c, l, at, end));

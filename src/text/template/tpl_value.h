@@ -204,8 +204,14 @@ rlx_status tpl_substring(struct tpl_run *r, const struct tpl_str *s, size_t from
 /* Pieces of one origin, one after the other: start with *pos = 0. false: that was all. */
 bool tpl_next_piece(const struct tpl_str *s, size_t *pos, rlx_str *piece, bool *data);
 size_t tpl_char_count(rlx_str s);
-/* tpl_case.c: characters changed one by one, by what came before. */
-enum tpl_case { TPL_LOWER, TPL_UPPER, TPL_TITLE, TPL_CAPITALIZE };
+/* Characters changed one by one, by what came before. */
+enum tpl_case {
+    TPL_LOWER,
+    TPL_UPPER,
+    TPL_TITLE,       /* as Python: words are made of letters */
+    TPL_TITLE_WORDS, /* as the filter: they are what is between spaces, dashes and brackets */
+    TPL_CAPITALIZE,
+};
 rlx_status tpl_change_case(struct tpl_run *r, const struct tpl_str *s, enum tpl_case to,
                            struct tpl_value *out);
 
