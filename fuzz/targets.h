@@ -19,6 +19,7 @@
     X(onnx_tensor)         \
     X(parts)               \
     X(safetensors)         \
+    X(template)            \
     X(tokenizer)
 
 /* Any bytes: what is wrong with how they are taken ends the process. */

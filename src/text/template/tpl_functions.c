@@ -156,11 +156,12 @@ static rlx_status strftime_now(struct tpl_call *c)
     char out[64];
 
     TRY(tpl_arg_str(c, 0, &format));
+    const bool data = format->data || format->cuts;
     tpl_text_begin(&t, c->r);
     for (size_t i = 0; i < format->text.len; i++) {
         const char *at = format->text.ptr + i;
         if (*at != '%' || i + 1 == format->text.len) {
-            tpl_text_add(&t, (rlx_str){at, 1}, false);
+            tpl_text_add(&t, (rlx_str){at, 1}, data);
             continue;
         }
         const bool no_zero = at[1] == '-' && i + 2 < format->text.len; /* %-d */
@@ -170,7 +171,7 @@ static rlx_status strftime_now(struct tpl_call *c)
             return tpl_bad(c->r, RLX_ERROR_ARGUMENT, "strftime_now: there is no %%%c", which);
         while (no_zero && from + 1 < len && (out[from] == '0' || out[from] == ' '))
             from++;
-        tpl_text_add(&t, (rlx_str){out + from, (size_t)(len - from)}, false);
+        tpl_text_add(&t, (rlx_str){out + from, (size_t)(len - from)}, data);
         i += 1 + no_zero;
     }
     return tpl_text_end(&t, &c->out);
