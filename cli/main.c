@@ -10,10 +10,10 @@ extern const struct command cmd_devices, cmd_ops, cmd_info, cmd_print, cmd_opt, 
     cmd_convert, cmd_quantize, cmd_template, cmd_tokenize, cmd_train;
 
 static const struct command *const commands[] = {
-    &cmd_info,  &cmd_print,    &cmd_opt,     &cmd_plan,     &cmd_compile,  &cmd_run,
-    &cmd_bench, &cmd_selftest, &cmd_check,   &cmd_conform,  &cmd_devices,  &cmd_ops,
-    &cmd_flags, &cmd_kernel,   &cmd_convert, &cmd_quantize, &cmd_tokenize, &cmd_template,
-    &cmd_train,
+    &cmd_info,     &cmd_print,    &cmd_opt,      &cmd_plan,   &cmd_compile,
+    &cmd_run,      &cmd_bench,    &cmd_selftest, &cmd_check,  &cmd_conform,
+    &cmd_devices,  &cmd_ops,      &cmd_flags,    &cmd_kernel, &cmd_convert,
+    &cmd_quantize, &cmd_tokenize, &cmd_template, &cmd_train,
 };
 
 const struct command *cli_command_at(size_t i)

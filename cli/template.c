@@ -128,10 +128,8 @@ static void print_spans(const rlx_rendered *r)
 
 static int render(struct cli *c, const struct opened *o, rlx_str variables)
 {
-    const rlx_chat_desc chat = {RLX_SIZED(rlx_chat_desc),
-                                .variables = variables,
-                                .bos_token = o->bos.text,
-                                .eos_token = o->eos.text,
+    const rlx_chat_desc chat = {RLX_SIZED(rlx_chat_desc), .variables = variables,
+                                .bos_token = o->bos.text, .eos_token = o->eos.text,
                                 .now = opt.now ? opt.now : (int64_t)time(NULL)};
     rlx_rendered r;
     rlx_error err;

@@ -1,6 +1,6 @@
-/* template.c: fuzzes chat templates: one that is taken writes a text whose spans are all of it, and in
- * which nothing that a user wrote counts as the template's; one that is refused, when it is read or
- * when it runs, has a sentence why. A NUL ends the template; what follows are its variables. */
+/* template.c: fuzzes chat templates: one that is taken writes a text whose spans are all of it, and
+ * in which nothing that a user wrote counts as the template's; one that is refused, when it is read
+ * or when it runs, has a sentence why. A NUL ends the template; what follows are its variables. */
 #include <string.h>
 
 #include "limits.h"
@@ -19,7 +19,8 @@ static const char usual[] =
     "{\"messages\": [{\"role\": \"system\", \"content\": \"Be " MARK "\\n\"},"
     "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"" MARK "\"}]},"
     "{\"role\": \"assistant\", \"content\": null, \"tool_calls\": [{\"id\": \"" MARK "\","
-    "\"function\": {\"name\": \"f" MARK "\", \"arguments\": {\"" MARK "\": [1, 2.5, true, null]}}}]}],"
+    "\"function\": {\"name\": \"f" MARK "\", \"arguments\": {\"" MARK
+    "\": [1, 2.5, true, null]}}}]}],"
     "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"" MARK "\"}}],"
     "\"s\": \"a" MARK " B\", \"l\": [3, 1, 2], \"d\": {\"b\": 1, \"" MARK "\": {}}, \"n\": 7}";
 
@@ -37,9 +38,10 @@ static void check_spans(const rlx_rendered *r, bool marked)
 
 static void render(const rlx_template *t, rlx_str variables, bool marked)
 {
-    const rlx_chat_desc chat = {RLX_SIZED(rlx_chat_desc), .variables = variables,
+    const rlx_chat_desc chat = {RLX_SIZED(rlx_chat_desc),      .variables = variables,
                                 .add_generation_prompt = true, .now = 1753920000,
-                                .max_steps = 100000, .max_output = 1 << 18, .max_memory = 16 << 20};
+                                .max_steps = 100000,           .max_output = 1 << 18,
+                                .max_memory = 16 << 20};
     rlx_rendered r;
     rlx_error err;
 

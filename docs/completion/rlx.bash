@@ -3,7 +3,7 @@
 _rlx() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags=
     if [[ $COMP_CWORD == 1 || (${COMP_WORDS[1]} == help && $COMP_CWORD == 2) ]]; then
-        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check conform devices ops flags kernel convert quantize tokenize train help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check conform devices ops flags kernel convert quantize tokenize template train help --version" -- "$cur"))
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -24,6 +24,7 @@ _rlx() {
     convert) flags="--type --external --items --absent --fix --external-data --set --threads --help" ;;
     quantize) flags="--keep --items --absent --fix --external-data --set --threads --help" ;;
     tokenize) flags="--ids --count --no-special --no-parse --file --decode --items --absent --fix --external-data --set --threads --help" ;;
+    template) flags="--json --spans --ids --source --name --now --items --absent --fix --external-data --set --threads --help" ;;
     train) flags="--data --data-file --params --loss --batch --epochs --steps --optimiser --rate --schedule --warmup --final-ratio --decay --momentum --clip --accumulate --loss-scale --train --keep --device --precision --seed --validate --checkpoint --every --resume --save --plot --log --text --layers --width --heads --kv-heads --ffn --vocab --context --untied --lora --rank --alpha --quantize --json --items --absent --fix --external-data --set --threads --help" ;;
     esac
     if [[ $prev == --device || $prev == --devices ]]; then

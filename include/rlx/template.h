@@ -10,9 +10,9 @@
  *     rlx_rendered_encode(tokenizer, &r, &ids, &err);
  *
  * A template is a program in a part of the language Jinja, and comes from a stranger: it reads no
- * files, and what it takes of time and memory is bounded. Of its result we know for each byte whether
- * the template wrote it or a user did, so that nobody can put a message into somebody else's mouth by
- * writing "<|im_end|>". docs/templates.md says what is supported.
+ * files, and what it takes of time and memory is bounded. Of its result we know for each byte
+ * whether the template wrote it or a user did, so that nobody can put a message into somebody
+ * else's mouth by writing "<|im_end|>". docs/templates.md says what is supported.
  *
  * A template does not change, so any number of threads may use it. It keeps its context. */
 #ifndef RLX_TEMPLATE_H
@@ -40,7 +40,7 @@ RLX_API rlx_status rlx_template_parse(rlx_context *ctx, rlx_str source, rlx_temp
  * has none. */
 RLX_API rlx_status rlx_template_from_weights(rlx_context *ctx, const rlx_weights *w,
                                              const char *name, rlx_template **out, rlx_error *err);
-RLX_API void rlx_template_close(rlx_template *t);                /* NULL is fine */
+RLX_API void rlx_template_close(rlx_template *t);           /* NULL is fine */
 RLX_API rlx_str rlx_template_source(const rlx_template *t); /* with line breaks as \n */
 
 /* ---- a conversation as text -------------------------------------------------------------- */
@@ -67,9 +67,10 @@ typedef struct rlx_chat_desc {
     rlx_str tools; /* a JSON array: the variable tools, over that of variables */
     bool add_generation_prompt;
     rlx_thinking thinking;
-    rlx_str bos_token, eos_token; /* as the vocabulary spells them; "none": as in variables, or "" */
-    /* Seconds since 1970 for strftime_now, in the zone that it should tell; 0: templates see no such
-     * function, and mostly know what to do without. */
+    rlx_str bos_token,
+        eos_token; /* as the vocabulary spells them; "none": as in variables, or "" */
+    /* Seconds since 1970 for strftime_now, in the zone that it should tell; 0: templates see no
+     * such function, and mostly know what to do without. */
     int64_t now;
     /* What a template may take; 0: 20 million steps, 64 MiB, 512 MiB. LIMIT: it takes more. */
     uint64_t max_steps;
@@ -88,15 +89,16 @@ typedef struct rlx_rendered {
     size_t span_count;
 } rlx_rendered;
 
-/* ARGUMENT: the template raises an exception, or cannot take these values; LIMIT; each with line and
- * column. FORMAT: the JSON is none. *out is to be freed. */
+/* ARGUMENT: the template raises an exception, or cannot take these values; LIMIT; each with line
+ * and column. FORMAT: the JSON is none. *out is to be freed. */
 RLX_API rlx_status rlx_template_render(const rlx_template *t, const rlx_chat_desc *chat,
                                        rlx_rendered *out, rlx_error *err);
 RLX_API void rlx_rendered_free(const rlx_template *t, rlx_rendered *r);
 
 /* Its tokens, appended to *out. Control tokens are taken only where the template spells all of one;
- * in other respects it is encoded as one text, so a conversation without such texts in it gives what
- * rlx_tokenizer_encode with RLX_ENCODE_PARSE gives. No tokens are added: templates write their own. */
+ * in other respects it is encoded as one text, so a conversation without such texts in it gives
+ * what rlx_tokenizer_encode with RLX_ENCODE_PARSE gives. No tokens are added: templates write their
+ * own. */
 RLX_API rlx_status rlx_rendered_encode(const rlx_tokenizer *t, const rlx_rendered *r,
                                        rlx_token_ids *out, rlx_error *err);
 

@@ -111,7 +111,8 @@ rlx_status rlx_rendered_encode(const rlx_tokenizer *t, const rlx_rendered *r, rl
     if (!t || !r || !out)
         diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !t ? "t" : !r ? "r" : "out");
     else if ((!r->text.ptr && r->text.len) || (!r->span && r->span_count))
-        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL", !r->span && r->span_count ? "span" : "text");
+        diag_fail(&d, RLX_ERROR_ARGUMENT, "%s is NULL",
+                  !r->span && r->span_count ? "span" : "text");
     else
         tpl_encode(t, r, out, &d);
     return diag_report(&d, err);

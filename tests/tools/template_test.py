@@ -167,6 +167,9 @@ TOOL = {"type": "function", "function": {
 PLAIN = {"type": "function", "function": {"name": "now", "description": "The time",
                                           "parameters": {"type": "object", "properties": {}}}}
 
+FLAT = {"name": "add", "description": "Adds", "parameters": {}, "parameter_definitions": {
+    "a": {"type": "int", "description": "one", "required": True}, "b": {"type": "list[str]"}}}
+
 
 def call(name, arguments, number=0):
     return {"id": f"call0000{number}", "type": "function",
@@ -216,9 +219,10 @@ TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 SETTINGS = [{"add_generation_prompt": True}, {"add_generation_prompt": False},
             {"add_generation_prompt": True, "enable_thinking": False},
             {"add_generation_prompt": True, "enable_thinking": True, "tools": [TOOL, PLAIN],
-             "date_string": "1 Jan 2026"},
+             "date_string": "1 Jan 2026", "functions": json.dumps([TOOL]), "datetime": "now"},
             {"add_generation_prompt": False, "tools": [PLAIN], "documents": [
-                {"title": "T", "text": "D"}], "reasoning_effort": "high", "custom_tools": None}]
+                {"title": "T", "text": "D"}], "reasoning_effort": "high", "custom_tools": None},
+            {"add_generation_prompt": True, "tools": [FLAT], "functions": [FLAT], "datetime": "now"}]
 
 
 def contexts():

@@ -9,7 +9,7 @@
 
 struct tpl_node;
 struct rlx_template {
-    rlx_context *owner; /* kept, by api_template.c */
+    rlx_context *owner; /* kept by the public functions */
     const rlx_allocator *mem;
     struct arena arena; /* of all below, and of this */
     rlx_str source;     /* line breaks are \n */

@@ -150,8 +150,9 @@ static rlx_status call_macro(struct tpl_run *r, const struct tpl_macro *m,
     rlx_status s = RLX_OK;
 
     if (args->count - args->names > n->count)
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "the macro \"%.*s\" takes %zu arguments, and gets %zu",
-                       STR_ARG(n->name), n->count, args->count - args->names);
+        return tpl_bad(r, RLX_ERROR_ARGUMENT,
+                       "the macro \"%.*s\" takes %zu arguments, and gets %zu", STR_ARG(n->name),
+                       n->count, args->count - args->names);
     TRY(check_names(r, n, args));
     TRY(tpl_scope_new(r, m->scope, &r->scope));
     for (size_t i = 0; s == RLX_OK && i < n->count; i++)
@@ -170,7 +171,6 @@ rlx_status tpl_call_value(struct tpl_run *r, struct tpl_value fn, const struct t
     case TPL_METHOD: return tpl_call_builtin(r, fn.u.method->fn, fn.u.method->self, args, out);
     case TPL_MACRO_VALUE: return call_macro(r, fn.u.macro, args, out);
     case TPL_UNDEFINED: return tpl_is_undefined(r, fn);
-    default:
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s cannot be called", tpl_kind_name(fn.kind));
+    default: return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s cannot be called", tpl_kind_name(fn.kind));
     }
 }

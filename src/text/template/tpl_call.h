@@ -18,7 +18,7 @@ struct tpl_args {
 struct tpl_call {
     struct tpl_run *r;
     const struct tpl_builtin *fn;
-    struct tpl_value self; /* what is filtered, tested, or has the method */
+    struct tpl_value self;               /* what is filtered, tested, or has the method */
     struct tpl_value arg[TPL_MOST_ARGS]; /* by parameter; UNDEFINED: not given */
     struct tpl_args all;
     struct tpl_value out; /* NONE until the function sets it */

@@ -149,11 +149,10 @@ rlx_status tpl_math(struct tpl_run *r, enum tpl_op op, struct tpl_value a, struc
         return repeat(r, b, i, out);
     if (a.kind == TPL_UNDEFINED || b.kind == TPL_UNDEFINED)
         return tpl_is_undefined(r, a.kind == TPL_UNDEFINED ? a : b);
-    return tpl_bad(r, RLX_ERROR_ARGUMENT, "there is no %s %s %s%s", tpl_kind_name(a.kind),
-                   names[op], tpl_kind_name(b.kind),
-                   op == TPL_ADD && (a.kind == TPL_STR || b.kind == TPL_STR)
-                       ? "; ~ makes text of both"
-                       : "");
+    return tpl_bad(
+        r, RLX_ERROR_ARGUMENT, "there is no %s %s %s%s", tpl_kind_name(a.kind), names[op],
+        tpl_kind_name(b.kind),
+        op == TPL_ADD && (a.kind == TPL_STR || b.kind == TPL_STR) ? "; ~ makes text of both" : "");
 }
 
 /* ---- comparisons ------------------------------------------------------------------------- */
@@ -288,7 +287,8 @@ static rlx_status eval_item(struct tpl_run *r, const struct tpl_node *n, struct 
     if (out->kind != TPL_UNDEFINED)
         return RLX_OK;
     out->u.missing = n;
-    /* As in Jinja, what is no item may be an attribute: x["items"] is a method, unless it is a key. */
+    /* As in Jinja, what is no item may be an attribute: x["items"] is a method, unless it is a key.
+     */
     return key.kind == TPL_STR ? tpl_attribute(r, of, key.u.s->text, n, out) : RLX_OK;
 }
 

@@ -233,8 +233,8 @@ static rlx_status find_builtin(struct tpl_parse *p, const struct tpl_builtin *fr
     n->builtin = tpl_find_builtin(from, n->name);
     if (n->builtin)
         return RLX_OK;
-    return tpl_fail(p->d, p->lex.source, n->place, RLX_ERROR_UNSUPPORTED,
-                    "there is no %s \"%.*s\"", what, STR_ARG(n->name));
+    return tpl_fail(p->d, p->lex.source, n->place, RLX_ERROR_UNSUPPORTED, "there is no %s \"%.*s\"",
+                    what, STR_ARG(n->name));
 }
 
 rlx_status tpl_parse_filters(struct tpl_parse *p, struct tpl_node *what, struct tpl_node **out)

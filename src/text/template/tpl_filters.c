@@ -93,7 +93,8 @@ static rlx_status filter_indent(struct tpl_call *c)
     TRY(indentation(c, 0, 4, &with));
     tpl_text_begin(&t, c->r);
     for (size_t at = 0, end; at <= s->text.len; at = end + 1) {
-        const char *line = at < s->text.len ? memchr(s->text.ptr + at, '\n', s->text.len - at) : NULL;
+        const char *line =
+            at < s->text.len ? memchr(s->text.ptr + at, '\n', s->text.len - at) : NULL;
         end = line ? (size_t)(line - s->text.ptr) : s->text.len;
         if (at ? blank || end > at : first)
             tpl_text_add_str(&t, with);
@@ -321,4 +322,4 @@ const struct tpl_builtin tpl_filters[] = {
 #define X(name, params, need) {#name, params, need, tpl_filter_##name},
     TPL_LIST_FILTER_MAP(X)
 #undef X
-    {0}};
+        {0}};

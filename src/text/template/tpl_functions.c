@@ -75,7 +75,8 @@ struct when {
     int month, day, hour, minute, second, weekday, yearday; /* from 1, 1, 0, 0, 0, 0 (Sunday), 1 */
 };
 
-/* The date of a day since 1970-01-01, by counting from a 1st of March, in years that end with it. */
+/* The date of a day since 1970-01-01, by counting from a 1st of March, in years that end with it.
+ */
 static struct when date_of(int64_t now)
 {
     const int64_t day = now / 86400 - (now % 86400 < 0), second = now - day * 86400;
@@ -98,8 +99,9 @@ static struct when date_of(int64_t now)
     return w;
 }
 
-static const char months[][10] = {"January", "February", "March",     "April",   "May",      "June",
-                                  "July",    "August",   "September", "October", "November", "December"};
+static const char months[][10] = {"January",   "February", "March",    "April",
+                                  "May",       "June",     "July",     "August",
+                                  "September", "October",  "November", "December"};
 static const char days[][10] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                 "Thursday", "Friday", "Saturday"};
 
@@ -136,7 +138,8 @@ static int directive(const struct when *w, int64_t now, char d, char out[64])
     case 'X': return snprintf(out, room, "%02d:%02d:%02d", w->hour, w->minute, w->second);
     case 'D':
     case 'x':
-        return snprintf(out, room, "%02d/%02d/%02d", w->month, w->day, (int)(((year % 100) + 100) % 100));
+        return snprintf(out, room, "%02d/%02d/%02d", w->month, w->day,
+                        (int)(((year % 100) + 100) % 100));
     case 'R': return snprintf(out, room, "%02d:%02d", w->hour, w->minute);
     case 'c':
         return snprintf(out, room, "%.3s %.3s %2d %02d:%02d:%02d %lld", days[w->weekday],
@@ -178,9 +181,6 @@ static rlx_status strftime_now(struct tpl_call *c)
 }
 
 const struct tpl_builtin tpl_functions[] = {
-    {"namespace", "*", 0, make_namespace},
-    {"dict", "*", 0, make_dict},
-    {"range", "start stop step", 1, range},
-    {"raise_exception", "message", 0, raise_exception},
-    {"strftime_now", "format", 1, strftime_now},
-    {0}};
+    {"namespace", "*", 0, make_namespace},       {"dict", "*", 0, make_dict},
+    {"range", "start stop step", 1, range},      {"raise_exception", "message", 0, raise_exception},
+    {"strftime_now", "format", 1, strftime_now}, {0}};

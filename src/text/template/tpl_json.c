@@ -247,8 +247,11 @@ rlx_status tpl_from_json(struct tpl_run *r, rlx_str text, bool data, const char 
 {
     struct reading in = {.r = r, .data = data};
 
-    in.j = (struct json_in){
-        .text = text, .max_depth = TPL_MOST_NESTING - 2, .what = what, .arena = r->arena, .d = r->d};
+    in.j = (struct json_in){.text = text,
+                            .max_depth = TPL_MOST_NESTING - 2,
+                            .what = what,
+                            .arena = r->arena,
+                            .d = r->d};
     TRY(tpl_charge_bytes(r, text.len));
     TRY(read_value(&in, out));
     return json_read_end(&in.j);

@@ -2,9 +2,9 @@
  *
  *     text {%- if x -%} text {{ y }} text {# nothing #}
  *
- * Which white space next to tags is text: a '-' in the tag takes all of it away on that side. Without
- * one, a line break right after %} or #} goes, and so do spaces and tabs between the start of a line
- * and {% or {#, unless a '+' says otherwise (llm-tokenizers.md 6). */
+ * Which white space next to tags is text: a '-' in the tag takes all of it away on that side.
+ * Without one, a line break right after %} or #} goes, and so do spaces and tabs between the start
+ * of a line and {% or {#, unless a '+' says otherwise (llm-tokenizers.md 6). */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,8 +116,8 @@ static bool at(const struct tpl_lex *l, size_t pos, const char *text)
            memcmp(l->source.ptr + pos, text, len) == 0;
 }
 
-/* After a tag's last bracket: what it eats. strip: it has a '-'; keeps: a '+'; breaks: it is one that
- * eats a line break. */
+/* After a tag's last bracket: what it eats. strip: it has a '-'; keeps: a '+'; breaks: it is one
+ * that eats a line break. */
 static void after_tag(struct tpl_lex *l, size_t start, bool strip, bool breaks)
 {
     if (strip)
@@ -317,8 +317,12 @@ static bool take_escape(rlx_str s, size_t *at, char out[4], size_t *bytes)
         for (int i = 0; i < 2 && *at < s.len && s.ptr[*at] >= '0' && s.ptr[*at] <= '7'; i++)
             code = code << 3 | (uint32_t)(s.ptr[(*at)++] - '0');
     } else if (c == 'x' || c == 'u' || c == 'U') {
-        if (!take_code(s, at, c == 'x' ? 2 : c == 'u' ? 4 : 8, &code) || code > 0x10ffff ||
-            (code >= 0xd800 && code < 0xe000))
+        if (!take_code(s, at,
+                       c == 'x'   ? 2
+                       : c == 'u' ? 4
+                                  : 8,
+                       &code) ||
+            code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
             return false;
     } else { /* no escape at all: the backslash stays */
         out[0] = '\\';
@@ -377,8 +381,8 @@ static rlx_status take_number(struct tpl_lex *l, struct tpl_token *out)
             continue;
         const bool point = c == '.' && whole && is_digit(next);
         const bool exponent = (c == 'e' || c == 'E') &&
-                              (is_digit(next) || ((next == '+' || next == '-') &&
-                                                  at + 2 < s.len && is_digit(s.ptr[at + 2])));
+                              (is_digit(next) || ((next == '+' || next == '-') && at + 2 < s.len &&
+                                                  is_digit(s.ptr[at + 2])));
         if (!is_digit(c) && !point && !exponent)
             break;
         whole = whole && is_digit(c);

@@ -200,8 +200,8 @@ rlx_status tpl_filter_dictsort(struct tpl_call *c)
     if (!pairs)
         return tpl_no_memory(c->r, d->count * sizeof *pairs);
     for (size_t i = 0; i < d->count; i++) {
-        TRY(key_of(c, values ? d->at[i].value : d->at[i].key, tpl_none(),
-                   tpl_arg_bool(c, 0, false), &pairs[i].key));
+        TRY(key_of(c, values ? d->at[i].value : d->at[i].key, tpl_none(), tpl_arg_bool(c, 0, false),
+                   &pairs[i].key));
         TRY(tpl_pair_new(c->r, d->at[i].key, d->at[i].value, &pairs[i].value));
     }
     return sort_by(c, pairs, d->count, tpl_arg_bool(c, 2, false));

@@ -73,7 +73,8 @@ static rlx_status list_index(struct tpl_call *c)
 
     TRY(look(c, &first, &times));
     c->out = tpl_int(first);
-    return times ? RLX_OK : tpl_bad(c->r, RLX_ERROR_ARGUMENT, "index: the value is not in the list");
+    return times ? RLX_OK
+                 : tpl_bad(c->r, RLX_ERROR_ARGUMENT, "index: the value is not in the list");
 }
 
 static rlx_status list_count(struct tpl_call *c)
@@ -85,11 +86,13 @@ static rlx_status list_count(struct tpl_call *c)
     return RLX_OK;
 }
 
-const struct tpl_builtin tpl_list_methods[] = {
-    {"append", "object", 0, list_append}, {"extend", "iterable", 1, list_extend},
-    {"insert", "index object", 1, list_insert}, {"pop", "index", 0, list_pop},
-    {"index", "value", 0, list_index},    {"count", "value", 0, list_count},
-    {0}};
+const struct tpl_builtin tpl_list_methods[] = {{"append", "object", 0, list_append},
+                                               {"extend", "iterable", 1, list_extend},
+                                               {"insert", "index object", 1, list_insert},
+                                               {"pop", "index", 0, list_pop},
+                                               {"index", "value", 0, list_index},
+                                               {"count", "value", 0, list_count},
+                                               {0}};
 
 /* ---- dicts ------------------------------------------------------------------------------- */
 
@@ -185,16 +188,15 @@ static rlx_status dict_copy(struct tpl_call *c)
     return RLX_OK;
 }
 
-const struct tpl_builtin tpl_dict_methods[] = {
-    {"get", "key default", 1, dict_get},
-    {"items", "", 0, dict_items},
-    {"keys", "", 0, dict_keys},
-    {"values", "", 0, dict_values},
-    {"pop", "key default", 1, dict_pop},
-    {"setdefault", "key default", 1, dict_setdefault},
-    {"update", "*", 0, dict_update},
-    {"copy", "", 0, dict_copy},
-    {0}};
+const struct tpl_builtin tpl_dict_methods[] = {{"get", "key default", 1, dict_get},
+                                               {"items", "", 0, dict_items},
+                                               {"keys", "", 0, dict_keys},
+                                               {"values", "", 0, dict_values},
+                                               {"pop", "key default", 1, dict_pop},
+                                               {"setdefault", "key default", 1, dict_setdefault},
+                                               {"update", "*", 0, dict_update},
+                                               {"copy", "", 0, dict_copy},
+                                               {0}};
 
 /* ---- loops ------------------------------------------------------------------------------- */
 

@@ -9,39 +9,39 @@
 /* What a node holds is said in terms of its fields a, b, c, at[count], name, names. */
 enum tpl_node_kind {
     /* statements */
-    TPL_TEXT,       /* name: the text */
-    TPL_OUTPUT,     /* {{ a }} */
-    TPL_BODY,       /* at: one after the other */
-    TPL_IF,         /* at: condition, body, condition, body, .. [, body of else] */
-    TPL_FOR,        /* for a in b if c; at: body [, body of else] */
-    TPL_SET,        /* a = b; a is a name, an attribute of a namespace, or a tuple of names */
-    TPL_SET_BLOCK,  /* a = body b, which goes through the filters c (NULL: none) */
-    TPL_FILTERED,   /* body a goes through the filters b */
-    TPL_SCOPED,     /* body a, with names of its own: generation */
-    TPL_MACRO,      /* name, names: of parameters; at: their defaults, or NULL; a: body */
+    TPL_TEXT,      /* name: the text */
+    TPL_OUTPUT,    /* {{ a }} */
+    TPL_BODY,      /* at: one after the other */
+    TPL_IF,        /* at: condition, body, condition, body, .. [, body of else] */
+    TPL_FOR,       /* for a in b if c; at: body [, body of else] */
+    TPL_SET,       /* a = b; a is a name, an attribute of a namespace, or a tuple of names */
+    TPL_SET_BLOCK, /* a = body b, which goes through the filters c (NULL: none) */
+    TPL_FILTERED,  /* body a goes through the filters b */
+    TPL_SCOPED,    /* body a, with names of its own: generation */
+    TPL_MACRO,     /* name, names: of parameters; at: their defaults, or NULL; a: body */
     TPL_BREAK,
     TPL_CONTINUE,
     /* expressions */
-    TPL_CONST,      /* value */
-    TPL_NAME,       /* name */
-    TPL_LIST_OF,    /* at */
-    TPL_TUPLE_OF,   /* at */
-    TPL_DICT_OF,    /* at: key, value, key, value .. */
-    TPL_NOT,        /* a */
-    TPL_NEGATE,     /* a */
-    TPL_PLUS,       /* a */
-    TPL_AND,        /* a, b */
-    TPL_OR,         /* a, b */
-    TPL_MATH,       /* a op b */
-    TPL_CONCAT,     /* at, as text */
-    TPL_COMPARE,    /* at, with ops[i] between i and i + 1 */
-    TPL_CHOOSE,     /* a if b else c; c may be NULL */
-    TPL_ATTR,       /* a.name */
-    TPL_ITEM,       /* a[b] */
-    TPL_SLICE,      /* a[at[0]:at[1]:at[2]], each may be NULL */
-    TPL_CALL,       /* a(at.., names = at..): the last of at have the names */
-    TPL_FILTER,     /* a | builtin(at.., names = at..); a NULL: of a block's text */
-    TPL_TEST,       /* a is builtin(at..) */
+    TPL_CONST,    /* value */
+    TPL_NAME,     /* name */
+    TPL_LIST_OF,  /* at */
+    TPL_TUPLE_OF, /* at */
+    TPL_DICT_OF,  /* at: key, value, key, value .. */
+    TPL_NOT,      /* a */
+    TPL_NEGATE,   /* a */
+    TPL_PLUS,     /* a */
+    TPL_AND,      /* a, b */
+    TPL_OR,       /* a, b */
+    TPL_MATH,     /* a op b */
+    TPL_CONCAT,   /* at, as text */
+    TPL_COMPARE,  /* at, with ops[i] between i and i + 1 */
+    TPL_CHOOSE,   /* a if b else c; c may be NULL */
+    TPL_ATTR,     /* a.name */
+    TPL_ITEM,     /* a[b] */
+    TPL_SLICE,    /* a[at[0]:at[1]:at[2]], each may be NULL */
+    TPL_CALL,     /* a(at.., names = at..): the last of at have the names */
+    TPL_FILTER,   /* a | builtin(at.., names = at..); a NULL: of a block's text */
+    TPL_TEST,     /* a is builtin(at..) */
 };
 
 enum tpl_op {
@@ -83,17 +83,17 @@ struct tpl_node {
     } value;
 };
 
-/* Room for one more in an array that lives in an arena, which keeps the smaller ones as well. false:
- * no memory. at: the address of the array's pointer. */
+/* Room for one more in an array that lives in an arena, which keeps the smaller ones as well.
+ * false: no memory. at: the address of the array's pointer. */
 bool tpl_room(struct arena *a, void *at, size_t *cap, size_t len, size_t elem);
 
 /* ---- tokens ------------------------------------------------------------------------------ */
 
 enum tpl_token_kind {
-    TPL_TOK_TEXT,  /* between tags; white space that tags eat is gone */
+    TPL_TOK_TEXT,        /* between tags; white space that tags eat is gone */
     TPL_TOK_OPEN_OUTPUT, /* {{ */
     TPL_TOK_OPEN_BLOCK,  /* {% */
-    TPL_TOK_CLOSE, /* of either kind */
+    TPL_TOK_CLOSE,       /* of either kind */
     TPL_TOK_NAME,
     TPL_TOK_STRING, /* text: what it stands for */
     TPL_TOK_INT,

@@ -34,7 +34,9 @@ rlx_status tpl_unexpected(struct tpl_parse *p, const char *wanted)
 rlx_status tpl_take(struct tpl_parse *p, enum tpl_token_kind kind, const char *text)
 {
     if (!tpl_is(p, kind, text))
-        return tpl_unexpected(p, text ? text : kind == TPL_TOK_CLOSE ? "the end of the tag" : "a name");
+        return tpl_unexpected(p, text                    ? text
+                                 : kind == TPL_TOK_CLOSE ? "the end of the tag"
+                                                         : "a name");
     return tpl_step(p);
 }
 
@@ -97,7 +99,8 @@ static bool is_end(rlx_str word, const char *ends)
     return false;
 }
 
-/* Up to the block {% word where word is one of `ends`, and past that word. *open: of its place; ends
+/* Up to the block {% word where word is one of `ends`, and past that word. *open: of its place;
+ * ends
  * "": up to the end of the template. */
 static rlx_status body(struct tpl_parse *p, const char *ends, rlx_str *end, uint32_t open,
                        struct tpl_node **out)
@@ -285,8 +288,8 @@ static const struct {
 
 static rlx_status statement(struct tpl_parse *p, uint32_t place, struct tpl_node **out)
 {
-    static const char *const others[] = {"include", "import", "from",    "extends", "block",
-                                         "call",    "with",   "autoescape", "do", "trans"};
+    static const char *const others[] = {"include", "import", "from",       "extends", "block",
+                                         "call",    "with",   "autoescape", "do",      "trans"};
     const rlx_str word = p->now.text;
 
     if (p->now.kind != TPL_TOK_NAME)

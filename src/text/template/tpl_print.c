@@ -9,7 +9,8 @@
 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
-/* The digits of a number without point and leading zeros, and what power of ten the first one has. */
+/* The digits of a number without point and leading zeros, and what power of ten the first one has.
+ */
 static size_t digits_of(const char *text, char digits[32], int *power)
 {
     const char *e = strchr(text, 'e');
@@ -101,10 +102,9 @@ static void add_int(struct tpl_text *t, int64_t i)
 static void add_escaped(struct tpl_text *t, uint32_t c, char quote, rlx_str bytes, bool data)
 {
     const uint32_t category = c < 0x80 ? 0 : unicode_category_bit(c);
-    const bool hidden =
-        c < 0x20 || c == 0x7f ||
-        (category & (CAT_BIT(Cc) | CAT_BIT(Cf) | CAT_BIT(Cs) | CAT_BIT(Co) | CAT_BIT(Cn) |
-                     CAT_BIT(Zl) | CAT_BIT(Zp) | CAT_BIT(Zs)));
+    const bool hidden = c < 0x20 || c == 0x7f ||
+                        (category & (CAT_BIT(Cc) | CAT_BIT(Cf) | CAT_BIT(Cs) | CAT_BIT(Co) |
+                                     CAT_BIT(Cn) | CAT_BIT(Zl) | CAT_BIT(Zp) | CAT_BIT(Zs)));
     char text[16];
     int len;
 
@@ -113,7 +113,10 @@ static void add_escaped(struct tpl_text *t, uint32_t c, char quote, rlx_str byte
     else if (c == '\n' || c == '\r' || c == '\t')
         len = snprintf(text, sizeof text, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
     else if (hidden)
-        len = snprintf(text, sizeof text, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x",
+        len = snprintf(text, sizeof text,
+                       c < 0x100     ? "\\x%02x"
+                       : c < 0x10000 ? "\\u%04x"
+                                     : "\\U%08x",
                        c);
     else {
         tpl_text_add(t, bytes, data);
@@ -191,9 +194,7 @@ rlx_status tpl_repr(struct tpl_text *t, struct tpl_value v, uint32_t depth)
         TRY(add_dict(t, v.u.dict, depth));
         add_text(t, ">");
         break;
-    default:
-        snprintf(text, sizeof text, "<%s>", tpl_kind_name(v.kind));
-        add_text(t, text);
+    default: snprintf(text, sizeof text, "<%s>", tpl_kind_name(v.kind)); add_text(t, text);
     }
     return t->failed;
 }

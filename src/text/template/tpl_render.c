@@ -15,8 +15,8 @@ static rlx_status read_source(struct rlx_template *t, rlx_str source, struct dia
         return diag_fail(d, RLX_ERROR_LIMIT, "the template has %zu bytes; %zu are the most",
                          source.len, TPL_MOST_SOURCE);
     TRY(tpl_normalise(&t->arena, source, &t->source, d));
-    p.lex = (struct tpl_lex){
-        .source = t->source, .line_starting = true, .arena = &t->arena, .d = d};
+    p.lex =
+        (struct tpl_lex){.source = t->source, .line_starting = true, .arena = &t->arena, .d = d};
     return tpl_parse_template(&p, &t->body);
 }
 
@@ -49,7 +49,8 @@ void tpl_free(struct rlx_template *t)
 
 /* ---- variables --------------------------------------------------------------------------- */
 
-/* Roles are the program's, as templates look at them; whoever writes content does not choose them. */
+/* Roles are the program's, as templates look at them; whoever writes content does not choose them.
+ */
 static rlx_status trust_roles(struct tpl_run *r, struct tpl_value messages)
 {
     if (messages.kind != TPL_LIST)
@@ -161,7 +162,8 @@ static rlx_status give(const struct rlx_template *t, const struct tpl_text *text
     if (text->len)
         memcpy(own, text->at, text->len);
     for (size_t i = 0; i < count; i++) {
-        const size_t from = i ? text->cut[i - 1] : 0, to = i < text->cuts ? text->cut[i] : text->len;
+        const size_t from = i ? text->cut[i - 1] : 0,
+                     to = i < text->cuts ? text->cut[i] : text->len;
         span[i] = (rlx_text_span){to - from, text->data ^ (i & 1)};
     }
     *out = (rlx_rendered){{own, text->len}, span, count};
@@ -223,7 +225,7 @@ rlx_status tpl_encode(const rlx_tokenizer *t, const rlx_rendered *r, rlx_token_i
         if (!size_add(at, r->span[i].len, &at))
             return diag_fail(d, RLX_ERROR_ARGUMENT, "the spans are too long");
     if (at != r->text.len)
-        return diag_fail(d, RLX_ERROR_ARGUMENT, "the spans have %zu bytes, and the text has %zu", at,
-                         r->text.len);
+        return diag_fail(d, RLX_ERROR_ARGUMENT, "the spans have %zu bytes, and the text has %zu",
+                         at, r->text.len);
     return tok_encode_spans(t, r->text, r->span, r->span_count, out, d);
 }

@@ -85,7 +85,8 @@ static rlx_status assign(struct tpl_run *r, const struct tpl_node *target, struc
         return unpack(r, target, v);
     TRY(tpl_eval(r, target->a, &of));
     if (of.kind != TPL_NAMESPACE)
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "\"%.*s\" is %s; only a namespace has attributes to set",
+        return tpl_bad(r, RLX_ERROR_ARGUMENT,
+                       "\"%.*s\" is %s; only a namespace has attributes to set",
                        STR_ARG(target->a->name), tpl_kind_name(of.kind));
     return tpl_dict_set_name(r, of.u.dict, target->name, v);
 }

@@ -24,8 +24,8 @@ static bool in_set(rlx_str one, uint32_t code, const struct tpl_str *set)
     return false;
 }
 
-rlx_status tpl_strip(struct tpl_run *r, const struct tpl_str *s, const struct tpl_str *set, bool left,
-                     bool right, struct tpl_value *out)
+rlx_status tpl_strip(struct tpl_run *r, const struct tpl_str *s, const struct tpl_str *set,
+                     bool left, bool right, struct tpl_value *out)
 {
     size_t from = 0, to = s->text.len, bytes;
 
@@ -282,8 +282,8 @@ static rlx_status found_at(struct tpl_call *c, bool back)
     size_t at;
 
     TRY(find(c, back, &at));
-    c->out = tpl_int(at == SIZE_MAX ? -1
-                                    : (int64_t)tpl_char_count((rlx_str){self(c)->text.ptr, at}));
+    c->out =
+        tpl_int(at == SIZE_MAX ? -1 : (int64_t)tpl_char_count((rlx_str){self(c)->text.ptr, at}));
     return RLX_OK;
 }
 
@@ -300,8 +300,9 @@ static rlx_status str_rfind(struct tpl_call *c)
 static rlx_status str_index(struct tpl_call *c)
 {
     TRY(found_at(c, false));
-    return c->out.u.i >= 0 ? RLX_OK
-                           : tpl_bad(c->r, RLX_ERROR_ARGUMENT, "index: the text is not in the string");
+    return c->out.u.i >= 0
+               ? RLX_OK
+               : tpl_bad(c->r, RLX_ERROR_ARGUMENT, "index: the text is not in the string");
 }
 
 static rlx_status str_count(struct tpl_call *c)
@@ -513,30 +514,29 @@ static rlx_status str_isspace(struct tpl_call *c)
     return RLX_OK;
 }
 
-const struct tpl_builtin tpl_str_methods[] = {
-    {"split", "sep maxsplit", 0, str_split},
-    {"rsplit", "sep maxsplit", 0, str_rsplit},
-    {"splitlines", "keepends", 0, str_splitlines},
-    {"strip", "chars", 0, str_strip},
-    {"lstrip", "chars", 0, str_lstrip},
-    {"rstrip", "chars", 0, str_rstrip},
-    {"startswith", "prefix", 1, str_startswith},
-    {"endswith", "suffix", 1, str_endswith},
-    {"removeprefix", "prefix", 1, str_removeprefix},
-    {"removesuffix", "suffix", 1, str_removesuffix},
-    {"find", "sub", 1, str_find},
-    {"rfind", "sub", 1, str_rfind},
-    {"index", "sub", 1, str_index},
-    {"count", "sub", 1, str_count},
-    {"replace", "old new count", 2, str_replace},
-    {"upper", "", 0, str_upper},
-    {"lower", "", 0, str_lower},
-    {"title", "", 0, str_title},
-    {"capitalize", "", 0, str_capitalize},
-    {"join", "iterable", 1, str_join},
-    {"format", "*", 0, str_format},
-    {"isalpha", "", 0, str_isalpha},
-    {"isdigit", "", 0, str_isdigit},
-    {"isalnum", "", 0, str_isalnum},
-    {"isspace", "", 0, str_isspace},
-    {0}};
+const struct tpl_builtin tpl_str_methods[] = {{"split", "sep maxsplit", 0, str_split},
+                                              {"rsplit", "sep maxsplit", 0, str_rsplit},
+                                              {"splitlines", "keepends", 0, str_splitlines},
+                                              {"strip", "chars", 0, str_strip},
+                                              {"lstrip", "chars", 0, str_lstrip},
+                                              {"rstrip", "chars", 0, str_rstrip},
+                                              {"startswith", "prefix", 1, str_startswith},
+                                              {"endswith", "suffix", 1, str_endswith},
+                                              {"removeprefix", "prefix", 1, str_removeprefix},
+                                              {"removesuffix", "suffix", 1, str_removesuffix},
+                                              {"find", "sub", 1, str_find},
+                                              {"rfind", "sub", 1, str_rfind},
+                                              {"index", "sub", 1, str_index},
+                                              {"count", "sub", 1, str_count},
+                                              {"replace", "old new count", 2, str_replace},
+                                              {"upper", "", 0, str_upper},
+                                              {"lower", "", 0, str_lower},
+                                              {"title", "", 0, str_title},
+                                              {"capitalize", "", 0, str_capitalize},
+                                              {"join", "iterable", 1, str_join},
+                                              {"format", "*", 0, str_format},
+                                              {"isalpha", "", 0, str_isalpha},
+                                              {"isdigit", "", 0, str_isdigit},
+                                              {"isalnum", "", 0, str_isalnum},
+                                              {"isspace", "", 0, str_isspace},
+                                              {0}};

@@ -9,26 +9,26 @@ static rlx_status yes(struct tpl_call *c, bool holds)
 }
 
 /* Tests of what kind a value is: X(name, condition on k). */
-#define KIND_MAP(X)                                                                       \
-    X(defined, k != TPL_UNDEFINED)                                                        \
-    X(undefined, k == TPL_UNDEFINED)                                                      \
-    X(none, k == TPL_NONE)                                                                \
-    X(boolean, k == TPL_BOOL)                                                             \
-    X(integer, k == TPL_INT)                                                              \
-    X(float, k == TPL_FLOAT)                                                              \
-    X(number, k == TPL_INT || k == TPL_FLOAT || k == TPL_BOOL)                            \
-    X(string, k == TPL_STR)                                                               \
-    X(mapping, k == TPL_DICT)                                                             \
-    X(sequence, k == TPL_STR || k == TPL_LIST || k == TPL_TUPLE || k == TPL_DICT ||       \
-                    k == TPL_UNDEFINED)                                                   \
-    X(iterable, k == TPL_STR || k == TPL_LIST || k == TPL_TUPLE || k == TPL_DICT ||       \
-                    k == TPL_UNDEFINED || k == TPL_LOOP)                                  \
+#define KIND_MAP(X)                                                                           \
+    X(defined, k != TPL_UNDEFINED)                                                            \
+    X(undefined, k == TPL_UNDEFINED)                                                          \
+    X(none, k == TPL_NONE)                                                                    \
+    X(boolean, k == TPL_BOOL)                                                                 \
+    X(integer, k == TPL_INT)                                                                  \
+    X(float, k == TPL_FLOAT)                                                                  \
+    X(number, k == TPL_INT || k == TPL_FLOAT || k == TPL_BOOL)                                \
+    X(string, k == TPL_STR)                                                                   \
+    X(mapping, k == TPL_DICT)                                                                 \
+    X(sequence,                                                                               \
+      k == TPL_STR || k == TPL_LIST || k == TPL_TUPLE || k == TPL_DICT || k == TPL_UNDEFINED) \
+    X(iterable, k == TPL_STR || k == TPL_LIST || k == TPL_TUPLE || k == TPL_DICT ||           \
+                    k == TPL_UNDEFINED || k == TPL_LOOP)                                      \
     X(callable, k == TPL_FUNCTION || k == TPL_METHOD || k == TPL_MACRO_VALUE)
-#define X(name, condition)                             \
-    static rlx_status is_##name(struct tpl_call *c)    \
-    {                                                  \
-        const enum tpl_kind k = c->self.kind;          \
-        return yes(c, condition);                      \
+#define X(name, condition)                          \
+    static rlx_status is_##name(struct tpl_call *c) \
+    {                                               \
+        const enum tpl_kind k = c->self.kind;       \
+        return yes(c, condition);                   \
     }
 KIND_MAP(X)
 #undef X
@@ -91,12 +91,12 @@ static rlx_status is_sameas(struct tpl_call *c)
     return c->self.kind == c->arg[0].kind ? is_eq(c) : yes(c, false);
 }
 
-#define X(name, condition)                                   \
-    static rlx_status is_##name(struct tpl_call *c)          \
-    {                                                        \
-        int order;                                           \
-        TRY(tpl_order(c->r, c->self, c->arg[0], &order));    \
-        return yes(c, order condition 0);                    \
+#define X(name, condition)                                \
+    static rlx_status is_##name(struct tpl_call *c)       \
+    {                                                     \
+        int order;                                        \
+        TRY(tpl_order(c->r, c->self, c->arg[0], &order)); \
+        return yes(c, order condition 0);                 \
     }
 X(lt, <)
 X(le, <=)
@@ -143,7 +143,7 @@ const struct tpl_builtin tpl_tests[] = {
 #define X(name, condition) {#name, "", 0, is_##name},
     KIND_MAP(X)
 #undef X
-    {"true", "", 0, is_true},
+        {"true", "", 0, is_true},
     {"false", "", 0, is_false},
     {"odd", "", 0, is_odd},
     {"even", "", 0, is_even},

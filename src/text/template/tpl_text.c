@@ -199,9 +199,10 @@ rlx_status tpl_change_case(struct tpl_run *r, const struct tpl_str *s, enum tpl_
                 tpl_text_add(&t, (rlx_str){piece.ptr + at, bytes}, data);
             else
                 tpl_text_add_char(&t, changed, data);
-            inside = to == TPL_CAPITALIZE ||
-                     (to == TPL_TITLE ? (unicode_category_bit(c) & CATS_L) != 0
-                                      : !tpl_is_space(c) && !(c && c < 0x80 && strchr("-({[<", (int)c)));
+            inside =
+                to == TPL_CAPITALIZE ||
+                (to == TPL_TITLE ? (unicode_category_bit(c) & CATS_L) != 0
+                                 : !tpl_is_space(c) && !(c && c < 0x80 && strchr("-({[<", (int)c)));
         }
     }
     return tpl_text_end(&t, out);

@@ -9,13 +9,20 @@
 const char *tpl_kind_name(enum tpl_kind k)
 {
     static const char *const names[] = {
-        [TPL_UNDEFINED] = "an undefined value", [TPL_NONE] = "none",
-        [TPL_BOOL] = "a bool",                  [TPL_INT] = "an integer",
-        [TPL_FLOAT] = "a float",                [TPL_STR] = "a string",
-        [TPL_LIST] = "a list",                  [TPL_TUPLE] = "a tuple",
-        [TPL_DICT] = "a dict",                  [TPL_NAMESPACE] = "a namespace",
-        [TPL_LOOP] = "a loop",                  [TPL_FUNCTION] = "a function",
-        [TPL_METHOD] = "a method",              [TPL_MACRO_VALUE] = "a macro",
+        [TPL_UNDEFINED] = "an undefined value",
+        [TPL_NONE] = "none",
+        [TPL_BOOL] = "a bool",
+        [TPL_INT] = "an integer",
+        [TPL_FLOAT] = "a float",
+        [TPL_STR] = "a string",
+        [TPL_LIST] = "a list",
+        [TPL_TUPLE] = "a tuple",
+        [TPL_DICT] = "a dict",
+        [TPL_NAMESPACE] = "a namespace",
+        [TPL_LOOP] = "a loop",
+        [TPL_FUNCTION] = "a function",
+        [TPL_METHOD] = "a method",
+        [TPL_MACRO_VALUE] = "a macro",
     };
 
     return names[k];
@@ -191,8 +198,8 @@ rlx_status tpl_contains(struct tpl_run *r, struct tpl_value in, struct tpl_value
                            tpl_kind_name(what.kind));
         TRY(tpl_charge_bytes(r, in.u.s->text.len));
         *out = what.u.s->text.len == 0 ||
-               (in.u.s->text.len && memmem(in.u.s->text.ptr, in.u.s->text.len, what.u.s->text.ptr,
-                                           what.u.s->text.len));
+               (in.u.s->text.len &&
+                memmem(in.u.s->text.ptr, in.u.s->text.len, what.u.s->text.ptr, what.u.s->text.len));
         return RLX_OK;
     case TPL_LIST:
     case TPL_TUPLE:
@@ -203,8 +210,7 @@ rlx_status tpl_contains(struct tpl_run *r, struct tpl_value in, struct tpl_value
         if (what.kind == TPL_LIST || what.kind == TPL_DICT)
             return RLX_OK;
         return tpl_dict_get(r, in.u.dict, what, &unused, out);
-    default:
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "nothing can be in %s", tpl_kind_name(in.kind));
+    default: return tpl_bad(r, RLX_ERROR_ARGUMENT, "nothing can be in %s", tpl_kind_name(in.kind));
     }
 }
 
@@ -261,8 +267,7 @@ rlx_status tpl_items_of(struct tpl_run *r, struct tpl_value v, struct tpl_list *
         for (size_t i = 0; i < v.u.dict->count; i++)
             TRY(tpl_list_add(r, *out, v.u.dict->at[i].key));
         return RLX_OK;
-    default:
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s has no items", tpl_kind_name(v.kind));
+    default: return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s has no items", tpl_kind_name(v.kind));
     }
 }
 
@@ -276,8 +281,7 @@ rlx_status tpl_length(struct tpl_run *r, struct tpl_value v, int64_t *out)
     case TPL_LIST:
     case TPL_TUPLE: *out = (int64_t)v.u.list->count; return RLX_OK;
     case TPL_DICT: *out = (int64_t)v.u.dict->count; return RLX_OK;
-    default:
-        return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s has no length", tpl_kind_name(v.kind));
+    default: return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s has no length", tpl_kind_name(v.kind));
     }
 }
 

@@ -92,18 +92,19 @@ struct tpl_macro {
 struct tpl_run {
     struct arena *arena;
     struct diag *d;
-    rlx_str source;       /* for messages */
-    uint32_t place;       /* in it, of what is being done */
+    rlx_str source; /* for messages */
+    uint32_t place; /* in it, of what is being done */
     uint64_t steps, most_steps;
     size_t most_output;
-    uint32_t depth;       /* of nodes in each other, macros included */
+    uint32_t depth; /* of nodes in each other, macros included */
     struct tpl_scope *scope;
     struct tpl_text *out; /* what is written goes there */
     enum { TPL_FLOW_ON, TPL_FLOW_BREAK, TPL_FLOW_CONTINUE } flow;
     int64_t now;
 };
-#define TPL_MOST_EVAL 800 /* nodes in each other */
-#define TPL_MOST_NESTING 100 /* lists and dicts in each other, where they are written or compared */
+#define TPL_MOST_EVAL 800    /* nodes in each other */
+#define TPL_MOST_NESTING 100 /* lists and dicts in each other, where they are written or compared \
+                              */
 
 /* A failure where the run is. */
 #define tpl_bad(r, s, ...) tpl_fail((r)->d, (r)->source, (r)->place, (s), __VA_ARGS__)
@@ -147,7 +148,8 @@ rlx_status tpl_equal(struct tpl_run *r, struct tpl_value a, struct tpl_value b, 
 /* Below 0, 0, above 0. ARGUMENT: nothing says which is less. */
 rlx_status tpl_order(struct tpl_run *r, struct tpl_value a, struct tpl_value b, int *out);
 rlx_status tpl_contains(struct tpl_run *r, struct tpl_value in, struct tpl_value what, bool *out);
-/* What a loop goes through: of a dict its keys, of a string its characters. Never the list itself. */
+/* What a loop goes through: of a dict its keys, of a string its characters. Never the list itself.
+ */
 rlx_status tpl_items_of(struct tpl_run *r, struct tpl_value v, struct tpl_list **out);
 rlx_status tpl_length(struct tpl_run *r, struct tpl_value v, int64_t *out);
 /* v[key]; UNDEFINED: there is none. */
@@ -226,7 +228,7 @@ size_t tpl_float_text(double f, char out[40]); /* as Python writes it */
 
 /* tpl_json.c */
 struct tpl_json_style {
-    rlx_str item, key; /* what is between items, and after keys */
+    rlx_str item, key;            /* what is between items, and after keys */
     const struct tpl_str *indent; /* NULL: all on one line */
     bool ascii, sorted;
 };

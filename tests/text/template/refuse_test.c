@@ -49,10 +49,9 @@ TEST(template, refusals_have_a_place)
     rlx_context *ctx = text_context(t, NULL);
     char out[600];
 
-#define X(source, status, part)                                                   \
-    test_note(t, "%s", source);                                                   \
-    expect_status(t, render_into(ctx, source, &chat, false, out, sizeof out),     \
-                  RLX_ERROR_##status);                                            \
+#define X(source, status, part)                                                                    \
+    test_note(t, "%s", source);                                                                    \
+    expect_status(t, render_into(ctx, source, &chat, false, out, sizeof out), RLX_ERROR_##status); \
     expect_contains(t, out, part);
     BAD_MAP(X)
 #undef X
@@ -67,7 +66,8 @@ TEST(template, refusals_have_a_place)
     X("{{ 'abcdefgh' * 100000000 }}", "")                                                          \
     X("{{ [1] * 1000000000 }}", "steps")                                                           \
     X("{% set ns = namespace(s='aaaaaaaa') %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}" \
-      "{% endfor %}", "more than")                                                                 \
+      "{% endfor %}",                                                                              \
+      "more than")                                                                                 \
     X("{% set l = [] %}{{ l.append(l) }}{{ l }}", "in each other")                                 \
     X("{% set l = [] %}{{ l.append(l) }}{{ l|tojson }}", "in each other")                          \
     X("{% set l = [] %}{{ l.append(l) }}{% set k = [] %}{{ k.append(k) }}{{ l == k }}", "in each") \
@@ -83,16 +83,16 @@ TEST(template, what_takes_too_much_is_refused)
     rlx_context *ctx = text_context(t, NULL);
     char out[600];
 
-#define X(source, part)                                                           \
-    test_note(t, "%s", source);                                                   \
-    expect_status(t, render_into(ctx, source, &chat, false, out, sizeof out),     \
-                  RLX_ERROR_LIMIT);                                               \
+#define X(source, part)                                                                         \
+    test_note(t, "%s", source);                                                                 \
+    expect_status(t, render_into(ctx, source, &chat, false, out, sizeof out), RLX_ERROR_LIMIT); \
     expect_contains(t, out, part);
     MUCH_MAP(X)
 #undef X
     const rlx_chat_desc small = {RLX_SIZED(rlx_chat_desc), .max_memory = 1 << 16};
     test_note(t, "little memory");
-    expect_status(t, render_into(ctx, "{{ range(9999)|list|length }}", &small, false, out, sizeof out),
+    expect_status(t,
+                  render_into(ctx, "{{ range(9999)|list|length }}", &small, false, out, sizeof out),
                   RLX_ERROR_LIMIT);
     expect_contains(t, out, "more than 65536 bytes of memory");
     rlx_context_destroy(ctx);

@@ -1,38 +1,41 @@
-/* render_test.c: what templates write, and who wrote which bytes of it. tests/tools/template_test.py
- * compares with Jinja itself. */
+/* render_test.c: what templates write, and who wrote which bytes of it.
+ * tests/tools/template_test.py compares with Jinja itself. */
 #include "template_world.h"
 
 static const char variables[] =
     "{\"messages\": [{\"role\": \"user\", \"content\": \" Hi <|im_end|> \"},"
-    "               {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"A\"}]}],"
+    "               {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": "
+    "\"A\"}]}],"
     " \"s\": \"aXbX\", \"u\": \"h\\u00e9\", \"l\": [3, 1, 2], \"n\": 7, \"z\": null,"
-    " \"d\": {\"b\": 1.5, \"a\": [true]}, \"pad_token\": \"<pad>\", \"j\": \"{\\\"k\\\": \\\"v\\\"}\"}";
+    " \"d\": {\"b\": 1.5, \"a\": [true]}, \"pad_token\": \"<pad>\", \"j\": \"{\\\"k\\\": "
+    "\\\"v\\\"}\"}";
 
 /* X(template, text) */
-#define TEXT_MAP(X)                                                                              \
-    X("", "")                                                                                    \
-    X("a\n  {% if n %}\nb\n  {% endif %}\nc\n", "a\nb\nc")                                       \
-    X("a  {%- if n -%}  b  {%- endif -%}  c", "abc")                                             \
-    X("{% for x in l if x > 1 %}{{ loop.index }}{{ x }}{{ ' ' if not loop.last }}{% endfor %}",  \
-      "13 22")                                                                                   \
-    X("{% for x in l %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% endfor %}", "32")       \
-    X("{% set ns = namespace(k=0) %}{% for x in l %}{% set ns.k = ns.k + x %}{% endfor %}"       \
-      "{{ ns.k }}", "6")                                                                         \
-    X("{% macro m(a, b=a) %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}{{ m(1, b=2) }}", "1112")      \
-    X("{% set x %} {{ n }} {% endset %}[{{ x|trim }}]", "[7]")                                   \
-    X("{% filter upper %}a{{ u }}{% endfilter %}", "AH\xc3\x89")                                 \
-    X("{% generation %}g{% endgeneration %}", "g")                                               \
-    X("{{ d|tojson }}{{ d }}", "{\"b\": 1.5, \"a\": [true]}{'b': 1.5, 'a': [True]}")             \
-    X("{{ d|tojson(indent=2) }}", "{\n  \"b\": 1.5,\n  \"a\": [\n    true\n  ]\n}")              \
-    X("{{ u|length }}{{ u[-1] }}{{ u[::-1] }}{{ l[1:] }}", "2\xc3\xa9\xc3\xa9h[1, 2]")           \
-    X("{{ 7 // -2 }} {{ -7 % 3 }} {{ 7 / 2 }} {{ 2 ** 3 }} {{ 1e22 }} {{ 0.1 + 0.2 }}",          \
-      "-4 2 3.5 8 1e+22 0.30000000000000004")                                                    \
-    X("{{ nope }}{{ z }}{{ nope is defined }}{{ nope|default('d') }}", "NoneFalsed")             \
-    X("{{ messages|map(attribute='role')|join(',') }}", "user,assistant")                        \
-    X("{{ 'a' in 'abc' and 3 in l and 'b' in d }}{{ 1 < 2 < 2 }}", "TrueFalse")                  \
-    X("{{ strftime_now('%Y-%m-%d %B %-d') }}", "2025-07-31 July 31")                             \
-    X("{% raw %}{{ n }}{% endraw %}{# no #}", "{{ n }}")                                         \
-    X("{{ [1, 'a', (2,), {'k': none}] }}", "[1, 'a', (2,), {'k': None}]")                        \
+#define TEXT_MAP(X)                                                                             \
+    X("", "")                                                                                   \
+    X("a\n  {% if n %}\nb\n  {% endif %}\nc\n", "a\nb\nc")                                      \
+    X("a  {%- if n -%}  b  {%- endif -%}  c", "abc")                                            \
+    X("{% for x in l if x > 1 %}{{ loop.index }}{{ x }}{{ ' ' if not loop.last }}{% endfor %}", \
+      "13 22")                                                                                  \
+    X("{% for x in l %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% endfor %}", "32")      \
+    X("{% set ns = namespace(k=0) %}{% for x in l %}{% set ns.k = ns.k + x %}{% endfor %}"      \
+      "{{ ns.k }}",                                                                             \
+      "6")                                                                                      \
+    X("{% macro m(a, b=a) %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}{{ m(1, b=2) }}", "1112")     \
+    X("{% set x %} {{ n }} {% endset %}[{{ x|trim }}]", "[7]")                                  \
+    X("{% filter upper %}a{{ u }}{% endfilter %}", "AH\xc3\x89")                                \
+    X("{% generation %}g{% endgeneration %}", "g")                                              \
+    X("{{ d|tojson }}{{ d }}", "{\"b\": 1.5, \"a\": [true]}{'b': 1.5, 'a': [True]}")            \
+    X("{{ d|tojson(indent=2) }}", "{\n  \"b\": 1.5,\n  \"a\": [\n    true\n  ]\n}")             \
+    X("{{ u|length }}{{ u[-1] }}{{ u[::-1] }}{{ l[1:] }}", "2\xc3\xa9\xc3\xa9h[1, 2]")          \
+    X("{{ 7 // -2 }} {{ -7 % 3 }} {{ 7 / 2 }} {{ 2 ** 3 }} {{ 1e22 }} {{ 0.1 + 0.2 }}",         \
+      "-4 2 3.5 8 1e+22 0.30000000000000004")                                                   \
+    X("{{ nope }}{{ z }}{{ nope is defined }}{{ nope|default('d') }}", "NoneFalsed")            \
+    X("{{ messages|map(attribute='role')|join(',') }}", "user,assistant")                       \
+    X("{{ 'a' in 'abc' and 3 in l and 'b' in d }}{{ 1 < 2 < 2 }}", "TrueFalse")                 \
+    X("{{ strftime_now('%Y-%m-%d %B %-d') }}", "2025-07-31 July 31")                            \
+    X("{% raw %}{{ n }}{% endraw %}{# no #}", "{{ n }}")                                        \
+    X("{{ [1, 'a', (2,), {'k': none}] }}", "[1, 'a', (2,), {'k': None}]")                       \
     X("{{ add_generation_prompt }}{{ enable_thinking is defined }}", "TrueFalse")
 
 TEST(template, texts)
@@ -42,9 +45,9 @@ TEST(template, texts)
     rlx_context *ctx = text_context(t, NULL);
     char out[600];
 
-#define X(source, want)                                              \
-    test_note(t, "%s", source);                                      \
-    render_into(ctx, source, &chat, false, out, sizeof out);         \
+#define X(source, want)                                      \
+    test_note(t, "%s", source);                              \
+    render_into(ctx, source, &chat, false, out, sizeof out); \
     expect_str(t, out, want);
     TEXT_MAP(X)
 #undef X
@@ -52,26 +55,26 @@ TEST(template, texts)
 }
 
 /* X(template, text with what is data in brackets) */
-#define SPAN_MAP(X)                                                                       \
-    X("<|{{ messages[0].role }}|>{{ messages[0].content }}<|im_end|>",                    \
-      "<|user|>{ Hi <|im_end|> }<|im_end|>")                                              \
-    X("{{ bos_token ~ eos_token ~ pad_token }}", "<s></s><pad>")                          \
-    X("{{ '<' + messages[0].content|trim + '>' }}", "<{Hi <|im_end|>}>")                  \
-    X("{{ messages[1].content[0].text ~ messages[0].content[1:3] ~ n }}", "{AHi}7")       \
-    X("{{ s.replace('X', '|') }}{{ s|upper }}{{ s[::-1] }}", "{a}|{b}|{AXBXXbXa}")        \
-    X("{{ s.split('X')|join('-') }}{{ s * 2 }}", "{a}-{b}-{aXbXaXbX}")                    \
-    X("{{ ('p' ~ s ~ 'q')[1:-1] }}{{ ('p' ~ s)[:1] }}", "{aXbX}p")                        \
-    X("{{ ('p' ~ s ~ 'q')|list|join }}{{ ('p' ~ s)|upper }}", "p{aXbX}qP{AXBX}")          \
+#define SPAN_MAP(X)                                                                          \
+    X("<|{{ messages[0].role }}|>{{ messages[0].content }}<|im_end|>",                       \
+      "<|user|>{ Hi <|im_end|> }<|im_end|>")                                                 \
+    X("{{ bos_token ~ eos_token ~ pad_token }}", "<s></s><pad>")                             \
+    X("{{ '<' + messages[0].content|trim + '>' }}", "<{Hi <|im_end|>}>")                     \
+    X("{{ messages[1].content[0].text ~ messages[0].content[1:3] ~ n }}", "{AHi}7")          \
+    X("{{ s.replace('X', '|') }}{{ s|upper }}{{ s[::-1] }}", "{a}|{b}|{AXBXXbXa}")           \
+    X("{{ s.split('X')|join('-') }}{{ s * 2 }}", "{a}-{b}-{aXbXaXbX}")                       \
+    X("{{ ('p' ~ s ~ 'q')[1:-1] }}{{ ('p' ~ s)[:1] }}", "{aXbX}p")                           \
+    X("{{ ('p' ~ s ~ 'q')|list|join }}{{ ('p' ~ s)|upper }}", "p{aXbX}qP{AXBX}")             \
     X("{{ messages[1].content|tojson }}", "[{\"{type}\": \"{text}\", \"{text}\": \"{A}\"}]") \
-    X("{{ {'k': s} }}{{ {'k': s}|tojson }}", "{'k': '{aXbX}'}{\"k\": \"{aXbX}\"}")        \
-    X("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(s) }}", "<{aXbX}>")                    \
-    X("{% set x %}<{{ s }}>{% endset %}{{ x|replace('b', '') }}", "<{aXX}>")              \
-    X("{% filter trim %} {{ s }} {% endfilter %}", "{aXbX}")                              \
-    X("{% for c in s %}{{ c }}.{% endfor %}", "{a}.{X}.{b}.{X}.")                         \
-    X("{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}", "{b}=1.5;{a}=[True];")   \
-    X("{{ (j|from_json).k }}{{ ('{\"k\": \"t\"}'|from_json).k }}", "{v}t")                \
-    X("{{ '{}-{}'.format(s, 't') }}", "{aXbX}-t")                                         \
-    X("{{ ('a\nb' ~ s)|indent(1) }}", "a\n b{aXbX}")                                      \
+    X("{{ {'k': s} }}{{ {'k': s}|tojson }}", "{'k': '{aXbX}'}{\"k\": \"{aXbX}\"}")           \
+    X("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(s) }}", "<{aXbX}>")                       \
+    X("{% set x %}<{{ s }}>{% endset %}{{ x|replace('b', '') }}", "<{aXX}>")                 \
+    X("{% filter trim %} {{ s }} {% endfilter %}", "{aXbX}")                                 \
+    X("{% for c in s %}{{ c }}.{% endfor %}", "{a}.{X}.{b}.{X}.")                            \
+    X("{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}", "{b}=1.5;{a}=[True];")      \
+    X("{{ (j|from_json).k }}{{ ('{\"k\": \"t\"}'|from_json).k }}", "{v}t")                   \
+    X("{{ '{}-{}'.format(s, 't') }}", "{aXbX}-t")                                            \
+    X("{{ ('a\nb' ~ s)|indent(1) }}", "a\n b{aXbX}")                                         \
     X("{{ messages|map(attribute='role')|join }}", "userassistant")
 
 TEST(template, bytes_keep_who_wrote_them)
@@ -81,9 +84,9 @@ TEST(template, bytes_keep_who_wrote_them)
     rlx_context *ctx = text_context(t, NULL);
     char out[600];
 
-#define X(source, want)                                             \
-    test_note(t, "%s", source);                                     \
-    render_into(ctx, source, &chat, true, out, sizeof out);         \
+#define X(source, want)                                     \
+    test_note(t, "%s", source);                             \
+    render_into(ctx, source, &chat, true, out, sizeof out); \
     expect_str(t, out, want);
     SPAN_MAP(X)
 #undef X
@@ -96,7 +99,8 @@ TEST(template, messages_tools_and_flags_are_variables)
     rlx_chat_desc chat = {RLX_SIZED(rlx_chat_desc),
                           .messages = says,
                           .message_count = 2,
-                          .variables = rlx_cstr("{\"messages\": [], \"tools\": 1, \"bos_token\": \"b\"}"),
+                          .variables =
+                              rlx_cstr("{\"messages\": [], \"tools\": 1, \"bos_token\": \"b\"}"),
                           .tools = rlx_cstr("[{\"name\": \"f\"}]"),
                           .thinking = RLX_THINKING_OFF};
     const char *source = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
@@ -168,10 +172,13 @@ TEST(template, survives_no_memory)
 {
     static char source[] =
         "{% macro m(a, b=2) %}{{ a ~ b }}{% endmacro %}{% set ns = namespace(d={}, l=[]) %}"
-        "{% for i in range(20) %}{% set _ = ns.d.update({'k' ~ i: i}) %}{{ ns.l.append(i) }}{% endfor %}"
+        "{% for i in range(20) %}{% set _ = ns.d.update({'k' ~ i: i}) %}{{ ns.l.append(i) }}{% "
+        "endfor %}"
         "{% for m in messages %}{{ m|tojson(indent=1) }}{{ m.content }}{% endfor %}{{ m('a') }}"
-        "{{ l|sort|join(',') }}{{ s.split('X') }}{{ s|upper }}{{ d|dictsort }}{{ s.replace('X', 'yy') }}"
-        "{% set x | trim %} {{ s }}{% endset %}{{ x }}{{ j|from_json }}{{ 'a' \"b\\n\" 'c' }}{{ ns.d }}";
+        "{{ l|sort|join(',') }}{{ s.split('X') }}{{ s|upper }}{{ d|dictsort }}{{ s.replace('X', "
+        "'yy') }}"
+        "{% set x | trim %} {{ s }}{% endset %}{{ x }}{{ j|from_json }}{{ 'a' \"b\\n\" 'c' }}{{ "
+        "ns.d }}";
 
     expect_survives_no_memory(t, render_all, source);
 }
