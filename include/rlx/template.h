@@ -95,10 +95,10 @@ RLX_API rlx_status rlx_template_render(const rlx_template *t, const rlx_chat_des
                                        rlx_rendered *out, rlx_error *err);
 RLX_API void rlx_rendered_free(const rlx_template *t, rlx_rendered *r);
 
-/* Its tokens, appended to *out. Control tokens are taken only where the template spells all of one;
- * in other respects it is encoded as one text, so a conversation without such texts in it gives
- * what rlx_tokenizer_encode with RLX_ENCODE_PARSE gives. No tokens are added: templates write their
- * own. */
+/* Its tokens, appended to *out. Control tokens, and user-defined ones that look like <|this|>, are
+ * taken only where the template spells all of one; in other respects it is encoded as one text, so
+ * a conversation without such texts in it gives what rlx_tokenizer_encode with RLX_ENCODE_PARSE
+ * gives. No tokens are added: templates write their own. */
 RLX_API rlx_status rlx_rendered_encode(const rlx_tokenizer *t, const rlx_rendered *r,
                                        rlx_token_ids *out, rlx_error *err);
 

@@ -107,9 +107,20 @@ static bool find_tokens(const struct rlx_tokenizer *t, rlx_str text, bool parse,
     return any;
 }
 
+/* May whoever writes data write this token: a word that the vocabulary adds, such as <think>, but
+ * no mark of who is speaking, whatever its type is? */
+static bool is_for_all(const struct rlx_tokenizer *t, uint32_t id)
+{
+    const rlx_str s = t->text[id];
+    const bool mark = (str_starts(s, STR("<|")) && str_ends(s, STR("|>"))) ||
+                      (str_starts(s, STR("<\xef\xbd\x9c")) && str_ends(s, STR("\xef\xbd\x9c>")));
+
+    return t->type[id] == RLX_TOKEN_USER_DEFINED && !mark;
+}
+
 static rlx_status take_places(struct cutting *c, uint32_t id)
 {
-    const uint8_t *data = c->r->t->type[id] == RLX_TOKEN_USER_DEFINED ? NULL : c->r->data;
+    const uint8_t *data = is_for_all(c->r->t, id) ? NULL : c->r->data;
     rlx_str token = c->r->t->text[id];
 
     for (size_t at = 0; at + token.len <= c->text.len;) {

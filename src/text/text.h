@@ -24,8 +24,8 @@ void tok_describe(const struct rlx_tokenizer *t, rlx_tokenizer_info *out);
 bool tok_at(const struct rlx_tokenizer *t, int32_t id, rlx_token *out);
 rlx_status tok_encode(const struct rlx_tokenizer *t, rlx_str text, uint32_t flags,
                       rlx_token_ids *out, struct diag *d);
-/* A text of several parts (rlx/template.h): as with RLX_ENCODE_PARSE, but no control token is taken
- * that has a byte of data. */
+/* A text of several parts (rlx/template.h): as with RLX_ENCODE_PARSE, but no control token, and no
+ * user-defined one that looks like <|this|>, is taken that has a byte of data. */
 struct rlx_text_span;
 rlx_status tok_encode_spans(const struct rlx_tokenizer *t, rlx_str text,
                             const struct rlx_text_span *span, size_t count, rlx_token_ids *out,

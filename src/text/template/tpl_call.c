@@ -5,8 +5,8 @@
 
 const struct tpl_builtin *tpl_find_builtin(const struct tpl_builtin *from, rlx_str name)
 {
-    for (; from->name; from++)
-        if (str_eq(name, rlx_cstr(from->name)))
+    for (; name.len && from->name; from++)
+        if (*from->name == *name.ptr && str_eq(name, rlx_cstr(from->name)))
             return from;
     return NULL;
 }

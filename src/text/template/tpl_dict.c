@@ -55,6 +55,8 @@ static rlx_status find(struct tpl_run *r, const struct tpl_dict *t, struct tpl_v
     if (key.kind == TPL_LIST || key.kind == TPL_DICT)
         return tpl_bad(r, RLX_ERROR_ARGUMENT, "%s cannot be a key", tpl_kind_name(key.kind));
     TRY(tpl_charge(r, 1));
+    if (key.kind == TPL_STR)
+        TRY(tpl_charge_bytes(r, key.u.s->text.len));
     if (!t->index) {
         for (*at = 0; *at < t->count; ++*at) {
             TRY(tpl_equal(r, t->at[*at].key, key, &same));

@@ -162,6 +162,8 @@ static bool number_of(struct tpl_value v, struct tpl_value *out)
     if (v.kind != TPL_STR)
         return false;
     rlx_str s = v.u.s->text;
+    if (s.len > 1000) /* that is no number that anybody means */
+        return false;
     s.len = tpl_end_without_space(s.ptr, s.len);
     while (s.len && (*s.ptr == ' ' || (*s.ptr >= 9 && *s.ptr <= 13))) {
         s.ptr++;

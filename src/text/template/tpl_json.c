@@ -150,7 +150,10 @@ static rlx_status write_value(struct writing *w, struct tpl_value v, uint32_t de
         tpl_float_text(v.u.f, text);
         add(w, isnan(v.u.f) ? "NaN" : !isinf(v.u.f) ? text : v.u.f > 0 ? "Infinity" : "-Infinity");
         return RLX_OK;
-    case TPL_STR: add_string(w, v.u.s); return RLX_OK;
+    case TPL_STR:
+        TRY(tpl_charge_chars(r, v.u.s->text.len));
+        add_string(w, v.u.s);
+        return RLX_OK;
     case TPL_LIST:
     case TPL_TUPLE: return write_list(w, v.u.list, depth);
     case TPL_DICT: return write_dict(w, v.u.dict, depth);

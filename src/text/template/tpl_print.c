@@ -184,8 +184,14 @@ rlx_status tpl_repr(struct tpl_text *t, struct tpl_value v, uint32_t depth)
     case TPL_NONE: add_text(t, "None"); break;
     case TPL_BOOL: add_text(t, v.u.b ? "True" : "False"); break;
     case TPL_INT: add_int(t, v.u.i); break;
-    case TPL_FLOAT: tpl_text_add(t, (rlx_str){text, tpl_float_text(v.u.f, text)}, false); break;
-    case TPL_STR: add_quoted(t, v.u.s); break;
+    case TPL_FLOAT:
+        TRY(tpl_charge(t->r, 20));
+        tpl_text_add(t, (rlx_str){text, tpl_float_text(v.u.f, text)}, false);
+        break;
+    case TPL_STR:
+        TRY(tpl_charge_chars(t->r, v.u.s->text.len));
+        add_quoted(t, v.u.s);
+        break;
     case TPL_LIST:
     case TPL_TUPLE: return add_list(t, v, depth);
     case TPL_DICT: return add_dict(t, v.u.dict, depth);

@@ -31,6 +31,7 @@ rlx_status tpl_strip(struct tpl_run *r, const struct tpl_str *s, const struct tp
 
     while (left && from < to) {
         const uint32_t c = utf8_next(s->text.ptr + from, to - from, &bytes);
+        TRY(tpl_charge_bytes(r, set ? set->text.len : 8));
         if (!in_set((rlx_str){s->text.ptr + from, bytes}, c, set))
             break;
         from += bytes;
@@ -38,11 +39,12 @@ rlx_status tpl_strip(struct tpl_run *r, const struct tpl_str *s, const struct tp
     while (right && from < to) {
         const size_t at = tpl_char_before(s->text.ptr + from, to - from) + from;
         const uint32_t c = utf8_next(s->text.ptr + at, to - at, &bytes);
+        TRY(tpl_charge_bytes(r, set ? set->text.len : 8));
         if (!in_set((rlx_str){s->text.ptr + at, to - at}, c, set))
             break;
         to = at;
     }
-    TRY(tpl_charge_bytes(r, (s->text.len - (to - from)) * (set ? set->text.len + 1 : 1)));
+    TRY(tpl_charge_bytes(r, s->text.len - (to - from)));
     return tpl_substring(r, s, from, to, out);
 }
 
@@ -352,6 +354,7 @@ rlx_status tpl_replace(struct tpl_run *r, const struct tpl_str *s, const struct 
     tpl_text_begin(&t, r);
     TRY(tpl_charge_bytes(r, s->text.len));
     if (!old->text.len) {
+        TRY(tpl_charge_chars(r, s->text.len));
         replace_nothing(&t, s, new, most);
         return tpl_text_end(&t, out);
     }
@@ -453,6 +456,7 @@ static rlx_status str_format(struct tpl_call *c)
     size_t next = 0;
 
     tpl_text_begin(&t, c->r);
+    TRY(tpl_charge_chars(c->r, s.len));
     for (size_t i = 0; i < s.len; i++) {
         const char ch = s.ptr[i];
         if (ch != '{' && ch != '}') {
@@ -483,7 +487,7 @@ static rlx_status all_of(struct tpl_call *c, uint32_t categories)
     const rlx_str s = self(c)->text;
     bool all = s.len > 0;
 
-    TRY(tpl_charge_bytes(c->r, s.len));
+    TRY(tpl_charge_chars(c->r, s.len));
     for (size_t at = 0, bytes; all && at < s.len; at += bytes)
         all = (unicode_category_bit(utf8_next(s.ptr + at, s.len - at, &bytes)) & categories) != 0;
     c->out = tpl_bool(all);

@@ -119,7 +119,7 @@ static rlx_status of_case(struct tpl_call *c, uint32_t wanted, uint32_t other)
     bool any = false, all = true;
 
     TRY(tpl_self_str(c, &s));
-    TRY(tpl_charge_bytes(c->r, s->text.len));
+    TRY(tpl_charge_chars(c->r, s->text.len));
     for (size_t at = 0, bytes; at < s->text.len; at += bytes) {
         const uint32_t category =
             unicode_category_bit(utf8_next(s->text.ptr + at, s->text.len - at, &bytes));

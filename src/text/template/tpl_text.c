@@ -188,6 +188,7 @@ rlx_status tpl_change_case(struct tpl_run *r, const struct tpl_str *s, enum tpl_
     rlx_str piece;
 
     tpl_text_begin(&t, r);
+    TRY(tpl_charge_chars(r, s->text.len));
     for (size_t pos = 0; tpl_next_piece(s, &pos, &piece, &data);) {
         for (size_t at = 0, bytes; at < piece.len; at += bytes) {
             const uint32_t c = utf8_next(piece.ptr + at, piece.len - at, &bytes);

@@ -47,6 +47,11 @@ rlx_status tpl_charge_bytes(struct tpl_run *r, size_t bytes)
     return tpl_charge(r, bytes / 32);
 }
 
+rlx_status tpl_charge_chars(struct tpl_run *r, size_t bytes)
+{
+    return tpl_charge(r, bytes / 2);
+}
+
 /* ---- one value --------------------------------------------------------------------------- */
 
 bool tpl_truth(struct tpl_value v)
@@ -128,7 +133,7 @@ static rlx_status equal(struct tpl_run *r, struct tpl_value a, struct tpl_value 
         return RLX_OK;
     else if (a.kind == TPL_STR) {
         *out = str_eq(a.u.s->text, b.u.s->text);
-        return tpl_charge_bytes(r, *out ? a.u.s->text.len : 0);
+        return tpl_charge_bytes(r, a.u.s->text.len == b.u.s->text.len ? a.u.s->text.len : 0);
     } else if (tpl_is_list(a)) {
         *out = a.u.list->count == b.u.list->count;
         for (size_t at = 0; *out && at < a.u.list->count; at++)
@@ -160,9 +165,11 @@ static rlx_status order(struct tpl_run *r, struct tpl_value a, struct tpl_value 
         *out = (i > k) - (i < k);
     else if (tpl_as_float(a, &x) && tpl_as_float(b, &y))
         *out = (x > y) - (x < y);
-    else if (a.kind == TPL_STR && b.kind == TPL_STR)
-        *out = str_cmp(a.u.s->text, b.u.s->text); /* UTF-8 is in the order of its characters */
-    else if (a.kind == b.kind && tpl_is_list(a)) {
+    else if (a.kind == TPL_STR && b.kind == TPL_STR) {
+        const rlx_str m = a.u.s->text, n = b.u.s->text;
+        *out = str_cmp(m, n); /* UTF-8 is in the order of its characters */
+        return tpl_charge_bytes(r, m.len < n.len ? m.len : n.len);
+    } else if (a.kind == b.kind && tpl_is_list(a)) {
         const struct tpl_list *m = a.u.list, *n = b.u.list;
         *out = 0;
         for (size_t at = 0; *out == 0 && at < m->count && at < n->count; at++) {

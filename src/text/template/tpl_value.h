@@ -102,16 +102,18 @@ struct tpl_run {
     enum { TPL_FLOW_ON, TPL_FLOW_BREAK, TPL_FLOW_CONTINUE } flow;
     int64_t now;
 };
-#define TPL_MOST_EVAL 800    /* nodes in each other */
-#define TPL_MOST_NESTING 100 /* lists and dicts in each other, where they are written or compared \
-                              */
+#define TPL_MOST_EVAL 800 /* nodes in each other */
+#define TPL_MOST_NESTING                                                     \
+    100 /* lists and dicts in each other, where they are written or compared \
+         */
 
 /* A failure where the run is. */
 #define tpl_bad(r, s, ...) tpl_fail((r)->d, (r)->source, (r)->place, (s), __VA_ARGS__)
 rlx_status tpl_no_memory(struct tpl_run *r, size_t bytes);
 /* Work that was done, in the time of a node; LIMIT: it is too much. */
 rlx_status tpl_charge(struct tpl_run *r, size_t steps);
-rlx_status tpl_charge_bytes(struct tpl_run *r, size_t bytes);
+rlx_status tpl_charge_bytes(struct tpl_run *r, size_t bytes); /* copied or compared */
+rlx_status tpl_charge_chars(struct tpl_run *r, size_t bytes); /* looked at one by one */
 
 static inline struct tpl_value tpl_none(void)
 {

@@ -3,7 +3,8 @@
 
 static char store[256][4];
 
-/* Bytes, "<|im_end|>" (256), "<s>" (257), "<think>" (258, user-defined), "hi" (259). */
+/* Bytes, "<|im_end|>" (256), "<s>" (257), "<think>" (258, user-defined), "hi" (259), "<|u|>" (260,
+ * user-defined). */
 static rlx_tokenizer *vocabulary(struct test *t, rlx_context *ctx, bool llama)
 {
     static struct world w;
@@ -21,6 +22,7 @@ static rlx_tokenizer *vocabulary(struct test *t, rlx_context *ctx, bool llama)
         world_token(&w, "<s>", RLX_TOKEN_CONTROL, 0);
         world_token(&w, "<think>", RLX_TOKEN_USER_DEFINED, 0);
         world_token(&w, "hi", RLX_TOKEN_NORMAL, 0);
+        world_token(&w, "<|u|>", RLX_TOKEN_USER_DEFINED, 0);
         world_merge(&w, "h i");
     }
     rlx_tokenizer *k = world_open(t, &w, ctx, &err);
@@ -68,6 +70,7 @@ TEST(template, data_makes_no_control_tokens)
     expect_encoded(t, ctx, k, "{{ x }}s>", "{\"x\": \"<\"}", "60 115 62");
     /* User-defined tokens are text that anybody may write. */
     expect_encoded(t, ctx, k, "{{ x }}", "{\"x\": \"<think><s>\"}", "258 60 115 62");
+    expect_encoded(t, ctx, k, "<|u|>{{ x }}", "{\"x\": \"<|u|>\"}", "260 60 124 117 124 62");
     /* Where nobody tries, it is one text: "h" and "i" merge. */
     expect_encoded(t, ctx, k, "h{{ x }}", "{\"x\": \"i\"}", "259");
     expect_encoded(t, ctx, k, "", "{}", "");
