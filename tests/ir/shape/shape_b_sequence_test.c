@@ -124,6 +124,10 @@ TEST(shape_sequence, causal_conv)
     gives(&b, causal_conv, &base, "f32[2,7,3]", x, w);
     gives(&b, causal_conv, &base, "f32[2,7,3]", x, w, bias);
     gives(&b, causal_conv, &base, "f16[2,7,3]", h, hw);
+    /* A bias may be a state: it is only read, by any number of ops. */
+    ir_value resident = given_leaf(&b, RLX_OP_state, "f32[3]");
+    gives(&b, causal_conv, &base, "f32[2,7,3]", x, w, resident);
+    gives(&b, causal_conv, &base, "f32[2,7,3]", x, w, resident);
     gives(&b, causal_conv, &base, "f32[2,n,3]", given(&b, "f32[2,n,3]"), w);
     gives(&b, causal_conv, &carry, "f32[2,7,3]", x, w, state);
     gives(&b, causal_conv, &carry, "f32[2,7,3]", x, w, given_leaf(&b, RLX_OP_state, "f32[2,3,3]"),
