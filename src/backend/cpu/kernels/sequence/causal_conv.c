@@ -120,8 +120,9 @@ static void run(const struct cpu_call *c)
     if (c->out->count == 0)
         return;
     carried_operands(c, state, j.in, c->scratch);
-    cpu_for(c->pool, dim[0] * j.blocks, lanes_grain(2.0 * (double)(j.steps * j.taps) * LANES),
-            run_blocks, &j);
+    double work = 2.0 * (double)j.taps + (j.act == RLX_OP_none ? 0 : 40);
+    cpu_for(c->pool, dim[0] * j.blocks, lanes_grain(work * (double)j.steps * LANES), run_blocks,
+            &j);
 }
 
 extern const struct cpu_kernel CPU_NAME(cpu_causal_conv);
