@@ -4,7 +4,8 @@
 
 /* Every op that needs room of its own. Leaves are zero, but for the camera. */
 static const char source[] =
-    "rlx 1 graph (input %x: f32[2,32], param %w: u8[3,18], state %sm: f32[1,1,3,3], state %ss: f32[1,3,1], param %e: u8[1,3,18], input %i: i32[2], "
+    "rlx 1 graph (input %x: f32[2,32], param %w: u8[3,18], state %sm: f32[1,1,3,3], state %ss: "
+    "f32[1,3,1], param %e: u8[1,3,18], input %i: i32[2], "
     "input %a: f32[3,2], input %b: f32[1,2,2], input %s: f32[1,2,3], input %n: f32[3,1], "
     "input %c: f32[1,2,1], input %q: f32[1,2,1,3], input %g: f32[1,2,1], state %m: f32[1,1,3,3], "
     "input %h: f32[1], input %j: f32[1,3,2], input %k: f32[1,3,3], input %l: f32[1,3], "
