@@ -151,6 +151,7 @@ typedef enum rlx_op {
     RLX_OP_selective_scan = 127,
     RLX_OP_gated_delta_net = 128,
     RLX_OP_mamba2 = 129,
+    RLX_OP_causal_conv = 203,
     RLX_OP_lstm = 130,
     RLX_OP_gru = 131,
     RLX_OP_rnn = 132,
@@ -224,7 +225,7 @@ typedef enum rlx_op {
     RLX_OP_log_mel_backward = 200,
     RLX_OP_knn_backward = 201,
     RLX_OP_gaussian_splat_render_backward = 202,
-    RLX_OP_count = 203 /* grows with every op */
+    RLX_OP_count = 204 /* grows with every op */
 } rlx_op;
 
 typedef enum rlx_pad_mode {
@@ -941,9 +942,10 @@ RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value s
                            int64_t head_dim, int64_t n_rot, rlx_rope_style style, int64_t seq_axis);
 /* rotary embedding on a grid */
 RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_desc *desc);
-/* selective state-space scan */
+/* selective state-space scan; with carry it writes its state */
 RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a,
-                            rlx_value b, rlx_value c, int64_t state_size);
+                            rlx_value b, rlx_value c, rlx_value state, int64_t state_size,
+                            bool carry_state);
 /* gated delta rule; with carry it writes its state */
 RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
                             rlx_value decay, rlx_value beta, rlx_value state, int64_t state_size,
@@ -952,6 +954,9 @@ RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rl
 RLX_API rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_value b,
                             rlx_value c, rlx_value state, int64_t head_dim, int64_t state_size,
                             bool carry_state, int64_t groups);
+/* each channel with its taps along time; with carry it keeps its last rows */
+RLX_API rlx_value rlx_causal_conv(rlx_graph *g, rlx_value x, rlx_value w, rlx_value state,
+                            rlx_value bias, rlx_op activation, bool carry_state);
 /* long short-term memory layer */
 RLX_API rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh,
                            rlx_value b_ih, rlx_value b_hh, rlx_value h0, rlx_value c0,

@@ -1030,13 +1030,14 @@ rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_d
 }
 
 rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a, rlx_value b,
-                            rlx_value c, int64_t state_size)
+                            rlx_value c, rlx_value state, int64_t state_size, bool carry_state)
 {
     union ir_attr attr;
     attr_defaults(RLX_OP_selective_scan, &attr);
     attr.selective_scan.state_size = state_size;
-    const rlx_value in[] = {x, delta, a, b, c};
-    return build_node(g, RLX_OP_selective_scan, in, 5, 0u, NULL, 0, &attr);
+    attr.selective_scan.carry_state = carry_state;
+    const rlx_value in[] = {x, delta, a, b, c, state};
+    return build_node(g, RLX_OP_selective_scan, in, 6, 32u, NULL, 0, &attr);
 }
 
 rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value decay,
@@ -1062,6 +1063,17 @@ rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_v
     attr.mamba2.groups = groups;
     const rlx_value in[] = {x, dt, a, b, c, state};
     return build_node(g, RLX_OP_mamba2, in, 6, 32u, NULL, 0, &attr);
+}
+
+rlx_value rlx_causal_conv(rlx_graph *g, rlx_value x, rlx_value w, rlx_value state, rlx_value bias,
+                          rlx_op activation, bool carry_state)
+{
+    union ir_attr attr;
+    attr_defaults(RLX_OP_causal_conv, &attr);
+    attr.causal_conv.activation = activation;
+    attr.causal_conv.carry_state = carry_state;
+    const rlx_value in[] = {x, w, state, bias};
+    return build_node(g, RLX_OP_causal_conv, in, 4, 12u, NULL, 0, &attr);
 }
 
 rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
