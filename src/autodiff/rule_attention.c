@@ -157,7 +157,8 @@ static ir_value far_off(struct formula *f, const struct scores *s)
     ir_value head = formula_cast(f, rule_positions(f, heads), f->dtype);
     ir_value low = MUL(ADD(head, NUM(1)), NUM(2));
     ir_value high = ADD(MUL(SUB(head, NUM((double)period)), NUM(2)), NUM(1));
-    ir_value power = formula_where(f, formula_2(f, RLX_OP_lt, head, NUM((double)period)), low, high);
+    ir_value power =
+        formula_where(f, formula_2(f, RLX_OP_lt, head, NUM((double)period)), low, high);
     ir_value d = formula_1(f, RLX_OP_abs, SUB(places(f, s), rule_positions(f, s->keys)));
 
     power = MUL(power, NUM(-(double)s->a.alibi_max_bias / (2 * (double)period) * log(2)));

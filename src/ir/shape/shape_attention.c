@@ -300,9 +300,9 @@ static rlx_status need_inputs(struct shape_call *c, const struct attr_attention 
 {
     bool mask = attention_has_mask(a->mask_kind);
     const char *why = mask && a->has_sinks ? "this mask_kind, whose mask is an operand, and sinks"
-                      : a->has_sinks ? "this mask_kind, which has no mask operand, and sinks"
-                      : mask         ? "this mask_kind, whose mask is an operand"
-                                     : "this mask_kind, which has no mask operand";
+                      : a->has_sinks       ? "this mask_kind, which has no mask operand, and sinks"
+                      : mask               ? "this mask_kind, whose mask is an operand"
+                                           : "this mask_kind, which has no mask operand";
 
     return shape_need_inputs(c, first + mask + a->has_sinks, why);
 }

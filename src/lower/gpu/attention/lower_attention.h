@@ -26,14 +26,14 @@ enum gpu_attention_mask {
 struct gpu_attention {
     uint64_t batch, heads, kv_heads, head_dim, value_dim, queries, keys;
     rlx_dtype dtype, kv_dtype, sums; /* of q and y, of k and v, what is computed in */
-    double scale, cap;     /* cap 0: none */
+    double scale, cap;               /* cap 0: none */
     enum gpu_attention_mask mask;
     rlx_dtype mask_dtype;
     struct gpu_arg mask_arg, sinks_arg; /* where there are none, q: kernels do not look at it */
     bool has_sinks;
     rlx_dtype sinks_dtype;
-    double max_bias;                       /* of ALiBi; 0: none */
-    uint64_t alibi_period, first_head;     /* first_head: where only some heads are done */
+    double max_bias;                   /* of ALiBi; 0: none */
+    uint64_t alibi_period, first_head; /* first_head: where only some heads are done */
     uint64_t mask_batches, mask_heads, mask_queries; /* its sizes; 1 broadcasts */
     struct gpu_attention_lines q, k, v, y, m;        /* m: 0 where it broadcasts */
     uint64_t shift, window;
@@ -60,8 +60,8 @@ struct gpu_attention_tile gpu_attention_tiles(const struct gpu_attention *a,
 /* The constants that all kernels take. */
 void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
                              const struct gpu_attention_tile *t);
-/* Constants and types of what all forward kernels and `measure` know about sinks; after the mask they
- * have the sinks. */
+/* Constants and types of what all forward kernels and `measure` know about sinks; after the mask
+ * they have the sinks. */
 void gpu_attention_sinks(struct gpu_call *c, const struct gpu_attention *a);
 /* The words that all kernels end with: those of `how`, and strides. */
 void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a);

@@ -61,7 +61,8 @@ static void gradient(struct gpu_call *c, const struct gpu_attention *a, struct g
 {
     uint64_t own = wrt == 0 ? a->queries : a->keys;
     uint64_t heads = wrt == 0 ? 1 : a->heads / a->kv_heads, bundles = a->heads / heads;
-    struct gpu_attention_tile t = gpu_attention_tiles(a, c, own, wrt == 2 ? a->value_dim : a->head_dim);
+    struct gpu_attention_tile t =
+        gpu_attention_tiles(a, c, own, wrt == 2 ? a->value_dim : a->head_dim);
     uint64_t blocks = gpu_ceil(own, t.own), units = t.slices * blocks * bundles * a->batch;
 
     gpu_kernel(c, "attention_backward", "gradient");

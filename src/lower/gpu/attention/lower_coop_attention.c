@@ -19,9 +19,10 @@ static bool fits(const struct gpu_call *c, const struct gpu_attention *a)
     uint64_t steps = a->q.batch | a->q.head | a->q.line | a->k.batch | a->k.head | a->k.line |
                      a->v.batch | a->v.head | a->v.line;
 
-    return dtype && alike && steps % 8 == 0 && f->coop && f->subgroups && f->max_group >= GPU_GROUP &&
-           gpu_aligned(c, gpu_in(c, 0), 16) && gpu_aligned(c, gpu_in(c, 1), 16) &&
-           gpu_aligned(c, gpu_in(c, 2), 16) && gpu_aligned(c, gpu_out(c), 16);
+    return dtype && alike && steps % 8 == 0 && f->coop && f->subgroups &&
+           f->max_group >= GPU_GROUP && gpu_aligned(c, gpu_in(c, 0), 16) &&
+           gpu_aligned(c, gpu_in(c, 1), 16) && gpu_aligned(c, gpu_in(c, 2), 16) &&
+           gpu_aligned(c, gpu_out(c), 16);
 }
 
 /* How rows are cut: blocks of bundles of heads. */
@@ -98,8 +99,7 @@ static void by_subgroups(struct gpu_call *c, const struct gpu_attention *a, uint
 /* Rows of whole matrices, where these can be computed with. */
 static bool fits_rows(const struct gpu_call *c, const struct gpu_attention *a, uint64_t heads)
 {
-    bool mask =
-        a->mask == GPU_MASK_NONE || a->mask == GPU_MASK_RANGE || a->mask == GPU_MASK_NEAR;
+    bool mask = a->mask == GPU_MASK_NONE || a->mask == GPU_MASK_RANGE || a->mask == GPU_MASK_NEAR;
 
     return c->features->coop_rows && mask && a->cap == 0 && a->max_bias == 0 && heads == 1 &&
            a->head_dim % 32 == 0 && a->head_dim <= 128;

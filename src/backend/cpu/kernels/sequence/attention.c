@@ -86,7 +86,8 @@ static void run(const struct cpu_call *c)
     j.room = c->scratch;
     j.room_bytes = attention_carve(&j.a, 0, NULL, &room);
     int64_t rows = cpu_min_i64(j.a.rows, ATTENTION_ROWS);
-    int64_t grain = cpu_max_i64(1, WORK / rows / cpu_max_i64(j.a.head_dim, j.a.value_dim) / (j.a.keys + 1));
+    int64_t grain =
+        cpu_max_i64(1, WORK / rows / cpu_max_i64(j.a.head_dim, j.a.value_dim) / (j.a.keys + 1));
     cpu_for(c->pool, j.a.batch * j.a.kv_heads * j.a.blocks, grain, run_blocks, &j);
 }
 

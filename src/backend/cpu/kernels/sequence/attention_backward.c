@@ -384,9 +384,9 @@ static void describe(const struct cpu_call *c, struct job *j)
     attention_describe(a, c, &forward, 4);
     j->dy = attention_operand_of(a, &c->in[3], true, a->value_dim);
     if (j->wrt != RLX_ATTENTION_WRT_bias)
-        j->out = attention_operand_of(a, c->out, j->wrt == RLX_ATTENTION_WRT_query,
-                                      j->wrt == RLX_ATTENTION_WRT_value ? a->value_dim
-                                                                        : a->head_dim);
+        j->out =
+            attention_operand_of(a, c->out, j->wrt == RLX_ATTENTION_WRT_query,
+                                 j->wrt == RLX_ATTENTION_WRT_value ? a->value_dim : a->head_dim);
     else
         share_mask(j, c->out);
     if (j->wrt != RLX_ATTENTION_WRT_value)

@@ -407,8 +407,8 @@ static void AT(sink)(const struct attention *a, const struct attention_tile *t,
 
     for (int64_t r = 0; r < t->rows; r++) {
         double sink;
-        cpu_load_f64(a->sinks->dtype,
-                     cpu_at(a->sinks, t->kv * a->group + (t->row + r) % a->group), &sink, 1);
+        cpu_load_f64(a->sinks->dtype, cpu_at(a->sinks, t->kv * a->group + (t->row + r) % a->group),
+                     &sink, 1);
         if (total[r] != 0)
             total[r] += (AT_T)exp(sink - (double)max[r]);
     }
