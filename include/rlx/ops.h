@@ -430,10 +430,14 @@ typedef struct rlx_attention_desc {
     float score_scale;
     float logit_softcap;
     rlx_attention_layout layout;
+    bool has_sinks;
+    float alibi_max_bias;
+    int64_t value_dim;
 } rlx_attention_desc;
-#define RLX_ATTENTION_DESC_INIT                                                          \
-    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none, \
-     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto}
+#define RLX_ATTENTION_DESC_INIT                                                              \
+    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none,     \
+     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, false, RLX_ABSENT_F, \
+     RLX_ABSENT}
 
 /* Of rlx_axial_rope_2d. */
 typedef struct rlx_axial_rope_2d_desc {
@@ -629,11 +633,14 @@ typedef struct rlx_attention_backward_desc {
     float logit_softcap;
     rlx_attention_layout layout;
     rlx_attention_wrt wrt; /* must be set */
+    bool has_sinks;
+    float alibi_max_bias;
+    int64_t value_dim;
 } rlx_attention_backward_desc;
 #define RLX_ATTENTION_BACKWARD_DESC_INIT                                                    \
     {sizeof(rlx_attention_backward_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT,               \
      RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, \
-     (rlx_attention_wrt)-1}
+     (rlx_attention_wrt)-1, false, RLX_ABSENT_F, RLX_ABSENT}
 
 /* Of rlx_scan_backward and rlx_scan_backward_xs. */
 typedef struct rlx_scan_backward_desc {
@@ -937,6 +944,9 @@ RLX_API rlx_value rlx_im2col(rlx_graph *g, rlx_value x, rlx_list kernel_size, rl
 /* softmax(scale q k^T + mask) v */
 RLX_API rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value mask,
                             const rlx_attention_desc *desc);
+/* softmax(scale q k^T + mask) v, with sinks */
+RLX_API rlx_value rlx_attention_with_sinks(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
+                            rlx_value mask, rlx_value sinks, const rlx_attention_desc *desc);
 /* turn pairs of channels by the tables' angles */
 RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value sin,
                            int64_t head_dim, int64_t n_rot, rlx_rope_style style, int64_t seq_axis);
