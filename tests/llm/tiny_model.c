@@ -237,6 +237,11 @@ static int64_t size_of(const struct file *f, char letter)
     case 'r': return (m->rot ? m->rot : m->head_dim) / 2;
     case 'c': return m->context;
     case '1': return 1;
+    case 'Q': return m->heads * TINY_LOCAL_DIM;
+    case 'K': return m->kv_heads * TINY_LOCAL_DIM;
+    case 'H': return TINY_LOCAL_DIM;
+    case 'p': return TINY_SIDE;
+    case 'P': return m->layers * TINY_SIDE;
     case 'e': return TINY_EXPERTS;
     case 'x': return TINY_EXPERT_FFN;
     case 's': return TINY_SHARED_FFN;
@@ -258,10 +263,11 @@ static rlx_weight_type type_of(const struct file *f, const rlx_weight *t)
 static void add_tensor(struct file *f, int64_t layer, const char *name, const char *shape)
 {
     char full[2 * MOST_NAME], before[32] = "";
-    const size_t rank = strcspn(shape, "+-");
+    const size_t rank = strcspn(shape, "+-<>");
     size_t i = 0;
 
-    if (shape[rank] && (shape[rank] == '+') != (layer > 0))
+    if ((shape[rank] == '-' && layer > 0) || (shape[rank] == '+' && layer == 0) ||
+        (shape[rank] == '<' && layer % 2) || (shape[rank] == '>' && layer % 2 == 0))
         return;
 
     if (layer >= 0)
