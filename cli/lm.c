@@ -101,6 +101,34 @@ int lm_open_model(struct lm *x, struct cli *c, const struct lm_options *o, const
     return EXIT_DONE;
 }
 
+static int read_grammar(struct lm *x)
+{
+    const struct lm_options *o = x->opt;
+    const char *path = o->grammar ? o->grammar : o->schema;
+    struct buffer b = {0};
+    rlx_error err;
+
+    if (!path)
+        return EXIT_DONE;
+    if (o->grammar && o->schema)
+        return cli_misuse(x->c, "takes --grammar or --json-schema, not both");
+    FILE *f = fopen(path, "rb");
+    bool fine = f && cli_read_all(f, &b);
+    if (f)
+        fclose(f);
+    if (!fine) {
+        fprintf(stderr, "rlx %s: cannot read %s\n", x->c->command->name, path);
+        buffer_free(&b);
+        return EXIT_FAILED;
+    }
+    const rlx_str text = {b.at, b.len};
+    rlx_status s = o->grammar
+                       ? rlx_grammar_parse(x->c->ctx, text, (rlx_str){NULL, 0}, &x->grammar, &err)
+                       : rlx_grammar_from_schema(x->c->ctx, text, &x->grammar, &err);
+    buffer_free(&b);
+    return s == RLX_OK ? EXIT_DONE : cli_fail(x->c, &err, "cannot use", path);
+}
+
 static int make_sampler(struct lm *x)
 {
     const struct lm_options *o = x->opt;
@@ -127,6 +155,7 @@ static int make_sampler(struct lm *x)
     how.top_k = (int32_t)o->top_k;
     how.penalty_last = (int32_t)o->penalty_last;
     how.mirostat = (int32_t)o->mirostat;
+    how.grammar = x->grammar;
     if (rlx_sampler_create(x->model, &how, &x->sampler, &err) != RLX_OK)
         return cli_fail(x->c, &err, "cannot choose tokens for", x->info.arch);
     return EXIT_DONE;
@@ -137,7 +166,7 @@ int lm_open(struct lm *x, struct cli *c, const struct lm_options *o, const char 
     rlx_error err;
     int code = lm_open_model(x, c, o, path, false);
 
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE && (code = read_grammar(x)) == EXIT_DONE)
         code = make_sampler(x);
     if (code == EXIT_DONE && rlx_sequence_create(x->model, &x->sequence, &err) != RLX_OK)
         code = cli_fail(c, &err, "cannot run", path);
@@ -148,6 +177,7 @@ void lm_close(struct lm *x)
 {
     rlx_sequence_destroy(x->sequence);
     rlx_sampler_destroy(x->sampler);
+    rlx_grammar_destroy(x->grammar);
     rlx_llm_close(x->model);
     rlx_device_close(x->device);
 }
@@ -257,8 +287,8 @@ static int next(struct lm *x, rlx_token_stream *stream, struct output *o, struct
     if (rlx_token_stream_add(x->tokenizer, stream, id, put, o, &err) != RLX_OK &&
         err.status != RLX_ERROR_INDEX)
         return cli_fail(x->c, &err, "cannot write", "a token");
-    if (o->stopped || interrupted) {
-        r->end = o->stopped ? LM_STOP : LM_INTERRUPTED;
+    if (o->stopped || interrupted || rlx_sampler_done(x->sampler)) {
+        r->end = o->stopped ? LM_STOP : interrupted ? LM_INTERRUPTED : LM_EOS;
         *more = false;
     }
     return EXIT_DONE;
@@ -268,7 +298,7 @@ int lm_generate(struct lm *x, const rlx_token_ids *prompt, rlx_write_fn write, v
                 struct lm_result *r)
 {
     struct output o = {.stop = &x->opt->stop, .write = write, .user = user};
-    rlx_token_stream stream = {0};
+    rlx_token_stream stream = {.begun = x->grammar != NULL}; /* it counts a first space */
     int64_t limit = x->opt->tokens < 0 ? INT64_MAX : x->opt->tokens;
     double start = lm_seconds(), first = 0;
     bool more = limit > 0;
@@ -277,7 +307,8 @@ int lm_generate(struct lm *x, const rlx_token_ids *prompt, rlx_write_fn write, v
 
     *r = (struct lm_result){.end = LM_LENGTH, .prompt = prompt->count};
     interrupted = 0;
-    if (rlx_sequence_set(x->sequence, prompt->at, prompt->count, &r->kept, &err) != RLX_OK)
+    if (rlx_sampler_begin(x->sampler, &err) != RLX_OK ||
+        rlx_sequence_set(x->sequence, prompt->at, prompt->count, &r->kept, &err) != RLX_OK)
         return cli_fail(x->c, &err, "cannot read", "the prompt");
     r->prompt_seconds = lm_seconds() - start;
     while (code == EXIT_DONE && more && (int64_t)r->tokens < limit) {

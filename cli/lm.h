@@ -19,6 +19,7 @@ struct lm_options {
     int64_t tokens; /* at most; -1: until the context is full */
     bool ignore_eos;
     struct texts stop;
+    const char *grammar, *schema; /* files */
 };
 #define LM_OPTIONS_INIT                                                                           \
     {                                                                                             \
@@ -40,25 +41,25 @@ struct lm_options {
     {"--guess", FLAG_NUMBER, &(o).guesses, "N",                                                   \
      "guess so many tokens at a time from what came before, and see whether they are right (0)"}, \
     {"--lora", FLAG_LIST, &(o).lora, "F[=X]", "an adapter, and how much it counts (1); repeatable"}
-#define LM_SAMPLING_FLAGS(o)                                                                     \
-    {"--tokens", FLAG_NUMBER, &(o).tokens, "N", "generate at most so many (until it ends)"},     \
-        {"-n", FLAG_NUMBER, &(o).tokens, "N", "the same"},                                       \
-        {"--temp", FLAG_TEXT, &(o).temperature, "X", "chance; 0: the most likely token (0.8)"},  \
-        {"--top-k", FLAG_NUMBER, &(o).top_k, "N", "from the N most likely; 0: all (40)"},        \
-        {"--top-p", FLAG_TEXT, &(o).top_p, "X", "from those that sum up to X; 1: all (0.95)"},   \
-        {"--min-p", FLAG_TEXT, &(o).min_p, "X", "at least X of the likeliest; 0: all (0.05)"},   \
-        {"--typical", FLAG_TEXT, &(o).typical, "X", "locally typical ones; 0: off (0)"},         \
-        {"--repeat-penalty", FLAG_TEXT, &(o).repeat, "X", "of tokens seen; 1: off (1)"},         \
-        {"--frequency-penalty", FLAG_TEXT, &(o).frequency, "X", "per time it was seen (0)"},     \
-        {"--presence-penalty", FLAG_TEXT, &(o).presence, "X", "if it was seen at all (0)"},      \
-        {"--penalty-last", FLAG_NUMBER, &(o).penalty_last, "N",                                  \
-         "tokens that penalties look at; -1: all (64)"},                                         \
-        {"--mirostat", FLAG_NUMBER, &(o).mirostat, "2", "keep surprise at one level instead"},   \
-        {"--seed", FLAG_NUMBER, &(o).seed, "N", "of chance: the same gives the same text (0)"},  \
-        {"--stop", FLAG_LIST, &(o).stop, "TEXT", "end where the model writes this; repeatable"}, \
-    {                                                                                            \
-        "--ignore-eos", FLAG_SWITCH, &(o).ignore_eos, NULL, "go on where the model would end"    \
-    }
+#define LM_SAMPLING_FLAGS(o)                                                                      \
+    {"--tokens", FLAG_NUMBER, &(o).tokens, "N", "generate at most so many (until it ends)"},      \
+    {"-n", FLAG_NUMBER, &(o).tokens, "N", "the same"},                                            \
+    {"--temp", FLAG_TEXT, &(o).temperature, "X", "chance; 0: the most likely token (0.8)"},       \
+    {"--top-k", FLAG_NUMBER, &(o).top_k, "N", "from the N most likely; 0: all (40)"},             \
+    {"--top-p", FLAG_TEXT, &(o).top_p, "X", "from those that sum up to X; 1: all (0.95)"},        \
+    {"--min-p", FLAG_TEXT, &(o).min_p, "X", "at least X of the likeliest; 0: all (0.05)"},        \
+    {"--typical", FLAG_TEXT, &(o).typical, "X", "locally typical ones; 0: off (0)"},              \
+    {"--repeat-penalty", FLAG_TEXT, &(o).repeat, "X", "of tokens seen; 1: off (1)"},              \
+    {"--frequency-penalty", FLAG_TEXT, &(o).frequency, "X", "per time it was seen (0)"},          \
+    {"--presence-penalty", FLAG_TEXT, &(o).presence, "X", "if it was seen at all (0)"},           \
+    {"--penalty-last", FLAG_NUMBER, &(o).penalty_last, "N",                                       \
+     "tokens that penalties look at; -1: all (64)"},                                              \
+    {"--mirostat", FLAG_NUMBER, &(o).mirostat, "2", "keep surprise at one level instead"},        \
+    {"--seed", FLAG_NUMBER, &(o).seed, "N", "of chance: the same gives the same text (0)"},       \
+    {"--stop", FLAG_LIST, &(o).stop, "TEXT", "end where the model writes this; repeatable"},      \
+    {"--grammar", FLAG_TEXT, &(o).grammar, "F", "text must follow this grammar, in GBNF"},        \
+    {"--json-schema", FLAG_TEXT, &(o).schema, "F", "text must be JSON that this schema takes"},   \
+    {"--ignore-eos", FLAG_SWITCH, &(o).ignore_eos, NULL, "go on where the model would end"}
 /* clang-format on */
 
 struct lm {
@@ -68,6 +69,7 @@ struct lm {
     rlx_llm *model;
     rlx_llm_info info;
     const rlx_tokenizer *tokenizer;
+    rlx_grammar *grammar; /* NULL: any text */
     rlx_sampler *sampler;
     rlx_sequence *sequence;
 };

@@ -37,6 +37,8 @@ int weight_file_type(rlx_weight_type t)
     case RLX_WEIGHT_IQ4_NL: return 25;
     case RLX_WEIGHT_IQ4_XS: return 30;
     case RLX_WEIGHT_BF16: return 32;
+    case RLX_WEIGHT_TQ1_0: return 36;
+    case RLX_WEIGHT_TQ2_0: return 37;
     case RLX_WEIGHT_MXFP4: return 38;
     default: return -1;
     }
@@ -176,7 +178,7 @@ static bool is_written(rlx_weight_type t)
 
 #define TYPES                                                                                   \
     "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS, MXFP4, " \
-    "F32, F16, BF16; mixes: Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M"
+    "TQ1_0, TQ2_0, F32, F16, BF16; mixes: Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M"
 
 static int unknown_type(struct cli *c, const char *name)
 {
@@ -244,8 +246,9 @@ const struct command cmd_quantize = {
     .usage = "rlx quantize IN OUT.gguf TYPE [--keep TEXT]...",
     .details =
         "IN is GGUF, or any other file of tensors that rlx convert reads. TYPE is Q4_0, Q4_1,\n"
-        "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS or MXFP4; or F32,\n"
-        "F16 or BF16, to unpack. Matrices are packed; vectors, norms and the choice of experts\n"
+        "Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, IQ4_XS, MXFP4, TQ1_0 or\n"
+        "TQ2_0 (which are for weights of -1, 0 and 1 times a scale); or F32, F16 or BF16, to\n"
+        "unpack. Matrices are packed; vectors, norms and the choice of experts\n"
         "keep their type. Q3_K_S, Q3_K_M, Q3_K_L, Q4_K_S, Q4_K_M, Q5_K_S and Q5_K_M are mixes:\n"
         "matrices of a language model that matter more become a better type (docs/formats.md).\n"
         "Rows that are not a multiple of a block of 256 take a type with blocks of 32, or stay.",

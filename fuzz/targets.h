@@ -9,9 +9,11 @@
 
 #define FUZZ_TARGET_MAP(X) \
     X(artefact)            \
+    X(gbnf)                \
     X(gguf)                \
     X(image)               \
     X(ir_text)             \
+    X(json_schema)         \
     X(kernel)              \
     X(llm)                 \
     X(npy)                 \

@@ -16,6 +16,7 @@
 #error "rlx/llm.h may change with any version: define RLX_UNSTABLE before including it"
 #endif
 
+#include "rlx/grammar.h"
 #include "rlx/graph.h"
 #include "rlx/session.h"
 #include "rlx/text.h"
@@ -157,6 +158,7 @@ typedef struct rlx_sampling {
     float temperature;                         /* 0: the most likely token, and no chance */
     int32_t mirostat;                          /* 2: instead of the five above but temperature */
     float mirostat_tau, mirostat_eta;          /* 0: 5 and 0.1 */
+    rlx_grammar *grammar; /* only tokens that it allows are candidates; it outlives the sampler */
     uint64_t seed;
     bool logprobs; /* rlx_sampler_logprob is wanted */
 } rlx_sampling;
@@ -166,6 +168,10 @@ typedef struct rlx_sampler rlx_sampler;
 RLX_API rlx_status rlx_sampler_create(const rlx_llm *m, const rlx_sampling *how, rlx_sampler **out,
                                       rlx_error *err);
 RLX_API void rlx_sampler_destroy(rlx_sampler *p);
+/* Another text begins: with a grammar, at its beginning. */
+RLX_API rlx_status rlx_sampler_begin(rlx_sampler *p, rlx_error *err);
+/* The grammar allows nothing more: the text is complete. */
+RLX_API bool rlx_sampler_done(const rlx_sampler *p);
 /* Chooses after what the sequence has read, and appends it; it is computed by the next call that
  * needs it. LIMIT: the sequence is full. The same seed, tokens and device give the same tokens. */
 RLX_API rlx_status rlx_sequence_next(rlx_sequence *s, rlx_sampler *p, int32_t *id, rlx_error *err);

@@ -363,7 +363,9 @@ typedef enum rlx_quant_scheme {
     RLX_QUANT_SCHEME_iq4_nl = 18,
     RLX_QUANT_SCHEME_iq4_xs = 19,
     RLX_QUANT_SCHEME_mxfp4 = 20,
-    RLX_QUANT_SCHEME_nvfp4 = 21
+    RLX_QUANT_SCHEME_nvfp4 = 21,
+    RLX_QUANT_SCHEME_tq1_0 = 22,
+    RLX_QUANT_SCHEME_tq2_0 = 23
 } rlx_quant_scheme;
 
 /* Of rlx_sample. */

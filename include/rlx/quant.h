@@ -1,7 +1,7 @@
 /* quant.h: weights in few bits: what dequant_matmul and its kin read (rlx/ops.h).
  *
  * In blocks: rows of n weights, k numbers each, in blocks of 32 or 256 that hold their own scales,
- * the formats of GGUF files, q4_0 to nvfp4. With scales beside them: a matrix [k,n] of codes and
+ * the formats of GGUF files, q4_0 to tq2_0. With scales beside them: a matrix [k,n] of codes and
  * tensors of scales: int8, int4, FP8, NVFP4.
  *
  * Numbers that are not finite are refused (NUMERIC), and so are those too large for a format's

@@ -67,8 +67,8 @@ typedef struct rlx_chat_desc {
     rlx_str tools; /* a JSON array: the variable tools, over that of variables */
     bool add_generation_prompt;
     rlx_thinking thinking;
-    rlx_str bos_token,
-        eos_token; /* as the vocabulary spells them; "none": as in variables, or "" */
+    /* As the vocabulary spells them; "none": as in variables, or "". */
+    rlx_str bos_token, eos_token;
     /* Seconds since 1970 for strftime_now, in the zone that it should tell; 0: templates see no
      * such function, and mostly know what to do without. */
     int64_t now;

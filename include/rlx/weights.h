@@ -85,8 +85,8 @@ RLX_API rlx_status rlx_file_detect(rlx_context *ctx, const char *path, rlx_file_
     X(IQ3_S, 38, 256, 110, 21, "", "", OPAQUE, RLX_DTYPE_u8)             \
     X(IQ2_S, 39, 256, 82, 22, "", "", OPAQUE, RLX_DTYPE_u8)              \
     X(IQ1_M, 40, 256, 56, 29, "", "", OPAQUE, RLX_DTYPE_u8)              \
-    X(TQ1_0, 41, 256, 54, 34, "", "", OPAQUE, RLX_DTYPE_u8)              \
-    X(TQ2_0, 42, 256, 66, 35, "", "", OPAQUE, RLX_DTYPE_u8)              \
+    X(TQ1_0, 41, 256, 54, 34, "", "", PACKED, RLX_QUANT_SCHEME_tq1_0)    \
+    X(TQ2_0, 42, 256, 66, 35, "", "", PACKED, RLX_QUANT_SCHEME_tq2_0)    \
     X(MXFP4, 43, 32, 17, 39, "", "", PACKED, RLX_QUANT_SCHEME_mxfp4)     \
     X(NVFP4, 44, 64, 36, 40, "", "", PACKED, RLX_QUANT_SCHEME_nvfp4)     \
     X(Q1_0, 45, 128, 18, 41, "", "", OPAQUE, RLX_DTYPE_u8)               \

@@ -207,7 +207,7 @@ rlx_status json_read_word(struct json_in *j, struct json_word *out)
     const rlx_str rest = {j->text.ptr + j->pos, j->text.len - j->pos};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (str_starts(rest, words[i])) {
-            *out = (struct json_word){.kind = i < 2 ? JSON_BOOL : JSON_NULL, .b = i == 0};
+            *out = (struct json_word){.kind = i < 2 ? JSON_WORD_BOOL : JSON_WORD_NULL, .b = i == 0};
             j->pos += words[i].len;
             return RLX_OK;
         }
@@ -215,9 +215,9 @@ rlx_status json_read_word(struct json_in *j, struct json_word *out)
     while (len < rest.len && is_one_of(rest.ptr[len], "+-.0123456789eE"))
         len++;
     const rlx_str number = {rest.ptr, len};
-    *out = (struct json_word){.kind = JSON_INT};
+    *out = (struct json_word){.kind = JSON_WORD_INT};
     if (!str_to_i64(number, &out->i)) {
-        out->kind = JSON_FLOAT;
+        out->kind = JSON_WORD_FLOAT;
         if (!str_to_f64(number, &out->f))
             return json_read_bad(j, "a value was expected");
     }

@@ -38,7 +38,7 @@ rlx_status json_read_u64(struct json_in *j, uint64_t *out);
 char json_read_peek(struct json_in *j);
 /* null, true, false, or a number: an integer where it is written as one and fits. */
 struct json_word {
-    enum { JSON_NULL, JSON_BOOL, JSON_INT, JSON_FLOAT } kind;
+    enum { JSON_WORD_NULL, JSON_WORD_BOOL, JSON_WORD_INT, JSON_WORD_FLOAT } kind;
     bool b;
     int64_t i;
     double f;

@@ -175,11 +175,8 @@ static rlx_status run_chunk(rlx_sequence *s, size_t n, size_t rows, bool read, s
                         .data = s->logits,
                         .bytes = rows * (size_t)s->m->spec.vocab * sizeof *s->logits}};
     rlx_dim_size length = {LLM_LENGTH, at + (int64_t)n};
-    rlx_run_desc run = {RLX_SIZED(rlx_run_desc),
-                        .outputs = &out,
-                        .output_count = read ? 1 : 0,
-                        .dims = &length,
-                        .dim_count = 1};
+    rlx_run_desc run = {RLX_SIZED(rlx_run_desc), .outputs = &out, .output_count = read ? 1 : 0,
+                        .dims = &length, .dim_count = 1};
     rlx_error err;
 
     s->rows = 0;

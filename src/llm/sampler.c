@@ -27,7 +27,75 @@ struct rlx_sampler {
     uint64_t drawn;      /* random numbers so far */
     double mu;           /* mirostat: the surprise that is allowed now */
     float logprob;
+    rlx_grammar_state *start, *state; /* of the grammar; copies of start share what they learn */
+    uint32_t *allowed;                /* a bit for each token, and words for those that pad */
 };
+
+/* ---- grammars ----------------------------------------------------------------------------- */
+
+static size_t mask_words(const rlx_sampler *p)
+{
+    return (p->vocab + 31) / 32;
+}
+
+static rlx_status take_grammar(rlx_sampler *p, const rlx_tokenizer *t, struct diag *d)
+{
+    rlx_error err;
+
+    if (!p->how.grammar)
+        return RLX_OK;
+    if (!t)
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED,
+                         "a grammar needs a vocabulary, and the model has none");
+    if (!(p->allowed = mem_alloc(mem_default(), mask_words(p) * sizeof *p->allowed)))
+        return diag_no_memory(d, mask_words(p) * sizeof *p->allowed);
+    if (rlx_grammar_state_create(p->how.grammar, t, &p->start, &err) != RLX_OK ||
+        rlx_grammar_state_clone(p->start, &p->state, &err) != RLX_OK)
+        return diag_again(d, &err, err.status);
+    return RLX_OK;
+}
+
+rlx_status rlx_sampler_begin(rlx_sampler *p, rlx_error *err)
+{
+    rlx_grammar_state *fresh = NULL;
+    struct diag d;
+
+    diag_init(&d, "llm");
+    if (!p) {
+        (diag_fail)(&d, RLX_ERROR_ARGUMENT, "p is NULL");
+        return diag_report(&d, err);
+    }
+    p->mu = 2 * (double)p->how.mirostat_tau;
+    if (!p->start)
+        return RLX_OK;
+    rlx_status s = rlx_grammar_state_clone(p->start, &fresh, err);
+    if (s == RLX_OK) {
+        rlx_grammar_state_destroy(p->state);
+        p->state = fresh;
+    }
+    return s;
+}
+
+bool rlx_sampler_done(const rlx_sampler *p)
+{
+    return p && p->state && rlx_grammar_done(p->state);
+}
+
+/* What the grammar does not allow has no chance. */
+static rlx_status forbid(rlx_sampler *p, struct diag *d)
+{
+    rlx_error err;
+
+    if (!p->state)
+        return RLX_OK;
+    memset(p->allowed, 0, mask_words(p) * sizeof *p->allowed);
+    if (rlx_grammar_mask(p->state, p->allowed, &err) != RLX_OK)
+        return diag_again(d, &err, err.status);
+    for (size_t i = 0; i < p->vocab; i++)
+        if (!(p->allowed[i / 32] >> i % 32 & 1))
+            p->c[i].logit = -INFINITY;
+    return RLX_OK;
+}
 
 /* ---- making one --------------------------------------------------------------------------- */
 
@@ -106,7 +174,7 @@ rlx_status rlx_sampler_create(const rlx_llm *m, const rlx_sampling *how, rlx_sam
     if (!p)
         return diag_report(&d, err);
     p->vocab = (size_t)m->spec.vocab;
-    if (take(p, how, &d) == RLX_OK)
+    if (take(p, how, &d) == RLX_OK && take_grammar(p, m->tokenizer, &d) == RLX_OK)
         *out = p;
     else
         rlx_sampler_destroy(p);
@@ -117,6 +185,9 @@ void rlx_sampler_destroy(rlx_sampler *p)
 {
     if (!p)
         return;
+    rlx_grammar_state_destroy(p->state);
+    rlx_grammar_state_destroy(p->start);
+    mem_free(mem_default(), p->allowed, mask_words(p) * sizeof *p->allowed);
     mem_free(mem_default(), p->c, p->vocab * sizeof *p->c);
     mem_free(mem_default(), p->bias, p->how.bias_count * sizeof *p->bias);
     mem_free(mem_default(), p, sizeof *p);
@@ -376,13 +447,19 @@ static float log_probability(const float *logits, size_t vocab, int32_t id)
 rlx_status sampler_choose(rlx_sampler *p, const float *logits, const int32_t *id, size_t count,
                           int32_t *out, struct diag *d)
 {
+    rlx_error err;
+
     fill(p, logits);
+    TRY(forbid(p, d));
     if (largest(p) == -INFINITY)
         return diag_fail(d, RLX_ERROR_NUMERIC,
-                         "no token is possible: all logits are NaN or -Inf after %zu tokens",
-                         count);
+                         "no token is possible after %zu: all logits are NaN or -Inf%s", count,
+                         p->state ? ", or the grammar does not allow those that are not" : "");
     penalise(p, id, count);
-    *out = choose(p)->id;
-    p->logprob = p->how.logprobs ? log_probability(logits, p->vocab, *out) : 0;
+    const int32_t chosen = choose(p)->id;
+    if (p->state && rlx_grammar_accept(p->state, chosen, &err) != RLX_OK)
+        return diag_again(d, &err, err.status);
+    *out = chosen;
+    p->logprob = p->how.logprobs ? log_probability(logits, p->vocab, chosen) : 0;
     return RLX_OK;
 }

@@ -64,10 +64,10 @@ struct llm_spec {
 
     enum llm_norm_kind norm;
     float eps;
-    const char *attn_norm, *attn_post_norm; /* of what attention reads; of what it gives */
-    const char *ffn_norm, *ffn_post_norm;   /* likewise */
-    const char *attn_sum_norm, *ffn_sum_norm; /* of that, and what came in */
-    const char *embed_norm, *output_norm;     /* of the first vectors; of the last */
+    const char *attn_norm, *attn_post_norm;       /* of what attention reads; of what it gives */
+    const char *ffn_norm, *ffn_post_norm;         /* likewise */
+    const char *attn_sum_norm, *ffn_sum_norm;     /* of that, and what came in */
+    const char *embed_norm, *output_norm;         /* of the first vectors; of the last */
     const char *attn_inner_norm, *ffn_inner_norm; /* of what the last matrix of a part reads */
     bool bare_norms; /* without weights: the names say only where norms are */
     bool parallel;   /* both parts read x, and are added at once; no ffn_norm: by the same norm */
@@ -119,6 +119,8 @@ rlx_status llm_spec_read(const rlx_weights *w, struct llm_spec *out, struct diag
 void llm_spec_free(struct llm_spec *s);
 /* Sizes make a model that can be built. */
 rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d);
+/* What a tensor is; false: there is no file, or none of that name in it. */
+bool llm_tensor(const rlx_weights *w, const char *name, rlx_weight *out);
 /* Room for the layers, all zeros. */
 rlx_status llm_spec_layers(struct llm_spec *s, int64_t count, struct diag *d);
 

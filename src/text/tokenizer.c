@@ -5,6 +5,7 @@
 
 #include "import/detect.h"
 #include "text/hf_json.h"
+#include "text/token_prefix.h"
 
 const struct tok_kind tok_kinds[] = {
 /* clang-format off */
@@ -139,6 +140,7 @@ void tok_free(struct rlx_tokenizer *t)
     const rlx_allocator *mem = t->mem;
     if (t->kind && t->kind->free)
         t->kind->free(t);
+    tok_prefixes_free(atomic_load(&t->prefixes));
     trie_free(&t->cut.trie);
     trie_free(&t->trie);
     map_free(&t->by_text);

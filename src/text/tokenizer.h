@@ -10,6 +10,8 @@
 #ifndef TEXT_TOKENIZER_H
 #define TEXT_TOKENIZER_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/map.h"
@@ -19,6 +21,7 @@
 #include "text/trie.h"
 
 struct tok_run;
+struct tok_prefixes;
 struct merge_node;
 struct merge_candidate;
 struct unigram_end;
@@ -132,8 +135,9 @@ struct rlx_tokenizer {
     struct tok_special cut;
     struct tok_cutter cutter;
     struct tok_bpe bpe;
-    struct trie trie; /* unigram, WordPiece, RWKV: of all tokens */
-    void *more;       /* what only its kind knows */
+    struct trie trie;                        /* unigram, WordPiece, RWKV: of all tokens */
+    void *more;                              /* what only its kind knows */
+    _Atomic(struct tok_prefixes *) prefixes; /* token_prefix.h; NULL until they are wanted */
 };
 enum { TOK_MARK_ENDS = 1, TOK_MARK_EATS_LEFT = 2, TOK_MARK_EATS_RIGHT = 4 };
 

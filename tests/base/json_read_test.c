@@ -56,3 +56,38 @@ TEST(json_read, depth_is_bounded)
     }
     expect_error(t, RLX_ERROR_FORMAT, "too many brackets", &d.first);
 }
+
+TEST(json_read, words_are_what_they_say)
+{
+    struct diag d;
+    struct arena arena;
+    struct json_word w;
+
+    diag_init(&d, "test");
+    arena_init(&arena, mem_default());
+    struct json_in j = {
+        rlx_cstr(" true,false null 12 -9223372036854775808 9223372036854775808 1.5 1e2 x"),
+        0,
+        0,
+        0,
+        4,
+        "json",
+        &arena,
+        &d};
+    expect_eq(t, json_read_peek(&j), 't');
+    expect(t, json_read_word(&j, &w) == RLX_OK && w.kind == JSON_WORD_BOOL && w.b);
+    expect_eq(t, json_read_peek(&j), ',');
+    j.pos++;
+    expect(t, json_read_word(&j, &w) == RLX_OK && w.kind == JSON_WORD_BOOL && !w.b);
+    expect(t, json_read_word(&j, &w) == RLX_OK && w.kind == JSON_WORD_NULL);
+    expect(t, json_read_word(&j, &w) == RLX_OK && w.kind == JSON_WORD_INT && w.i == 12);
+    expect(t, json_read_word(&j, &w) == RLX_OK && w.kind == JSON_WORD_INT && w.i == INT64_MIN);
+    expect(t, json_read_word(&j, &w) == RLX_OK && w.kind == JSON_WORD_FLOAT && w.f == 0x1p63);
+    expect(t, json_read_word(&j, &w) == RLX_OK && w.kind == JSON_WORD_FLOAT && w.f == 1.5);
+    expect(t, json_read_word(&j, &w) == RLX_OK && w.kind == JSON_WORD_FLOAT && w.f == 100);
+    expect_status(t, json_read_word(&j, &w), RLX_ERROR_FORMAT);
+    expect_error(t, RLX_ERROR_FORMAT, "a value was expected", &d.first);
+    j.pos = j.text.len;
+    expect_eq(t, json_read_peek(&j), 0);
+    arena_free(&arena);
+}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rlx/autodiff.h"
 #include "rlx/quant.h"
 
 /* ---- gates --------------------------------------------------------------------------------- */
@@ -563,5 +564,81 @@ TEST(experts, a_layer_without_rows_is_empty)
     rlx_binding p = bind("w", RLX_LIST(4, 64, 64), weight);
     if (run_with(&w, &p, 1, in, 2, &out, 1, &err) != RLX_OK)
         fail(t, "%s", err.message);
+    close_world(&w);
+}
+
+/* The mean square of what a gate and packed experts make of x and logits, and its gradients. */
+static rlx_status loss_of(struct world *w, const struct form *f, struct layer *l, float *logits,
+                          float *loss, float *dx, float *dl, rlx_error *err)
+{
+    static const char *const up[] = {"up", "up_b", "up_s"}, *const down[] = {"d", "d_b", "d_s"};
+    const rlx_gate_desc choose = GATE(.k = 2, .function = RLX_GATE_SIGMOID, .normalise = true,
+                                      .scale = 1.5f, .group_count = 2, .group_used = 1);
+    rlx_binding in[2] = {bind("x", RLX_LIST(2, D), l->x), bind("l", RLX_LIST(2, 4), logits)};
+    rlx_binding out[3] = {bind("out0", RLX_EMPTY, loss), bind("out1", RLX_LIST(2, D), dx),
+                          bind("out2", RLX_LIST(2, 4), dl)};
+    rlx_expert_desc desc = RLX_EXPERT_DESC_INIT;
+    struct params p = {.count = 0};
+    rlx_status s = rlx_graph_create(w->ctx, &w->g, err);
+
+    if (s != RLX_OK)
+        return s;
+    rlx_value wrt[2], d[2];
+    wrt[0] = rlx_input(w->g, "x", RLX_DTYPE_f32, RLX_LIST(2, D));
+    wrt[1] = rlx_input(w->g, "l", RLX_DTYPE_f32, RLX_LIST(2, 4));
+    desc.function = f->function;
+    desc.fused = f->fused;
+    desc.up = matrix(w->g, &p, f, &l->up, up);
+    desc.down = matrix(w->g, &p, f, &l->down, down);
+    rlx_value y =
+        rlx_experts(w->g, wrt[0], rlx_gate_experts(w->g, wrt[1], RLX_NO_VALUE, &choose), &desc);
+    rlx_value mean = rlx_reduce_mean(w->g, rlx_mul(w->g, y, y), RLX_LIST(0, 1), false);
+    s = rlx_gradient(w->g, mean, wrt, 2, d, err);
+    rlx_output(w->g, mean);
+    if (s == RLX_OK) {
+        rlx_output(w->g, d[0]);
+        rlx_output(w->g, d[1]);
+        s = run_with(w, p.at, p.count, in, 2, out, 3, err);
+    }
+    rlx_graph_destroy(w->g);
+    w->g = NULL;
+    return s;
+}
+
+TEST(experts, gradients_go_through_gate_and_experts)
+{
+    static const struct form f = {"packed", RLX_EXPERT_SWIGLU, RLX_QUANT_SCHEME_q8_0, .fused = true,
+                                  .biased = true};
+    static struct layer l;
+    float logits[8] = {1, 0.5f, -0.5f, -1, -1, 0.25f, 2, 0.75f}, dx[2 * D], dl[8], unused[2 * D];
+    rlx_error err = {0};
+    struct world w;
+
+    require(t, open_world(t, &w));
+    rlx_graph_destroy(w.g);
+    w.g = NULL;
+    l.f = &f;
+    fill(l.x, ROWS * D, 1);
+    bool ok = open_stack(t, &l.up, &f, 2 * HIDDEN, D, 10);
+    ok = open_stack(t, &l.down, &f, D, HIDDEN, 30) && ok;
+    float at, above, below;
+    if (ok && loss_of(&w, &f, &l, logits, &at, dx, dl, &err) != RLX_OK)
+        fail(t, "%s", err.message);
+    for (int i = 0; i < 8 && ok; i++) { /* eight of x, and all logits */
+        float *const which[] = {&l.x[i * 13], &logits[i]};
+        const float want[] = {dx[i * 13], dl[i]};
+        for (int k = 0; k < 2; k++) {
+            float was = *which[k];
+            *which[k] = was + 0.01f;
+            ok = expect_ok(t, loss_of(&w, &f, &l, logits, &above, unused, unused, &err)) && ok;
+            *which[k] = was - 0.01f;
+            ok = expect_ok(t, loss_of(&w, &f, &l, logits, &below, unused, unused, &err)) && ok;
+            *which[k] = was;
+            double slope = ((double)above - (double)below) / 0.02;
+            expect_near(t, want[k], slope, 2e-3 * (double)at + 0.02 * fabs(slope));
+        }
+    }
+    close_stack(&l.up);
+    close_stack(&l.down);
     close_world(&w);
 }

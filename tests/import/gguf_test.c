@@ -521,7 +521,7 @@ TEST(gguf, block_sizes_are_those_of_the_schemes)
         expect(t, s->is_gguf && s->block_elems == type->elems && s->block_bytes == type->bytes);
         packed++;
     }
-    expect_eq(t, packed, 16);
+    expect_eq(t, packed, 18);
     rlx_weight_type unused;
     expect(t, !rlx_weight_type_find("Q4", &unused) && !rlx_weight_type_find("", &unused));
     expect(t, rlx_weight_type_find("q4_k", &unused) && unused == RLX_WEIGHT_Q4_K);

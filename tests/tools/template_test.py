@@ -285,6 +285,7 @@ raise_exception('no') ; d.b.c ; d.b.c.d ; n.x ; n[0] ; -n ; +n ; -s ; - n|abs ; 
 'a' if n > 5 and s is string else 'b' ; 'x' if nope is defined and nope.y ; l[n - 6] ; l[-n:] ; people[0].name[0] ; people[0]['in'].k.0 ; d.a.0
 '%s' ; loop ; l.append(4) ; {'a': {'b': [1, (2, 3)]}} ; [true, false, none] ; [True, False, None] ; 1_000 ; 1.5e3 ; [[]] ; [{}] ; {'a': nope}
 s|trim|upper|replace('L', 'l')|length ; w|map('upper')|join|lower ; (people|first).name ; l|length > 2 and 'many' ; n in [7, 8] and f not in l
+z[:1] ; (0 / neg)|abs ; (1, 2).count(1) ; (1, 2).index(2) ; d[1:] ; nope[1:] ; l.copy()
 uni|upper ; 'ÀÉ'|lower ; 'ЖЗ'|lower ; 'жз'|upper ; 'αβγ'|upper ; '１'.isdigit() ; 'ÿ'|upper ; uni|capitalize ; 'éa éb'|title
 """.strip()
 STATEMENTS = {

@@ -177,6 +177,8 @@ static void put_bytes(struct eval_tensor *t, int64_t at, uint32_t bits, int byte
 static double largest_code(int64_t scheme)
 {
     switch (scheme) {
+    case RLX_QUANT_SCHEME_tq1_0:
+    case RLX_QUANT_SCHEME_tq2_0: return 1;
     case RLX_QUANT_SCHEME_q4_0:
     case RLX_QUANT_SCHEME_q4_1: return 12;
     case RLX_QUANT_SCHEME_q5_0:

@@ -198,15 +198,32 @@ static float iq4_xs(const uint8_t *b, int i)
     return scaled(f16_at(b), (low | high << 4) - 32, uneven[nibble(b + 8 + 16 * j, i % 32)]);
 }
 
+/* -1, 0 or 1. Five to a byte, which holds them as a fraction of 243: times 3^n, what is below one
+ * begins with digit n. Bytes 0 to 31 have 160 elements, the next sixteen 80, the last four 16. */
+static float tq1_0(const uint8_t *b, int i)
+{
+    static const uint8_t power[5] = {1, 3, 9, 27, 81};
+    int n = i < 160 ? i / 32 : i < 240 ? (i - 160) / 16 : (i - 240) / 4;
+    uint8_t byte = i < 160 ? b[i % 32] : i < 240 ? b[32 + i % 16] : b[48 + i % 4];
+    uint8_t rest = (uint8_t)(byte * power[n]);
+
+    return f16_at(b + 52) * (float)((rest * 3 >> 8) - 1);
+}
+
+static float tq2_0(const uint8_t *b, int i)
+{
+    return f16_at(b + 64) * (float)(two_bits(b, i) - 1);
+}
+
 /* ---- all of them --------------------------------------------------------------------------- */
 
 typedef float (*decode_fn)(const uint8_t *block, int i);
 
 static const decode_fn element[] = {
 #define DECODE(word) [RLX_QUANT_SCHEME_##word] = word
-    DECODE(q4_0),   DECODE(q4_1),   DECODE(q5_0),  DECODE(q5_1),  DECODE(q8_0), DECODE(q8_1),
-    DECODE(q2_k),   DECODE(q3_k),   DECODE(q4_k),  DECODE(q5_k),  DECODE(q6_k), DECODE(q8_k),
-    DECODE(iq4_nl), DECODE(iq4_xs), DECODE(mxfp4), DECODE(nvfp4),
+    DECODE(q4_0),   DECODE(q4_1),   DECODE(q5_0),  DECODE(q5_1),  DECODE(q8_0),  DECODE(q8_1),
+    DECODE(q2_k),   DECODE(q3_k),   DECODE(q4_k),  DECODE(q5_k),  DECODE(q6_k),  DECODE(q8_k),
+    DECODE(iq4_nl), DECODE(iq4_xs), DECODE(mxfp4), DECODE(nvfp4), DECODE(tq1_0), DECODE(tq2_0),
 #undef DECODE
 };
 

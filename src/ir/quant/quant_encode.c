@@ -159,6 +159,53 @@ static void encode_nvfp4(const float *x, uint8_t *block)
     }
 }
 
+/* ---- -1, 0 or 1 ---------------------------------------------------------------------------- */
+
+/* Codes 0 to 2, of 256 numbers; the largest is the scale. */
+static void ternary(const float *x, uint8_t *scale, int *q)
+{
+    float d = fabsf(encode_largest(x, 256)), inverse = encode_inverse(d);
+
+    for (int i = 0; i < 256; i++)
+        q[i] = encode_code(roundf(x[i] * inverse), -1, 1) + 1;
+    encode_put_f16(scale, d);
+}
+
+/* `digits` codes of base 3, `apart` from each other, as a fraction of 243: rounded up, it gives
+ * them back. */
+static uint8_t put_digits(const int *q, int digits, int apart)
+{
+    int value = 0;
+
+    for (int n = 0; n < 5; n++)
+        value = 3 * value + (n < digits ? q[n * apart] : 0);
+    return (uint8_t)((256 * value + 242) / 243);
+}
+
+static void encode_tq1_0(const float *x, uint8_t *block)
+{
+    int q[256];
+
+    ternary(x, block + 52, q);
+    for (int i = 0; i < 32; i++)
+        block[i] = put_digits(q + i, 5, 32);
+    for (int i = 0; i < 16; i++)
+        block[32 + i] = put_digits(q + 160 + i, 5, 16);
+    for (int i = 0; i < 4; i++)
+        block[48 + i] = put_digits(q + 240 + i, 4, 4);
+}
+
+static void encode_tq2_0(const float *x, uint8_t *block)
+{
+    int q[256];
+
+    ternary(x, block + 64, q);
+    for (int i = 0; i < 64; i++) {
+        const int *first = q + 128 * (i / 32) + i % 32;
+        block[i] = (uint8_t)(first[0] | first[32] << 2 | first[64] << 4 | first[96] << 6);
+    }
+}
+
 /* ---- eight bits ---------------------------------------------------------------------------- */
 
 bool quant_encode_q8_0(const float *x, uint8_t *block)
@@ -212,9 +259,9 @@ typedef void (*encode_fn)(const float *x, uint8_t *block);
 
 static const encode_fn encoder[] = {
 #define ENCODE(word) [RLX_QUANT_SCHEME_##word] = encode_##word
-    ENCODE(q4_0), ENCODE(q4_1),   ENCODE(q5_0),   ENCODE(q5_1),  ENCODE(q8_0),
-    ENCODE(q2_k), ENCODE(q3_k),   ENCODE(q4_k),   ENCODE(q5_k),  ENCODE(q6_k),
-    ENCODE(q8_k), ENCODE(iq4_nl), ENCODE(iq4_xs), ENCODE(mxfp4), ENCODE(nvfp4),
+    ENCODE(q4_0),   ENCODE(q4_1),  ENCODE(q5_0),  ENCODE(q5_1),  ENCODE(q8_0),  ENCODE(q2_k),
+    ENCODE(q3_k),   ENCODE(q4_k),  ENCODE(q5_k),  ENCODE(q6_k),  ENCODE(q8_k),  ENCODE(iq4_nl),
+    ENCODE(iq4_xs), ENCODE(mxfp4), ENCODE(nvfp4), ENCODE(tq1_0), ENCODE(tq2_0),
 #undef ENCODE
 };
 

@@ -42,6 +42,8 @@ static const struct quant_scheme table[] = {
     GGUF(iq4_xs, "gguf_iq4_xs", 256, 136, 0, 0),
     GGUF(mxfp4, "gguf_mxfp4", 32, 17, -1, 0),
     GGUF(nvfp4, "gguf_nvfp4", 64, 36, -1, 0),
+    GGUF(tq1_0, "gguf_tq1_0", 256, 54, 52, 0),
+    GGUF(tq2_0, "gguf_tq2_0", 256, 66, 64, 0),
 };
 
 const struct quant_scheme *quant_scheme(int32_t scheme)

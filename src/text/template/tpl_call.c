@@ -16,6 +16,7 @@ const struct tpl_builtin *tpl_find_method(struct tpl_value v, rlx_str name)
     switch (v.kind) {
     case TPL_STR: return tpl_find_builtin(tpl_str_methods, name);
     case TPL_LIST: return tpl_find_builtin(tpl_list_methods, name);
+    case TPL_TUPLE: return tpl_find_builtin(tpl_tuple_methods, name);
     case TPL_DICT: return tpl_find_builtin(tpl_dict_methods, name);
     case TPL_LOOP: return tpl_find_builtin(tpl_loop_methods, name);
     default: return NULL;

@@ -32,8 +32,8 @@ struct tpl_builtin {
 };
 
 extern const struct tpl_builtin tpl_filters[], tpl_tests[], tpl_functions[];
-extern const struct tpl_builtin tpl_str_methods[], tpl_list_methods[], tpl_dict_methods[],
-    tpl_loop_methods[];
+extern const struct tpl_builtin tpl_str_methods[], tpl_list_methods[], tpl_tuple_methods[],
+    tpl_dict_methods[], tpl_loop_methods[];
 
 const struct tpl_builtin *tpl_find_builtin(const struct tpl_builtin *from, rlx_str name);
 /* NULL: values of that kind have none of that name. */

@@ -106,7 +106,7 @@ static rlx_status name(struct tpl_parse *p, struct tpl_node *n)
         if (!is_word(p, words[i].word))
             continue;
         n->kind = TPL_CONST;
-        n->op = words[i].kind;
+        n->op = (uint8_t)words[i].kind;
         n->value.b = words[i].value;
     }
     return tpl_step(p);

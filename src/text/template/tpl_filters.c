@@ -197,6 +197,8 @@ static rlx_status filter_int(struct tpl_call *c)
         c->out = v;
     else if (v.u.f > -9.2e18 && v.u.f < 9.2e18)
         c->out = tpl_int((int64_t)v.u.f);
+    else if (isfinite(v.u.f))
+        return tpl_bad(c->r, RLX_ERROR_LIMIT, "int: the number does not fit 64 bits");
     return RLX_OK;
 }
 
@@ -220,7 +222,9 @@ static rlx_status filter_abs(struct tpl_call *c)
     if (!tpl_as_float(c->self, &f))
         return tpl_bad(c->r, RLX_ERROR_ARGUMENT, "abs: %s is no number",
                        tpl_kind_name(c->self.kind));
-    if (f >= 0 || isnan(f))
+    if (c->self.kind == TPL_FLOAT)
+        c->out = tpl_float(fabs(f));
+    else if (f >= 0)
         c->out = c->self.kind == TPL_BOOL ? tpl_int(c->self.u.b) : c->self;
     else {
         TRY(tpl_math(c->r, TPL_SUB, zero, c->self, &v));

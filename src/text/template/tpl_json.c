@@ -238,9 +238,9 @@ static rlx_status read_value(struct reading *in, struct tpl_value *out)
     default: break;
     }
     TRY(json_read_word(&in->j, &w));
-    *out = w.kind == JSON_NULL   ? tpl_none()
-           : w.kind == JSON_BOOL ? tpl_bool(w.b)
-           : w.kind == JSON_INT  ? tpl_int(w.i)
+    *out = w.kind == JSON_WORD_NULL   ? tpl_none()
+           : w.kind == JSON_WORD_BOOL ? tpl_bool(w.b)
+           : w.kind == JSON_WORD_INT  ? tpl_int(w.i)
                                  : tpl_float(w.f);
     return RLX_OK;
 }

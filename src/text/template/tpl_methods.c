@@ -86,13 +86,23 @@ static rlx_status list_count(struct tpl_call *c)
     return RLX_OK;
 }
 
+static rlx_status list_copy(struct tpl_call *c)
+{
+    c->out.kind = TPL_LIST;
+    return tpl_items_of(c->r, c->self, &c->out.u.list);
+}
+
 const struct tpl_builtin tpl_list_methods[] = {{"append", "object", 0, list_append},
                                                {"extend", "iterable", 1, list_extend},
                                                {"insert", "index object", 1, list_insert},
                                                {"pop", "index", 0, list_pop},
                                                {"index", "value", 0, list_index},
                                                {"count", "value", 0, list_count},
+                                               {"copy", "", 0, list_copy},
                                                {0}};
+
+const struct tpl_builtin tpl_tuple_methods[] = {
+    {"index", "value", 0, list_index}, {"count", "value", 0, list_count}, {0}};
 
 /* ---- dicts ------------------------------------------------------------------------------- */
 

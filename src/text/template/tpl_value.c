@@ -1,5 +1,4 @@
 /* tpl_value.c: truth, equality, order, and what is inside of a value, as in Python. */
-#include <math.h>
 #include <string.h>
 
 #include "text/template/tpl_node.h"

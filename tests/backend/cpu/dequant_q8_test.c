@@ -17,7 +17,7 @@ static const int32_t schemes[] = {
     RLX_QUANT_SCHEME_q2_k,   RLX_QUANT_SCHEME_q3_k,   RLX_QUANT_SCHEME_q4_k,
     RLX_QUANT_SCHEME_q5_k,   RLX_QUANT_SCHEME_q6_k,   RLX_QUANT_SCHEME_q8_k,
     RLX_QUANT_SCHEME_iq4_nl, RLX_QUANT_SCHEME_iq4_xs, RLX_QUANT_SCHEME_mxfp4,
-    RLX_QUANT_SCHEME_nvfp4,
+    RLX_QUANT_SCHEME_nvfp4,  RLX_QUANT_SCHEME_tq1_0,  RLX_QUANT_SCHEME_tq2_0,
 };
 enum { SCHEMES = sizeof schemes / sizeof *schemes };
 
@@ -55,6 +55,8 @@ static int halves_of(int32_t scheme, int *at)
     case RLX_QUANT_SCHEME_q2_k: at[0] = 80, at[1] = 82; return 2;
     case RLX_QUANT_SCHEME_q3_k: at[0] = 108; return 1;
     case RLX_QUANT_SCHEME_q6_k: at[0] = 208; return 1;
+    case RLX_QUANT_SCHEME_tq1_0: at[0] = 52; return 1;
+    case RLX_QUANT_SCHEME_tq2_0: at[0] = 64; return 1;
     case RLX_QUANT_SCHEME_mxfp4:
     case RLX_QUANT_SCHEME_nvfp4: return 0;
     default: at[0] = 0; return 1;

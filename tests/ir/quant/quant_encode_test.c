@@ -206,6 +206,31 @@ TEST(quant_encode, codes_of_e2m1)
     expect(t, !quant_encode_block(RLX_QUANT_SCHEME_nvfp4, x, b));
 }
 
+TEST(quant_encode, codes_of_three)
+{
+    float x[256] = {0}, y[256];
+    uint8_t b[QUANT_BLOCK_BYTES];
+
+    x[0] = 0.5f, x[32] = -0.5f, x[96] = 0.24f, x[240] = -0.5f, x[251] = 0.3f;
+    require(t, quant_encode_block(RLX_QUANT_SCHEME_tq2_0, x, b));
+    expect_eq(t, b[64] | b[65] << 8, 0x3800);
+    expect_eq(t, b[0], 2 | 0 << 2 | 1 << 4 | 1 << 6); /* 0.48 is rounded to 0 */
+    expect_eq(t, b[1], 0x55);
+    require(t, quant_encode_block(RLX_QUANT_SCHEME_tq1_0, x, b));
+    expect_eq(t, b[52] | b[53] << 8, 0x3800);
+    expect_eq(t, b[0], (256 * (2 * 81 + 0 * 27 + 1 * 9 + 1 * 3 + 1) + 242) / 243);
+    expect_eq(t, b[48], (256 * (0 * 81 + 1 * 27 + 1 * 9 + 1 * 3) + 242) / 243);
+    quant_decode_block(RLX_QUANT_SCHEME_tq1_0, b, y);
+    x[96] = 0, x[251] = 0.5f;
+    expect_close(t, y, x, 256, 0, 0);
+    for (int i = 0; i < 256; i++) /* every number of five digits */
+        x[i] = (float)((i < 160 ? i % 32 * 8 + i / 32 : i) * (i / 32 + 1) % 3 - 1) * 3;
+    for (int32_t scheme = RLX_QUANT_SCHEME_tq1_0; scheme <= RLX_QUANT_SCHEME_tq2_0; scheme++) {
+        through(t, scheme, x, y);
+        expect_close(t, y, x, 256, 0, 0);
+    }
+}
+
 /* A block whose numbers the format has exactly: 63 * 15 steps of 2^-6. */
 TEST(quant_encode, codes_of_256)
 {
@@ -292,7 +317,7 @@ TEST(quant_encode, hostile_numbers)
                 free(block);
             }
     }
-    expect_eq(t, encoders, 15);
+    expect_eq(t, encoders, 17);
     expect(t, !quant_has_encoder(RLX_QUANT_SCHEME_q8_1));
     expect(t, !quant_has_encoder(RLX_QUANT_SCHEME_int8_block) && !quant_has_encoder(-1) &&
                   !quant_has_encoder(1000));

@@ -18,6 +18,7 @@ TEST(quant_scheme, table)
         {RLX_QUANT_SCHEME_q6_k, 256, 210}, {RLX_QUANT_SCHEME_q8_k, 256, 292},
         {RLX_QUANT_SCHEME_iq4_nl, 32, 18}, {RLX_QUANT_SCHEME_iq4_xs, 256, 136},
         {RLX_QUANT_SCHEME_mxfp4, 32, 17},  {RLX_QUANT_SCHEME_nvfp4, 64, 36},
+        {RLX_QUANT_SCHEME_tq1_0, 256, 54}, {RLX_QUANT_SCHEME_tq2_0, 256, 66},
     };
     int32_t words = 0, gguf = 0, scaled = 0, zero_points = 0;
 
@@ -33,8 +34,8 @@ TEST(quant_scheme, table)
         zero_points += s->has_zero_point;
     }
     test_note(t, "%s", "");
-    expect_eq(t, words, 22);
-    expect_eq(t, gguf, 16);
+    expect_eq(t, words, 24);
+    expect_eq(t, gguf, 18);
     expect_eq(t, scaled, 4);
     expect_eq(t, zero_points, 1);
     expect(t, quant_scheme(-1) == NULL);
@@ -108,7 +109,7 @@ TEST(shape_quantised, dequant_matmul_of_blocks)
             w);
     refuses(&b, dequant_matmul, q4, attr.dequant_matmul.block_size = 0, ATTRIBUTE,
             "block_size is 0", x, w);
-    refuses(&b, dequant_matmul, q4, attr.dequant_matmul.scheme = 22, ATTRIBUTE, "scheme", x, w);
+    refuses(&b, dequant_matmul, q4, attr.dequant_matmul.scheme = 24, ATTRIBUTE, "scheme", x, w);
     refuses(&b, dequant_matmul, q4, attr.dequant_matmul.scheme = -1, ATTRIBUTE, "scheme", x, w);
     fails(&b, dequant_matmul, &q4, SHAPE, "last axes of x and k differ: 32 and 64",
           given(&b, "f32[2,32]"), w);

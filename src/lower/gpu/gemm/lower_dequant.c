@@ -108,10 +108,12 @@ static uint64_t parts_of(int32_t scheme)
     case RLX_QUANT_SCHEME_q8_0:
     case RLX_QUANT_SCHEME_q8_1:
     case RLX_QUANT_SCHEME_q8_k:
-    case RLX_QUANT_SCHEME_nvfp4: return 1;
+    case RLX_QUANT_SCHEME_nvfp4:
+    case RLX_QUANT_SCHEME_tq1_0: return 1;
     case RLX_QUANT_SCHEME_q2_k:
     case RLX_QUANT_SCHEME_q3_k:
-    case RLX_QUANT_SCHEME_q6_k: return 4;
+    case RLX_QUANT_SCHEME_q6_k:
+    case RLX_QUANT_SCHEME_tq2_0: return 4;
     default: return 2;
     }
 }

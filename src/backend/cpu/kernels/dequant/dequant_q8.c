@@ -507,7 +507,8 @@ static void run_on(const struct cpu_call *c, bool amx)
     if (c->out->count == 0)
         return;
     describe(c, &j);
-    j.amx = amx && j.w.block_elems != 64; /* for them there are no tiles */
+    /* For some there are no tiles. */
+    j.amx = amx && q8_form_of(j.w.scheme, j.w.block_elems) != Q8_LINEAR;
     j.x = at;
     at += gemm_up(x_bytes(&j), 64);
     j.kind = (uint8_t *)at;

@@ -65,7 +65,7 @@ static inline const uint8_t *q8_row(const struct q8_weight *w, int64_t row)
 /* ---- x as codes (dequant_q8_x.c) ----------------------------------------------------------- */
 
 enum q8_form {
-    Q8_LINEAR, /* struct q8_run after struct q8_run: for loops in plain C, and blocks of 64 */
+    Q8_LINEAR, /* struct q8_run after struct q8_run: for loops in plain C */
     Q8_FOURS,  /* struct q8_four: AVX-512, blocks of 32 */
     Q8_BLOCKS, /* struct q8_block: AVX-512, blocks of 256 */
 };

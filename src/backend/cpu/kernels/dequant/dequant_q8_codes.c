@@ -317,6 +317,42 @@ static inline void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *m
     scales_of(&f, 8, scale, min);
 }
 
+/* Digits to base 3: byte times 3^n, below 256, begins with digit n. */
+static inline void digits(const uint8_t *b, int bytes, int count, int8_t *code)
+{
+    static const uint8_t power[5] = {1, 3, 9, 27, 81};
+
+    for (int n = 0; n < count; n++)
+        for (int i = 0; i < bytes; i++) {
+            uint8_t rest = (uint8_t)(b[i] * power[n]);
+            code[n * bytes + i] = (int8_t)((rest * 3 >> 8) - 1);
+        }
+}
+
+static inline void one_scale(const uint8_t *b, float *scale, float *min)
+{
+    for (int j = 0; j < 8; j++) {
+        scale[j] = f16_at(b);
+        min[j] = 0;
+    }
+}
+
+static inline void tq1_0(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    digits(b, 32, 5, code);
+    digits(b + 32, 16, 5, code + 160);
+    digits(b + 48, 4, 4, code + 240);
+    one_scale(b + 52, scale, min);
+}
+
+static inline void tq2_0(const uint8_t *b, int8_t *code, float *scale, float *min)
+{
+    two_bits(b, code);
+    for (int i = 0; i < 256; i++)
+        code[i] = (int8_t)(code[i] - 1);
+    one_scale(b + 64, scale, min);
+}
+
 /* ---- all of them --------------------------------------------------------------------------- */
 
 /* X(word, elements, bytes, elements of a group, are there mins?) */
@@ -336,7 +372,9 @@ static inline void iq4_xs(const uint8_t *b, int8_t *code, float *scale, float *m
     X(q8_k, 256, 292, 32, false)   \
     X(iq4_xs, 256, 136, 32, false) \
     X(mxfp4, 32, 17, 32, false)    \
-    X(nvfp4, 64, 36, 16, false)
+    X(nvfp4, 64, 36, 16, false)    \
+    X(tq1_0, 256, 54, 32, false)   \
+    X(tq2_0, 256, 66, 32, false)
 
 #define CODES(word, elems, bytes, group, with_min)                                         \
     static void codes_##word(const uint8_t *b, int64_t blocks, int8_t *code, float *scale, \

@@ -200,10 +200,13 @@ float q8_encode_256(const float *x, int8_t *code, enum q8_row_kind *kind)
 
 enum q8_form q8_form_of(int32_t scheme, int64_t block_elems)
 {
-    (void)scheme;
 #ifdef Q8_VNNI
-    return block_elems == 32 ? Q8_FOURS : block_elems == 256 ? Q8_BLOCKS : Q8_LINEAR;
+    if (scheme == RLX_QUANT_SCHEME_nvfp4 || scheme == RLX_QUANT_SCHEME_tq1_0 ||
+        scheme == RLX_QUANT_SCHEME_tq2_0)
+        return Q8_LINEAR; /* rare ones, which dequant_q8_vnni.c does not have */
+    return block_elems == 32 ? Q8_FOURS : Q8_BLOCKS;
 #else
+    (void)scheme;
     (void)block_elems;
     return Q8_LINEAR;
 #endif

@@ -22,6 +22,7 @@
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 typedef int8_t codes16 __attribute__((vector_size(16)));
+typedef uint32_t words16 __attribute__((vector_size(16)));
 typedef uint64_t pair __attribute__((vector_size(16)));
 
 INLINE float f16_at(const uint8_t *p)
@@ -368,6 +369,39 @@ INLINE void iq4_xs(const uint8_t *b, float *restrict out)
     }
 }
 
+/* -1, 0 or 1: the first digit, to base 3, of a fraction of 256. */
+INLINE codes16 first_digit(bytes16 v)
+{
+    return -1 - (codes16)(v > 85) - (codes16)(v > 170);
+}
+
+INLINE void tq1_0(const uint8_t *b, float *restrict out)
+{
+    static const uint8_t power[5] = {1, 3, 9, 27, 81};
+    const bytes16 by_four = {1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27};
+    float d = f16_at(b + 52);
+    uint32_t last;
+
+    UNROLL
+    for (int j = 0; j < 15; j++) {
+        int n = j < 10 ? j / 2 : j - 10;
+        bytes16 v = bytes_at(b + (j < 10 ? 16 * (j % 2) : 32));
+        times(first_digit(v * power[n]), d, out + 16 * j);
+    }
+    memcpy(&last, b + 48, sizeof last);
+    bytes16 v = (bytes16)(words16){last, last, last, last};
+    times(first_digit(v * by_four), d, out + 240);
+}
+
+INLINE void tq2_0(const uint8_t *b, float *restrict out)
+{
+    float d = f16_at(b + 64);
+
+    UNROLL
+    for (int j = 0; j < 16; j++)
+        times(crumbs(b, j) - 1, d, out + 16 * j);
+}
+
 /* ---- all of them --------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -375,7 +409,8 @@ INLINE void iq4_xs(const uint8_t *b, float *restrict out)
     X(q4_0, 32, 18)   X(q4_1, 32, 20)   X(q5_0, 32, 22)   X(q5_1, 32, 24)   \
     X(q8_0, 32, 34)   X(q8_1, 32, 36)   X(iq4_nl, 32, 18) X(iq4_xs, 256, 136) \
     X(q2_k, 256, 84)  X(q3_k, 256, 110) X(q4_k, 256, 144) X(q5_k, 256, 176) \
-    X(q6_k, 256, 210) X(q8_k, 256, 292) X(mxfp4, 32, 17)  X(nvfp4, 64, 36)
+    X(q6_k, 256, 210) X(q8_k, 256, 292) X(mxfp4, 32, 17)  X(nvfp4, 64, 36)  \
+    X(tq1_0, 256, 54) X(tq2_0, 256, 66)
 /* clang-format on */
 
 #define BLOCKS(word, elems, bytes)                                                      \
