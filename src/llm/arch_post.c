@@ -59,6 +59,58 @@ void llm_recipe_gemma3(struct llm_keys *k, struct llm_spec *s)
         }
 }
 
+static void read_local(const struct llm_keys *k, struct llm_spec *s)
+{
+    struct llm_rope *local = &s->rope[LLM_ROPE_LOCAL];
+    const int64_t window = key_int(k, "attention.sliding_window", KEY_NEEDED),
+                  key = key_int(k, "attention.key_length_swa", s->layer[0].head_dim),
+                  value = key_int(k, "attention.value_length_swa", s->layer[0].value_dim);
+
+    local->base = key_float(k, "rope.freq_base_swa", 10000);
+    local->channels = key_int(k, "rope.dimension_count_swa", key);
+    local->factor = 1;
+    local->divisors = NULL;
+    for (int64_t i = 0; i < s->layers; i++)
+        if (key_int_of(k, "attention.sliding_window_pattern", i, KEY_NEEDED)) {
+            s->layer[i].window = window;
+            s->layer[i].rope = LLM_ROPE_LOCAL;
+            s->layer[i].head_dim = key;
+            s->layer[i].value_dim = value;
+        }
+}
+
+/* The last layers read keys and values of those before them; each kind must have had one. */
+static void borrow(const struct llm_keys *k, struct llm_spec *s)
+{
+    const int64_t own = s->layers - key_int(k, "attention.shared_kv_layers", 0);
+    bool seen[LLM_ROPES] = {false};
+
+    for (int64_t i = 0; i < s->layers; i++) {
+        struct llm_layer *l = &s->layer[i];
+        l->borrows = i >= own;
+        if (l->borrows && !seen[l->rope])
+            (diag_fail)(k->d, RLX_ERROR_FORMAT,
+                        "attention.shared_kv_layers: layer %lld has no layer of its kind before "
+                        "it to read keys of",
+                        (long long)i);
+        seen[l->rope] = true;
+    }
+}
+
+void llm_recipe_gemma4(struct llm_keys *k, struct llm_spec *s)
+{
+    llm_recipe_gemma(k, s);
+    post_norms(s);
+    s->final_cap = (float)key_float(k, "final_logit_softcapping", 30);
+    s->score_scale = 1;
+    s->normed_values = true;
+    s->side = key_int(k, "embedding_length_per_layer_input", 0);
+    read_local(k, s);
+    borrow(k, s);
+    if (has_layer_tensor(k, 0, "ffn_gate_inp.weight"))
+        (diag_fail)(k->d, RLX_ERROR_UNSUPPORTED, "Gemma 4 with experts is not supported");
+}
+
 /* ---- others ------------------------------------------------------------------------------- */
 
 /* No norm before a part; local layers do not know how positions were stretched. */

@@ -26,7 +26,11 @@ static struct heads project(struct llm_build *b, int64_t layer, rlx_value h)
                               columns(b, all, queries + keys, values)};
     }
     rlx_value q = llm_linear(b, layer, "attn_q", h, queries, width);
+    if (l->borrows)
+        return (struct heads){q, RLX_NO_VALUE, RLX_NO_VALUE};
     rlx_value k = llm_linear(b, layer, "attn_k", h, keys, width);
+    if (b->spec->normed_values && !llm_has(b, layer, "attn_v.weight"))
+        return (struct heads){q, k, k};
     return (struct heads){q, k, llm_linear(b, layer, "attn_v", h, values, width)};
 }
 
@@ -129,6 +133,31 @@ static rlx_value attend(struct llm_build *b, const struct llm_layer *l, struct h
     return b->cached && b->cache != RLX_DTYPE_f32 ? rlx_cast(b->g, y, RLX_DTYPE_f32) : y;
 }
 
+static rlx_value normed_values(struct llm_build *b, const struct llm_layer *l, rlx_value v)
+{
+    if (!b->spec->normed_values)
+        return v;
+    v = rlx_reshape(b->g, v, RLX_LIST(b->batch, b->rows, l->kv_heads, l->value_dim));
+    v = llm_bare_norm(b, v, l->value_dim);
+    return rlx_reshape(b->g, v, RLX_LIST(b->batch, b->rows, l->kv_heads * l->value_dim));
+}
+
+/* Keys and values of all rows so far. */
+static void remember(struct llm_build *b, int64_t layer, struct heads *x)
+{
+    const struct llm_layer *l = &b->spec->layer[layer];
+    const int kind = l->rope == LLM_NO_ROPE ? LLM_ROPE_GLOBAL : l->rope;
+
+    if (!l->borrows) {
+        x->k = placed(b, layer, "attn_k_norm", x->k, l->kv_heads);
+        x->v = normed_values(b, l, x->v);
+        b->kept_k[kind] = through_cache(b, layer, "k", x->k, l->kv_heads * l->head_dim);
+        b->kept_v[kind] = through_cache(b, layer, "v", x->v, l->kv_heads * l->value_dim);
+    }
+    x->k = b->kept_k[kind];
+    x->v = b->kept_v[kind];
+}
+
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h)
 {
     const struct llm_layer *l = &b->spec->layer[layer];
@@ -137,9 +166,7 @@ rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h)
     x.q = placed(b, layer, "attn_q_norm", x.q, l->heads);
     if (b->spec->temper != 0)
         x.q = rlx_mul(b->g, x.q, b->temper);
-    x.k = placed(b, layer, "attn_k_norm", x.k, l->kv_heads);
-    x.k = through_cache(b, layer, "k", x.k, l->kv_heads * l->head_dim);
-    x.v = through_cache(b, layer, "v", x.v, l->kv_heads * l->value_dim);
+    remember(b, layer, &x);
     h = llm_norm(b, layer, b->spec->attn_inner_norm, attend(b, l, x), l->heads * l->value_dim);
     return llm_linear(b, layer, "attn_output", h, b->spec->width, l->heads * l->value_dim);
 }

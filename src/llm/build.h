@@ -21,6 +21,8 @@ struct llm_build {
     rlx_value cos[LLM_ROPES], sin[LLM_ROPES]; /* [rows, pairs]; RLX_NO_VALUE: not needed */
     rlx_value positions;                      /* i32 [rows]; where positions are learned */
     rlx_value temper;                         /* [rows, 1]: factors of queries; likewise */
+    rlx_value kept_k[LLM_ROPES], kept_v[LLM_ROPES]; /* of the last layer with each rope */
+    rlx_value side;                                 /* side.c: [batch, rows, layers * side] */
     /* Keys and values of earlier runs stay in states, one of each per layer. */
     bool cached;
     rlx_dtype cache;    /* their type */
@@ -44,7 +46,8 @@ rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_v
 rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const char *part,
                                     int64_t experts, int64_t out, int64_t in);
 /* Rows of a table of the model, [count, width]. */
-rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, rlx_value which);
+rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, int64_t width,
+                   rlx_value which);
 /* The rows of the table of tokens, and the product with it. */
 rlx_value llm_embed(struct llm_build *b, rlx_value tokens);
 rlx_value llm_unembed(struct llm_build *b, rlx_value x);
@@ -59,6 +62,9 @@ rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap);       /* x, 
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_experts(struct llm_build *b, int64_t layer, rlx_value h);
+/* side.c: what layers read of a token itself, from its first vector x; and a layer that reads it. */
+void llm_side_begin(struct llm_build *b, rlx_value tokens, rlx_value x);
+rlx_value llm_side(struct llm_build *b, int64_t layer, rlx_value x);
 /* tokens i32 [batch, rows]: vectors after the last norm, [batch, rows, width]. */
 rlx_value llm_decoder(struct llm_build *b, rlx_value tokens);
 /* Logits f32 [.., vocab] of such vectors. */

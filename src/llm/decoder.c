@@ -79,10 +79,10 @@ static rlx_value first_vectors(struct llm_build *b, rlx_value tokens)
     rlx_weight types;
 
     if (s->learned_positions)
-        x = rlx_add(b->g, x, llm_rows(b, "position_embd.weight", s->context, b->positions));
+        x = rlx_add(b->g, x, llm_rows(b, "position_embd.weight", s->context, s->width, b->positions));
     if (s->token_types && llm_tensor(b->w, "token_types.weight", &types)) {
         rlx_value which = rlx_const(b->g, RLX_DTYPE_i32, RLX_LIST(1), &first, sizeof first);
-        x = rlx_add(b->g, x, llm_rows(b, "token_types.weight", types.dim[0], which));
+        x = rlx_add(b->g, x, llm_rows(b, "token_types.weight", types.dim[0], s->width, which));
     }
     return llm_norm(b, LLM_GLOBAL, s->embed_norm, x, s->width);
 }
@@ -92,8 +92,9 @@ rlx_value llm_decoder(struct llm_build *b, rlx_value tokens)
     const struct llm_spec *s = b->spec;
     rlx_value x = first_vectors(b, tokens);
 
+    llm_side_begin(b, tokens, x);
     for (int64_t i = 0; i < s->layers; i++)
-        x = layer_of(b, i, x);
+        x = llm_side(b, i, layer_of(b, i, x));
     return llm_norm(b, LLM_GLOBAL, s->output_norm, x, s->width);
 }
 

@@ -217,7 +217,8 @@ static uint64_t cache_bytes(const rlx_llm *m)
 
     for (int64_t i = 0; i < m->spec.layers; i++) {
         const struct llm_layer *l = &m->spec.layer[i];
-        row += (uint64_t)(l->kv_heads * (l->head_dim + l->value_dim));
+        if (!l->borrows)
+            row += (uint64_t)(l->kv_heads * (l->head_dim + l->value_dim));
     }
     return row * (uint64_t)m->desc.context * (m->desc.cache == RLX_LLM_CACHE_F32 ? 4 : 2);
 }

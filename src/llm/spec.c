@@ -182,6 +182,8 @@ rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d)
     TRY(check_size("vocab", s->vocab, d));
     TRY(check_size("context", s->context, d));
     TRY(check_size("width", s->width, d));
+    if (s->side)
+        TRY(check_size("embedding_length_per_layer_input", s->side, d));
     for (int64_t i = 0; i < s->layers; i++)
         TRY(check_layer(s, i, d));
     for (int64_t i = 0; i < s->layers; i++)

@@ -51,6 +51,7 @@ struct llm_layer {
     int rope;       /* which of the model's; LLM_NO_ROPE */
     bool experts;   /* the feed-forward part is the model's experts */
     bool plain;     /* attention reads what comes in, without a norm */
+    bool borrows;   /* keys and values are those of the last layer with this rope that has its own */
 };
 
 /* Names of norms are tensors' names; NULL: there is none. */
@@ -85,6 +86,8 @@ struct llm_spec {
     float attn_cap, final_cap;                      /* 0: off */
     float clamp;                /* queries, keys and values stay within -clamp and clamp; 0: off */
     bool turned_first;          /* queries and keys are turned before their norm */
+    bool normed_values;         /* values of a head are normed, by no tensor */
+    int64_t side;               /* numbers that each layer reads of a token itself; 0: none */
     double temper, temper_rows; /* queries are scaled by 1 + temper ln(floor(row / rows) + 1) */
     int64_t pooling;            /* of vectors: enum llm_pooling */
 

@@ -183,9 +183,9 @@ rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const ch
     return m;
 }
 
-rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, rlx_value which)
+rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, int64_t width,
+                   rlx_value which)
 {
-    const int64_t width = b->spec->width;
     struct llm_tensor t = matrix(b, LLM_GLOBAL, name, count, width);
 
     return t.packed ? rlx_dequant_gather(b->g, t.param, which, t.scheme, width)
@@ -194,7 +194,7 @@ rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, rlx_val
 
 rlx_value llm_embed(struct llm_build *b, rlx_value tokens)
 {
-    return llm_rows(b, "token_embd.weight", b->spec->vocab, tokens);
+    return llm_rows(b, "token_embd.weight", b->spec->vocab, b->spec->width, tokens);
 }
 
 rlx_value llm_unembed(struct llm_build *b, rlx_value x)

@@ -237,6 +237,14 @@ static int64_t size_of(const struct file *f, char letter)
     case 'r': return (m->rot ? m->rot : m->head_dim) / 2;
     case 'c': return m->context;
     case '1': return 1;
+    case 'Q': return m->heads * TINY_LOCAL_DIM;
+    case 'K': return m->kv_heads * TINY_LOCAL_DIM;
+    case 'H': return TINY_LOCAL_DIM;
+    case 'p': return TINY_SIDE;
+    case 'P': return m->layers * TINY_SIDE;
+    case 'e': return TINY_EXPERTS;
+    case 'x': return TINY_EXPERT_FFN;
+    case 's': return TINY_SHARED_FFN;
     default: abort();
     }
 }
@@ -255,7 +263,12 @@ static rlx_weight_type type_of(const struct file *f, const rlx_weight *t)
 static void add_tensor(struct file *f, int64_t layer, const char *name, const char *shape)
 {
     char full[2 * MOST_NAME], before[32] = "";
+    const size_t rank = strcspn(shape, "+-<>");
     size_t i = 0;
+
+    if ((shape[rank] == '-' && layer > 0) || (shape[rank] == '+' && layer == 0) ||
+        (shape[rank] == '<' && layer % 2) || (shape[rank] == '>' && layer % 2 == 0))
+        return;
 
     if (layer >= 0)
         snprintf(before, sizeof before, "blk.%lld.", (long long)layer);
@@ -268,8 +281,8 @@ static void add_tensor(struct file *f, int64_t layer, const char *name, const ch
         return;
     f->tensors += i == f->tensors;
     strcpy(f->name[i], full);
-    f->tensor[i] = (rlx_weight){.name = rlx_cstr(f->name[i]), .rank = (int32_t)strlen(shape)};
-    for (int32_t k = 0; shape[k]; k++)
+    f->tensor[i] = (rlx_weight){.name = rlx_cstr(f->name[i]), .rank = (int32_t)rank};
+    for (size_t k = 0; k < rank; k++)
         f->tensor[i].dim[k] = size_of(f, shape[k]);
     f->tensor[i].type = type_of(f, &f->tensor[i]);
 }

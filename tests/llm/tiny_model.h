@@ -8,8 +8,10 @@
  *            unless they have a dot in front: ".general.name=x"
  *   tensors  "name:SHAPE", a letter per dim: d width, q heads * head_dim, k the same of keys,
  *            h head_dim, n heads, m kv_heads, a rows of queries, keys and values together, f ffn,
- *            F twice that, t vocabulary, r pairs of channels that are turned, c context, 1 one.
- *            ".weight" is added to a name without a dot. */
+ *            F twice that, t vocabulary, r pairs of channels that are turned, c context, 1 one,
+ *            e experts, x their ffn, s that of the shared one, Q, K, H as small ones where a head
+ *            has TINY_LOCAL_DIM, p what each layer reads of a token, P that of all of them. A "-"
+ *            behind: of layer 0 only; "+": of all but that; "<" of even ones, ">" of odd ones. ".weight" is added to a name without a dot. */
 #ifndef TESTS_LLM_TINY_MODEL_H
 #define TESTS_LLM_TINY_MODEL_H
 
@@ -22,6 +24,8 @@ struct tiny_model {
     const char *global, *layer; /* tensors: of the model; of each layer */
 };
 
+enum { TINY_EXPERTS = 4, TINY_EXPERT_FFN = 24, TINY_SHARED_FFN = 40 };
+enum { TINY_LOCAL_DIM = 8, TINY_SIDE = 6 };
 enum { TINY_VOCAB = 277, TINY_END = TINY_VOCAB - 1 }; /* the last token ends a text */
 
 /* Number i; NULL: there are no more. */
