@@ -18,9 +18,9 @@ struct llm_build {
     bool exact;    /* products with packed weights do not round what they multiply */
     rlx_dim batch; /* rows of tokens */
     rlx_dim rows;  /* tokens in each */
-    rlx_value cos[LLM_ROPES], sin[LLM_ROPES]; /* [rows, pairs]; RLX_NO_VALUE: not needed */
-    rlx_value positions;                      /* i32 [rows]; where positions are learned */
-    rlx_value temper;                         /* [rows, 1]: factors of queries; likewise */
+    rlx_value cos[LLM_ROPES], sin[LLM_ROPES];       /* [rows, pairs]; RLX_NO_VALUE: not needed */
+    rlx_value positions;                            /* i32 [rows]; where positions are learned */
+    rlx_value temper;                               /* [rows, 1]: factors of queries; likewise */
     rlx_value kept_k[LLM_ROPES], kept_v[LLM_ROPES]; /* of the last layer with each rope */
     rlx_value side;                                 /* side.c: [batch, rows, layers * side] */
     /* Keys and values of earlier runs stay in states, one of each per layer. */
@@ -62,7 +62,8 @@ rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap);       /* x, 
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_experts(struct llm_build *b, int64_t layer, rlx_value h);
-/* side.c: what layers read of a token itself, from its first vector x; and a layer that reads it. */
+/* side.c: what layers read of a token itself, from its first vector x; and a layer that reads it.
+ */
 void llm_side_begin(struct llm_build *b, rlx_value tokens, rlx_value x);
 rlx_value llm_side(struct llm_build *b, int64_t layer, rlx_value x);
 /* tokens i32 [batch, rows]: vectors after the last norm, [batch, rows, width]. */

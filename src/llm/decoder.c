@@ -79,7 +79,8 @@ static rlx_value first_vectors(struct llm_build *b, rlx_value tokens)
     rlx_weight types;
 
     if (s->learned_positions)
-        x = rlx_add(b->g, x, llm_rows(b, "position_embd.weight", s->context, s->width, b->positions));
+        x = rlx_add(b->g, x,
+                    llm_rows(b, "position_embd.weight", s->context, s->width, b->positions));
     if (s->token_types && llm_tensor(b->w, "token_types.weight", &types)) {
         rlx_value which = rlx_const(b->g, RLX_DTYPE_i32, RLX_LIST(1), &first, sizeof first);
         x = rlx_add(b->g, x, llm_rows(b, "token_types.weight", types.dim[0], s->width, which));

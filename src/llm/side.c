@@ -29,8 +29,7 @@ void llm_side_begin(struct llm_build *b, rlx_value tokens, rlx_value x)
 static rlx_value layer_scaled(struct llm_build *b, int64_t layer, rlx_value x)
 {
     return llm_has(b, layer, "layer_output_scale.weight")
-               ? rlx_mul(b->g, x,
-                         llm_vector(b, layer, "layer_output_scale.weight", RLX_LIST(1)))
+               ? rlx_mul(b->g, x, llm_vector(b, layer, "layer_output_scale.weight", RLX_LIST(1)))
                : x;
 }
 

@@ -51,7 +51,7 @@ struct llm_layer {
     int rope;       /* which of the model's; LLM_NO_ROPE */
     bool experts;   /* the feed-forward part is the model's experts */
     bool plain;     /* attention reads what comes in, without a norm */
-    bool borrows;   /* keys and values are those of the last layer with this rope that has its own */
+    bool borrows; /* keys and values are those of the last layer with this rope that has its own */
 };
 
 /* Names of norms are tensors' names; NULL: there is none. */
