@@ -3,7 +3,7 @@
 _rlx() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags=
     if [[ $COMP_CWORD == 1 || (${COMP_WORDS[1]} == help && $COMP_CWORD == 2) ]]; then
-        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check conform devices ops flags kernel convert quantize tokenize template train generate chat help --version" -- "$cur"))
+        COMPREPLY=($(compgen -W "info print opt plan compile run bench selftest check conform devices ops flags kernel convert quantize tokenize template train generate chat perplexity embed help --version" -- "$cur"))
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -28,6 +28,8 @@ _rlx() {
     train) flags="--data --data-file --params --loss --batch --epochs --steps --optimiser --rate --schedule --warmup --final-ratio --decay --momentum --clip --accumulate --loss-scale --train --keep --device --precision --seed --validate --checkpoint --every --resume --save --plot --log --text --layers --width --heads --kv-heads --ffn --vocab --context --untied --lora --rank --alpha --quantize --json --items --absent --fix --external-data --set --threads --help" ;;
     generate) flags="--prompt -p --file --tokens -n --temp --top-k --top-p --min-p --typical --repeat-penalty --frequency-penalty --presence-penalty --penalty-last --mirostat --seed --stop --ignore-eos --device --context --chunk --cache --exact --guess --lora --no-special --no-echo --json --quiet --list --items --absent --fix --external-data --set --threads --help" ;;
     chat) flags="--prompt -p --system --template --think --no-think --tokens -n --temp --top-k --top-p --min-p --typical --repeat-penalty --frequency-penalty --presence-penalty --penalty-last --mirostat --seed --stop --ignore-eos --device --context --chunk --cache --exact --guess --lora --quiet --items --absent --fix --external-data --set --threads --help" ;;
+    perplexity) flags="--file --context --chunks --chunk --device --cache --exact --lora --json --items --absent --fix --external-data --set --threads --help" ;;
+    embed) flags="--file --output --similarity --json --pooling --raw --device --context --chunk --cache --exact --guess --lora --items --absent --fix --external-data --set --threads --help" ;;
     esac
     if [[ $prev == --device || $prev == --devices ]]; then
         COMPREPLY=($(compgen -W "auto cpu vulkan webgpu null" -- "$cur"))

@@ -151,6 +151,7 @@ typedef enum rlx_op {
     RLX_OP_selective_scan = 127,
     RLX_OP_gated_delta_net = 128,
     RLX_OP_mamba2 = 129,
+    RLX_OP_causal_conv = 203,
     RLX_OP_lstm = 130,
     RLX_OP_gru = 131,
     RLX_OP_rnn = 132,
@@ -224,7 +225,7 @@ typedef enum rlx_op {
     RLX_OP_log_mel_backward = 200,
     RLX_OP_knn_backward = 201,
     RLX_OP_gaussian_splat_render_backward = 202,
-    RLX_OP_count = 203 /* grows with every op */
+    RLX_OP_count = 204 /* grows with every op */
 } rlx_op;
 
 typedef enum rlx_pad_mode {
@@ -429,10 +430,14 @@ typedef struct rlx_attention_desc {
     float score_scale;
     float logit_softcap;
     rlx_attention_layout layout;
+    bool has_sinks;
+    float alibi_max_bias;
+    int64_t value_dim;
 } rlx_attention_desc;
-#define RLX_ATTENTION_DESC_INIT                                                          \
-    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none, \
-     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto}
+#define RLX_ATTENTION_DESC_INIT                                                              \
+    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none,     \
+     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, false, RLX_ABSENT_F, \
+     RLX_ABSENT}
 
 /* Of rlx_axial_rope_2d. */
 typedef struct rlx_axial_rope_2d_desc {
@@ -628,11 +633,14 @@ typedef struct rlx_attention_backward_desc {
     float logit_softcap;
     rlx_attention_layout layout;
     rlx_attention_wrt wrt; /* must be set */
+    bool has_sinks;
+    float alibi_max_bias;
+    int64_t value_dim;
 } rlx_attention_backward_desc;
 #define RLX_ATTENTION_BACKWARD_DESC_INIT                                                    \
     {sizeof(rlx_attention_backward_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT,               \
      RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, \
-     (rlx_attention_wrt)-1}
+     (rlx_attention_wrt)-1, false, RLX_ABSENT_F, RLX_ABSENT}
 
 /* Of rlx_scan_backward and rlx_scan_backward_xs. */
 typedef struct rlx_scan_backward_desc {
@@ -936,14 +944,18 @@ RLX_API rlx_value rlx_im2col(rlx_graph *g, rlx_value x, rlx_list kernel_size, rl
 /* softmax(scale q k^T + mask) v */
 RLX_API rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value mask,
                             const rlx_attention_desc *desc);
+/* softmax(scale q k^T + mask) v, with sinks */
+RLX_API rlx_value rlx_attention_with_sinks(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
+                            rlx_value mask, rlx_value sinks, const rlx_attention_desc *desc);
 /* turn pairs of channels by the tables' angles */
 RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value sin,
                            int64_t head_dim, int64_t n_rot, rlx_rope_style style, int64_t seq_axis);
 /* rotary embedding on a grid */
 RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_desc *desc);
-/* selective state-space scan */
+/* selective state-space scan; with carry it writes its state */
 RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a,
-                            rlx_value b, rlx_value c, int64_t state_size);
+                            rlx_value b, rlx_value c, rlx_value state, int64_t state_size,
+                            bool carry_state);
 /* gated delta rule; with carry it writes its state */
 RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
                             rlx_value decay, rlx_value beta, rlx_value state, int64_t state_size,
@@ -952,6 +964,9 @@ RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rl
 RLX_API rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_value b,
                             rlx_value c, rlx_value state, int64_t head_dim, int64_t state_size,
                             bool carry_state, int64_t groups);
+/* each channel with its taps along time; with carry it keeps its last rows */
+RLX_API rlx_value rlx_causal_conv(rlx_graph *g, rlx_value x, rlx_value w, rlx_value state,
+                            rlx_value bias, rlx_op activation, bool carry_state);
 /* long short-term memory layer */
 RLX_API rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh,
                            rlx_value b_ih, rlx_value b_hh, rlx_value h0, rlx_value c0,

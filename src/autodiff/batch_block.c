@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autodiff/batch.h"
+#include "ir/attention.h"
 
 /* ---- convolutions ---- */
 
@@ -105,20 +106,24 @@ static ir_value mask_of_items(struct batch *b, int32_t i, ir_dim items, bool alo
     return on_top(b, i);
 }
 
-/* The gradient of a mask that serves all items is their sum: for one example at a time. */
+/* The gradient of a mask that serves all items is their sum: for one example at a time, and so are
+ * examples with sinks of their own. */
 ir_value batch_attention(struct batch *b)
 {
-    int32_t last = b->n->in_count - 1;
+    const struct attr_attention a = attention_attrs(b->n->op, &b->n->attr);
+    int32_t first = b->n->op == RLX_OP_attention ? 3 : 4;
+    int32_t mask = attention_mask_operand(&a, first), sinks = attention_sinks_operand(&a, first);
     int64_t wrt = attr_integer(b->n->op, &b->n->attr, "wrt", RLX_ATTENTION_WRT_query);
-    bool masked = !batch_takes(b, last), of_mask = wrt == RLX_ATTENTION_WRT_bias;
+    bool of_mask = wrt == RLX_ATTENTION_WRT_bias;
     ir_dim items = items_of(b);
 
-    if (items == RLX_DIM_FAILED || (of_mask && batch_type(b, last).dim[0] != items))
+    if (items == RLX_DIM_FAILED || (of_mask && batch_type(b, mask).dim[0] != items) ||
+        (sinks >= 0 && b->has[sinks]))
         return RLX_NO_VALUE;
-    for (int32_t i = 0; i < last + !masked; i++)
+    for (int32_t i = 0; i < first; i++)
         b->in[i] = on_top(b, i);
-    if (masked)
-        b->in[last] = mask_of_items(b, last, items, of_mask);
+    if (mask >= 0)
+        b->in[mask] = mask_of_items(b, mask, items, of_mask);
     ir_value y = formula_node(&b->f, b->n->op, b->in, b->n->in_count, &b->n->attr);
     return formula_reshape(&b->f, y, batch_shape(b, &b->n->type));
 }

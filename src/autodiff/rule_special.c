@@ -173,6 +173,17 @@ void vjp_group_limited_gate(struct vjp *v)
 
 /* ---- recurrences ---- */
 
+static bool carries_nothing(const struct ir_node *n)
+{
+    return !attr_integer(n->op, &n->attr, "carry_state", false);
+}
+
+bool vjp_selective_scan_applies(const struct ir_graph *g, const struct ir_node *n)
+{
+    (void)g;
+    return carries_nothing(n);
+}
+
 void vjp_selective_scan(struct vjp *v)
 {
     const ir_value *x = v->n->in;
@@ -182,11 +193,6 @@ void vjp_selective_scan(struct vjp *v)
     attr_defaults(RLX_OP_selective_scan_backward, &attr);
     attr.selective_scan_backward.state_size = v->n->attr.selective_scan.state_size;
     give_packed(v, formula_node(&v->f, RLX_OP_selective_scan_backward, in, 6, &attr), 5);
-}
-
-static bool carries_nothing(const struct ir_node *n)
-{
-    return !attr_integer(n->op, &n->attr, "carry_state", false);
 }
 
 bool vjp_gated_delta_net_applies(const struct ir_graph *g, const struct ir_node *n)
@@ -207,6 +213,12 @@ void vjp_gated_delta_net(struct vjp *v)
 }
 
 bool vjp_mamba2_applies(const struct ir_graph *g, const struct ir_node *n)
+{
+    (void)g;
+    return carries_nothing(n);
+}
+
+bool vjp_causal_conv_applies(const struct ir_graph *g, const struct ir_node *n)
 {
     (void)g;
     return carries_nothing(n);

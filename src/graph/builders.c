@@ -994,8 +994,36 @@ rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx
     attr.attention.score_scale = d.score_scale;
     attr.attention.logit_softcap = d.logit_softcap;
     attr.attention.layout = (int32_t)d.layout;
+    attr.attention.has_sinks = d.has_sinks;
+    attr.attention.alibi_max_bias = d.alibi_max_bias;
+    attr.attention.value_dim = d.value_dim;
     const rlx_value in[] = {q, k, v, mask};
     return build_node(g, RLX_OP_attention, in, 4, 8u, NULL, 0, &attr);
+}
+
+rlx_value rlx_attention_with_sinks(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
+                            rlx_value mask, rlx_value sinks, const rlx_attention_desc *desc)
+{
+    rlx_attention_desc d = RLX_ATTENTION_DESC_INIT;
+    union ir_attr attr;
+
+    if (!build_desc(g, &d, sizeof d, desc, "rlx_attention_desc"))
+        return RLX_NO_VALUE;
+    attr_defaults(RLX_OP_attention, &attr);
+    attr.attention.num_heads = d.num_heads;
+    attr.attention.num_kv_heads = d.num_kv_heads;
+    attr.attention.head_dim = d.head_dim;
+    attr.attention.mask_kind = (int32_t)d.mask_kind;
+    attr.attention.window = d.window;
+    attr.attention.score_scale = d.score_scale;
+    attr.attention.logit_softcap = d.logit_softcap;
+    attr.attention.layout = (int32_t)d.layout;
+    attr.attention.has_sinks = d.has_sinks;
+    attr.attention.alibi_max_bias = d.alibi_max_bias;
+    attr.attention.value_dim = d.value_dim;
+    attr.attention.has_sinks = sinks != RLX_NO_VALUE;
+    const rlx_value in[] = {q, k, v, mask, sinks};
+    return build_node(g, RLX_OP_attention, in, 5, 24u, NULL, 0, &attr);
 }
 
 rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value sin, int64_t head_dim,
@@ -1030,13 +1058,14 @@ rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_d
 }
 
 rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a, rlx_value b,
-                            rlx_value c, int64_t state_size)
+                            rlx_value c, rlx_value state, int64_t state_size, bool carry_state)
 {
     union ir_attr attr;
     attr_defaults(RLX_OP_selective_scan, &attr);
     attr.selective_scan.state_size = state_size;
-    const rlx_value in[] = {x, delta, a, b, c};
-    return build_node(g, RLX_OP_selective_scan, in, 5, 0u, NULL, 0, &attr);
+    attr.selective_scan.carry_state = carry_state;
+    const rlx_value in[] = {x, delta, a, b, c, state};
+    return build_node(g, RLX_OP_selective_scan, in, 6, 32u, NULL, 0, &attr);
 }
 
 rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx_value decay,
@@ -1062,6 +1091,17 @@ rlx_value rlx_mamba2(rlx_graph *g, rlx_value x, rlx_value dt, rlx_value a, rlx_v
     attr.mamba2.groups = groups;
     const rlx_value in[] = {x, dt, a, b, c, state};
     return build_node(g, RLX_OP_mamba2, in, 6, 32u, NULL, 0, &attr);
+}
+
+rlx_value rlx_causal_conv(rlx_graph *g, rlx_value x, rlx_value w, rlx_value state, rlx_value bias,
+                          rlx_op activation, bool carry_state)
+{
+    union ir_attr attr;
+    attr_defaults(RLX_OP_causal_conv, &attr);
+    attr.causal_conv.activation = activation;
+    attr.causal_conv.carry_state = carry_state;
+    const rlx_value in[] = {x, w, state, bias};
+    return build_node(g, RLX_OP_causal_conv, in, 4, 12u, NULL, 0, &attr);
 }
 
 rlx_value rlx_lstm(rlx_graph *g, rlx_value x, rlx_value w_ih, rlx_value w_hh, rlx_value b_ih,
@@ -1854,6 +1894,9 @@ rlx_value rlx_attention_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_val
     attr.attention_backward.logit_softcap = d.logit_softcap;
     attr.attention_backward.layout = (int32_t)d.layout;
     attr.attention_backward.wrt = (int32_t)d.wrt;
+    attr.attention_backward.has_sinks = d.has_sinks;
+    attr.attention_backward.alibi_max_bias = d.alibi_max_bias;
+    attr.attention_backward.value_dim = d.value_dim;
     const rlx_value in[] = {q, k, v, dy, mask};
     return build_node(g, RLX_OP_attention_backward, in, 5, 16u, NULL, 0, &attr);
 }

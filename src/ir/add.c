@@ -1,6 +1,7 @@
 /* add.c: a new node, from operands and attributes to a checked and typed member of its graph. */
 #include <string.h>
 
+#include "ir/attention.h"
 #include "ir/graph.h"
 #include "ir/infer.h"
 
@@ -23,6 +24,14 @@ static bool mixes_freely(rlx_op op)
 static bool is_small_float(rlx_dtype t)
 {
     return t == RLX_DTYPE_f16 || t == RLX_DTYPE_bf16 || t == RLX_DTYPE_f32;
+}
+
+static bool is_mixed_attention(const struct ir_graph *g, rlx_op op, const ir_value *in,
+                               int32_t count)
+{
+    return op == RLX_OP_attention && count >= 3 &&
+           attention_mixes(ir_type_of(g, in[0])->dtype, ir_type_of(g, in[1])->dtype,
+                           ir_type_of(g, in[2])->dtype);
 }
 
 static rlx_status append(struct ir_graph *g, rlx_op op, const ir_value *in, int32_t in_count,
@@ -50,6 +59,8 @@ static rlx_status promote(struct ir_graph *g, rlx_op op, ir_value *in, int32_t c
 {
     rlx_dtype meet = RLX_ABSENT_DTYPE;
 
+    if (is_mixed_attention(g, op, in, count))
+        return RLX_OK;
     for (int32_t i = 0; i < count; i++) {
         rlx_dtype t = ir_type_of(g, in[i])->dtype;
         if (!is_promoted(op, i, count))

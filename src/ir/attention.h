@@ -4,6 +4,8 @@
 #ifndef IR_ATTENTION_H
 #define IR_ATTENTION_H
 
+#include <math.h>
+
 #include "ir/op.h"
 
 #define ATTENTION_EACH_ATTR(DO) \
@@ -14,7 +16,10 @@
     DO(window)                  \
     DO(score_scale)             \
     DO(logit_softcap)           \
-    DO(layout)
+    DO(layout)                  \
+    DO(has_sinks)               \
+    DO(alibi_max_bias)          \
+    DO(value_dim)
 
 static inline void attention_of_backward(const struct attr_attention_backward *from,
                                          struct attr_attention *to)
@@ -53,6 +58,41 @@ static inline bool attention_is_by_place(int32_t mask_kind)
 static inline bool attention_has_mask(int32_t mask_kind)
 {
     return mask_kind == RLX_MASK_KIND_custom || mask_kind == RLX_MASK_KIND_bias;
+}
+
+/* The operands after q, k and v, or after dy: a mask, then the sinks, each where the attributes ask
+ * for it. `first` is the number of the first of them; -1: there is none. */
+static inline int32_t attention_mask_operand(const struct attr_attention *a, int32_t first)
+{
+    return attention_has_mask(a->mask_kind) ? first : -1;
+}
+
+static inline int32_t attention_sinks_operand(const struct attr_attention *a, int32_t first)
+{
+    return a->has_sinks ? first + attention_has_mask(a->mask_kind) : -1;
+}
+
+/* Queries in f32 meet the keys and values of a cache in halves as they are: nothing is cast. */
+static inline bool attention_mixes(rlx_dtype q, rlx_dtype k, rlx_dtype v)
+{
+    return q == RLX_DTYPE_f32 && k == v && (k == RLX_DTYPE_f16 || k == RLX_DTYPE_bf16);
+}
+
+/* Elements of a head of v and of the result. */
+static inline int64_t attention_value_dim(const struct attr_attention *a)
+{
+    return a->value_dim == RLX_ABSENT ? a->head_dim : a->value_dim;
+}
+
+/* Of that many heads, slopes of the first `attention_alibi_period` are the powers of one number,
+ * the others lie between them (ops-core.md 13.1). */
+static inline int64_t attention_alibi_period(int64_t heads)
+{
+    int64_t period = 1;
+
+    while (period <= heads / 2)
+        period *= 2;
+    return period;
 }
 
 #endif

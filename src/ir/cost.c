@@ -138,7 +138,10 @@ static double cost_attention(const struct counting *c)
         scores_of(c, (double)a->num_heads,
                   a->num_kv_heads == RLX_ABSENT ? 0 : (double)a->num_kv_heads, (double)a->head_dim);
 
-    return s.count * (4 * s.head_dim + 5); /* two products, and softmax between them */
+    double value_dim = a->value_dim == RLX_ABSENT ? s.head_dim : (double)a->value_dim;
+
+    /* two products, and softmax between them */
+    return s.count * (2 * s.head_dim + 2 * value_dim + 5);
 }
 
 /* For v the scores are made again and multiplied with dy; q and k need dy v^T as well. */
@@ -149,7 +152,10 @@ static double cost_attention_backward(const struct counting *c)
         scores_of(c, (double)a->num_heads,
                   a->num_kv_heads == RLX_ABSENT ? 0 : (double)a->num_kv_heads, (double)a->head_dim);
 
-    return s.count * ((a->wrt == RLX_ATTENTION_WRT_value ? 4 : 6) * s.head_dim + 8);
+    double value_dim = a->value_dim == RLX_ABSENT ? s.head_dim : (double)a->value_dim;
+    double keys = a->wrt == RLX_ATTENTION_WRT_value ? 2 : 4;
+
+    return s.count * (keys * s.head_dim + 2 * value_dim + 8);
 }
 
 /* Attention of a block's rows with one another. */

@@ -127,6 +127,8 @@ ir_value ir_written_state(const struct ir_graph *g, const struct ir_node *n)
     bool reads = n->op == RLX_OP_fake_quantize && /* scales that are only read, in other modes */
                  n->attr.fake_quantize.scale_mode != RLX_SCALE_MODE_ema;
 
+    reads |= !attr_integer(n->op, &n->attr, "carry_state", true);
+
     if (!op_is(n->op, OP_WRITES) || reads)
         return RLX_NO_VALUE;
     for (int32_t i = 0; i < n->in_count; i++) {

@@ -46,6 +46,13 @@ void llm_take_mixture(struct llm_keys *k, struct llm_spec *s)
     s->experts.normalise = true;
 }
 
+/* The same where keys say how the gate computes. */
+void llm_take_gated_mixture(struct llm_keys *k, struct llm_spec *s)
+{
+    read_experts(k, s);
+    read_gate(k, s, RLX_GATE_SIGMOID);
+}
+
 void llm_recipe_qwen2moe(struct llm_keys *k, struct llm_spec *s)
 {
     rms_eps(k, s);
@@ -85,6 +92,20 @@ static void read_shared(const struct llm_keys *k, struct llm_spec *s)
 {
     s->experts.ffn = key_int(k, "expert_feed_forward_length", KEY_NEEDED);
     s->experts.shared_ffn = s->experts.ffn * key_int(k, "expert_shared_count", 0);
+}
+
+/* Scores also go to a sink of each head, and experts are clamped. */
+void llm_recipe_gpt_oss(struct llm_keys *k, struct llm_spec *s)
+{
+    int64_t window = key_int(k, "attention.sliding_window", KEY_NEEDED);
+
+    rms_eps(k, s);
+    s->ffn_norm = "post_attention_norm";
+    read_experts(k, s);
+    s->experts.function = RLX_GATE_SOFTMAX_OF_CHOSEN;
+    s->experts.activation = RLX_EXPERT_CLAMPED;
+    for (int64_t i = 0; i < s->layers; i++)
+        s->layer[i].window = is_local(i, 2) ? window : 0;
 }
 
 void llm_recipe_glm4moe(struct llm_keys *k, struct llm_spec *s)

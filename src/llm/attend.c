@@ -6,6 +6,7 @@
 
 struct heads {
     rlx_value q, k, v; /* [batch, rows, heads * head_dim] */
+    rlx_value gate;    /* of what comes out; RLX_NO_VALUE: there is none */
 };
 
 /* Columns first to first + count - 1. */
@@ -14,24 +15,41 @@ static rlx_value columns(struct llm_build *b, rlx_value x, int64_t first, int64_
     return rlx_narrow(b->g, x, -1, first, count);
 }
 
+/* Of each head, the query comes first and its gate after it. */
+static rlx_value halves(struct llm_build *b, const struct llm_layer *l, rlx_value both,
+                        rlx_value *gate)
+{
+    const rlx_list flat = RLX_LIST(b->batch, b->rows, l->heads * l->head_dim);
+
+    both = rlx_reshape(b->g, both, RLX_LIST(b->batch, b->rows, l->heads, 2 * l->head_dim));
+    *gate = rlx_reshape(b->g, columns(b, both, l->head_dim, l->head_dim), flat);
+    return rlx_reshape(b->g, columns(b, both, 0, l->head_dim), flat);
+}
+
 static struct heads project(struct llm_build *b, int64_t layer, rlx_value h)
 {
     const struct llm_layer *l = &b->spec->layer[layer];
     const int64_t width = b->spec->width, queries = l->heads * l->head_dim,
                   keys = l->kv_heads * l->head_dim, values = l->kv_heads * l->value_dim;
 
+    struct heads x = {RLX_NO_VALUE, RLX_NO_VALUE, RLX_NO_VALUE, RLX_NO_VALUE};
+
     if (llm_has(b, layer, "attn_qkv.weight")) {
         rlx_value all = llm_linear(b, layer, "attn_qkv", h, queries + keys + values, width);
         return (struct heads){columns(b, all, 0, queries), columns(b, all, queries, keys),
-                              columns(b, all, queries + keys, values)};
+                              columns(b, all, queries + keys, values), RLX_NO_VALUE};
     }
-    rlx_value q = llm_linear(b, layer, "attn_q", h, queries, width);
+    if (b->spec->gated_queries)
+        x.q = halves(b, l, llm_linear(b, layer, "attn_q", h, 2 * queries, width), &x.gate);
+    else
+        x.q = llm_linear(b, layer, "attn_q", h, queries, width);
     if (l->borrows)
-        return (struct heads){q, RLX_NO_VALUE, RLX_NO_VALUE};
-    rlx_value k = llm_linear(b, layer, "attn_k", h, keys, width);
-    if (b->spec->normed_values && !llm_has(b, layer, "attn_v.weight"))
-        return (struct heads){q, k, k};
-    return (struct heads){q, k, llm_linear(b, layer, "attn_v", h, values, width)};
+        return x;
+    x.k = llm_linear(b, layer, "attn_k", h, keys, width);
+    x.v = b->spec->normed_values && !llm_has(b, layer, "attn_v.weight")
+              ? x.k
+              : llm_linear(b, layer, "attn_v", h, values, width);
+    return x;
 }
 
 static struct heads clamped(struct llm_build *b, struct heads x)
@@ -41,7 +59,7 @@ static struct heads clamped(struct llm_build *b, struct heads x)
     if (most == 0)
         return x;
     return (struct heads){rlx_clamp(b->g, x.q, -most, most), rlx_clamp(b->g, x.k, -most, most),
-                          rlx_clamp(b->g, x.v, -most, most)};
+                          rlx_clamp(b->g, x.v, -most, most), x.gate};
 }
 
 /* A norm of queries or keys: over all heads at once, over each by the same gain, or by its own. Its
@@ -105,14 +123,16 @@ static rlx_value through_cache(struct llm_build *b, int64_t layer, const char *w
     return rlx_reshape(b->g, all, RLX_LIST(1, b->length, width));
 }
 
-static rlx_value attend(struct llm_build *b, const struct llm_layer *l, struct heads h)
+static rlx_value attend(struct llm_build *b, int64_t layer, struct heads h)
 {
     const struct llm_spec *s = b->spec;
+    const struct llm_layer *l = &s->layer[layer];
     rlx_attention_desc desc = RLX_ATTENTION_DESC_INIT;
 
     desc.num_heads = l->heads;
     desc.num_kv_heads = l->kv_heads;
     desc.head_dim = l->head_dim;
+    desc.value_dim = l->value_dim;
     desc.layout = RLX_ATTENTION_LAYOUT_packed;
     if (s->causal && l->window > 0) {
         desc.mask_kind = RLX_MASK_KIND_sliding_window;
@@ -127,10 +147,11 @@ static rlx_value attend(struct llm_build *b, const struct llm_layer *l, struct h
         desc.score_scale = s->score_scale;
     if (s->attn_cap != 0)
         desc.logit_softcap = s->attn_cap;
-    if (b->cached && b->cache != RLX_DTYPE_f32)
-        h.q = rlx_cast(b->g, h.q, b->cache);
-    rlx_value y = rlx_attention(b->g, h.q, h.k, h.v, RLX_NO_VALUE, &desc);
-    return b->cached && b->cache != RLX_DTYPE_f32 ? rlx_cast(b->g, y, RLX_DTYPE_f32) : y;
+    desc.has_sinks = llm_has(b, layer, "attn_sinks.weight");
+    if (!desc.has_sinks)
+        return rlx_attention(b->g, h.q, h.k, h.v, RLX_NO_VALUE, &desc);
+    rlx_value sinks = llm_vector(b, layer, "attn_sinks.weight", RLX_LIST(l->heads));
+    return rlx_attention_with_sinks(b->g, h.q, h.k, h.v, RLX_NO_VALUE, sinks, &desc);
 }
 
 static rlx_value normed_values(struct llm_build *b, const struct llm_layer *l, rlx_value v)
@@ -167,6 +188,9 @@ rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h)
     if (b->spec->temper != 0)
         x.q = rlx_mul(b->g, x.q, b->temper);
     remember(b, layer, &x);
-    h = llm_norm(b, layer, b->spec->attn_inner_norm, attend(b, l, x), l->heads * l->value_dim);
+    h = attend(b, layer, x);
+    if (x.gate != RLX_NO_VALUE)
+        h = rlx_mul(b->g, h, rlx_sigmoid(b->g, x.gate));
+    h = llm_norm(b, layer, b->spec->attn_inner_norm, h, l->heads * l->value_dim);
     return llm_linear(b, layer, "attn_output", h, b->spec->width, l->heads * l->value_dim);
 }

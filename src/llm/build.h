@@ -62,6 +62,10 @@ rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap);       /* x, 
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_experts(struct llm_build *b, int64_t layer, rlx_value h);
+rlx_value llm_mamba(struct llm_build *b, int64_t layer, rlx_value h);
+rlx_value llm_mamba2(struct llm_build *b, int64_t layer, rlx_value h);
+rlx_value llm_short_conv(struct llm_build *b, int64_t layer, rlx_value h);
+rlx_value llm_delta_net(struct llm_build *b, int64_t layer, rlx_value h);
 /* side.c: what layers read of a token itself, from its first vector x; and a layer that reads it.
  */
 void llm_side_begin(struct llm_build *b, rlx_value tokens, rlx_value x);

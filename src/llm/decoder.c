@@ -53,12 +53,30 @@ static rlx_value joined(struct llm_build *b, int64_t layer, const char *post, co
     return llm_norm(b, layer, sum, y, b->spec->width);
 }
 
+/* What tells tokens of each other. */
+static rlx_value mixed(struct llm_build *b, int64_t layer, rlx_value h)
+{
+    switch (b->spec->layer[layer].mixer) {
+    case LLM_ATTENTION: return llm_attention(b, layer, h);
+    case LLM_MAMBA: return llm_mamba(b, layer, h);
+    case LLM_MAMBA2: return llm_mamba2(b, layer, h);
+    case LLM_ATTENTION_AND_MAMBA2:
+        return rlx_add(b->g, llm_attention(b, layer, h), llm_mamba2(b, layer, h));
+    case LLM_SHORT_CONV: return llm_short_conv(b, layer, h);
+    case LLM_DELTA_NET: return llm_delta_net(b, layer, h);
+    case LLM_NO_MIXER: return llm_feed_forward(b, layer, h);
+    }
+    return RLX_NO_VALUE;
+}
+
 static rlx_value layer_of(struct llm_build *b, int64_t i, rlx_value x)
 {
     const struct llm_spec *s = b->spec;
     rlx_value h = llm_norm(b, i, s->layer[i].plain ? NULL : s->attn_norm, x, s->width);
-    rlx_value y = llm_attention(b, i, h);
+    rlx_value y = mixed(b, i, h);
 
+    if (s->no_feed_forward || s->one_part)
+        return joined(b, i, s->attn_post_norm, NULL, x, y);
     if (s->parallel) {
         if (s->ffn_norm)
             h = llm_norm(b, i, s->ffn_norm, x, s->width);

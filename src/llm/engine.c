@@ -142,6 +142,9 @@ static rlx_status open_model(rlx_llm *m, const char *path, const rlx_llm_desc *d
         return diag_fail(d, RLX_ERROR_LIMIT,
                          "a context of %lld tokens: the model knows %lld positions",
                          (long long)m->desc.context, (long long)m->spec.context);
+    m->recurrent = llm_is_recurrent(&m->spec);
+    if (m->recurrent)
+        m->desc.guesses = 0; /* wrong ones could not be forgotten */
     TRY(make_turns(m, d));
     TRY(open_adapters(m, d));
     TRY(llm_make_model(m, d));

@@ -26,6 +26,7 @@ struct rlx_llm {
     struct llm_adapter *adapters; /* desc.adapter_count of them */
     rlx_llm_desc desc;            /* with defaults in place */
     rlx_model *model;
+    bool recurrent;     /* some layers have a state of fixed size */
     bool gives_vectors; /* instead of logits; then there are no sequences */
     int64_t vector_width;
     struct llm_vectors vectors;
@@ -64,6 +65,8 @@ rlx_status llm_make_model(rlx_llm *m, struct diag *d);
 const char *llm_table_name(int rope, bool sine); /* of the inputs with cosines and sines */
 /* Computes the tokens that are not in the caches yet, and the logits after the last one. */
 rlx_status llm_compute(rlx_sequence *s, struct diag *d);
+/* Everything that was read is forgotten. */
+rlx_status llm_clear_states(rlx_sequence *s, rlx_error *err);
 size_t llm_most_rows(const rlx_llm *m); /* of logits that one run can give */
 size_t llm_table_count(const struct llm_turns *t, int64_t rows); /* numbers in such an input */
 /* Factors of queries at positions first to first + count - 1. */

@@ -35,5 +35,6 @@ static inline bool is_local(int64_t i, int64_t period)
 
 /* arch_experts.c: the experts of a file that has some, of an architecture that need not. */
 void llm_take_mixture(struct llm_keys *k, struct llm_spec *s);
+void llm_take_gated_mixture(struct llm_keys *k, struct llm_spec *s);
 
 #endif

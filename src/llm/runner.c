@@ -5,7 +5,9 @@
  * values stay in states. Cosines and sines of positions come from outside, where they are exact. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "llm/build.h"
 #include "llm/engine.h"
@@ -215,6 +217,38 @@ rlx_status llm_compute(rlx_sequence *s, struct diag *d)
         size_t more = guess(s), left = s->count - s->computed + more;
         size_t n = left < chunk ? left : chunk;
         TRY(run_chunk(s, n, all ? n : 1 + more, all || n == left, d));
+    }
+    return RLX_OK;
+}
+
+rlx_status llm_clear_states(rlx_sequence *s, rlx_error *err)
+{
+    const rlx_model *m = s->m->model;
+
+    s->rows = 0;
+    for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_STATE); i++) {
+        rlx_io_info io = {RLX_SIZED(rlx_io_info)};
+        rlx_tensor zero = {.dtype = RLX_DTYPE_f32};
+        char name[64];
+
+        rlx_status st = rlx_model_io(m, RLX_IO_STATE, i, &io, err);
+        if (st != RLX_OK)
+            return st;
+        snprintf(name, sizeof name, "%.*s", STR_ARG(io.name));
+        if (io.dtype != RLX_DTYPE_f32 || strstr(name, ".k") || strstr(name, ".v"))
+            continue; /* rows of keys and values are written before they are read */
+        zero.rank = io.rank;
+        zero.bytes = sizeof(float);
+        for (int32_t k = 0; k < io.rank; k++) {
+            zero.dim[k] = io.dim[k];
+            zero.bytes *= (size_t)io.dim[k];
+        }
+        if (!(zero.data = mem_alloc(mem_default(), zero.bytes))) /* it is zeroed */
+            return RLX_ERROR_MEMORY;
+        st = rlx_session_set_state(s->session, name, &zero, err);
+        mem_free(mem_default(), zero.data, zero.bytes);
+        if (st != RLX_OK)
+            return st;
     }
     return RLX_OK;
 }

@@ -170,13 +170,26 @@ rlx_status llm_check_tokens(const rlx_llm *m, size_t first, const int32_t *id, s
     return RLX_OK;
 }
 
+/* The caches hold the first `count` tokens, and nothing after them counts. What a state of fixed
+ * size has read cannot be forgotten: such a model begins again. */
+static rlx_status forget_after(rlx_sequence *s, size_t count, struct diag *d)
+{
+    rlx_error err;
+
+    if (s->computed <= count)
+        return RLX_OK;
+    s->computed = s->m->recurrent ? 0 : count;
+    if (s->m->recurrent && llm_clear_states(s, &err) != RLX_OK)
+        return diag_again(d, &err, err.status);
+    return RLX_OK;
+}
+
 /* The tokens from `first` on become these. A failure of the run leaves those that were computed. */
 static rlx_status append(rlx_sequence *s, size_t first, const int32_t *id, size_t count,
                          struct diag *d)
 {
     TRY(llm_check_tokens(s->m, first, id, count, d));
-    if (s->computed > first)
-        s->computed = first;
+    TRY(forget_after(s, first, d));
     memmove(s->id + first, id, count * sizeof *id);
     s->count = first + count;
     rlx_status st = llm_compute(s, d);
@@ -246,8 +259,7 @@ static rlx_status need_logits(rlx_sequence *s, struct diag *d)
         return diag_fail(d, RLX_ERROR_STATE, "nothing was fed yet: there is nothing to go on from");
     if (has_logits(s))
         return RLX_OK;
-    if (s->computed >= s->count)
-        s->computed = s->count - 1;
+    TRY(forget_after(s, s->count - 1, d));
     return llm_compute(s, d);
 }
 
@@ -290,8 +302,8 @@ static rlx_status choose(rlx_sequence *s, rlx_sampler *p, int32_t *id, struct di
     TRY(sampler_choose(p, s->logits + (s->count - 1 - s->first) * vocab, s->id, s->count, id, d));
     if (s->computed > s->count && s->id[s->count] == *id)
         s->right++; /* it was guessed, and is in the caches */
-    else if (s->computed > s->count)
-        s->computed = s->count;
+    else
+        TRY(forget_after(s, s->count, d));
     s->id[s->count++] = *id;
     return RLX_OK;
 }

@@ -134,31 +134,70 @@ static rlx_status check_size(const char *what, int64_t v, struct diag *d)
                            (long long)v);
 }
 
-static rlx_status check_layer(const struct llm_spec *s, int64_t i, struct diag *d)
+/* Layers with a state: what they are made of. */
+static rlx_status check_ssm(const struct llm_ssm *s, enum llm_mixer mixer, struct diag *d)
 {
-    const struct llm_layer *l = &s->layer[i];
+    TRY(check_size("the taps of a convolution", s->taps, d));
+    if (s->taps < 2 || s->taps > 64)
+        return diag_fail(d, RLX_ERROR_UNSUPPORTED, "a convolution of %lld taps; 2 to 64 are known",
+                         (long long)s->taps);
+    if (mixer == LLM_SHORT_CONV)
+        return RLX_OK;
+    TRY(check_size("ssm.inner_size", s->inner, d));
+    TRY(check_size("ssm.state_size", s->state, d));
+    TRY(check_size("ssm.time_step_rank", s->heads, d));
+    TRY(check_size("ssm.group_count", s->groups, d));
+    if (mixer != LLM_MAMBA && (s->inner % s->heads || s->heads % s->groups))
+        return diag_fail(d, RLX_ERROR_SHAPE,
+                         "%lld channels of state cannot be divided into %lld heads, or these into "
+                         "%lld groups",
+                         (long long)s->inner, (long long)s->heads, (long long)s->groups);
+    return RLX_OK;
+}
+
+static bool attends(const struct llm_layer *l)
+{
+    return l->mixer == LLM_ATTENTION || l->mixer == LLM_ATTENTION_AND_MAMBA2;
+}
+
+bool llm_is_recurrent(const struct llm_spec *s)
+{
+    for (int64_t i = 0; i < s->layers; i++)
+        if (s->layer[i].mixer != LLM_ATTENTION && s->layer[i].mixer != LLM_NO_MIXER)
+            return true;
+    return false;
+}
+
+static rlx_status check_heads(const struct llm_spec *s, const struct llm_layer *l, struct diag *d)
+{
     const struct llm_rope *r = l->rope == LLM_NO_ROPE ? NULL : &s->rope[l->rope];
 
     TRY(check_size("heads", l->heads, d));
     TRY(check_size("kv_heads", l->kv_heads, d));
     TRY(check_size("head_dim", l->head_dim, d));
     TRY(check_size("the width of a value", l->value_dim, d));
-    if (!l->experts)
-        TRY(check_size("ffn", l->ffn, d));
     if (l->heads % l->kv_heads)
         return diag_fail(d, RLX_ERROR_SHAPE,
                          "%lld heads cannot share %lld heads of keys and values: the second must "
                          "divide the first",
                          (long long)l->heads, (long long)l->kv_heads);
-    if (l->head_dim != l->value_dim)
-        return diag_fail(d, RLX_ERROR_UNSUPPORTED,
-                         "keys of %lld numbers with values of %lld are not supported",
-                         (long long)l->head_dim, (long long)l->value_dim);
     if (r && (r->channels % 2 || r->channels < 0 || r->channels > l->head_dim))
         return diag_fail(d, RLX_ERROR_SHAPE,
                          "%lld of the %lld numbers of a head cannot be turned in pairs",
                          (long long)r->channels, (long long)l->head_dim);
     return RLX_OK;
+}
+
+static rlx_status check_layer(const struct llm_spec *s, int64_t i, struct diag *d)
+{
+    const struct llm_layer *l = &s->layer[i];
+    const bool feeds = l->mixer == LLM_NO_MIXER || (!s->no_feed_forward && !s->one_part);
+
+    if (feeds && !l->experts)
+        TRY(check_size("ffn", l->ffn, d));
+    if (l->mixer != LLM_ATTENTION && l->mixer != LLM_NO_MIXER)
+        TRY(check_ssm(&s->ssm, l->mixer, d));
+    return attends(l) ? check_heads(s, l, d) : RLX_OK;
 }
 
 static rlx_status check_experts(const struct llm_experts *e, struct diag *d)

@@ -42,7 +42,29 @@ struct llm_experts {
     rlx_expert_function activation;
 };
 
+/* What a layer mixes tokens with. */
+enum llm_mixer {
+    LLM_ATTENTION = 0,
+    LLM_MAMBA,
+    LLM_MAMBA2,
+    LLM_ATTENTION_AND_MAMBA2,
+    LLM_SHORT_CONV,
+    LLM_DELTA_NET,
+    LLM_NO_MIXER
+};
+
+/* Layers with a state of fixed size. */
+struct llm_ssm {
+    int64_t taps;         /* of the convolution in front */
+    int64_t inner, state; /* channels inside; numbers of state for each */
+    int64_t heads;        /* the rank of time steps; heads of values */
+    int64_t groups;       /* of heads that share what goes in and out; heads of keys */
+    bool inner_norms;     /* of what Mamba's steps are made of, without weights */
+    bool neighbours;      /* heads of values next to each other share a head of keys */
+};
+
 struct llm_layer {
+    enum llm_mixer mixer;
     int64_t heads, kv_heads; /* of queries; of keys and values */
     int64_t head_dim, value_dim;
     int64_t ffn;    /* width inside of the feed-forward part */
@@ -73,6 +95,9 @@ struct llm_spec {
     bool parallel;   /* both parts read x, and are added at once; no ffn_norm: by the same norm */
 
     struct llm_experts experts;
+    struct llm_ssm ssm;
+    bool no_feed_forward, one_part; /* layers are a mixer alone; a mixer or a feed-forward part */
+    bool gated_queries;             /* attn_q gives a gate for what comes out beside each query */
     enum llm_activation activation;
     bool gated;             /* down(act(gate) * up), not down(act(up)) */
     bool causal;            /* a token sees those before it only */
@@ -121,6 +146,7 @@ void llm_spec_free(struct llm_spec *s);
 rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d);
 /* What a tensor is; false: there is no file, or none of that name in it. */
 bool llm_tensor(const rlx_weights *w, const char *name, rlx_weight *out);
+bool llm_is_recurrent(const struct llm_spec *s); /* what was read cannot be forgotten in part */
 /* Room for the layers, all zeros. */
 rlx_status llm_spec_layers(struct llm_spec *s, int64_t count, struct diag *d);
 

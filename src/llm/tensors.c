@@ -239,6 +239,8 @@ rlx_value llm_norm(struct llm_build *b, int64_t layer, const char *part, rlx_val
     if (b->spec->bare_norms)
         return llm_bare_norm(b, x, width);
     snprintf(name, sizeof name, "%s.weight", part);
+    if (!llm_has(b, layer, name) && llm_has(b, layer, part))
+        snprintf(name, sizeof name, "%s", part); /* some files leave the suffix out */
     rlx_value gain = llm_vector(b, layer, name, RLX_LIST(width)), shift = RLX_NO_VALUE;
     snprintf(name, sizeof name, "%s.bias", part);
     if (llm_has(b, layer, name))

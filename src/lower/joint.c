@@ -2,6 +2,7 @@
 #include "lower/joint.h"
 
 #include "backend/backend.h"
+#include "ir/attention.h"
 
 struct finder {
     const struct ir_graph *g, *sized;
@@ -171,14 +172,14 @@ static bool has_steps(const struct ir_graph *g, const struct ir_node *attention,
     ir_dim lines = t->dim[a->layout == RLX_ATTENTION_LAYOUT_bhsd ? 2 : 1];
     uint64_t known = dim_is_static(lines) ? (uint64_t)lines : 0, width = 1;
     uint64_t heads = (uint64_t)(operand ? a->num_kv_heads : a->num_heads);
-    uint64_t line = (uint64_t)a->head_dim * (apart ? 1 : heads);
-    uint64_t head = (uint64_t)a->head_dim * (!apart ? 1 : known ? known : 1);
+    uint64_t dim = (uint64_t)(operand == 2 ? attention_value_dim(a) : a->head_dim);
+    uint64_t line = dim * (apart ? 1 : heads), head = dim * (!apart ? 1 : known ? known : 1);
 
     for (int32_t i = (int32_t)narrow->attr.narrow.axis; i < narrow->type.rank; i++)
         width *= (uint64_t)narrow->type.dim[i];
     return width && keeps_to_rows(line, known, width) &&
            keeps_to_rows(head, apart && !known ? 0 : heads, width) &&
-           keeps_to_rows((uint64_t)a->head_dim * heads * (known ? known : 1), 0, width);
+           keeps_to_rows(dim * heads * (known ? known : 1), 0, width);
 }
 
 /* Is the value read by this attention alone, under whatever name, and by nobody afterwards? */

@@ -33,6 +33,15 @@ TEST(grad, attention)
         "(input %q: f64[1,5,4,2], input %k: f64[1,6,2,2], input %v: f64[1,6,2,2])"
         " { %y = attention %q, %k, %v num_heads=4 num_kv_heads=2 head_dim=2 layout=bshd"
         " mask_kind=chunked_window window=3 return %y }",
+        "(input %q: f64[1,3,3,2], input %k: f64[1,1,4,2], input %v: f64[1,1,4,2], input %s: f64[3])"
+        " { %y = attention %q, %k, %v, %s num_heads=3 num_kv_heads=1 head_dim=2 mask_kind=causal"
+        " has_sinks=true alibi_max_bias=4 return %y }",
+        "(input %q: f64[2,3,4], input %k: f64[2,4,4], input %v: f64[2,4,4], input %m: f64[2,4],"
+        " input %s: f64[2]) { %y = attention %q, %k, %v, %m, %s num_heads=2 head_dim=2"
+        " mask_kind=bias layout=packed has_sinks=true logit_softcap=2 return %y }",
+        "(input %q: f64[1,3,8], input %k: f64[1,4,4], input %v: f64[1,4,6])"
+        " { %y = attention %q, %k, %v num_heads=4 num_kv_heads=2 head_dim=2 value_dim=3"
+        " mask_kind=causal layout=packed return %y }",
         "(input %h: f64[1,3,4], input %w: f64[4,8], input %o: f64[4,4], input %idx2: i32[1,3])"
         " { %y = fused_attention_block %h, %w, %o, %idx2 num_heads=2 num_kv_heads=1 head_dim=2"
         " return %y }",

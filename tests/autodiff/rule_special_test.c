@@ -253,6 +253,9 @@ TEST(grad, recurrences_over_time)
            "(input %q: f32[2,3,2,2], input %k: f32[2,3,2,2], input %v: f32[2,3,2,2], input %g: "
            "f32[2,3,2], input %b: f32[2,3,2]) { %y = gated_delta_net %q, %k, %v, %g, %b "
            "state_size=2 return %y }");
+    refuses(t, RLX_ERROR_NO_RULE, "selective_scan",
+            "(input %x: f32[1,3,2], input %a: f32[2,2], state %s: f32[1,2,2]) { "
+            "%y = selective_scan %x, %x, %a, %x, %x, %s state_size=2 carry_state=true return %y }");
     refuses(
         t, RLX_ERROR_NO_RULE, "gated_delta_net",
         "(input %q: f32[1,3,2,2], input %g: f32[1,3,2], state %s: f32[1,2,2,2]) { "
@@ -273,6 +276,16 @@ TEST(grad, mamba2)
             "(input %x: f32[1,3,2,2], input %g: f32[1,3,2], input %a: f32[2], "
             "state %s: f32[1,2,2,2]) { %y = mamba2 %x, %g, %a, %x, %x, %s head_dim=2 "
             "state_size=2 carry_state=true return %y }");
+}
+
+TEST(grad, causal_conv)
+{
+    agrees(t, 1e-5,
+           "(input %x: f32[2,5,3], input %w: f32[3,4], input %b: f32[3]) { "
+           "%y = causal_conv %x, %w, %b activation=silu return %y }");
+    refuses(t, RLX_ERROR_NO_RULE, "causal_conv",
+            "(input %x: f32[2,5,3], input %w: f32[3,4], state %s: f32[2,3,3]) { "
+            "%y = causal_conv %x, %w, %s carry_state=true return %y }");
 }
 
 /* Each kind of layer, in each form: one direction or two, with a beginning or lengths or neither.

@@ -24,7 +24,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.rlx"))
 MLP = str(ROOT / "examples" / "mlp.rlx")
 COMMANDS = ["info", "print", "opt", "plan", "compile", "run", "bench", "selftest", "check",
             "conform", "devices", "ops", "flags", "kernel", "convert", "quantize", "tokenize", "template",
-            "train"]
+            "train", "generate", "chat", "perplexity", "embed"]
 TAKES_FILE = {"info": [], "print": [], "opt": ["--pass=dce"], "plan": [],
               "compile": ["-o", "/dev/null/nowhere"], "run": [], "bench": [], "check": [],
               "train": ["--data", "x=x.npy"]}
@@ -111,6 +111,36 @@ def read_npy(path):
     shape = [int(n) for n in m[2].split(",") if n.strip()]
     letter = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|b1": "?"}[m[1]]
     return m[1], shape, struct.unpack(f"<{math.prod(shape)}{letter}", data[10 + size:])
+
+
+def gguf_bytes(meta, tensors):
+    """meta: {key: True, 3, 0.5, "text" or a list of texts or integers}; tensors: {name: (shape, numbers)},
+    as F32."""
+    def text(s):
+        return struct.pack("<Q", len(s.encode())) + s.encode()
+
+    def value(x):
+        if isinstance(x, bool):
+            return 7, struct.pack("<?", x)
+        if isinstance(x, int):
+            return 4, struct.pack("<I", x)
+        if isinstance(x, float):
+            return 6, struct.pack("<f", x)
+        if isinstance(x, str):
+            return 8, text(x)
+        kinds = [value(v) for v in x]
+        return 9, struct.pack("<IQ", kinds[0][0] if kinds else 8, len(x)) + b"".join(v for _, v in kinds)
+
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(meta))
+    for key, x in meta.items():
+        kind, data = value(x)
+        head += text(key) + struct.pack("<I", kind) + data
+    body = b""
+    for name, (shape, numbers) in tensors.items():
+        head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape), 0, len(body))
+        body += struct.pack(f"<{len(numbers)}f", *numbers)
+        body += bytes(-len(body) % 32)
+    return head + bytes(-len(head) % 32) + body
 
 
 def near(what, got, want, tolerance=1e-5):

@@ -265,6 +265,10 @@ static const struct {
      " input %c: f32[b,s,2,4]) { %y = mamba2 %x, %d, %a, %m, %c head_dim=3 state_size=4 return %y "
      "}",
      1e-4},
+    {"(input %x: f32[b,s,3], input %w: f32[3,4], input %c: f32[3])"
+     " { %y = causal_conv %x, %w, %c activation=silu return %y }",
+     1e-5},
+    {"(input %x: f16[b,s,3], input %w: f16[3,1]) { %y = causal_conv %x, %w return %y }", 2e-3},
     {"(input %x: f32[b,s,4,3], input %d: f32[b,s,4], input %a: f32[4], input %m: f32[b,s,2,4])"
      " { %y = mamba2 %x, %d, %a, %m, %m head_dim=3 state_size=4 groups=2 return %y }",
      1e-4},

@@ -21,6 +21,25 @@ static const struct graph graphs[] = {
      "%dt = sigmoid %d %e = exp %a %m = neg %e "
      "%y = mamba2 %x, %dt, %m, %b, %b, %s head_dim=64 state_size=16 carry_state=true",
      {2, 2, 64, 16}},
+    {"input %x: f32[2,n,37], input %d: f32[2,n,37], param %a: f32[37,16], input %b: f32[2,n,16], "
+     "input %c: f32[2,n,16], state %s: f32[2,37,16]",
+     "%dt = sigmoid %d %e = exp %a %m = neg %e "
+     "%y = selective_scan %x, %dt, %m, %b, %c, %s state_size=16 carry_state=true",
+     {2, 37, 16}},
+    {"input %x: f32[2,n,3], input %d: f32[2,n,3], param %a: f32[3,5], input %b: f32[2,n,5], "
+     "state %s: f32[2,3,5]",
+     "%dt = sigmoid %d %e = exp %a %m = neg %e "
+     "%y = selective_scan %x, %dt, %m, %b, %b, %s state_size=5 carry_state=true",
+     {2, 3, 5}},
+    {"input %x: f32[2,n,37], param %w: f32[37,4], param %b: f32[37], state %s: f32[2,3,37]",
+     "%y = causal_conv %x, %w, %s, %b activation=silu carry_state=true",
+     {2, 3, 37}},
+    {"input %x: f32[2,n,5], param %w: f32[5,16], state %s: f32[2,15,5]",
+     "%y = causal_conv %x, %w, %s carry_state=true",
+     {2, 15, 5}},
+    {"input %x: f32[2,n,5], param %w: f32[5,2], state %s: f32[2,1,5]",
+     "%y = causal_conv %x, %w, %s carry_state=true",
+     {2, 1, 5}},
     {"input %q: f32[2,n,2,5], input %k: f32[2,n,2,5], input %g: f32[2,n,2], state %s: "
      "f32[2,2,5,5]",
      "%b = sigmoid %g %d = neg %b %u = tanh %k "
@@ -144,6 +163,12 @@ static const struct graph both[] = {
      "%r = reshape Z shape=[1,3,6,3] "
      "%y = mamba2 %x, %d, %a, %x, %r, %s head_dim=3 state_size=3 carry_state=true",
      {1, 6, 3, 3}},
+    {"input %f: f32[2,7,5], input %x: f32[2,7,7], param %a: f32[7,5], state %s: f32[2,7,5]",
+     "%y = selective_scan %x, %x, %a, Z, Z, %s state_size=5 carry_state=true",
+     {2, 7, 5}},
+    {"input %f: f32[2,3,5], param %w: f32[5,4], state %s: f32[2,3,5]",
+     "%y = causal_conv Z, %w, %s carry_state=true",
+     {2, 3, 5}},
     {"input %f: f32[1,8,8,8], input %g: f32[1,8,8], input %k: f32[1,8,8,8], "
      "state %s: f32[1,8,8,8]",
      "%y = gated_delta_net Z, %k, %k, %g, %g, %s state_size=8 carry_state=true",

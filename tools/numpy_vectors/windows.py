@@ -141,6 +141,38 @@ def attention(book):
                  "mask_kind=bias logit_softcap=3", (0, 6e-5))
 
 
+def slopes(heads, most):
+    """ALiBi's slopes of all heads, as those who found them write it: powers, then every other one
+    of twice as many."""
+    def powers(n):
+        return [2.0 ** (-most * (i + 1) / n) for i in range(n)]
+    n = 2 ** int(math.log2(heads))
+    return np.array(powers(n) + powers(2 * n)[0::2][:heads - n])
+
+
+def attention_of_models(book):
+    """Sinks, ALiBi, values of their own size, a cache of halves."""
+    f = "sequence"
+    for heads, kv, value, dt in ((6, 2, 6, "f32"), (3, 1, 4, "f16"), (5, 5, 9, "f16")):
+        q = values(f"mq{heads}", "f32", (2, 3, heads, 6))
+        k = values(f"mk{heads}", dt, (2, 5, kv, 6))
+        v = values(f"mv{heads}", dt, (2, 5, kv, value))
+        sinks = values(f"ms{heads}", "f32", (heads,))
+        kw, vw = (np.repeat(wide(t), heads // kv, axis=2) for t in (k, v))
+        scores = np.einsum("bihd,bjhd->bhij", wide(q), kw) / math.sqrt(6)
+        place, key = np.arange(3)[:, None] + 2, np.arange(5)[None, :]
+        far = slopes(heads, 8)[:, None, None] * abs(place - key)
+        for lean, sunk in itertools.product((False, True), repeat=2):
+            z = np.where(key <= place, scores - (far if lean else 0), -np.inf)
+            column = np.broadcast_to(wide(sinks)[None, :, None, None], z.shape[:3] + (1,))
+            p = softmax_of(np.concatenate([z, column], -1), -1)[..., :5] if sunk else softmax_of(z, -1)
+            y = np.einsum("bhij,bjhd->bihd", p, vw)
+            attrs = (f"num_heads={heads} num_kv_heads={kv} head_dim=6 value_dim={value} layout=bshd "
+                     "mask_kind=causal" + " alibi_max_bias=8" * lean + " has_sinks=true" * sunk)
+            book.add(f, f"{dt} cache, {heads} heads of {value}{' leaning' * lean}{' sunk' * sunk}",
+                     "attention", [q, k, v, sinks][:3 + sunk], rounded(y, "f32"), attrs, (0, 6e-5))
+
+
 def rope(book):
     x = values("rope", "f32", (2, 3, 8))
     angle = np.arange(5)[:, None] * 10000.0 ** (-np.arange(2) / 2)[None, :]
@@ -157,4 +189,4 @@ def rope(book):
              "head_dim=4 style=interleaved", (1e-6, 1e-6))
 
 
-MAKERS = [conv, pool, attention, rope]
+MAKERS = [conv, pool, attention, attention_of_models, rope]

@@ -6,24 +6,30 @@
 
 /* The attributes of attention and of its gradient, which are the same but for `wrt`. */
 struct geometry {
-    int64_t heads, kv_heads, head_dim, window;
+    int64_t heads, kv_heads, head_dim, value_dim, window;
     int32_t mask_kind, layout;
     double scale, cap; /* cap 0: none */
     int64_t batch, queries, keys;
-    const struct eval_tensor *mask;
+    const struct eval_tensor *mask, *sinks; /* NULL: none */
+    double max_bias;                        /* 0: no slopes */
 };
 
-static struct geometry geometry_of(const struct attr_attention *a, const struct eval_tensor *q,
-                                   const struct eval_tensor *k, const struct eval_tensor *mask)
+/* Operands from `first` on are the mask and the sinks. */
+static struct geometry geometry_of(const struct attr_attention *a, const struct eval_call *c,
+                                   int32_t first)
 {
-    const int64_t *qd = q->type.dim, *kd = k->type.dim;
+    const int64_t *qd = c->in[0]->type.dim, *kd = c->in[1]->type.dim;
+    int32_t mask = attention_mask_operand(a, first), sinks = attention_sinks_operand(a, first);
     struct geometry g = {.heads = a->num_heads,
                          .kv_heads = a->num_kv_heads,
                          .head_dim = a->head_dim,
+                         .value_dim = attention_value_dim(a),
                          .window = a->window,
                          .mask_kind = a->mask_kind,
                          .layout = a->layout,
-                         .mask = mask};
+                         .mask = mask < 0 ? NULL : c->in[mask],
+                         .sinks = sinks < 0 ? NULL : c->in[sinks],
+                         .max_bias = isnan(a->alibi_max_bias) ? 0 : (double)a->alibi_max_bias};
 
     g.scale = isnan(a->score_scale) ? 1 / sqrt((double)a->head_dim) : (double)a->score_scale;
     g.cap = isnan(a->logit_softcap) ? 0 : (double)a->logit_softcap;
@@ -37,25 +43,36 @@ static struct geometry geometry_of(const struct attr_attention *a, const struct 
     return g;
 }
 
-/* Where element d of row s of a head lies; `heads` and `rows` are of that operand. */
-static int64_t at(const struct geometry *g, int64_t heads, int64_t rows, int64_t b, int64_t h,
-                  int64_t s, int64_t d)
+/* Where element d of row s of a head lies; `heads`, `rows` and `dim` are of that operand. */
+static int64_t at(const struct geometry *g, int64_t heads, int64_t rows, int64_t dim, int64_t b,
+                  int64_t h, int64_t s, int64_t d)
 {
     switch (g->layout) {
     case RLX_ATTENTION_LAYOUT_bhsd:
-    case RLX_ATTENTION_LAYOUT_folded: return ((b * heads + h) * rows + s) * g->head_dim + d;
-    default: return ((b * rows + s) * heads + h) * g->head_dim + d;
+    case RLX_ATTENTION_LAYOUT_folded: return ((b * heads + h) * rows + s) * dim + d;
+    default: return ((b * rows + s) * heads + h) * dim + d;
     }
 }
 
 static int64_t at_query(const struct geometry *g, int64_t b, int64_t h, int64_t i, int64_t d)
 {
-    return at(g, g->heads, g->queries, b, h, i, d);
+    return at(g, g->heads, g->queries, g->head_dim, b, h, i, d);
+}
+
+/* Of the result, and of its gradient. */
+static int64_t at_result(const struct geometry *g, int64_t b, int64_t h, int64_t i, int64_t d)
+{
+    return at(g, g->heads, g->queries, g->value_dim, b, h, i, d);
 }
 
 static int64_t at_key(const struct geometry *g, int64_t b, int64_t h, int64_t j, int64_t d)
 {
-    return at(g, g->kv_heads, g->keys, b, h * g->kv_heads / g->heads, j, d);
+    return at(g, g->kv_heads, g->keys, g->head_dim, b, h * g->kv_heads / g->heads, j, d);
+}
+
+static int64_t at_value(const struct geometry *g, int64_t b, int64_t h, int64_t j, int64_t d)
+{
+    return at(g, g->kv_heads, g->keys, g->value_dim, b, h * g->kv_heads / g->heads, j, d);
 }
 
 /* The mask read as rank 4: [B,Sk] is [B,1,1,Sk], [B,Sq,Sk] is [B,1,Sq,Sk]; ones broadcast. */
@@ -88,12 +105,46 @@ static bool is_allowed(const struct geometry *g, int64_t b, int64_t h, int64_t i
     }
 }
 
+/* ALiBi: half of the heads or more have powers of 2^(-max_bias / period), the others those of its
+ * square root that are missing. */
+static double slope(const struct geometry *g, int64_t h)
+{
+    double period = 1;
+
+    while (period * 2 <= (double)g->heads)
+        period *= 2;
+    if ((double)h < period)
+        return pow(2, -g->max_bias * (double)(h + 1) / period);
+    return pow(2, -g->max_bias / 2 * (2 * ((double)h - period) + 1) / period);
+}
+
+static double distance(const struct geometry *g, int64_t i, int64_t j)
+{
+    int64_t p = i + (g->keys > g->queries ? g->keys - g->queries : 0);
+
+    return fabs((double)(p - j));
+}
+
+/* Probabilities p, where the largest score was `top`, with a sink among those they are shares of:
+ * e^(sink - top) more than the sum of the others, which is 1 / (the largest probability). */
+static void sink_into(double *p, int64_t n, double top, double sink)
+{
+    double most = 0;
+
+    for (int64_t j = 0; j < n; j++)
+        most = p[j] > most || isnan(p[j]) ? p[j] : most;
+    for (int64_t j = 0; j < n; j++)
+        p[j] /= 1 + most * exp(sink - top);
+}
+
 /* The probabilities of one query, false if all are 0; capped[j] are the scores after the soft-cap,
  * before the bias. */
 static bool probabilities(const struct geometry *g, const struct eval_tensor *q,
                           const struct eval_tensor *k, int64_t b, int64_t h, int64_t i, double *p,
                           double *capped)
 {
+    double top = -(double)INFINITY;
+
     for (int64_t j = 0; j < g->keys; j++) {
         double s = 0;
         p[j] = -(double)INFINITY;
@@ -104,11 +155,16 @@ static bool probabilities(const struct geometry *g, const struct eval_tensor *q,
             s += q->at[at_query(g, b, h, i, d)].f * k->at[at_key(g, b, h, j, d)].f;
         s *= g->scale;
         capped[j] = s = g->cap > 0 ? g->cap * tanh(s / g->cap) : s;
+        if (g->max_bias > 0)
+            s -= slope(g, h) * distance(g, i, j);
         p[j] = s + (g->mask && g->mask_kind == RLX_MASK_KIND_bias
                         ? g->mask->at[at_mask(g->mask, b, h, i, j)].f
                         : 0);
+        top = fmax(top, p[j]);
     }
     eval_softmax_line(p, p, g->keys);
+    if (g->sinks && top != -(double)INFINITY)
+        sink_into(p, g->keys, top, g->sinks->at[h].f);
     for (int64_t j = 0; j < g->keys; j++)
         if (p[j] != 0)
             return true;
@@ -117,8 +173,7 @@ static bool probabilities(const struct geometry *g, const struct eval_tensor *q,
 
 rlx_status eval_attention(struct eval_call *c)
 {
-    struct geometry g =
-        geometry_of(&c->attr->attention, c->in[0], c->in[1], c->in_count > 3 ? c->in[3] : NULL);
+    struct geometry g = geometry_of(&c->attr->attention, c, 3);
     double *p = arena_array(c->arena, double, (size_t)g.keys);
     double *capped = arena_array(c->arena, double, (size_t)g.keys);
 
@@ -129,11 +184,11 @@ rlx_status eval_attention(struct eval_call *c)
             for (int64_t i = 0; i < g.queries; i++) {
                 if (!probabilities(&g, c->in[0], c->in[1], b, h, i, p, capped))
                     continue; /* zeros, whatever the values are */
-                for (int64_t d = 0; d < g.head_dim; d++)
+                for (int64_t d = 0; d < g.value_dim; d++)
                     for (int64_t j = 0; j < g.keys; j++)
                         if (is_allowed(&g, b, h, i, j)) /* a masked value may be NaN */
-                            c->out->at[at_query(&g, b, h, i, d)].f +=
-                                p[j] * c->in[2]->at[at_key(&g, b, h, j, d)].f;
+                            c->out->at[at_result(&g, b, h, i, d)].f +=
+                                p[j] * c->in[2]->at[at_value(&g, b, h, j, d)].f;
             }
     return RLX_OK;
 }
@@ -161,8 +216,8 @@ static void add_row(struct eval_call *c, const struct geometry *g, int64_t b, in
                 c->out->at[at_key(g, b, h, j, d)].f += ds * q->at[at_query(g, b, h, i, d)].f;
             break;
         default:
-            for (int64_t d = 0; d < g->head_dim; d++)
-                c->out->at[at_key(g, b, h, j, d)].f += p[j] * dy->at[at_query(g, b, h, i, d)].f;
+            for (int64_t d = 0; d < g->value_dim; d++)
+                c->out->at[at_value(g, b, h, j, d)].f += p[j] * dy->at[at_result(g, b, h, i, d)].f;
             break;
         }
     }
@@ -173,8 +228,7 @@ rlx_status eval_attention_backward(struct eval_call *c)
     struct attr_attention forward;
 
     attention_of_backward(&c->attr->attention_backward, &forward);
-    struct geometry g =
-        geometry_of(&forward, c->in[0], c->in[1], c->in_count > 4 ? c->in[4] : NULL);
+    struct geometry g = geometry_of(&forward, c, 4);
     double *p = arena_array(c->arena, double, (size_t)g.keys);
     double *capped = arena_array(c->arena, double, (size_t)g.keys);
     double *dp = arena_array(c->arena, double, (size_t)g.keys);
@@ -190,9 +244,9 @@ rlx_status eval_attention_backward(struct eval_call *c)
                     dp[j] = 0;
                     if (!is_allowed(&g, b, h, i, j) || p[j] == 0)
                         continue;
-                    for (int64_t d = 0; d < g.head_dim; d++)
-                        dp[j] += c->in[3]->at[at_query(&g, b, h, i, d)].f *
-                                 c->in[2]->at[at_key(&g, b, h, j, d)].f;
+                    for (int64_t d = 0; d < g.value_dim; d++)
+                        dp[j] += c->in[3]->at[at_result(&g, b, h, i, d)].f *
+                                 c->in[2]->at[at_value(&g, b, h, j, d)].f;
                     delta += p[j] * dp[j];
                 }
                 add_row(c, &g, b, h, i, p, capped, dp, delta);

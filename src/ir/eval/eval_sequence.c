@@ -1,5 +1,5 @@
 /* eval_sequence.c: state-space scans and linear attention, step by step (ops-special.md 3, and
- * mamba2 of ops-core.md 21). */
+ * mamba2 of ops-core.md 21), and a convolution along time. */
 #include <math.h>
 
 #include "ir/eval/eval.h"
@@ -81,12 +81,13 @@ static void scan_channel(struct eval_call *c, int64_t b, int64_t ch, double *h)
 
 rlx_status eval_selective_scan(struct eval_call *c)
 {
+    const struct attr_selective_scan *a = &c->attr->selective_scan;
     int64_t items = c->in[0]->type.dim[0], channels = c->in[0]->type.dim[2];
     struct states h;
 
     if (c->out->count == 0) /* whatever its dims are */
         return RLX_OK;
-    TRY(states_begin(c, &h, -1, 1, c->attr->selective_scan.state_size));
+    TRY(states_begin(c, &h, a->carry_state ? 5 : -1, 1, a->state_size));
     for (int64_t k = 0; k < items * channels; k++)
         scan_channel(c, k / channels, k % channels, state_of(&h, k));
     states_end(c, &h);
@@ -180,5 +181,51 @@ rlx_status eval_mamba2(struct eval_call *c)
     for (int64_t k = 0; k < items * heads; k++)
         mamba_head(c, k / heads, k % heads, state_of(&m, k));
     states_end(c, &m);
+    return RLX_OK;
+}
+
+/* ---- causal_conv --------------------------------------------------------------------------- */
+
+/* Row t of item b, channel ch: one of x, or one before the first, which is of the state or 0. */
+static double conv_row(const struct eval_call *c, int64_t b, int64_t t, int64_t ch)
+{
+    int64_t steps = c->in[0]->type.dim[1], channels = c->in[0]->type.dim[2];
+    int64_t held = c->in[1]->type.dim[1] - 1;
+
+    if (t >= 0)
+        return c->in[0]->at[(b * steps + t) * channels + ch].f;
+    return c->attr->causal_conv.carry_state ? c->in[2]->at[(b * held + held + t) * channels + ch].f
+                                            : 0;
+}
+
+/* The last rows, one fewer than there are taps, become the state. Those that stay come from further
+ * up in it; those of x it may be itself. */
+static void keep_rows(struct eval_call *c)
+{
+    int64_t items = c->in[0]->type.dim[0], steps = c->in[0]->type.dim[1];
+    int64_t channels = c->in[0]->type.dim[2], held = c->in[1]->type.dim[1] - 1;
+
+    for (int64_t k = 0; k < items * held * channels; k++) {
+        int64_t row = k / channels % held, t = steps - held + row;
+        c->state->at[k].f = conv_row(c, k / channels / held, t, k % channels);
+    }
+}
+
+rlx_status eval_causal_conv(struct eval_call *c)
+{
+    const struct attr_causal_conv *a = &c->attr->causal_conv;
+    int64_t steps = c->in[0]->type.dim[1], channels = c->in[0]->type.dim[2];
+    int64_t taps = c->in[1]->type.dim[1];
+    int32_t bias = a->carry_state ? 3 : 2;
+
+    for (int64_t k = 0; k < c->out->count; k++) {
+        int64_t ch = k % channels, t = k / channels % steps, b = k / channels / steps;
+        double y = c->in_count > bias ? c->in[bias]->at[ch].f : 0;
+        for (int64_t i = 0; i < taps; i++)
+            y += c->in[1]->at[ch * taps + i].f * conv_row(c, b, t - (taps - 1) + i, ch);
+        c->out->at[k].f = a->activation == RLX_OP_none ? y : eval_unary_value(a->activation, y);
+    }
+    if (c->state)
+        keep_rows(c);
     return RLX_OK;
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "ir/attention.h"
 #include "ir/shape/shape_need.h"
@@ -44,6 +45,16 @@ rlx_status shape_need_softcap(struct shape_call *c, float softcap)
     return SHAPE_FAIL(c, ATTRIBUTE, "%s: logit_softcap is %s, must be above 0", c->name, text);
 }
 
+static rlx_status need_alibi(struct shape_call *c, float max_bias)
+{
+    char text[32];
+
+    if (isnan(max_bias) || max_bias > 0)
+        return RLX_OK;
+    str_from_f32(text, max_bias);
+    return SHAPE_FAIL(c, ATTRIBUTE, "%s: alibi_max_bias is %s, must be above 0", c->name, text);
+}
+
 rlx_status shape_need_mask(struct shape_call *c, int32_t operand, ir_dim batch, int64_t heads,
                            ir_dim queries, ir_dim keys)
 {
@@ -81,14 +92,18 @@ rlx_status shape_need_rope_tables(struct shape_call *c, int32_t operand, ir_dim 
 static rlx_status no_layout(struct shape_call *c, const struct attr_attention *a)
 {
     int64_t h = a->num_heads, d = a->head_dim;
+    char value[64] = "";
+
+    if (a->value_dim != RLX_ABSENT)
+        snprintf(value, sizeof value, ", those of v of %" PRId64, a->value_dim);
 
     return SHAPE_FAIL(c, SHAPE,
                       "%s: q %s, k %s and v %s fit no layout: q must be bhsd "
                       "[B,%" PRId64 ",S,%" PRId64 "], bshd [B,S,%" PRId64 ",%" PRId64
                       "], packed [B,S,%" PRId64 "] or folded [B*%" PRId64 ",S,%" PRId64
-                      "], and k and v the same with %" PRId64 " heads",
+                      "], and k and v the same with %" PRId64 " heads%s",
                       c->name, type_text(c, c->in[0]), type_text(c, c->in[1]),
-                      type_text(c, c->in[2]), h, d, h, d, h * d, h, d, a->num_kv_heads);
+                      type_text(c, c->in[2]), h, d, h, d, h * d, h, d, a->num_kv_heads, value);
 }
 
 /* `auto`, rank 4: by the axis that holds the heads; bhsd wins a draw. */
@@ -174,6 +189,26 @@ static rlx_status extents_folded(struct shape_call *c, const struct attr_attenti
     return RLX_OK;
 }
 
+/* How many elements the last axis has, of operands or results with so many heads of that size. */
+static int64_t last_axis(const struct attr_attention *a, int64_t heads, int64_t dim)
+{
+    return a->layout == RLX_ATTENTION_LAYOUT_packed ? heads * dim : dim;
+}
+
+/* v is like k, but for the size of its heads. */
+static rlx_status need_values(struct shape_call *c, const struct attr_attention *a)
+{
+    const struct ir_type *k = c->in[1], *v = c->in[2];
+    int32_t last = k->rank - 1;
+
+    if (a->value_dim == RLX_ABSENT)
+        return shape_need_same_shape(c, 1, 2);
+    for (int32_t i = 0; i < last; i++)
+        TRY(shape_need_equal(c, k->dim[i], v->dim[i], "sizes of k and v before the last axis"));
+    return shape_need_equal(c, v->dim[last], last_axis(a, a->num_kv_heads, a->value_dim),
+                            "last axis of v and what value_dim says");
+}
+
 /* Layout and sizes of q, k and v, the layout decided if it was open. */
 static rlx_status settle_layout(struct shape_call *c, struct attr_attention *a, struct extents *e)
 {
@@ -189,13 +224,29 @@ static rlx_status settle_layout(struct shape_call *c, struct attr_attention *a, 
     if (rank != want)
         return SHAPE_FAIL(c, SHAPE, "%s: layout %s needs rank %d, q has rank %d", c->name,
                           enum_word("attention_layout", a->layout), want, rank);
-    TRY(shape_need_same_shape(c, 1, 2));
+    TRY(need_values(c, a));
     switch (a->layout) {
     case RLX_ATTENTION_LAYOUT_bhsd: return extents_4(c, a, 1, 2, e);
     case RLX_ATTENTION_LAYOUT_bshd: return extents_4(c, a, 2, 1, e);
     case RLX_ATTENTION_LAYOUT_packed: return extents_packed(c, a, e);
     default: return extents_folded(c, a, e);
     }
+}
+
+/* As large as those of k: not worth saying. */
+static rlx_status need_value_dim(struct shape_call *c, struct attr_attention *a)
+{
+    int64_t columns;
+
+    if (a->value_dim == RLX_ABSENT)
+        return RLX_OK;
+    TRY(shape_need_range(c, "value_dim", a->value_dim, 1, INT64_MAX));
+    if (__builtin_mul_overflow(a->num_heads, a->value_dim, &columns))
+        return SHAPE_FAIL(c, LIMIT, "%s: %" PRId64 " heads of %" PRId64 " overflow 64 bits",
+                          c->name, a->num_heads, a->value_dim);
+    if (a->value_dim == a->head_dim)
+        a->value_dim = RLX_ABSENT;
+    return RLX_OK;
 }
 
 static rlx_status need_window(struct shape_call *c, const struct attr_attention *a)
@@ -217,43 +268,90 @@ static rlx_status need_window(struct shape_call *c, const struct attr_attention 
     return RLX_OK;
 }
 
-/* A custom mask holds 0 and 1; a bias is added, in the type of q or f32. */
-static rlx_status need_mask_dtype(struct shape_call *c, int32_t operand, int32_t kind)
+/* What is added to scores, or is one, has the type of q or f32. */
+static rlx_status need_score_dtype(struct shape_call *c, int32_t operand, const char *what)
 {
     rlx_dtype t = c->in[operand]->dtype;
 
-    if (kind == RLX_MASK_KIND_custom)
-        return shape_need_class(c, operand, CLASS_B | CLASS_REAL);
     if (t == RLX_DTYPE_f32 || t == c->in[0]->dtype)
         return RLX_OK;
-    return SHAPE_FAIL(c, DTYPE, "%s: a bias must be f32 or like q, %s, not %s", c->name,
+    return SHAPE_FAIL(c, DTYPE, "%s: %s must be f32 or like q, %s, not %s", c->name, what,
                       rlx_dtype_name(c->in[0]->dtype), rlx_dtype_name(t));
 }
 
-/* q, k, v and the mask, which is operand number `mask` where there is one. */
-static rlx_status need_attention(struct shape_call *c, struct attr_attention *a, int32_t mask)
+/* A custom mask holds 0 and 1; a bias is added. */
+static rlx_status need_mask_dtype(struct shape_call *c, int32_t operand, int32_t kind)
 {
+    if (kind == RLX_MASK_KIND_custom)
+        return shape_need_class(c, operand, CLASS_B | CLASS_REAL);
+    return need_score_dtype(c, operand, "a bias");
+}
+
+/* [num_heads] */
+static rlx_status need_sinks(struct shape_call *c, const struct attr_attention *a, int32_t operand)
+{
+    TRY(need_score_dtype(c, operand, "sinks"));
+    TRY(shape_need_rank(c, operand, 1, 1));
+    return shape_need_equal(c, c->in[operand]->dim[0], a->num_heads, "sinks and num_heads");
+}
+
+/* Operands from `first` on are the mask and the sinks, where there are any. */
+static rlx_status need_inputs(struct shape_call *c, const struct attr_attention *a, int32_t first)
+{
+    bool mask = attention_has_mask(a->mask_kind);
+    const char *why = mask && a->has_sinks ? "this mask_kind, whose mask is an operand, and sinks"
+                      : a->has_sinks       ? "this mask_kind, which has no mask operand, and sinks"
+                      : mask               ? "this mask_kind, whose mask is an operand"
+                                           : "this mask_kind, which has no mask operand";
+
+    return shape_need_inputs(c, first + mask + a->has_sinks, why);
+}
+
+/* Floats of one type; keys and values of a cache may be narrower than queries. */
+static rlx_status need_types(struct shape_call *c, bool backward)
+{
+    if (!backward && attention_mixes(c->in[0]->dtype, c->in[1]->dtype, c->in[2]->dtype))
+        return RLX_OK;
+    return shape_need_floats(c, 3);
+}
+
+/* q, k and v; operands from `first` on are the mask and the sinks. */
+static rlx_status need_attention(struct shape_call *c, struct attr_attention *a, int32_t first)
+{
+    int32_t mask = attention_mask_operand(a, first), sinks = attention_sinks_operand(a, first);
     struct extents e;
 
-    if (attention_has_mask(a->mask_kind))
-        TRY(shape_need_inputs(c, mask + 1, "this mask_kind, whose mask is an operand"));
-    else
-        TRY(shape_need_inputs(c, mask, "this mask_kind, which has no mask operand"));
-    TRY(shape_need_floats(c, 3));
+    TRY(need_inputs(c, a, first));
+    TRY(need_types(c, first > 3));
     TRY(shape_need_heads(c, a->num_heads, &a->num_kv_heads, a->head_dim));
+    TRY(need_value_dim(c, a));
     TRY(need_window(c, a));
     TRY(shape_need_softcap(c, a->logit_softcap));
+    TRY(need_alibi(c, a->alibi_max_bias));
     TRY(settle_layout(c, a, &e));
-    if (!attention_has_mask(a->mask_kind))
+    if (sinks >= 0)
+        TRY(need_sinks(c, a, sinks));
+    if (mask < 0)
         return RLX_OK;
     TRY(need_mask_dtype(c, mask, a->mask_kind));
     return shape_need_mask(c, mask, e.batch, a->num_heads, e.queries, e.keys);
 }
 
+/* Like q, with heads as large as those of v. */
+static struct ir_type result_of(const struct shape_call *c, const struct attr_attention *a)
+{
+    struct ir_type t = *c->in[0];
+
+    if (a->value_dim != RLX_ABSENT)
+        t.dim[t.rank - 1] = last_axis(a, a->num_heads, a->value_dim);
+    return t;
+}
+
 rlx_status shape_attention(struct shape_call *c)
 {
     TRY(need_attention(c, &c->attr->attention, 3));
-    return shape_result_like(c, 0);
+    *c->out = result_of(c, &c->attr->attention);
+    return RLX_OK;
 }
 
 /* q, k, v, dy and the mask -> like the operand that wrt names. */
@@ -265,7 +363,9 @@ rlx_status shape_attention_backward(struct shape_call *c)
     attention_of_backward(attr, &forward);
     TRY(need_attention(c, &forward, 4));
     attention_to_backward(&forward, attr);
-    TRY(shape_need_same_type(c, 3, 0));
+    struct ir_type y = result_of(c, &forward);
+    TRY(shape_need_same_dtype(c, 3, 0));
+    TRY(shape_need_dims(c, 3, y.dim, y.rank));
     if (attr->wrt == RLX_ATTENTION_WRT_bias && attr->mask_kind != RLX_MASK_KIND_bias)
         return SHAPE_FAIL(c, ATTRIBUTE, "%s: wrt bias needs mask_kind bias, not %s", c->name,
                           enum_word("mask_kind", attr->mask_kind));

@@ -7,6 +7,7 @@
 /* What the kernels of these scans keep in registers. */
 #define SELECTIVE_SCAN_STATES 256
 #define DELTA_NET_STATES 128
+#define CAUSAL_CONV_TAPS 64
 
 static rlx_status need_state_size(struct shape_call *c, int64_t n, int64_t cap)
 {
@@ -53,9 +54,16 @@ static rlx_status need_selective_scan(struct shape_call *c, int64_t n)
     return shape_need_dims(c, 4, bc, 3);
 }
 
+/* With carry there is the state [b,h,n]. */
 rlx_status shape_selective_scan(struct shape_call *c)
 {
-    TRY(need_selective_scan(c, c->attr->selective_scan.state_size));
+    const struct attr_selective_scan *attr = &c->attr->selective_scan;
+    const struct ir_type *x = c->in[0];
+
+    TRY(need_inputs(c, 5, attr->carry_state));
+    TRY(need_selective_scan(c, attr->state_size));
+    if (attr->carry_state)
+        TRY(need_state(c, 5, (const ir_dim[]){x->dim[0], x->dim[2], attr->state_size}, 3));
     return shape_result_like(c, 0);
 }
 
@@ -130,6 +138,56 @@ rlx_status shape_mamba2(struct shape_call *c)
     TRY(shape_need_dims(c, 4, bc, 4));
     if (attr->carry_state)
         TRY(need_state(c, 5, state, 4));
+    return shape_result_like(c, 0);
+}
+
+/* ---- causal_conv ---------------------------------------------------------------------------- */
+
+/* w [c,taps] of x [b,s,c]. */
+static rlx_status need_taps(struct shape_call *c, int64_t *taps)
+{
+    const struct ir_type *x = c->in[0], *w = c->in[1];
+
+    TRY(shape_need_rank(c, 1, 2, 2));
+    TRY(shape_need_equal(c, w->dim[0], x->dim[2], "channels of w and x"));
+    TRY(shape_need_static(c, w->dim[1], "the taps of w"));
+    *taps = w->dim[1];
+    if (*taps < 1)
+        return SHAPE_FAIL(c, SHAPE, "%s: w has no taps", c->name);
+    if (*taps > CAUSAL_CONV_TAPS)
+        return SHAPE_FAIL(c, UNSUPPORTED, "%s: w has %" PRId64 " taps, above %d", c->name, *taps,
+                          CAUSAL_CONV_TAPS);
+    return RLX_OK;
+}
+
+/* x [b,s,c], w [c,taps], with carry state [b,taps-1,c], maybe bias [c] -> like x. */
+rlx_status shape_causal_conv(struct shape_call *c)
+{
+    const struct attr_causal_conv *attr = &c->attr->causal_conv;
+    const struct ir_type *x = c->in[0];
+    int32_t bias = attr->carry_state ? 3 : 2;
+    int64_t taps;
+
+    if (c->in_count < bias || c->in_count > bias + 1)
+        return SHAPE_FAIL(c, GRAPH,
+                          "%s: takes %d inputs, or %d with a bias, with carry_state%s, got %d",
+                          c->name, bias, bias + 1, attr->carry_state ? "" : " off", c->in_count);
+    TRY(shape_need_floats(c, c->in_count));
+    if (x->dtype == RLX_DTYPE_f64)
+        return SHAPE_FAIL(c, DTYPE, "%s: x must be f32, f16 or bf16, not f64", c->name);
+    if (attr->activation != RLX_OP_none && attr->activation != RLX_OP_silu)
+        return SHAPE_FAIL(c, ATTRIBUTE, "%s: activation must be none or silu, not %s", c->name,
+                          op_info(attr->activation)->name);
+    TRY(shape_need_rank(c, 0, 3, 3));
+    TRY(need_taps(c, &taps));
+    if (attr->carry_state)
+        TRY(need_state(c, 2, (const ir_dim[]){x->dim[0], taps - 1, x->dim[2]}, 3));
+    if (c->in_count > bias) {
+        if (c->in[bias]->rank != 1)
+            return SHAPE_FAIL(c, SHAPE, "%s: bias must have rank 1, not %d", c->name,
+                              c->in[bias]->rank);
+        TRY(shape_need_equal(c, c->in[bias]->dim[0], x->dim[2], "channels of bias and x"));
+    }
     return shape_result_like(c, 0);
 }
 

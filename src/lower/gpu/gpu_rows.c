@@ -100,7 +100,8 @@ static bool split_attention(const struct gpu_call *c, struct split *s, const cha
 {
     if (attr(c, "layout") == RLX_ATTENTION_LAYOUT_folded || s->axis != 0)
         return false;
-    for (int32_t i = 0; i < c->in_count; i++) {
+    int32_t count = c->in_count - (attr(c, "has_sinks") == 1); /* sinks are those of any item */
+    for (int32_t i = 0; i < count; i++) {
         if (!is_named(c, i, operands) || c->in[i].dim[0] == 1)
             continue;
         if (c->in[i].dim[0] != c->out->dim[0])

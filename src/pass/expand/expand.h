@@ -77,6 +77,9 @@ rlx_status expand_attention_block(struct rebuild *r, const struct ir_node *n, co
                                   ir_value *out);
 rlx_status expand_transformer_layer(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                                     ir_value *out);
+/* expand_causal_conv.c */
+rlx_status expand_causal_conv(struct rebuild *r, const struct ir_node *n, const ir_value *in,
+                              ir_value *out);
 /* expand_recurrent.c */
 rlx_status expand_mamba2(struct rebuild *r, const struct ir_node *n, const ir_value *in,
                          ir_value *out);

@@ -4,7 +4,8 @@
 
 /* Every op that needs room of its own. Leaves are zero, but for the camera. */
 static const char source[] =
-    "rlx 1 graph (input %x: f32[2,32], param %w: u8[3,18], state %sm: f32[1,1,3,3], param %e: u8[1,3,18], input %i: i32[2], "
+    "rlx 1 graph (input %x: f32[2,32], param %w: u8[3,18], state %sm: f32[1,1,3,3], state %ss: "
+    "f32[1,3,1], param %e: u8[1,3,18], input %i: i32[2], "
     "input %a: f32[3,2], input %b: f32[1,2,2], input %s: f32[1,2,3], input %n: f32[3,1], "
     "input %c: f32[1,2,1], input %q: f32[1,2,1,3], input %g: f32[1,2,1], state %m: f32[1,1,3,3], "
     "input %h: f32[1], input %j: f32[1,3,2], input %k: f32[1,3,3], input %l: f32[1,3], "
@@ -18,6 +19,7 @@ static const char source[] =
     "%y7 = selective_scan %s, %s, %n, %c, %c state_size=1 "
     "%y8 = gated_delta_net %q, %q, %q, %g, %g, %m state_size=3 carry_state=true "
     "%y9 = mamba2 %q, %g, %h, %q, %q head_dim=3 state_size=3 "
+    "%v1 = selective_scan %s, %s, %n, %c, %c, %ss state_size=1 carry_state=true "
     "%v0 = mamba2 %q, %g, %h, %q, %q, %sm head_dim=3 state_size=3 carry_state=true "
     "%z0 = rnn %b, %j, %k, %l, %l hidden_size=3 %z1 = fft %t "
     "%z2 = log_mel %t, %f "

@@ -50,6 +50,28 @@ TEST(sequence, selective_scan_sees_no_later_input)
     special_close(&s);
 }
 
+TEST(sequence, selective_scan_with_a_state)
+{
+    static const double want[2] = {0.5 + 2 * 0.6065306597126334, 0.25 + 3 * 0.36787944117144233};
+    struct special s;
+
+    if (!special_open(t, &s,
+                      "rlx 1 graph (state %s: f32[1,1,2]) { %x = const f32[1,1,1] {1} "
+                      "%d = const f32[1,1,1] {0.5} %a = const f32[1,2] {-1 -2} "
+                      "%b = const f32[1,1,2] {1 0.5} %c = const f32[1,1,2] {1 -2} "
+                      "%y = selective_scan %x, %d, %a, %b, %c, %s state_size=2 carry_state=true "
+                      "return %y }"))
+        return;
+    for (int64_t k = 0; k < 2; k++)
+        special_leaf(t, &s, "s")->at[k].f = 2 + (double)k;
+    if (special_run(t, &s)) {
+        for (int64_t k = 0; k < 2; k++)
+            expect_near(t, special_leaf(t, &s, "s")->at[k].f, want[k], 1e-6);
+        expect_near(t, special_out(&s, 0, 0), want[0] - 2 * want[1], 1e-6);
+    }
+    special_close(&s);
+}
+
 /* ---- gated_delta_net ----------------------------------------------------------------------- */
 
 #define DELTA_EXAMPLE                                                        \
@@ -200,6 +222,37 @@ TEST(sequence, mamba2_with_a_state)
             expect_near(t, special_leaf(t, &s, "s")->at[k].f, want[k], 1e-6);
             expect_near(t, special_out(&s, 0, k), 2 * want[k], 1e-6);
         }
+    special_close(&s);
+}
+
+TEST(sequence, causal_conv)
+{
+    static const double left[4] = {20, 200, 1, 10};
+    struct special s;
+
+    /* two channels: 1 2 3 with taps 1 10 100 */
+    evals(t, 1e-6,
+          "%x = const f32[1,3,2] {1 1 2 0 3 0} %w = const f32[2,3] {1 10 100 1 2 4} "
+          "%y = causal_conv %x, %w return %y",
+          "100 4 210 2 321 1");
+    evals(t, 1e-6,
+          "%x = const f32[1,1,1] {2} %w = const f32[1,1] {3} %b = const f32[1] {-6.5} "
+          "%y = causal_conv %x, %w, %b activation=silu return %y",
+          "-0.18877033");
+    /* one new row: of the two that are kept, one stays */
+    if (!special_open(t, &s,
+                      "rlx 1 graph (state %s: f32[1,2,2]) { %x = const f32[1,1,2] {1 10} "
+                      "%w = const f32[2,3] {1 1 1 0 0 1} "
+                      "%y = causal_conv %x, %w, %s carry_state=true return %y }"))
+        return;
+    for (int64_t k = 0; k < 4; k++)
+        special_leaf(t, &s, "s")->at[k].f = (double[]){4, 40, 20, 200}[k];
+    if (special_run(t, &s)) {
+        for (int64_t k = 0; k < 4; k++)
+            expect_near(t, special_leaf(t, &s, "s")->at[k].f, left[k], 0);
+        expect_near(t, special_out(&s, 0, 0), 25, 1e-6);
+        expect_near(t, special_out(&s, 0, 1), 10, 1e-6);
+    }
     special_close(&s);
 }
 

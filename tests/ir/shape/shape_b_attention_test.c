@@ -1,6 +1,7 @@
 /* shape_b_attention_test.c: attention and rotary embeddings: layouts, masks, refusals. */
 #include <math.h>
 
+#include "ir/attention.h"
 #include "shape_given.h"
 
 static union ir_attr heads(int64_t num, int64_t kv, int64_t dim)
@@ -214,6 +215,91 @@ TEST(shape_attention, masks)
     fails(&b, attention, &bias, SHAPE, "mask", fq, fk, fk, given(&b, "f32[8,5,7]"));
     ir_value sq = given(&b, "f32[n,4,s,8]");
     gives(&b, attention, &custom, "f32[n,4,s,8]", sq, sq, sq, given(&b, "bool[n,1,s,s]"));
+    build_close(&b);
+}
+
+TEST(shape_attention, sinks)
+{
+    struct build b;
+    require(t, build_open(t, &b));
+    union ir_attr base = heads(4, RLX_ABSENT, 8), biased;
+    base.attention.has_sinks = true;
+    biased = base;
+    biased.attention.mask_kind = RLX_MASK_KIND_bias;
+    ir_value q = given(&b, "f16[2,4,5,8]"), m = given(&b, "f32[2,5]");
+
+    gives(&b, attention, &base, "f16[2,4,5,8]", q, q, q, given(&b, "f32[4]"));
+    gives(&b, attention, &base, "f16[2,4,5,8]", q, q, q, given(&b, "f16[4]"));
+    gives(&b, attention, &biased, "f16[2,4,5,8]", q, q, q, m, given(&b, "f32[4]"));
+    fails(&b, attention, &base, GRAPH, "takes 4 inputs", q, q, q);
+    fails(&b, attention, &base, GRAPH, "takes 4 inputs", q, q, q, m, given(&b, "f32[4]"));
+    fails(&b, attention, &biased, GRAPH, "takes 5 inputs", q, q, q, m);
+    fails(&b, attention, &base, SHAPE, "sinks and num_heads", q, q, q, given(&b, "f32[3]"));
+    fails(&b, attention, &base, SHAPE, "rank", q, q, q, given(&b, "f32[4,1]"));
+    fails(&b, attention, &base, DTYPE, "sinks must be f32 or like q", q, q, q,
+          given(&b, "bf16[4]"));
+    fails(&b, attention, &base, DTYPE, "sinks", q, q, q, given(&b, "i32[4]"));
+
+    union ir_attr lean = heads(4, RLX_ABSENT, 8);
+    accepts(&b, attention, lean, attr.attention.alibi_max_bias = 8, "f16[2,4,5,8]", q, q, q);
+    refuses(&b, attention, lean, attr.attention.alibi_max_bias = 0, ATTRIBUTE,
+            "alibi_max_bias is 0", q, q, q);
+    refuses(&b, attention, lean, attr.attention.alibi_max_bias = INFINITY, ATTRIBUTE,
+            "alibi_max_bias", q, q, q);
+    build_close(&b);
+}
+
+TEST(shape_attention, values_of_their_own_size)
+{
+    struct build b;
+    require(t, build_open(t, &b));
+    union ir_attr base = heads(4, 2, 8), same = base, back = defaults(RLX_OP_attention_backward);
+    base.attention.value_dim = 3;
+    same.attention.value_dim = 8;
+    ir_value q = given(&b, "f32[2,4,5,8]"), k = given(&b, "f32[2,2,7,8]"),
+             v = given(&b, "f32[2,2,7,3]"), dy = given(&b, "f32[2,4,5,3]");
+
+    gives(&b, attention, &base, "f32[2,4,5,3]", q, k, v);
+    ir_value y = gives(&b, attention, &same, "f32[2,4,5,8]", q, k, k);
+    expect_eq(t, ir_node(b.g, y)->attr.attention.value_dim, RLX_ABSENT);
+    gives(&b, attention, &base, "f32[2,5,12]", given(&b, "f32[2,5,32]"), given(&b, "f32[2,7,16]"),
+          given(&b, "f32[2,7,6]"));
+    gives(&b, attention, &base, "f32[8,5,3]", given(&b, "f32[8,5,8]"), given(&b, "f32[4,7,8]"),
+          given(&b, "f32[4,7,3]"));
+    gives(&b, attention, &base, "f32[2,5,4,3]", given(&b, "f32[2,5,4,8]"),
+          given(&b, "f32[2,7,2,8]"), given(&b, "f32[2,7,2,3]"));
+    fails(&b, attention, &base, SHAPE, "value_dim", q, k, k);
+    fails(&b, attention, &base, SHAPE, "k and v", q, k, given(&b, "f32[2,2,6,3]"));
+    refuses(&b, attention, base, attr.attention.value_dim = 0, ATTRIBUTE, "value_dim is 0", q, k,
+            v);
+    refuses(&b, attention, base, attr.attention.value_dim = INT64_MAX, LIMIT, "overflow", q, k, v);
+
+    attention_to_backward(&base.attention, &back.attention_backward);
+    back.attention_backward.wrt = RLX_ATTENTION_WRT_value;
+    gives(&b, attention_backward, &back, "f32[2,2,7,3]", q, k, v, dy);
+    fails(&b, attention_backward, &back, SHAPE, "dy", q, k, v, q);
+    back.attention_backward.wrt = RLX_ATTENTION_WRT_query;
+    gives(&b, attention_backward, &back, "f32[2,4,5,8]", q, k, v, dy);
+    build_close(&b);
+}
+
+/* Queries in f32 take the halves of a cache as they are; whatever else differs is cast. */
+TEST(shape_attention, narrow_cache)
+{
+    struct build b;
+    require(t, build_open(t, &b));
+    union ir_attr base = heads(4, 2, 8);
+    ir_value q = given(&b, "f32[2,4,5,8]"), k = given(&b, "f16[2,2,7,8]"),
+             v = given(&b, "bf16[2,2,7,8]"), h = given(&b, "f16[2,4,5,8]");
+
+    ir_value y = gives(&b, attention, &base, "f32[2,4,5,8]", q, k, k);
+    expect_eq(t, ir_node(b.g, y)->in[1], k);
+    y = gives(&b, attention, &base, "f32[2,4,5,8]", q, v, v);
+    expect_eq(t, ir_node(b.g, y)->in[2], v);
+    y = gives(&b, attention, &base, "f32[2,4,5,8]", q, k, v);
+    expect(t, ir_node(b.g, y)->in[1] != k);
+    y = gives(&b, attention, &base, "f32[2,4,5,8]", h, v, v);
+    expect(t, ir_node(b.g, y)->in[1] != v);
     build_close(&b);
 }
 

@@ -20,6 +20,16 @@ TEST(shape_sequence, selective_scan)
             "state_size 257 is above 256", x, x, m, s, s);
     refuses(&b, selective_scan, base, attr.selective_scan.state_size = 3, SHAPE, "a must be", x, x,
             m, s, s);
+    union ir_attr carry = base;
+    carry.selective_scan.carry_state = true;
+    ir_value state = given_leaf(&b, RLX_OP_state, "f32[1,3,2]");
+    gives(&b, selective_scan, &carry, "f32[1,7,3]", x, x, m, s, s, state);
+    fails(&b, selective_scan, &carry, GRAPH, "takes 6 inputs with carry_state", x, x, m, s, s);
+    fails(&b, selective_scan, &base, GRAPH, "takes 5 inputs", x, x, m, s, s, state);
+    fails(&b, selective_scan, &carry, GRAPH, "state must be a state leaf", x, x, m, s, s,
+          given(&b, "f32[1,3,2]"));
+    fails(&b, selective_scan, &carry, SHAPE, "state must be f32[1,3,2], not f32[1,7,3]", x, x, m, s,
+          s, given_leaf(&b, RLX_OP_state, "f32[1,7,3]"));
     fails(&b, selective_scan, &base, SHAPE, "delta must be f32[1,7,3], not f32[1,7,2]", x, s, m, s,
           s);
     fails(&b, selective_scan, &base, SHAPE, "b must be", x, x, m, x, s);
@@ -98,6 +108,49 @@ TEST(shape_sequence, gradients)
             UNSUPPORTED, "state_size 129 is above 128", q, q, q, g, g, q);
     refuses(&b, gated_delta_net_backward, delta, attr.gated_delta_net_backward.state_size = 0,
             ATTRIBUTE, "state_size", q, q, q, g, g, q);
+    build_close(&b);
+}
+
+TEST(shape_sequence, causal_conv)
+{
+    struct build b;
+    require(t, build_open(t, &b));
+    union ir_attr base = defaults(RLX_OP_causal_conv), carry = base;
+    carry.causal_conv.carry_state = true;
+    ir_value x = given(&b, "f32[2,7,3]"), w = given(&b, "f32[3,4]"), bias = given(&b, "f32[3]"),
+             state = given_leaf(&b, RLX_OP_state, "f32[2,3,3]"), h = given(&b, "f16[2,7,3]"),
+             hw = given(&b, "f16[3,4]");
+
+    gives(&b, causal_conv, &base, "f32[2,7,3]", x, w);
+    gives(&b, causal_conv, &base, "f32[2,7,3]", x, w, bias);
+    gives(&b, causal_conv, &base, "f16[2,7,3]", h, hw);
+    /* A bias may be a state: it is only read, by any number of ops. */
+    ir_value resident = given_leaf(&b, RLX_OP_state, "f32[3]");
+    gives(&b, causal_conv, &base, "f32[2,7,3]", x, w, resident);
+    gives(&b, causal_conv, &base, "f32[2,7,3]", x, w, resident);
+    gives(&b, causal_conv, &base, "f32[2,n,3]", given(&b, "f32[2,n,3]"), w);
+    gives(&b, causal_conv, &carry, "f32[2,7,3]", x, w, state);
+    gives(&b, causal_conv, &carry, "f32[2,7,3]", x, w, given_leaf(&b, RLX_OP_state, "f32[2,3,3]"),
+          bias);
+    gives(&b, causal_conv, &carry, "f32[2,7,3]", x, given(&b, "f32[3,1]"),
+          given_leaf(&b, RLX_OP_state, "f32[2,0,3]"));
+    fails(&b, causal_conv, &base, GRAPH, "takes 2 inputs, or 3 with a bias", x, w, state, bias);
+    fails(&b, causal_conv, &carry, GRAPH, "takes 3 inputs, or 4 with a bias", x, w);
+    fails(&b, causal_conv, &carry, GRAPH, "state must be a state leaf", x, w, x);
+    fails(&b, causal_conv, &carry, SHAPE, "state must be f32[2,3,3], not f32[2,2,3]", x, w,
+          given_leaf(&b, RLX_OP_state, "f32[2,2,3]"));
+    fails(&b, causal_conv, &base, SHAPE, "channels of w and x differ: 4 and 3", x,
+          given(&b, "f32[4,4]"));
+    fails(&b, causal_conv, &base, SHAPE, "w has no taps", x, given(&b, "f32[3,0]"));
+    fails(&b, causal_conv, &base, UNSUPPORTED, "w has 65 taps, above 64", x,
+          given(&b, "f32[3,65]"));
+    fails(&b, causal_conv, &base, SHAPE, "channels of bias and x differ: 4 and 3", x, w,
+          given(&b, "f32[4]"));
+    fails(&b, causal_conv, &base, SHAPE, "bias must have rank 1, not 2", x, w, w);
+    fails(&b, causal_conv, &base, DTYPE, "f16", x, hw);
+    fails(&b, causal_conv, &base, DTYPE, "f64", given(&b, "f64[2,7,3]"), given(&b, "f64[3,4]"));
+    refuses(&b, causal_conv, base, attr.causal_conv.activation = RLX_OP_gelu, ATTRIBUTE,
+            "activation must be none or silu, not gelu", x, w);
     build_close(&b);
 }
 

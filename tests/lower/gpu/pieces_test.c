@@ -127,6 +127,12 @@ static const char *const heads[] = {
     "graph (input %q: f32[8,2,16], input %k: f32[4,60,16], input %v: f32[4,60,16],"
     " input %m: f32[2,1,2,60]) { %y = attention %q, %k, %v, %m num_heads=4 num_kv_heads=2"
     " head_dim=16 layout=folded mask_kind=bias return %y }",
+    "graph (input %q: f32[1,8,2,16], input %k: f32[1,4,60,16], input %v: f32[1,4,60,16],"
+    " input %s: f32[8]) { %y = attention %q, %k, %v, %s num_heads=8 num_kv_heads=4 head_dim=16"
+    " layout=bhsd has_sinks=true alibi_max_bias=8 return %y }",
+    "graph (input %q: f32[8,2,16], input %k: f32[4,60,16], input %v: f32[4,60,10], input %s:"
+    " f32[4]) { %y = attention %q, %k, %v, %s num_heads=4 num_kv_heads=2 head_dim=16 value_dim=10"
+    " layout=folded mask_kind=chunked_window window=40 has_sinks=true return %y }",
     "graph (input %x: f32[1,9,3], param %w: f32[1,124,3], param %r: f32[1,124,31],"
     " param %b: f32[1,124], param %d: f32[1,124])"
     " { %y = lstm %x, %w, %r, %b, %d hidden_size=31 return %y }",

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "import/onnx/write/onnx_emit.h"
+#include "ir/attention.h"
 
 /* ---- attention ---- */
 
@@ -71,7 +72,7 @@ static rlx_str given_mask(struct emit *e, ir_dim queries)
 static rlx_str mask_of(struct emit *e, ir_dim queries, ir_dim keys, bool *causal)
 {
     *causal = false;
-    if (e->n->in_count > 3)
+    if (attention_has_mask(e->n->attr.attention.mask_kind))
         return given_mask(e, queries);
     if (e->n->attr.attention.mask_kind == RLX_MASK_KIND_none)
         return STR("");
@@ -88,7 +89,14 @@ void write_attention(struct emit *e)
     int32_t seq = e->n->attr.attention.layout == RLX_ATTENTION_LAYOUT_bhsd ? 2 : 1;
     bool causal, packed = e->n->attr.attention.layout == RLX_ATTENTION_LAYOUT_packed;
     int64_t kv = a->num_kv_heads;
+
+    if (a->has_sinks || !isnan(a->alibi_max_bias)) {
+        emit_refuse(e, "ONNX has no attention with %s", a->has_sinks ? "sinks" : "ALiBi");
+        return;
+    }
     rlx_str q = heads_of(e, 0, a->num_heads), k = heads_of(e, 1, kv), v = heads_of(e, 2, kv);
+    k = emit_cast(e, k, emit_type(e, 1)->dtype, emit_type(e, 0)->dtype);
+    v = emit_cast(e, v, emit_type(e, 2)->dtype, emit_type(e, 0)->dtype);
     rlx_str mask = mask_of(e, emit_type(e, 0)->dim[seq], emit_type(e, 1)->dim[seq], &causal);
     const rlx_str in[] = {q, k, v, mask};
 

@@ -39,9 +39,11 @@ static void share_keys(struct cut *t, const struct gpu_attention *a)
 /* A line of 16 bytes to each of a team, which is part of a subgroup. */
 static bool fits_teams(const struct gpu_attention *a, const struct gpu_call *c, uint64_t rows)
 {
-    uint64_t bytes = a->head_dim * rlx_dtype_size(a->dtype), team = bytes / 16;
-    uint64_t steps = (a->k.batch | a->k.head | a->k.line) * rlx_dtype_size(a->dtype);
-    bool power = bytes % 16 == 0 && steps % 16 == 0 && (team & (team - 1)) == 0;
+    uint64_t size = rlx_dtype_size(a->kv_dtype), bytes = a->head_dim * size, team = bytes / 16;
+    uint64_t steps =
+        (a->k.batch | a->k.head | a->k.line | a->v.batch | a->v.head | a->v.line) * size;
+    bool power = bytes % 16 == 0 && steps % 16 == 0 && (team & (team - 1)) == 0 &&
+                 a->value_dim == a->head_dim;
 
     return power && rows <= TEAM_ROWS && a->sums == RLX_DTYPE_f32 && c->features->subgroups &&
            team >= 4 && team <= c->features->subgroup_size && gpu_aligned(c, gpu_in(c, 1), 16) &&
@@ -59,7 +61,7 @@ static struct cut cut_of(const struct gpu_attention *a, const struct gpu_call *c
     t.bundles = a->heads / t.heads;
     t.rows = a->queries * t.heads;
     t.teams = fits_teams(a, c, t.rows);
-    t.tile = gpu_attention_tiles(a, c, t.rows);
+    t.tile = gpu_attention_tiles(a, c, t.rows, a->value_dim);
     if (t.teams)
         t.tile = (struct gpu_attention_tile){.own = TEAM_ROWS, .other = PART_KEYS, .slices = 1};
     t.blocks = gpu_ceil(t.rows, t.tile.own);
@@ -77,7 +79,7 @@ static struct gpu_arg room_for_parts(struct gpu_call *c, const struct gpu_attent
     uint64_t rows = a->batch * a->heads * a->queries * (a->keys / PART_KEYS);
 
     rows = rows < most ? rows : most;
-    return gpu_temp(c, rows * (a->head_dim + 2) * rlx_dtype_size(a->sums));
+    return gpu_temp(c, rows * (a->value_dim + 2) * rlx_dtype_size(a->sums));
 }
 
 /* Operands and words are the same for both kernels, but for the blocks that teams do without. */
@@ -87,6 +89,7 @@ static void launch(struct gpu_call *c, const struct gpu_attention *a, const stru
     for (int32_t i = 0; i < 3; i++)
         gpu_bind(c, gpu_in(c, i));
     gpu_bind(c, a->mask_arg);
+    gpu_bind(c, a->sinks_arg);
     gpu_bind(c, to);
     gpu_u32(c, "units", t->units);
     if (!t->teams)
@@ -99,8 +102,6 @@ static void launch(struct gpu_call *c, const struct gpu_attention *a, const stru
     gpu_u32(c, "heads", t->heads);
     gpu_u32(c, "share", t->bundles / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
-                             &a->y);
     gpu_groups(c, t->units);
 }
 
@@ -110,6 +111,8 @@ static void attend(struct gpu_call *c, const struct gpu_attention *a, const stru
 {
     gpu_kernel(c, "attention", "attention");
     gpu_attention_constants(c, a, &t->tile);
+    gpu_attention_sinks(c, a);
+    gpu_type(c, "KV", a->kv_dtype);
     gpu_type(c, "Y", t->parts > 1 ? a->sums : a->dtype);
     gpu_const(c, "ZC", t->tile.lines);
     gpu_const(c, "COLS", t->tile.columns);
@@ -127,14 +130,17 @@ static void attend_in_teams(struct gpu_call *c, const struct gpu_attention *a, c
 
     gpu_kernel(c, "attention_decode", "decode");
     gpu_type(c, "T", a->dtype);
+    gpu_type(c, "KV", a->kv_dtype);
     gpu_type(c, "M", a->mask_dtype);
     gpu_type(c, "Y", t->parts > 1 ? a->sums : a->dtype);
     gpu_const(c, "ROWS", rows);
     gpu_const(c, "SPARE", rows < 4 ? 4 : rows);
     gpu_const(c, "D", (int64_t)a->head_dim);
-    gpu_const(c, "EACH", (int64_t)(16 / rlx_dtype_size(a->dtype)));
+    gpu_const(c, "EACH", (int64_t)(16 / rlx_dtype_size(a->kv_dtype)));
     gpu_const(c, "MASK", all ? GPU_MASK_NONE : a->mask); /* the last query sees all keys */
     gpu_flag(c, "CAP", a->cap > 0);
+    gpu_flag(c, "ALIBI", a->max_bias > 0);
+    gpu_attention_sinks(c, a);
     gpu_flag(c, "PARTS", t->parts > 1);
     launch(c, a, t, to);
 }
@@ -147,15 +153,18 @@ static void combine(struct gpu_call *c, const struct gpu_attention *a, const str
     gpu_kernel(c, "attention", "combine");
     gpu_type(c, "T", a->dtype);
     gpu_type(c, "A", a->sums);
-    gpu_const(c, "D", (int64_t)a->head_dim);
+    gpu_const(c, "D", (int64_t)a->value_dim);
     gpu_const(c, "MOST", BUSY_GROUPS);
+    gpu_attention_sinks(c, a);
     gpu_bind(c, from);
+    gpu_bind(c, a->sinks_arg);
     gpu_bind(c, gpu_out(c));
     gpu_u32(c, "lines", lines);
     gpu_u32(c, "parts", t->parts);
     gpu_u32(c, "bundles", t->bundles);
     gpu_u32(c, "rows", t->rows);
     gpu_u32(c, "heads", t->heads);
+    gpu_u32(c, "first_head", a->first_head);
     gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
                              &a->y);
     gpu_groups(c, lines);
@@ -167,7 +176,7 @@ static void attend_heads(struct gpu_call *c, const struct gpu_attention *a, stru
     struct cut t = cut_of(a, c);
 
     if (t.parts > 1)
-        parts.bytes = t.parts * a->batch * a->heads * a->queries * (a->head_dim + 2) *
+        parts.bytes = t.parts * a->batch * a->heads * a->queries * (a->value_dim + 2) *
                       rlx_dtype_size(a->sums);
     struct gpu_arg to = t.parts > 1 ? parts : gpu_out(c);
     if (t.teams)
@@ -186,9 +195,10 @@ static void attend_heads(struct gpu_call *c, const struct gpu_attention *a, stru
 static uint64_t heads_at_once(const struct gpu_call *c, const struct gpu_attention *a,
                               struct gpu_arg parts)
 {
-    uint64_t head = a->keys * a->head_dim * rlx_dtype_size(a->dtype);
+    uint64_t dim = a->head_dim > a->value_dim ? a->head_dim : a->value_dim;
+    uint64_t head = a->keys * dim * rlx_dtype_size(a->kv_dtype);
     uint64_t y = gpu_windows(c, gpu_out(c)), found = gpu_windows(c, parts);
-    uint64_t others = gpu_windows(c, gpu_in(c, 0)) + gpu_windows(c, a->mask_arg);
+    uint64_t others = gpu_windows(c, gpu_in(c, 0)) + gpu_windows(c, a->mask_arg) + 1; /* sinks */
     uint64_t most = c->max_bindings;
 
     others += y > found ? y : found;
@@ -204,24 +214,28 @@ static uint64_t heads_at_once(const struct gpu_call *c, const struct gpu_attenti
 static void attend_some(struct gpu_call *c, const struct gpu_attention *all, uint64_t item,
                         uint64_t first, uint64_t count, struct gpu_arg parts)
 {
+    const struct gpu_attention_lines *const step[] = {&all->q, &all->k, &all->v};
     uint64_t ratio = all->heads / all->kv_heads, size = rlx_dtype_size(all->dtype);
-    uint64_t lines = all->queries * all->head_dim, keys = all->keys * all->head_dim;
+    uint64_t lines = all->queries * all->value_dim;
     uint64_t mask = all->m.head ? ratio * count * all->m.head : all->mask_queries * all->keys;
     const struct gpu_call whole = *c;
     struct gpu_attention a = *all;
     struct gpu_arg in[3];
 
     for (int32_t i = 0; i < 3; i++) {
-        uint64_t heads = i ? count : ratio * count, head = i ? keys : lines;
-        uint64_t before = (i ? first : ratio * first) * head;
-        before += item * (i ? all->k.batch : all->q.batch);
-        in[i] = gpu_part(gpu_in(c, i), before * size, heads * head * size);
+        uint64_t heads = i ? count : ratio * count, before = i ? first : ratio * first;
+        uint64_t each = i ? rlx_dtype_size(all->kv_dtype) : size;
+        before = before * step[i]->head + item * step[i]->batch;
+        in[i] = gpu_part(gpu_in(c, i), before * each, heads * step[i]->head * each);
     }
     a.batch = 1;
     a.heads = ratio * count;
     a.kv_heads = count;
+    a.first_head = ratio * first;
     a.mask_arg = in[0];
-    if (c->in_count > 3) {
+    if (!a.has_sinks)
+        a.sinks_arg = gpu_attention_no_sinks(in[0]);
+    if (all->mask >= GPU_MASK_BIAS && all->mask <= GPU_MASK_REAL) {
         uint64_t each = rlx_dtype_size(all->mask_dtype);
         uint64_t at = item * all->m.batch + ratio * first * all->m.head;
         a.mask_arg = gpu_part(all->mask_arg, at * each, mask * each);

@@ -6,8 +6,7 @@
 #include "ir/attention.h"
 #include "lower/gpu.h"
 
-/* Strides of q, of k and v, or of y and dy, in elements; a head's own elements lie together. Those
- * of q are y's, unless q, k and v are columns of one tensor (c->columns). */
+/* Strides of q, k, v, or of y and dy, in elements; a head's own elements lie together. */
 struct gpu_attention_lines {
     uint64_t batch, head, line;
 };
@@ -25,14 +24,18 @@ enum gpu_attention_mask {
 };
 
 struct gpu_attention {
-    uint64_t batch, heads, kv_heads, head_dim, queries, keys;
-    rlx_dtype dtype, sums; /* sums: what is computed in */
-    double scale, cap;     /* cap 0: none */
+    uint64_t batch, heads, kv_heads, head_dim, value_dim, queries, keys;
+    rlx_dtype dtype, kv_dtype, sums; /* of q and y, of k and v, what is computed in */
+    double scale, cap;               /* cap 0: none */
     enum gpu_attention_mask mask;
     rlx_dtype mask_dtype;
-    struct gpu_arg mask_arg;
+    struct gpu_arg mask_arg, sinks_arg; /* where there are none, q: kernels do not look at it */
+    bool has_sinks;
+    rlx_dtype sinks_dtype;
+    double max_bias;                   /* of ALiBi; 0: none */
+    uint64_t alibi_period, first_head; /* first_head: where only some heads are done */
     uint64_t mask_batches, mask_heads, mask_queries; /* its sizes; 1 broadcasts */
-    struct gpu_attention_lines q, k, y, m;           /* m: 0 where it broadcasts */
+    struct gpu_attention_lines q, k, v, y, m;        /* m: 0 where it broadcasts */
     uint64_t shift, window;
 };
 
@@ -46,16 +49,21 @@ struct gpu_attention_tile {
     uint32_t slices;  /* groups that it takes for all of head_dim */
 };
 
-/* mask: the number of its operand, which may be missing. */
+/* Operands from `first` on are the mask and the sinks. */
 void gpu_attention_describe(struct gpu_attention *a, const struct gpu_call *c,
-                            const struct attr_attention *attr, int32_t mask);
-/* For so many own lines. */
+                            const struct attr_attention *attr, int32_t first);
+struct gpu_arg gpu_attention_no_sinks(struct gpu_arg q);
+/* For so many own lines, and results whose lines have so many elements. */
 struct gpu_attention_tile gpu_attention_tiles(const struct gpu_attention *a,
-                                              const struct gpu_call *c, uint64_t own_lines);
+                                              const struct gpu_call *c, uint64_t own_lines,
+                                              uint64_t elements);
 /* The constants that all kernels take. */
 void gpu_attention_constants(struct gpu_call *c, const struct gpu_attention *a,
                              const struct gpu_attention_tile *t);
-/* The words that all kernels end with: shift, window, strides, scale and cap. */
+/* Constants and types of what all forward kernels and `measure` know about sinks; after the mask
+ * they have the sinks. */
+void gpu_attention_sinks(struct gpu_call *c, const struct gpu_attention *a);
+/* The words that all kernels end with: those of `how`, and strides. */
 void gpu_attention_words(struct gpu_call *c, const struct gpu_attention *a);
 /* Three words: batch, head and line. */
 void gpu_attention_line_words(struct gpu_call *c, const char *const name[3],

@@ -39,13 +39,15 @@ static void add_heads(struct gpu_call *c, const struct gpu_attention *a)
 
 static void measure(struct gpu_call *c, const struct gpu_attention *a, struct gpu_arg stats)
 {
-    struct gpu_attention_tile t = gpu_attention_tiles(a, c, a->queries);
+    struct gpu_attention_tile t = gpu_attention_tiles(a, c, a->queries, a->head_dim);
     uint64_t blocks = gpu_ceil(a->queries, t.own), units = blocks * a->heads * a->batch;
 
     gpu_kernel(c, "attention_backward", "measure");
     gpu_attention_constants(c, a, &t);
+    gpu_attention_sinks(c, a);
     gpu_flag(c, "DELTA", c->attr->attention_backward.wrt != RLX_ATTENTION_WRT_value);
     bind_operands(c, a);
+    gpu_bind(c, a->sinks_arg);
     gpu_bind(c, stats);
     gpu_u32(c, "units", units);
     gpu_u32(c, "blocks", blocks);
@@ -59,7 +61,8 @@ static void gradient(struct gpu_call *c, const struct gpu_attention *a, struct g
 {
     uint64_t own = wrt == 0 ? a->queries : a->keys;
     uint64_t heads = wrt == 0 ? 1 : a->heads / a->kv_heads, bundles = a->heads / heads;
-    struct gpu_attention_tile t = gpu_attention_tiles(a, c, own);
+    struct gpu_attention_tile t =
+        gpu_attention_tiles(a, c, own, wrt == 2 ? a->value_dim : a->head_dim);
     uint64_t blocks = gpu_ceil(own, t.own), units = t.slices * blocks * bundles * a->batch;
 
     gpu_kernel(c, "attention_backward", "gradient");
@@ -85,7 +88,7 @@ static void gradient(struct gpu_call *c, const struct gpu_attention *a, struct g
 
 static void bias(struct gpu_call *c, const struct gpu_attention *a, struct gpu_arg stats)
 {
-    struct gpu_attention_tile t = gpu_attention_tiles(a, c, a->queries);
+    struct gpu_attention_tile t = gpu_attention_tiles(a, c, a->queries, a->head_dim);
     uint64_t blocks = gpu_ceil(a->mask_queries, t.own), key_blocks = gpu_ceil(a->keys, t.other);
     uint64_t units = key_blocks * blocks * a->mask_heads * a->mask_batches;
 

@@ -15,11 +15,14 @@ static bool fits(const struct gpu_call *c, const struct gpu_attention *a)
 {
     const struct kc_features *f = c->features;
     bool dtype = a->dtype == RLX_DTYPE_f16 || (a->dtype == RLX_DTYPE_bf16 && f->coop_bf16);
-    uint64_t steps = a->q.batch | a->q.head | a->q.line | a->k.batch | a->k.head | a->k.line;
+    bool alike = a->dtype == a->kv_dtype && a->head_dim == a->value_dim;
+    uint64_t steps = a->q.batch | a->q.head | a->q.line | a->k.batch | a->k.head | a->k.line |
+                     a->v.batch | a->v.head | a->v.line;
 
-    return dtype && steps % 8 == 0 && f->coop && f->subgroups && f->max_group >= GPU_GROUP &&
-           gpu_aligned(c, gpu_in(c, 0), 16) && gpu_aligned(c, gpu_in(c, 1), 16) &&
-           gpu_aligned(c, gpu_in(c, 2), 16) && gpu_aligned(c, gpu_out(c), 16);
+    return dtype && alike && steps % 8 == 0 && f->coop && f->subgroups &&
+           f->max_group >= GPU_GROUP && gpu_aligned(c, gpu_in(c, 0), 16) &&
+           gpu_aligned(c, gpu_in(c, 1), 16) && gpu_aligned(c, gpu_in(c, 2), 16) &&
+           gpu_aligned(c, gpu_out(c), 16);
 }
 
 /* How rows are cut: blocks of bundles of heads. */
@@ -46,6 +49,8 @@ static void begin(struct gpu_call *c, const struct gpu_attention *a, const char 
     gpu_const(c, "D", (int64_t)a->head_dim);
     gpu_const(c, "MASK", a->mask);
     gpu_flag(c, "CAP", a->cap > 0);
+    gpu_flag(c, "ALIBI", a->max_bias > 0);
+    gpu_attention_sinks(c, a);
 }
 
 static void bind(struct gpu_call *c, const struct gpu_attention *a, const struct cut *t)
@@ -54,6 +59,7 @@ static void bind(struct gpu_call *c, const struct gpu_attention *a, const struct
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_in(c, 2));
     gpu_bind(c, a->mask_arg);
+    gpu_bind(c, a->sinks_arg);
     gpu_bind(c, gpu_out(c));
     gpu_u32(c, "units", t->units);
     gpu_u32(c, "blocks", t->blocks);
@@ -74,8 +80,6 @@ static void by_group(struct gpu_call *c, const struct gpu_attention *a)
     bind(c, a, &t);
     gpu_u32(c, "share", a->heads / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
-                             &a->y);
     gpu_groups(c, t.units);
 }
 
@@ -89,19 +93,16 @@ static void by_subgroups(struct gpu_call *c, const struct gpu_attention *a, uint
     gpu_u32(c, "heads", heads);
     gpu_u32(c, "share", t.bundles / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
-                             &a->y);
     gpu_groups(c, t.units);
 }
 
 /* Rows of whole matrices, where these can be computed with. */
 static bool fits_rows(const struct gpu_call *c, const struct gpu_attention *a, uint64_t heads)
 {
-    bool mask =
-        a->mask == GPU_MASK_NONE || a->mask == GPU_MASK_RANGE || a->mask == GPU_MASK_NEAR;
+    bool mask = a->mask == GPU_MASK_NONE || a->mask == GPU_MASK_RANGE || a->mask == GPU_MASK_NEAR;
 
-    return c->features->coop_rows && mask && a->cap == 0 && heads == 1 && a->head_dim % 32 == 0 &&
-           a->head_dim <= 128;
+    return c->features->coop_rows && mask && a->cap == 0 && a->max_bias == 0 && heads == 1 &&
+           a->head_dim % 32 == 0 && a->head_dim <= 128;
 }
 
 static void by_rows(struct gpu_call *c, const struct gpu_attention *a)
@@ -112,9 +113,11 @@ static void by_rows(struct gpu_call *c, const struct gpu_attention *a)
     gpu_type(c, "T", a->dtype);
     gpu_const(c, "D", (int64_t)a->head_dim);
     gpu_const(c, "MASK", a->mask);
+    gpu_attention_sinks(c, a);
     gpu_bind(c, gpu_in(c, 0));
     gpu_bind(c, gpu_in(c, 1));
     gpu_bind(c, gpu_in(c, 2));
+    gpu_bind(c, a->sinks_arg);
     gpu_bind(c, gpu_out(c));
     gpu_u32(c, "units", units);
     gpu_u32(c, "blocks", blocks);
@@ -123,8 +126,6 @@ static void by_rows(struct gpu_call *c, const struct gpu_attention *a)
     gpu_u32(c, "keys", a->keys);
     gpu_u32(c, "share", a->heads / a->kv_heads);
     gpu_attention_words(c, a);
-    gpu_attention_line_words(c, (const char *const[]){"y_step.batch", "y_step.head", "y_step.line"},
-                             &a->y);
     gpu_groups(c, units);
 }
 

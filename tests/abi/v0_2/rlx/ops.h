@@ -979,9 +979,10 @@ RLX_API rlx_value rlx_rope(rlx_graph *g, rlx_value x, rlx_value cos, rlx_value s
                            int64_t head_dim, int64_t n_rot, rlx_rope_style style, int64_t seq_axis);
 /* rotary embedding on a grid */
 RLX_API rlx_value rlx_axial_rope_2d(rlx_graph *g, rlx_value x, const rlx_axial_rope_2d_desc *desc);
-/* selective state-space scan */
+/* selective state-space scan; with carry it writes its state */
 RLX_API rlx_value rlx_selective_scan(rlx_graph *g, rlx_value x, rlx_value delta, rlx_value a,
-                                     rlx_value b, rlx_value c, int64_t state_size);
+                                     rlx_value b, rlx_value c, rlx_value state, int64_t state_size,
+                                     bool carry_state);
 /* gated delta rule; with carry it writes its state */
 RLX_API rlx_value rlx_gated_delta_net(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v,
                                       rlx_value decay, rlx_value beta, rlx_value state,

@@ -24,28 +24,30 @@ static void run_block(const struct job *j, int64_t block, const struct attention
 
     attention_rows(a, &t, head / a->kv_heads, head % a->kv_heads,
                    block % a->blocks * ATTENTION_ROWS, a->rows);
-    m->start(room, t.rows * a->width);
+    m->start(room, t.rows * a->v.width);
     m->panel(a, &a->q, &t, room->q_panel);
     for (int64_t key = t.first; key < t.end; key += ATTENTION_KEYS) {
         attention_keys(&t, key, t.end);
-        const void *k = m->keys(a, &a->k, &t, room->k);
-        const void *v = m->keys(a, &a->v, &t, room->v);
+        const void *k = m->keys(&a->k, &t, room->k);
+        const void *v = m->keys(&a->v, &t, room->v);
         m->scores(a, &t, k, room);
         m->softmax(a, &t, room, t.rows);
         m->product(&(struct attention_product){
             .m = t.rows,
-            .n = a->width,
+            .n = a->v.width,
             .k = t.keys,
             .a = room->z,
             .a_i = 1,
             .a_k = ATTENTION_ROWS,
             .b = v,
-            .b_ld = a->width,
+            .b_ld = a->v.width,
             .c = room->sum,
-            .c_ld = a->width,
+            .c_ld = a->v.width,
             .add = true,
-            .keep = t.partial && !m->finite(a, v, t.keys) ? room->keep : NULL});
+            .keep = t.partial && !m->finite(&a->v, v, t.keys) ? room->keep : NULL});
     }
+    if (a->sinks)
+        m->sink(a, &t, room);
     m->divide(a, &t, room);
     m->put_rows(a, &j->out, &t, room->sum);
 }
@@ -80,11 +82,12 @@ static void run(const struct cpu_call *c)
     if (c->out->count == 0)
         return;
     attention_describe(&j.a, c, &c->attr->attention, 3);
-    j.out = attention_operand_of(&j.a, c->out, true);
+    j.out = attention_operand_of(&j.a, c->out, true, j.a.value_dim);
     j.room = c->scratch;
     j.room_bytes = attention_carve(&j.a, 0, NULL, &room);
     int64_t rows = cpu_min_i64(j.a.rows, ATTENTION_ROWS);
-    int64_t grain = cpu_max_i64(1, WORK / rows / j.a.head_dim / (j.a.keys + 1));
+    int64_t grain =
+        cpu_max_i64(1, WORK / rows / cpu_max_i64(j.a.head_dim, j.a.value_dim) / (j.a.keys + 1));
     cpu_for(c->pool, j.a.batch * j.a.kv_heads * j.a.blocks, grain, run_blocks, &j);
 }
 

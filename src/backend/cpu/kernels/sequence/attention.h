@@ -25,13 +25,13 @@ struct attention_operand {
     char *data;
     rlx_dtype dtype;
     int64_t batch, head, position;
+    int64_t dim, width; /* elements of a head; the same rounded up to whole vectors */
 };
 
 struct attention {
-    int64_t batch, heads, kv_heads, group, head_dim, queries, keys;
+    int64_t batch, heads, kv_heads, group, head_dim, value_dim, queries, keys;
     int64_t rows;      /* queries of a group */
     int64_t blocks;    /* of ATTENTION_ROWS rows */
-    int64_t width;     /* head_dim, rounded up to whole vectors */
     double scale, cap; /* cap 0: none */
     int32_t layout, mask_kind;
     int64_t window;
@@ -39,6 +39,8 @@ struct attention {
     struct attention_operand q, k, v;
     const struct cpu_tensor *mask;             /* NULL: none */
     int64_t mask_batch, mask_head, mask_query; /* strides; 0 where it broadcasts */
+    const struct cpu_tensor *sinks;            /* NULL: none */
+    double max_bias;                           /* of ALiBi; 0: none */
     const struct attention_math *math;
 };
 
@@ -49,6 +51,7 @@ struct attention_tile {
     int64_t low[ATTENTION_ROWS], high[ATTENTION_ROWS]; /* keys that causality lets each row see */
     int64_t first, end;                                /* keys that any row sees */
     bool partial;                                      /* some pairs are excluded */
+    double slope[ATTENTION_ROWS]; /* what ALiBi takes from scores, by distance */
 };
 
 /* c[i][j] = (add ? c[i][j] : 0) + sum over k of a[i * a_i + k * a_k] * b[k * b_ld + j]. One of a's
@@ -70,12 +73,12 @@ enum attention_needs {
     ATTENTION_NEEDS_GATHER = 4
 };
 struct attention_room {
-    void *q_panel, *dy_panel;  /* [head_dim][ROWS] */
+    void *q_panel, *dy_panel;  /* [head_dim or value_dim][ROWS] */
     void *z, *dp, *slope;      /* [KEYS][ROWS]; slope: the derivative of the cap */
     uint8_t *keep;             /* [KEYS][ROWS], where the tile is partial: 0 for excluded pairs */
-    void *k, *v;               /* [KEYS][width] */
-    void *gathered;            /* [ROWS][width] */
-    void *sum;                 /* [ROWS or KEYS, whichever is more][width] */
+    void *k, *v;               /* [KEYS][their width] */
+    void *gathered;            /* [ROWS][the larger width] */
+    void *sum;                 /* [ROWS or KEYS, whichever is more][the larger width] */
     void *max, *total, *delta; /* [ROWS] */
 };
 
@@ -83,20 +86,21 @@ struct attention_math {
     int64_t size, lanes;
     rlx_dtype dtype;
 
-    /* The tile's rows of an operand as a panel, or one after another, `width` apart. */
+    /* The tile's rows of an operand as a panel, or one after another, its width apart. */
     void (*panel)(const struct attention *a, const struct attention_operand *o,
                   const struct attention_tile *t, void *panel);
     void (*gather)(const struct attention *a, const struct attention_operand *o,
                    const struct attention_tile *t, void *rows);
-    /* The tile's keys of an operand, `width` apart: in place, or copied to room. */
-    const void *(*keys)(const struct attention *a, const struct attention_operand *o,
-                        const struct attention_tile *t, void *room);
-    /* n rows of head_dim elements from sums, `width` apart, to an operand's rows or keys. */
+    /* The tile's keys of an operand, its width apart: in place, or copied to room. */
+    const void *(*keys)(const struct attention_operand *o, const struct attention_tile *t,
+                        void *room);
+    /* Sums, the operand's width apart, to its rows or keys. */
     void (*put_rows)(const struct attention *a, const struct attention_operand *o,
                      const struct attention_tile *t, const void *sum);
-    void (*put_keys)(const struct attention *a, const struct attention_operand *o,
-                     const struct attention_tile *t, const void *sum);
-    bool (*finite)(const struct attention *a, const void *rows, int64_t n);
+    void (*put_keys)(const struct attention_operand *o, const struct attention_tile *t,
+                     const void *sum);
+    /* n rows like those of the operand. */
+    bool (*finite)(const struct attention_operand *o, const void *rows, int64_t n);
 
     void (*product)(const struct attention_product *p);
     /* z, and slope if there is room for it, from q_panel and keys k. Excluded pairs get -Inf. */
@@ -108,6 +112,9 @@ struct attention_math {
      * (rows of it, unless rows is 0) follow when max grows. */
     void (*softmax)(const struct attention *a, const struct attention_tile *t,
                     const struct attention_room *r, int64_t rows);
+    /* total grows by what the sinks of the rows' heads have of it; max is only of keys. */
+    void (*sink)(const struct attention *a, const struct attention_tile *t,
+                 const struct attention_room *r);
     /* sum /= total; rows that saw no key give 0. */
     void (*divide)(const struct attention *a, const struct attention_tile *t,
                    const struct attention_room *r);
@@ -126,12 +133,12 @@ struct attention_math {
 #define attention_rows CPU_NAME(attention_rows)
 #define attention_operand_of CPU_NAME(attention_operand_of)
 
-/* mask: its operand number. */
+/* Operands from `first` on are the mask and the sinks. */
 void attention_describe(struct attention *a, const struct cpu_call *c,
-                        const struct attr_attention *attr, int32_t mask);
-/* t laid out as q is, or as k and v are. */
+                        const struct attr_attention *attr, int32_t first);
+/* t with the rows of q or the keys of k, and heads of so many elements. */
 struct attention_operand attention_operand_of(const struct attention *a, const struct cpu_tensor *t,
-                                              bool like_q);
+                                              bool like_q, int64_t dim);
 const struct attention_math *attention_math_of(rlx_dtype dtype);
 
 /* Where a worker's buffers are from base on; returns their bytes. base NULL: only that. */

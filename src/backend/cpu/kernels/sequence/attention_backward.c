@@ -45,13 +45,13 @@ static void make_dp(const struct job *j, const struct attention_tile *t,
                     const struct attention_room *room)
 {
     const struct attention *a = &j->a;
-    const void *v = a->math->keys(a, &a->v, t, room->v);
+    const void *v = a->math->keys(&a->v, t, room->v);
 
     a->math->product(&(struct attention_product){.m = t->keys,
                                                  .n = t->lanes,
-                                                 .k = a->head_dim,
+                                                 .k = a->value_dim,
                                                  .a = v,
-                                                 .a_i = a->width,
+                                                 .a_i = a->v.width,
                                                  .a_k = 1,
                                                  .b = room->dy_panel,
                                                  .b_ld = ATTENTION_ROWS,
@@ -79,12 +79,14 @@ static void make_stats(const struct job *j, struct attention_tile *t,
     a->math->start(room, 0);
     for (int64_t key = t->first; key < t->end; key += ATTENTION_KEYS) {
         attention_keys(t, key, t->end);
-        const void *k = a->math->keys(a, &a->k, t, room->k);
+        const void *k = a->math->keys(&a->k, t, room->k);
         a->math->scores(a, t, k, room);
         if (room->dp)
             make_dp(j, t, room);
         a->math->softmax(a, t, room, 0);
     }
+    if (a->sinks)
+        a->math->sink(a, t, room);
     a->math->invert(t, room);
 }
 
@@ -113,25 +115,25 @@ static void query_block(const struct job *j, int64_t block, const struct attenti
                    block % a->blocks * ATTENTION_ROWS, a->rows);
     make_panels(j, &t, room);
     make_stats(j, &t, room);
-    memset(room->sum, 0, (size_t)(t.rows * a->width * m->size));
+    memset(room->sum, 0, (size_t)(t.rows * a->k.width * m->size));
     for (int64_t key = t.first; key < t.end; key += ATTENTION_KEYS) {
         attention_keys(&t, key, t.end);
-        const void *k = m->keys(a, &a->k, &t, room->k);
+        const void *k = m->keys(&a->k, &t, room->k);
         make_tile(j, &t, room, k);
         m->chain(a, &t, room);
         m->product(
             &(struct attention_product){.m = t.rows,
-                                        .n = a->width,
+                                        .n = a->k.width,
                                         .k = t.keys,
                                         .a = room->z,
                                         .a_i = 1,
                                         .a_k = ATTENTION_ROWS,
                                         .b = k,
-                                        .b_ld = a->width,
+                                        .b_ld = a->k.width,
                                         .c = room->sum,
-                                        .c_ld = a->width,
+                                        .c_ld = a->k.width,
                                         .add = true,
-                                        .keep = m->finite(a, k, t.keys) ? NULL : room->keep});
+                                        .keep = m->finite(&a->k, k, t.keys) ? NULL : room->keep});
     }
     m->put_rows(a, &j->out, &t, room->sum);
 }
@@ -214,13 +216,14 @@ static void key_block(const struct job *j, int64_t task, const struct attention_
     const struct attention_math *m = a->math;
     const struct attention_operand *other = j->wrt == RLX_ATTENTION_WRT_value ? &j->dy : &a->q;
     struct attention_tile t = {.keys = 0};
+    const int64_t width = other->width;
     int64_t head = task / j->key_parts, key = task % j->key_parts * ATTENTION_KEYS;
 
     t.batch = head / a->kv_heads;
     t.kv = head % a->kv_heads;
     attention_keys(&t, key, a->keys);
-    const void *k = m->keys(a, &a->k, &t, room->k);
-    memset(room->sum, 0, (size_t)(t.keys * a->width * m->size));
+    const void *k = m->keys(&a->k, &t, room->k);
+    memset(room->sum, 0, (size_t)(t.keys * width * m->size));
     for (int64_t row = 0; row < a->rows; row += ATTENTION_ROWS) {
         attention_rows(a, &t, t.batch, t.kv, row, a->rows);
         if (key >= t.end || key + t.keys <= t.first)
@@ -232,19 +235,19 @@ static void key_block(const struct job *j, int64_t task, const struct attention_
         m->gather(a, other, &t, room->gathered);
         m->product(&(struct attention_product){
             .m = t.keys,
-            .n = a->width,
+            .n = width,
             .k = t.rows,
             .a = room->z,
             .a_i = ATTENTION_ROWS,
             .a_k = 1,
             .b = room->gathered,
-            .b_ld = a->width,
+            .b_ld = width,
             .c = room->sum,
-            .c_ld = a->width,
+            .c_ld = width,
             .add = true,
-            .keep = m->finite(a, room->gathered, t.rows) ? NULL : room->keep});
+            .keep = m->finite(other, room->gathered, t.rows) ? NULL : room->keep});
     }
-    m->put_keys(a, &j->out, &t, room->sum);
+    m->put_keys(&j->out, &t, room->sum);
 }
 
 static void key_blocks(void *ctx, int64_t begin, int64_t end, int worker)
@@ -292,7 +295,7 @@ static void bias_rows(const struct job *j, struct attention_tile *t,
 {
     const struct attention *a = &j->a;
     int64_t from = first_query * a->group, to = from + queries * a->group;
-    const void *k = a->math->keys(a, &a->k, t, room->k);
+    const void *k = a->math->keys(&a->k, t, room->k);
 
     for (int64_t row = from; row < to; row += ATTENTION_ROWS) {
         attention_rows(a, t, t->batch, t->kv, row, to);
@@ -379,9 +382,11 @@ static void describe(const struct cpu_call *c, struct job *j)
 
     attention_of_backward(&c->attr->attention_backward, &forward);
     attention_describe(a, c, &forward, 4);
-    j->dy = attention_operand_of(a, &c->in[3], true);
+    j->dy = attention_operand_of(a, &c->in[3], true, a->value_dim);
     if (j->wrt != RLX_ATTENTION_WRT_bias)
-        j->out = attention_operand_of(a, c->out, j->wrt == RLX_ATTENTION_WRT_query);
+        j->out =
+            attention_operand_of(a, c->out, j->wrt == RLX_ATTENTION_WRT_query,
+                                 j->wrt == RLX_ATTENTION_WRT_value ? a->value_dim : a->head_dim);
     else
         share_mask(j, c->out);
     if (j->wrt != RLX_ATTENTION_WRT_value)

@@ -55,18 +55,22 @@ const struct attention_math *attention_math_of(rlx_dtype dtype)
 /* ---- what is asked for --------------------------------------------------------------------- */
 
 struct attention_operand attention_operand_of(const struct attention *a, const struct cpu_tensor *t,
-                                              bool like_q)
+                                              bool like_q, int64_t dim)
 {
     int64_t heads = like_q ? a->heads : a->kv_heads, seq = like_q ? a->queries : a->keys;
-    struct attention_operand o = {.data = t->data, .dtype = t->dtype};
+    int64_t lanes = a->math->lanes;
+    struct attention_operand o = {.data = t->data,
+                                  .dtype = t->dtype,
+                                  .batch = heads * seq * dim,
+                                  .dim = dim,
+                                  .width = (dim + lanes - 1) / lanes * lanes};
 
-    o.batch = heads * seq * a->head_dim;
     if (a->layout == RLX_ATTENTION_LAYOUT_bshd || a->layout == RLX_ATTENTION_LAYOUT_packed) {
-        o.head = a->head_dim;
-        o.position = heads * a->head_dim;
+        o.head = dim;
+        o.position = heads * dim;
     } else {
-        o.head = seq * a->head_dim;
-        o.position = a->head_dim;
+        o.head = seq * dim;
+        o.position = dim;
     }
     return o;
 }
@@ -102,13 +106,16 @@ static void measure_mask(struct attention *a, const struct cpu_tensor *m)
 }
 
 void attention_describe(struct attention *a, const struct cpu_call *c,
-                        const struct attr_attention *attr, int32_t mask)
+                        const struct attr_attention *attr, int32_t first)
 {
+    int32_t mask = attention_mask_operand(attr, first);
+    int32_t sinks = attention_sinks_operand(attr, first);
     rlx_dtype dtype = c->in[0].dtype;
 
     *a = (struct attention){.heads = attr->num_heads,
                             .kv_heads = attr->num_kv_heads,
                             .head_dim = attr->head_dim,
+                            .value_dim = attention_value_dim(attr),
                             .layout = attr->layout,
                             .mask_kind = attr->mask_kind,
                             .window = attr->window,
@@ -117,16 +124,18 @@ void attention_describe(struct attention *a, const struct cpu_call *c,
     measure(a, c);
     a->rows = a->group * a->queries;
     a->blocks = (a->rows + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
-    a->width = (a->head_dim + a->math->lanes - 1) / a->math->lanes * a->math->lanes;
     a->scale =
         isnan(attr->score_scale) ? 1.0 / sqrt((double)a->head_dim) : (double)attr->score_scale;
     a->cap = isnan(attr->logit_softcap) ? 0 : (double)attr->logit_softcap;
     a->shift = cpu_max_i64(0, a->keys - a->queries);
-    a->q = attention_operand_of(a, &c->in[0], true);
-    a->k = attention_operand_of(a, &c->in[1], false);
-    a->v = attention_operand_of(a, &c->in[2], false);
-    if (c->in_count > mask)
+    a->q = attention_operand_of(a, &c->in[0], true, a->head_dim);
+    a->k = attention_operand_of(a, &c->in[1], false, a->head_dim);
+    a->v = attention_operand_of(a, &c->in[2], false, a->value_dim);
+    a->max_bias = isnan(attr->alibi_max_bias) ? 0 : (double)attr->alibi_max_bias;
+    if (mask >= 0)
         measure_mask(a, &c->in[mask]);
+    if (sinks >= 0)
+        a->sinks = &c->in[sinks];
 }
 
 /* ---- a worker's memory --------------------------------------------------------------------- */
@@ -144,26 +153,27 @@ uint64_t attention_carve(const struct attention *a, unsigned needs, char *base,
 {
     const int64_t tile = ATTENTION_KEYS * ATTENTION_ROWS, size = a->math->size;
     const int64_t sums = ATTENTION_KEYS > ATTENTION_ROWS ? ATTENTION_KEYS : ATTENTION_ROWS;
+    const int64_t width = cpu_max_i64(a->k.width, a->v.width);
     uint64_t at = 0;
 
     *r = (struct attention_room){0};
     r->q_panel = carve(base, &at, a->head_dim * ATTENTION_ROWS, size);
     r->z = carve(base, &at, tile, size);
     r->keep = carve(base, &at, tile, 1);
-    r->k = carve(base, &at, ATTENTION_KEYS * a->width, size);
-    r->v = carve(base, &at, ATTENTION_KEYS * a->width, size);
-    r->sum = carve(base, &at, sums * a->width, size);
+    r->k = carve(base, &at, ATTENTION_KEYS * a->k.width, size);
+    r->v = carve(base, &at, ATTENTION_KEYS * a->v.width, size);
+    r->sum = carve(base, &at, sums * width, size);
     r->max = carve(base, &at, ATTENTION_ROWS, size);
     r->total = carve(base, &at, ATTENTION_ROWS, size);
     if (needs & ATTENTION_NEEDS_DP) {
-        r->dy_panel = carve(base, &at, a->head_dim * ATTENTION_ROWS, size);
+        r->dy_panel = carve(base, &at, a->value_dim * ATTENTION_ROWS, size);
         r->dp = carve(base, &at, tile, size);
         r->delta = carve(base, &at, ATTENTION_ROWS, size);
     }
     if (needs & ATTENTION_NEEDS_SLOPE)
         r->slope = carve(base, &at, tile, size);
     if (needs & ATTENTION_NEEDS_GATHER)
-        r->gathered = carve(base, &at, ATTENTION_ROWS * a->width, size);
+        r->gathered = carve(base, &at, ATTENTION_ROWS * width, size);
     return at;
 }
 
@@ -187,6 +197,14 @@ static void range_of(const struct attention *a, int64_t row, int64_t *low, int64
         *high = cpu_min_i64(a->keys, position + 1 + cpu_min_i64(a->window, a->keys));
 }
 
+static double slope_of(const struct attention *a, int64_t head)
+{
+    int64_t period = attention_alibi_period(a->heads);
+    int64_t halves = head < period ? 2 * (head + 1) : 2 * (head - period) + 1;
+
+    return exp2(-a->max_bias * (double)halves / (2 * (double)period));
+}
+
 void attention_rows(const struct attention *a, struct attention_tile *t, int64_t batch, int64_t kv,
                     int64_t row, int64_t end)
 {
@@ -199,6 +217,8 @@ void attention_rows(const struct attention *a, struct attention_tile *t, int64_t
     t->end = 0;
     for (int64_t r = 0; r < ATTENTION_ROWS; r++) {
         range_of(a, row + cpu_min_i64(r, t->rows - 1), &t->low[r], &t->high[r]);
+        if (a->max_bias > 0)
+            t->slope[r] = slope_of(a, kv * a->group + (row + r) % a->group);
         if (t->low[r] >= t->high[r])
             continue;
         t->first = cpu_min_i64(t->first, t->low[r]);

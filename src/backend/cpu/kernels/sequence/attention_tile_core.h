@@ -33,11 +33,11 @@ static void AT(panel)(const struct attention *a, const struct attention_operand 
     int64_t size = (int64_t)cpu_size(o->dtype);
 
     if (t->lanes > t->rows)
-        memset(p, 0, (size_t)(a->head_dim * ATTENTION_ROWS) * sizeof *p);
+        memset(p, 0, (size_t)(o->dim * ATTENTION_ROWS) * sizeof *p);
     for (int64_t r = 0; r < t->rows; r++) {
         const char *src = AT(row_at)(a, o, t, r);
-        for (int64_t d = 0; d < a->head_dim; d += CPU_TILE) {
-            int64_t n = cpu_min_i64(CPU_TILE, a->head_dim - d);
+        for (int64_t d = 0; d < o->dim; d += CPU_TILE) {
+            int64_t n = cpu_min_i64(CPU_TILE, o->dim - d);
             AT_LOAD(o->dtype, src + d * size, tile, n);
             for (int64_t i = 0; i < n; i++)
                 p[(d + i) * ATTENTION_ROWS + r] = tile[i];
@@ -45,10 +45,10 @@ static void AT(panel)(const struct attention *a, const struct attention_operand 
     }
 }
 
-static void AT(widen)(const struct attention *a, rlx_dtype dtype, const void *src, AT_T *to)
+static void AT(widen)(const struct attention_operand *o, const void *src, AT_T *to)
 {
-    AT_LOAD(dtype, src, to, a->head_dim);
-    for (int64_t d = a->head_dim; d < a->width; d++)
+    AT_LOAD(o->dtype, src, to, o->dim);
+    for (int64_t d = o->dim; d < o->width; d++)
         to[d] = 0;
 }
 
@@ -56,16 +56,16 @@ static void AT(gather)(const struct attention *a, const struct attention_operand
                        const struct attention_tile *t, void *rows)
 {
     for (int64_t r = 0; r < t->rows; r++)
-        AT(widen)(a, o->dtype, AT(row_at)(a, o, t, r), (AT_T *)rows + r * a->width);
+        AT(widen)(o, AT(row_at)(a, o, t, r), (AT_T *)rows + r * o->width);
 }
 
-static const void *AT(keys)(const struct attention *a, const struct attention_operand *o,
-                            const struct attention_tile *t, void *room)
+static const void *AT(keys)(const struct attention_operand *o, const struct attention_tile *t,
+                            void *room)
 {
-    if (o->dtype == AT_DTYPE && o->position == a->width && a->head_dim == a->width)
+    if (o->dtype == AT_DTYPE && o->position == o->width && o->dim == o->width)
         return AT(key_at)(o, t, 0);
     for (int64_t j = 0; j < t->keys; j++)
-        AT(widen)(a, o->dtype, AT(key_at)(o, t, j), (AT_T *)room + j * a->width);
+        AT(widen)(o, AT(key_at)(o, t, j), (AT_T *)room + j * o->width);
     return room;
 }
 
@@ -73,28 +73,28 @@ static void AT(put_rows)(const struct attention *a, const struct attention_opera
                          const struct attention_tile *t, const void *sum)
 {
     for (int64_t r = 0; r < t->rows; r++)
-        AT_STORE(o->dtype, (const AT_T *)sum + r * a->width, AT(row_at)(a, o, t, r), a->head_dim);
+        AT_STORE(o->dtype, (const AT_T *)sum + r * o->width, AT(row_at)(a, o, t, r), o->dim);
 }
 
-static void AT(put_keys)(const struct attention *a, const struct attention_operand *o,
-                         const struct attention_tile *t, const void *sum)
+static void AT(put_keys)(const struct attention_operand *o, const struct attention_tile *t,
+                         const void *sum)
 {
     for (int64_t j = 0; j < t->keys; j++)
-        AT_STORE(o->dtype, (const AT_T *)sum + j * a->width, AT(key_at)(o, t, j), a->head_dim);
+        AT_STORE(o->dtype, (const AT_T *)sum + j * o->width, AT(key_at)(o, t, j), o->dim);
 }
 
 /* 0 times a number is 0, times anything else NaN. */
-static bool AT(finite)(const struct attention *a, const void *rows, int64_t n)
+static bool AT(finite)(const struct attention_operand *o, const void *rows, int64_t n)
 {
     AT_T lane[AT(LANES)] = {0}, all = 0;
 
     for (int64_t k = 0; k < n; k++) {
-        const AT_T *p = (const AT_T *)rows + k * a->width;
+        const AT_T *p = (const AT_T *)rows + k * o->width;
         int64_t d = 0;
-        for (; d + AT(LANES) <= a->head_dim; d += AT(LANES))
+        for (; d + AT(LANES) <= o->dim; d += AT(LANES))
             for (int l = 0; l < AT(LANES); l++)
                 lane[l] += p[d + l] * 0;
-        for (; d < a->head_dim; d++)
+        for (; d < o->dim; d++)
             all += p[d] * 0;
     }
     for (int l = 0; l < AT(LANES); l++)
@@ -213,6 +213,23 @@ static void AT(scale)(const struct attention *a, const struct attention_tile *t,
     }
 }
 
+/* ALiBi: keys count for less the further away they are. */
+static void AT(lean)(const struct attention *a, const struct attention_tile *t, AT_T *z)
+{
+    AT_T slope[ATTENTION_ROWS], place[ATTENTION_ROWS];
+
+    for (int64_t r = 0; r < t->lanes; r++) {
+        slope[r] = (AT_T)t->slope[r];
+        place[r] = (AT_T)((t->row + r) / a->group + a->shift - t->key);
+    }
+    for (int64_t j = 0; j < t->keys; j++, z += ATTENTION_ROWS) {
+        for (int64_t r = 0; r < t->lanes; r++) {
+            AT_T d = place[r] - (AT_T)j;
+            z[r] -= slope[r] * (d < 0 ? -d : d);
+        }
+    }
+}
+
 static void AT(add_bias)(const struct attention *a, const struct attention_tile *t, const void *src,
                          AT_T *z, int64_t r)
 {
@@ -291,7 +308,7 @@ static void AT(scores)(const struct attention *a, struct attention_tile *t, cons
                                         .n = t->lanes,
                                         .k = a->head_dim,
                                         .a = k,
-                                        .a_i = a->width,
+                                        .a_i = a->k.width,
                                         .a_k = 1,
                                         .b = room->q_panel,
                                         .b_ld = ATTENTION_ROWS,
@@ -300,6 +317,8 @@ static void AT(scores)(const struct attention *a, struct attention_tile *t, cons
 
     AT(product)(&p);
     AT(scale)(a, t, room->z, room->slope);
+    if (a->max_bias > 0)
+        AT(lean)(a, t, room->z);
     t->partial = false;
     if (a->mask)
         AT(mask)(a, t, room);
@@ -374,8 +393,24 @@ static void AT(softmax)(const struct attention *a, const struct attention_tile *
             delta[r] = delta[r] * fix[r] + dot[r];
     }
     for (int64_t r = 0; r < rows; r++) {
-        for (int64_t d = 0; d < a->width && fix[r] != 1; d++)
-            sum[r * a->width + d] *= fix[r];
+        for (int64_t d = 0; d < a->v.width && fix[r] != 1; d++)
+            sum[r * a->v.width + d] *= fix[r];
+    }
+}
+
+/* Weights are relative to the largest score of a key: a sink far above it leaves them nothing. */
+static void AT(sink)(const struct attention *a, const struct attention_tile *t,
+                     const struct attention_room *room)
+{
+    const AT_T *max = room->max;
+    AT_T *total = room->total;
+
+    for (int64_t r = 0; r < t->rows; r++) {
+        double sink;
+        cpu_load_f64(a->sinks->dtype, cpu_at(a->sinks, t->kv * a->group + (t->row + r) % a->group),
+                     &sink, 1);
+        if (total[r] != 0)
+            total[r] += (AT_T)exp(sink - (double)max[r]);
     }
 }
 
@@ -385,8 +420,8 @@ static void AT(divide)(const struct attention *a, const struct attention_tile *t
     const AT_T *total = room->total;
 
     for (int64_t r = 0; r < t->rows; r++) {
-        AT_T *sum = (AT_T *)room->sum + r * a->width, inverse = 1 / total[r];
-        for (int64_t d = 0; d < a->width; d++)
+        AT_T *sum = (AT_T *)room->sum + r * a->v.width, inverse = 1 / total[r];
+        for (int64_t d = 0; d < a->v.width; d++)
             sum[d] = total[r] == 0 ? 0 : sum[d] * inverse;
     }
 }
@@ -459,6 +494,7 @@ static const struct attention_math AT(math) = {
     .scores = AT(scores),
     .start = AT(start),
     .softmax = AT(softmax),
+    .sink = AT(sink),
     .divide = AT(divide),
     .invert = AT(invert),
     .probability = AT(probability),
