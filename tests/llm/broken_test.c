@@ -46,8 +46,14 @@ static void refuse_all(struct test *t, const struct row *rows, size_t count)
 }
 
 #define REFUSE(rows) refuse_all(t, rows, sizeof(rows) / sizeof(rows)[0])
-#define WITHOUT(name) {.without = (name)}
-#define KEYS(list) {.keys = (list)}
+#define WITHOUT(name)     \
+    {                     \
+        .without = (name) \
+    }
+#define KEYS(list)     \
+    {                  \
+        .keys = (list) \
+    }
 
 TEST(llm_broken, what_is_missing_is_named)
 {
@@ -115,8 +121,7 @@ TEST(llm_broken, sizes_that_make_no_model_are_refused)
         {"gemma4", KEYS("attention.key_length_swa=16"), RLX_ERROR_UNSUPPORTED, "values of 8"},
         {"qwen3moe", KEYS("expert_used_count=5"), RLX_ERROR_SHAPE, "5 of 4 experts"},
         {"qwen3moe", KEYS("expert_count=5"), RLX_ERROR_SHAPE, "blk.0.ffn_"},
-        {"gemma3", KEYS("attention.sliding_window=4294967295"), RLX_ERROR_FORMAT,
-         "sliding_window"},
+        {"gemma3", KEYS("attention.sliding_window=4294967295"), RLX_ERROR_FORMAT, "sliding_window"},
     };
     REFUSE(rows);
 }
@@ -124,8 +129,7 @@ TEST(llm_broken, sizes_that_make_no_model_are_refused)
 TEST(llm_broken, values_that_make_no_sense_are_refused)
 {
     static const struct row rows[] = {
-        {"llama", KEYS(".general.architecture=lama"), RLX_ERROR_UNSUPPORTED,
-         "did you mean llama?"},
+        {"llama", KEYS(".general.architecture=lama"), RLX_ERROR_UNSUPPORTED, "did you mean llama?"},
         {"llama", KEYS("rope.freq_base=0.0"), RLX_ERROR_ATTRIBUTE, "makes no sense"},
         {"llama", KEYS("rope.scaling.factor=-1.0"), RLX_ERROR_ATTRIBUTE, "makes no sense"},
         {"llama", KEYS("rope.scaling.type=spiral"), RLX_ERROR_UNSUPPORTED, "spiral"},

@@ -28,10 +28,10 @@ const struct tiny_model *tiny_model_find(const char *name)
 
 enum { MOST_KEYS = 64, MOST_TENSORS = 1200, MOST_NAME = 72, MOST_ARRAY = 64, PIECES = 257 };
 
-static const char *const merged[] = {"t h",  "h e",  "i n",   "e r",        "a n",
-                                     "o n",  "r e",  "th e",  "\xc4\xa0 t", "\xc4\xa0 a",
-                                     "e n",  "o r",  "in g",  "\xc4\xa0t he", "n d",
-                                     "an d", "e s",  "\xc4\xa0 s", "i s",   "t o"};
+static const char *const merged[] = {"t h",  "h e", "i n",        "e r",          "a n",
+                                     "o n",  "r e", "th e",       "\xc4\xa0 t",   "\xc4\xa0 a",
+                                     "e n",  "o r", "in g",       "\xc4\xa0t he", "n d",
+                                     "an d", "e s", "\xc4\xa0 s", "i s",          "t o"};
 enum { MERGES = sizeof merged / sizeof merged[0] };
 _Static_assert(256 + MERGES + 1 == TINY_VOCAB, "bytes, merges, the end");
 
@@ -364,12 +364,9 @@ static rlx_status write_tensor(rlx_weights_writer *w, const rlx_weight *t, rlx_e
 
 static rlx_status write_file(rlx_context *ctx, const char *path, struct file *f, rlx_error *err)
 {
-    const rlx_weights_content content = {RLX_SIZED(rlx_weights_content),
-                                         .kind = RLX_FILE_gguf,
-                                         .tensor = f->tensor,
-                                         .tensor_count = f->tensors,
-                                         .meta = f->meta,
-                                         .meta_count = f->keys};
+    const rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), .kind = RLX_FILE_gguf, .tensor = f->tensor,
+        .tensor_count = f->tensors,     .meta = f->meta,       .meta_count = f->keys};
     rlx_weights_writer *w;
     uint64_t left;
     size_t i;

@@ -11,7 +11,8 @@
  *            F twice that, t vocabulary, r pairs of channels that are turned, c context, 1 one,
  *            e experts, x their ffn, s that of the shared one, Q, K, H as small ones where a head
  *            has TINY_LOCAL_DIM, p what each layer reads of a token, P that of all of them. A "-"
- *            behind: of layer 0 only; "+": of all but that; "<" of even ones, ">" of odd ones. ".weight" is added to a name without a dot. */
+ *            behind: of layer 0 only; "+": of all but that; "<" of even ones, ">" of odd ones.
+ * ".weight" is added to a name without a dot. */
 #ifndef TESTS_LLM_TINY_MODEL_H
 #define TESTS_LLM_TINY_MODEL_H
 

@@ -187,7 +187,7 @@ static void compare(struct test *t, const char *name, rlx_weight_type type, doub
 /* Of logarithms. llama.cpp looks GELU up in a table of halves, which adds up in 46 layers. */
 static double tolerance(const char *name)
 {
-    static const char *const halves[] = {"codeshell", "falcon", "gemma", "gpt2",
+    static const char *const halves[] = {"codeshell", "falcon", "gemma",    "gpt2",
                                          "gptneox",   "phi2",   "starcoder"};
 
     if (strstr(name, "_27b"))
@@ -198,10 +198,10 @@ static double tolerance(const char *name)
     return 1e-3;
 }
 
-#define TINY(name, ...)                                       \
-    TEST_DEVICES_SLOW(llm, name)                              \
-    {                                                         \
-        compare(t, #name, RLX_WEIGHT_F32, tolerance(#name));  \
+#define TINY(name, ...)                                      \
+    TEST_DEVICES_SLOW(llm, name)                             \
+    {                                                        \
+        compare(t, #name, RLX_WEIGHT_F32, tolerance(#name)); \
     }
 #define TINY_DEEP(name, ...)                                 \
     TEST(llm, name)                                          \
@@ -232,8 +232,7 @@ static double distance(struct test *t, const struct world *w)
             char *end;
             double want = strtod(at, &end), sum = log_of_sum(logits);
             at = end;
-            most = fmax(most,
-                        fabs((double)logits[(20 + STRIDE * i) % TINY_VOCAB] - sum - want));
+            most = fmax(most, fabs((double)logits[(20 + STRIDE * i) % TINY_VOCAB] - sum - want));
         }
     rlx_sequence_destroy(s);
     rlx_llm_close(m);
