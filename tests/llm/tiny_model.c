@@ -242,6 +242,8 @@ static int64_t size_of(const struct file *f, char letter)
     case 'H': return TINY_LOCAL_DIM;
     case 'p': return TINY_SIDE;
     case 'P': return m->layers * TINY_SIDE;
+    case 'y': return 3;
+    case 'z': return 3 * m->width;
     case 'e': return TINY_EXPERTS;
     case 'x': return TINY_EXPERT_FFN;
     case 's': return TINY_SHARED_FFN;

@@ -10,8 +10,9 @@
  *            h head_dim, n heads, m kv_heads, a rows of queries, keys and values together, f ffn,
  *            F twice that, t vocabulary, r pairs of channels that are turned, c context, 1 one,
  *            e experts, x their ffn, s that of the shared one, Q, K, H as small ones where a head
- *            has TINY_LOCAL_DIM, p what each layer reads of a token, P that of all of them. A "-"
- *            behind: of layer 0 only; "+": of all but that; "<" of even ones, ">" of odd ones.
+ *            has TINY_LOCAL_DIM, y three, z three times the width, p what each layer reads of a
+ * token, P that of all of them. A "-" behind: of layer 0 only; "+": of all but that; "<" of even
+ * ones, ">" of odd ones.
  * ".weight" is added to a name without a dot. */
 #ifndef TESTS_LLM_TINY_MODEL_H
 #define TESTS_LLM_TINY_MODEL_H
