@@ -92,7 +92,7 @@ struct lm_result {
 /* Reads the tokens, then writes what comes after them to write(user, ..), in characters that are
  * whole. EXIT_DONE, or what to return. */
 int lm_generate(struct lm *x, const rlx_token_ids *prompt, rlx_write_fn write, void *user,
-                struct lm_result *out);
+                struct lm_result *r);
 /* Ctrl-C ends a text instead of the command. */
 void lm_catch_interrupt(void);
 double lm_seconds(void); /* a clock */

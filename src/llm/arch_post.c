@@ -20,8 +20,10 @@ void llm_recipe_gemma(struct llm_keys *k, struct llm_spec *s)
 /* The largest model of a generation scales scores by the width of a head as the others have it. */
 static void score_scale(struct llm_spec *s, int64_t layers_of_largest)
 {
-    if (s->layers == layers_of_largest && s->layer[0].heads > 0)
-        s->score_scale = 1 / sqrtf((float)(s->width / s->layer[0].heads));
+    if (s->layers == layers_of_largest && s->layer[0].heads > 0) {
+        const int64_t head = s->width / s->layer[0].heads;
+        s->score_scale = 1 / sqrtf((float)head);
+    }
 }
 
 void llm_recipe_gemma2(struct llm_keys *k, struct llm_spec *s)

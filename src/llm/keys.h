@@ -19,8 +19,8 @@ double key_float(const struct llm_keys *k, const char *name, double otherwise);
 bool key_bool(const struct llm_keys *k, const char *name, bool otherwise);
 rlx_str key_text(const struct llm_keys *k, const char *name); /* {NULL, 0}: there is none */
 bool key_exists(const struct llm_keys *k, const char *name);
-/* Of layer i, where the key has a value for each layer, else the one for all. */
-int64_t key_int_of(const struct llm_keys *k, const char *name, int64_t i, int64_t otherwise);
+/* Of a layer, where the key has a value for each layer, else the one for all. */
+int64_t key_int_of(const struct llm_keys *k, const char *name, int64_t layer, int64_t otherwise);
 /* An array of bools or integers with one entry per layer; false: the key is no such array. */
 bool key_is_array(const struct llm_keys *k, const char *name);
 

@@ -220,7 +220,8 @@ static void AT(lean)(const struct attention *a, const struct attention_tile *t, 
 
     for (int64_t r = 0; r < t->lanes; r++) {
         slope[r] = (AT_T)t->slope[r];
-        place[r] = (AT_T)((t->row + r) / a->group + a->shift - t->key);
+        const int64_t key = (t->row + r) / a->group + a->shift - t->key;
+        place[r] = (AT_T)key;
     }
     for (int64_t j = 0; j < t->keys; j++, z += ATTENTION_ROWS) {
         for (int64_t r = 0; r < t->lanes; r++) {
