@@ -36,14 +36,19 @@ static void read_gate(const struct llm_keys *k, struct llm_spec *s, rlx_gate_fun
     s->experts.scale = (float)key_float(k, "expert_weights_scale", 0);
 }
 
+void llm_need_mixture(struct llm_keys *k, struct llm_spec *s)
+{
+    read_experts(k, s);
+    s->experts.normalise = true;
+}
+
 /* Mixtral calls itself "llama". */
 void llm_take_mixture(struct llm_keys *k, struct llm_spec *s)
 {
     if (key_int(k, "expert_count", 0) == 0)
         return;
-    read_experts(k, s);
+    llm_need_mixture(k, s);
     s->experts.ffn = s->layer[0].ffn;
-    s->experts.normalise = true;
 }
 
 /* The same where keys say how the gate computes. */
