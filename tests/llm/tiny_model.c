@@ -269,6 +269,13 @@ static int64_t size_of(const struct file *f, char letter)
     case 's': return TINY_SHARED_FFN;
     case 'y': return 2 * m->heads * m->head_dim;
     case 'u': return 3 * m->width;
+    case 'L': return TINY_LATENT;
+    case 'l': return TINY_QUERY_LATENT;
+    case 'M': return TINY_LATENT + m->rot;
+    case 'o': return m->head_dim - m->rot;
+    case 'v': return TINY_VALUE;
+    case 'V': return m->heads * TINY_VALUE;
+    case 'W': return m->heads * (m->head_dim - m->rot + TINY_VALUE);
     default: return size_of_state(letter);
     }
 }

@@ -11,7 +11,9 @@
  *            F twice that, t vocabulary, r pairs of channels that are turned, c context, 1 one,
  *            e experts, x their ffn, s that of the shared one, Q, K, H as small ones where a head
  *            has TINY_LOCAL_DIM, p what each layer reads of a token, P that of all of them,
- *            y twice q, u three widths. Of layers with a state: J taps, I channels inside, S numbers
+ *            y twice q, u three widths. Of keys and values made of a row: L that row, l that of
+ *            queries, M what both are made with, o what is not turned of a head, v a value, V those
+ *            of all heads, W both for all heads. Of layers with a state: J taps, I channels inside, S numbers
  *            of state, R heads, D heads of the delta rule, b twice those, G groups, g channels of a
  *            group, C channels of the convolution, Z what comes out in front, B the same of Mamba 1,
  *            X what its steps are made of.
@@ -32,6 +34,7 @@ struct tiny_model {
 
 enum { TINY_EXPERTS = 4, TINY_EXPERT_FFN = 24, TINY_SHARED_FFN = 40 };
 enum { TINY_TAPS = 4, TINY_INNER = 96, TINY_STATE = 16, TINY_STATE_HEADS = 4, TINY_GROUPS = 2 };
+enum { TINY_LATENT = 20, TINY_QUERY_LATENT = 28, TINY_VALUE = 12 };
 enum { TINY_LOCAL_DIM = 8, TINY_SIDE = 6 };
 enum { TINY_VOCAB = 277, TINY_END = TINY_VOCAB - 1 }; /* the last token ends a text */
 
