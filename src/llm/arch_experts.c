@@ -176,6 +176,12 @@ static void read_stretch(struct llm_spec *s)
         s->score_scale = (float)(scale * scale / sqrt((double)s->latent.key));
 }
 
+/* GLM 4.7 Flash calls itself "deepseek2"; its first files do not say how their gate computes. */
+static bool is_flash(const struct llm_spec *s)
+{
+    return (s->layers == 47 || s->layers == 48) && s->vocab == 154880;
+}
+
 void llm_recipe_deepseek2(struct llm_keys *k, struct llm_spec *s)
 {
     rms_eps(k, s);
@@ -183,7 +189,7 @@ void llm_recipe_deepseek2(struct llm_keys *k, struct llm_spec *s)
     read_latent(k, s);
     read_stretch(s);
     read_experts(k, s);
-    read_gate(k, s, RLX_GATE_SOFTMAX);
+    read_gate(k, s, is_flash(s) ? RLX_GATE_SIGMOID : RLX_GATE_SOFTMAX);
     read_shared(k, s);
     if ((s->temper = key_float(k, "attention.temperature_scale", 0)) != 0)
         s->temper_rows = (double)key_int(k, "attention.temperature_length", KEY_NEEDED);

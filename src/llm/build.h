@@ -45,9 +45,9 @@ rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_v
  */
 rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const char *part,
                                     int64_t experts, int64_t out, int64_t in);
-/* The tensor PART.weight [count, out, in] as floats. */
-rlx_value llm_stack(struct llm_build *b, int64_t layer, const char *part, int64_t count,
-                    int64_t out, int64_t in);
+/* Of x [batch, count, rows, in], each [rows, in] times its own of PART.weight [count, out, in]. */
+rlx_value llm_each(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t count,
+                   int64_t out, int64_t in);
 /* Rows of a table of the model, [count, width]. */
 rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, int64_t width,
                    rlx_value which);

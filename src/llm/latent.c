@@ -43,10 +43,9 @@ static rlx_value turned(struct llm_build *b, rlx_value x)
 static rlx_value by_head(struct llm_build *b, int64_t layer, const char *part, rlx_value x,
                          int64_t out, int64_t in)
 {
-    rlx_value w = llm_stack(b, layer, part, b->spec->layer[layer].heads, out, in);
-
     x = rlx_transpose(b->g, x, RLX_LIST(0, 2, 1, 3));
-    return rlx_transpose(b->g, rlx_matmul(b->g, x, w, false, true), RLX_LIST(0, 2, 1, 3));
+    x = llm_each(b, layer, part, x, b->spec->layer[layer].heads, out, in);
+    return rlx_transpose(b->g, x, RLX_LIST(0, 2, 1, 3));
 }
 
 static rlx_value queries(struct llm_build *b, int64_t layer, rlx_value h)
@@ -86,8 +85,8 @@ static rlx_value over_heads(struct llm_build *b, int64_t layer, rlx_value q, rlx
     rlx_value both = llm_linear(b, layer, "attn_kv_b", c, heads * (still + t->value), t->rank);
 
     both = split(b, both, heads, still + t->value);
-    k_turned = rlx_expand(b->g, split(b, k_turned, 1, turns),
-                          RLX_LIST(b->batch, b->rows, heads, turns));
+    k_turned =
+        rlx_expand(b->g, split(b, k_turned, 1, turns), RLX_LIST(b->batch, b->rows, heads, turns));
     rlx_value k = joined(b, columns(b, both, 0, still), k_turned);
     q = llm_tempered(b, flat(b, joined(b, q, q_turned), heads * t->key));
     return llm_attend(b, layer, q, flat(b, k, heads * t->key),

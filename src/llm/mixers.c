@@ -160,7 +160,7 @@ static rlx_value for_values(struct llm_build *b, rlx_value x)
 
 /* What a step reads of a row: by head of keys, or all heads side by side. */
 struct delta {
-    rlx_value qkv, gate; /* [batch, rows, keys + keys + values]; [batch, rows, values] */
+    rlx_value qkv, gate;   /* [batch, rows, keys + keys + values]; [batch, rows, values] */
     rlx_value beta, decay; /* [batch, rows, heads] */
 };
 

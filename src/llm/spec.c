@@ -247,6 +247,8 @@ rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d)
             TRY(check_experts(&s->experts, d));
             break;
         }
+    if (s->temper != 0 && !(s->temper_rows >= 1))
+        return diag_fail(d, RLX_ERROR_ATTRIBUTE, "attention.temperature_length makes no sense");
     if (!(s->eps > 0 && s->eps < 1))
         return diag_fail(d, RLX_ERROR_ATTRIBUTE, "the eps of norms makes no sense");
     for (int i = 0; i < LLM_ROPES; i++) {

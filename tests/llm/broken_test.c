@@ -46,8 +46,14 @@ static void refuse_all(struct test *t, const struct row *rows, size_t count)
 }
 
 #define REFUSE(rows) refuse_all(t, rows, sizeof(rows) / sizeof(rows)[0])
-#define WITHOUT(name) {.without = (name)}
-#define KEYS(list) {.keys = (list)}
+#define WITHOUT(name)     \
+    {                     \
+        .without = (name) \
+    }
+#define KEYS(list)     \
+    {                  \
+        .keys = (list) \
+    }
 
 TEST(llm_broken, what_is_missing_is_named)
 {
@@ -115,8 +121,7 @@ TEST(llm_broken, sizes_that_make_no_model_are_refused)
         {"gemma4", KEYS("attention.key_length_swa=16"), RLX_ERROR_SHAPE, "blk.0.attn_q.weight"},
         {"qwen3moe", KEYS("expert_used_count=5"), RLX_ERROR_SHAPE, "5 of 4 experts"},
         {"qwen3moe", KEYS("expert_count=5"), RLX_ERROR_SHAPE, "blk.0.ffn_"},
-        {"gemma3", KEYS("attention.sliding_window=4294967295"), RLX_ERROR_FORMAT,
-         "sliding_window"},
+        {"gemma3", KEYS("attention.sliding_window=4294967295"), RLX_ERROR_FORMAT, "sliding_window"},
     };
     REFUSE(rows);
 }
@@ -124,8 +129,7 @@ TEST(llm_broken, sizes_that_make_no_model_are_refused)
 TEST(llm_broken, values_that_make_no_sense_are_refused)
 {
     static const struct row rows[] = {
-        {"llama", KEYS(".general.architecture=lama"), RLX_ERROR_UNSUPPORTED,
-         "did you mean llama?"},
+        {"llama", KEYS(".general.architecture=lama"), RLX_ERROR_UNSUPPORTED, "did you mean llama?"},
         {"llama", KEYS("rope.freq_base=0.0"), RLX_ERROR_ATTRIBUTE, "makes no sense"},
         {"llama", KEYS("rope.scaling.factor=-1.0"), RLX_ERROR_ATTRIBUTE, "makes no sense"},
         {"llama", KEYS("rope.scaling.type=spiral"), RLX_ERROR_UNSUPPORTED, "spiral"},
@@ -174,6 +178,38 @@ TEST(llm_broken, experts_that_make_no_sense_are_refused)
         {"gpt_oss", {.layer = "attn_sinks:q"}, RLX_ERROR_SHAPE, "blk.0.attn_sinks.weight"},
         {"gpt_oss", {.layer = "ffn_up_exps.bias:ed"}, RLX_ERROR_SHAPE, "blk.0.ffn_up_exps.bias"},
         {"glm4moe", {.layer = "exp_probs_b.bias:d+"}, RLX_ERROR_SHAPE, "blk.1.exp_probs_b.bias"},
+    };
+    REFUSE(rows);
+}
+
+TEST(llm_broken, rows_for_all_heads_that_make_no_sense_are_refused)
+{
+    static const struct row rows[] = {
+        {"deepseek2", WITHOUT("deepseek2.attention.kv_lora_rank"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.kv_lora_rank"},
+        {"deepseek2", WITHOUT("deepseek2.attention.q_lora_rank"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.q_lora_rank"},
+        {"deepseek2", WITHOUT("deepseek2.attention.key_length_mla"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.key_length_mla"},
+        {"deepseek2", WITHOUT("deepseek2.attention.value_length_mla"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.value_length_mla"},
+        {"deepseek2_plain", WITHOUT("deepseek2.attention.temperature_length"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.temperature_length"},
+        {"deepseek2_plain", KEYS("attention.temperature_length=0"), RLX_ERROR_ATTRIBUTE,
+         "attention.temperature_length"},
+        {"deepseek2", KEYS("attention.kv_lora_rank=0"), RLX_ERROR_SHAPE, "kv_lora_rank is 0"},
+        {"deepseek2", KEYS("attention.kv_lora_rank=33"), RLX_ERROR_SHAPE, "blk.0.attn_k"},
+        {"deepseek2", KEYS("attention.q_lora_rank=63"), RLX_ERROR_SHAPE, "blk.0.attn_q_a"},
+        {"deepseek2", KEYS("attention.key_length_mla=8"), RLX_ERROR_SHAPE, "turned in pairs"},
+        {"deepseek2", KEYS("attention.key_length_mla=0"), RLX_ERROR_SHAPE, "a key is 0"},
+        {"deepseek2", KEYS("attention.value_length_mla=0"), RLX_ERROR_SHAPE, "a value is 0"},
+        {"deepseek2", KEYS("rope.dimension_count=0"), RLX_ERROR_SHAPE, "turned in pairs"},
+        {"deepseek2", KEYS("rope.dimension_count=7"), RLX_ERROR_SHAPE, "turned in pairs"},
+        {"deepseek2", KEYS("attention.head_count=0"), RLX_ERROR_SHAPE, "heads is 0"},
+        {"deepseek2", {.layer = "attn_k_b:nov"}, RLX_ERROR_SHAPE, "blk.0.attn_k_b.weight"},
+        {"deepseek2", WITHOUT("blk.1.attn_v_b.weight"), RLX_ERROR_FORMAT, "blk.1.attn_v_b.weight"},
+        {"deepseek2_plain", WITHOUT("blk.1.attn_kv_b.weight"), RLX_ERROR_FORMAT,
+         "blk.1.attn_kv_b.weight"},
     };
     REFUSE(rows);
 }

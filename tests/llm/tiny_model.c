@@ -28,10 +28,10 @@ const struct tiny_model *tiny_model_find(const char *name)
 
 enum { MOST_KEYS = 64, MOST_TENSORS = 1200, MOST_NAME = 72, MOST_ARRAY = 64, PIECES = 257 };
 
-static const char *const merged[] = {"t h",  "h e",  "i n",   "e r",        "a n",
-                                     "o n",  "r e",  "th e",  "\xc4\xa0 t", "\xc4\xa0 a",
-                                     "e n",  "o r",  "in g",  "\xc4\xa0t he", "n d",
-                                     "an d", "e s",  "\xc4\xa0 s", "i s",   "t o"};
+static const char *const merged[] = {"t h",  "h e", "i n",        "e r",          "a n",
+                                     "o n",  "r e", "th e",       "\xc4\xa0 t",   "\xc4\xa0 a",
+                                     "e n",  "o r", "in g",       "\xc4\xa0t he", "n d",
+                                     "an d", "e s", "\xc4\xa0 s", "i s",          "t o"};
 enum { MERGES = sizeof merged / sizeof merged[0] };
 _Static_assert(256 + MERGES + 1 == TINY_VOCAB, "bytes, merges, the end");
 
@@ -267,6 +267,7 @@ static int64_t size_of(const struct file *f, char letter)
     case 'e': return TINY_EXPERTS;
     case 'x': return TINY_EXPERT_FFN;
     case 's': return TINY_SHARED_FFN;
+    case 'E': return 2 * TINY_EXPERT_FFN;
     case 'y': return 2 * m->heads * m->head_dim;
     case 'u': return 3 * m->width;
     case 'L': return TINY_LATENT;
@@ -284,7 +285,8 @@ static rlx_weight_type type_of(const struct file *f, const rlx_weight *t)
 {
     rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
 
-    if (t->rank < 2 || strstr(t->name.ptr, "norm") || strstr(t->name.ptr, "position"))
+    if (t->rank < 2 || strstr(t->name.ptr, ".bias") || strstr(t->name.ptr, "norm") ||
+        strstr(t->name.ptr, "position"))
         return RLX_WEIGHT_F32;
     if (rlx_weight_type_describe(f->change->type, &info, NULL) != RLX_OK)
         abort();
@@ -414,12 +416,9 @@ static rlx_status write_tensor(rlx_weights_writer *w, const rlx_weight *t, rlx_e
 
 static rlx_status write_file(rlx_context *ctx, const char *path, struct file *f, rlx_error *err)
 {
-    const rlx_weights_content content = {RLX_SIZED(rlx_weights_content),
-                                         .kind = RLX_FILE_gguf,
-                                         .tensor = f->tensor,
-                                         .tensor_count = f->tensors,
-                                         .meta = f->meta,
-                                         .meta_count = f->keys};
+    const rlx_weights_content content = {
+        RLX_SIZED(rlx_weights_content), .kind = RLX_FILE_gguf, .tensor = f->tensor,
+        .tensor_count = f->tensors,     .meta = f->meta,       .meta_count = f->keys};
     rlx_weights_writer *w;
     uint64_t left;
     size_t i;

@@ -13,13 +13,12 @@
  *            has TINY_LOCAL_DIM, p what each layer reads of a token, P that of all of them,
  *            y twice q, u three widths. Of keys and values made of a row: L that row, l that of
  *            queries, M what both are made with, o what is not turned of a head, v a value, V those
- *            of all heads, W both for all heads. Of layers with a state: J taps, I channels inside, S numbers
- *            of state, R heads, D heads of the delta rule, b twice those, G groups, g channels of a
- *            group, C channels of the convolution, Z what comes out in front, B the same of Mamba 1,
- *            X what its steps are made of.
- *            At the end may be of which layers: "-" layer 0; "+" all but that; "<" even ones; ">" odd
- *            ones; "@13" these. ".weight" is added to a name without a dot; a dot at the end of the
- *            name is left out. */
+ *            of all heads, W both for all heads. Of layers with a state: J taps, I channels inside,
+ * S numbers of state, R heads, D heads of the delta rule, b twice those, G groups, g channels of a
+ *            group, C channels of the convolution, Z what comes out in front, B the same of Mamba
+ * 1, X what its steps are made of, A what the delta rule's first matrix gives. E twice x. At the
+ * end may be of which layers: "-" layer 0; "+" all but that; "<" even ones; ">" odd ones; "@13"
+ * these. ".weight" is added to a name without a dot; a dot at the end of the name is left out. */
 #ifndef TESTS_LLM_TINY_MODEL_H
 #define TESTS_LLM_TINY_MODEL_H
 
@@ -34,7 +33,7 @@ struct tiny_model {
 
 enum { TINY_EXPERTS = 4, TINY_EXPERT_FFN = 24, TINY_SHARED_FFN = 40 };
 enum { TINY_TAPS = 4, TINY_INNER = 96, TINY_STATE = 16, TINY_STATE_HEADS = 4, TINY_GROUPS = 2 };
-enum { TINY_LATENT = 20, TINY_QUERY_LATENT = 28, TINY_VALUE = 12 };
+enum { TINY_LATENT = 32, TINY_QUERY_LATENT = 64, TINY_VALUE = 12 };
 enum { TINY_LOCAL_DIM = 8, TINY_SIDE = 6 };
 enum { TINY_VOCAB = 277, TINY_END = TINY_VOCAB - 1 }; /* the last token ends a text */
 

@@ -187,7 +187,7 @@ static void compare(struct test *t, const char *name, rlx_weight_type type, doub
 /* Of logarithms. llama.cpp looks GELU up in a table of halves, which adds up in 46 layers. */
 static double tolerance(const char *name)
 {
-    static const char *const halves[] = {"codeshell", "falcon", "gemma", "gpt2",
+    static const char *const halves[] = {"codeshell", "falcon", "gemma",    "gpt2",
                                          "gptneox",   "phi2",   "starcoder"};
 
     if (strstr(name, "_27b"))
@@ -198,10 +198,10 @@ static double tolerance(const char *name)
     return 1e-3;
 }
 
-#define TINY(name, ...)                                       \
-    TEST_DEVICES_SLOW(llm, name)                              \
-    {                                                         \
-        compare(t, #name, RLX_WEIGHT_F32, tolerance(#name));  \
+#define TINY(name, ...)                                      \
+    TEST_DEVICES_SLOW(llm, name)                             \
+    {                                                        \
+        compare(t, #name, RLX_WEIGHT_F32, tolerance(#name)); \
     }
 #define TINY_DEEP(name, ...)                                 \
     TEST(llm, name)                                          \
@@ -232,8 +232,7 @@ static double distance(struct test *t, const struct world *w)
             char *end;
             double want = strtod(at, &end), sum = log_of_sum(logits);
             at = end;
-            most = fmax(most,
-                        fabs((double)logits[(20 + STRIDE * i) % TINY_VOCAB] - sum - want));
+            most = fmax(most, fabs((double)logits[(20 + STRIDE * i) % TINY_VOCAB] - sum - want));
         }
     rlx_sequence_destroy(s);
     rlx_llm_close(m);
@@ -278,6 +277,12 @@ TEST(llm, each_key_counts)
         {"glm4moe", "expert_gating_func=1"},
         {"qwen3moe", "expert_used_count=3"},
         {"qwen2moe", "expert_used_count=3"},
+        {"deepseek2", "rope.scaling.yarn_log_multiplier=0.1"},
+        {"deepseek2", "expert_group_used_count=2"},
+        {"deepseek2", "expert_weights_scale=2.0"},
+        {"deepseek2_plain", "rope.scaling.factor=3.5"},
+        {"deepseek2_plain", "attention.temperature_scale=0.2"},
+        {"deepseek2_plain", "attention.temperature_length=12"},
         {"gpt_oss", "attention.sliding_window=6"},
         {"gpt_oss", "expert_used_count=3"},
         {"mamba_normed", "ssm.dt_b_c_rms=false"},
@@ -340,4 +345,14 @@ TEST(llm, gpt2_in_halves)
 TEST_DEVICES(llm, llama_in_blocks)
 {
     compare(t, "llama_blocks", RLX_WEIGHT_Q8_0, 5e-2);
+}
+
+TEST_DEVICES(llm, deepseek2_in_blocks)
+{
+    compare(t, "deepseek2_blocks", RLX_WEIGHT_Q8_0, 1e-1);
+}
+
+TEST_DEVICES(llm, gpt_oss_in_blocks)
+{
+    compare(t, "gpt_oss_blocks", RLX_WEIGHT_Q8_0, 5e-2);
 }
