@@ -23,7 +23,13 @@ static const struct flag *flags(void)
         {"--pooling", FLAG_TEXT, &opt.pooling, "P",
          "of the vectors of tokens: mean, first or last (as the file says)"},
         {"--raw", FLAG_SWITCH, &opt.raw, NULL, "vectors as they come, not of length 1"},
-        LM_MODEL_FLAGS(opt.lm),
+        {"--device", FLAG_TEXT, &opt.lm.device, "D", "where to run (auto); rlx devices lists them"},
+        {"--context", FLAG_NUMBER, &opt.lm.context, "N",
+         "tokens of the longest text (as trained for, 4096 at most)"},
+        {"--exact", FLAG_SWITCH, &opt.lm.exact, NULL,
+         "do not round what packed weights are multiplied with to 8 bits"},
+        {"--lora", FLAG_LIST, &opt.lm.lora, "F[=X]",
+         "an adapter, and how much it counts (1); repeatable"},
         {0}};
     return list;
 }

@@ -33,13 +33,13 @@ struct lm_options {
 #define LM_MODEL_FLAGS(o)                                                                         \
     {"--device", FLAG_TEXT, &(o).device, "D", "where to run (auto); rlx devices lists them"},     \
     {"--context", FLAG_NUMBER, &(o).context, "N",                                                 \
-     "tokens that there is room for (what the model was trained for, 4096 at most)"},             \
+     "tokens that there is room for (as trained for, 4096 at most)"},                             \
     {"--chunk", FLAG_NUMBER, &(o).chunk, "N", "tokens of a prompt computed at once (512)"},       \
     {"--cache", FLAG_TEXT, &(o).cache, "TYPE", "of keys and values: f16, f32 (f16)"},             \
     {"--exact", FLAG_SWITCH, &(o).exact, NULL,                                                    \
      "do not round what packed weights are multiplied with to 8 bits"},                           \
     {"--guess", FLAG_NUMBER, &(o).guesses, "N",                                                   \
-     "guess so many tokens at a time from what came before, and see whether they are right (0)"}, \
+     "guess so many from what came before, to compute them at once (0)"},                         \
     {"--lora", FLAG_LIST, &(o).lora, "F[=X]", "an adapter, and how much it counts (1); repeatable"}
 #define LM_SAMPLING_FLAGS(o)                                                                      \
     {"--tokens", FLAG_NUMBER, &(o).tokens, "N", "generate at most so many (until it ends)"},      \

@@ -27,8 +27,7 @@ static const struct flag *flags(void)
         {"--context", FLAG_NUMBER, &opt.lm.context, "N", "tokens in a chunk of the text (512)"},
         {"--chunks", FLAG_NUMBER, &opt.chunks, "N", "stop after so many of them (all)"},
         {"--chunk", FLAG_NUMBER, &opt.lm.chunk, "N", "tokens computed at once (512 at most)"},
-        {"--device", FLAG_TEXT, &opt.lm.device, "D",
-         "where to run (auto); rlx devices lists them"},
+        {"--device", FLAG_TEXT, &opt.lm.device, "D", "where to run (auto); rlx devices lists them"},
         {"--cache", FLAG_TEXT, &opt.lm.cache, "TYPE", "of keys and values: f16, f32 (f16)"},
         {"--exact", FLAG_SWITCH, &opt.lm.exact, NULL,
          "do not round what packed weights are multiplied with to 8 bits"},
@@ -196,7 +195,8 @@ static int settle_options(struct cli *c)
     if (o->context == 0)
         o->context = USUAL_CONTEXT;
     if (o->context < LEAST_CONTEXT || o->context > 1 << 24 || o->chunk < 0 || opt.chunks < 0)
-        return cli_misuse(c, "--context takes a number from %d on; --chunk and --chunks take counts",
+        return cli_misuse(c,
+                          "--context takes a number from %d on; --chunk and --chunks take counts",
                           LEAST_CONTEXT);
     if (o->chunk == 0)
         o->chunk = USUAL_CHUNK;
@@ -234,11 +234,12 @@ const struct command cmd_perplexity = {
     .name = "perplexity",
     .summary = "Measure how well a language model foresees a text",
     .usage = "rlx perplexity [flags] --file TEXT MODEL.gguf",
-    .details = "The text is cut into chunks of --context tokens, each read by itself; the second "
-               "half of each\nis foreseen from what comes before. After each chunk the perplexity so "
-               "far is printed, in the\nend that of all with its standard error. Lower is better; "
-               "figures of one text, context and\nvocabulary can be compared, with llama.cpp's as "
-               "well.",
+    .details =
+        "The text is cut into chunks of --context tokens, each read by itself; the second "
+        "half of each\nis foreseen from what comes before. After each chunk the perplexity so "
+        "far is printed, in the\nend that of all with its standard error. Lower is better; "
+        "figures of one text, context and\nvocabulary can be compared, with llama.cpp's as "
+        "well.",
     .examples = "rlx perplexity model.gguf --file book.txt\n"
                 "rlx perplexity model-q4.gguf --file book.txt --chunks 20 --json\n"
                 "rlx perplexity model.gguf --file book.txt --context 2048 --device vulkan",

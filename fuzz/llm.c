@@ -1,8 +1,8 @@
-/* llm.c: fuzzes language models: a GGUF file that is opened reads a few tokens; one that is refused has
- * a sentence why. Seeds are made by rlx-tiny-model --seed. */
+/* llm.c: fuzzes language models: a GGUF file that is opened reads a few tokens; one that is refused
+ * has a sentence why. Seeds are made by rlx-tiny-model --seed. */
+#include "rlx/llm.h"
 #include "files.h"
 #include "limits.h"
-#include "rlx/llm.h"
 #include "targets.h"
 
 enum { FUZZ_CONTEXT = 8, FUZZ_CHUNK = 3, FUZZ_MOST_LOGITS = 1 << 16 };

@@ -430,14 +430,14 @@ typedef struct rlx_attention_desc {
     float score_scale;
     float logit_softcap;
     rlx_attention_layout layout;
+    int64_t value_dim;
     bool has_sinks;
     float alibi_max_bias;
-    int64_t value_dim;
 } rlx_attention_desc;
-#define RLX_ATTENTION_DESC_INIT                                                              \
-    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none,     \
-     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, false, RLX_ABSENT_F, \
-     RLX_ABSENT}
+#define RLX_ATTENTION_DESC_INIT                                                            \
+    {sizeof(rlx_attention_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT, RLX_MASK_KIND_none,   \
+     RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, RLX_ABSENT, false, \
+     RLX_ABSENT_F}
 
 /* Of rlx_axial_rope_2d. */
 typedef struct rlx_axial_rope_2d_desc {
@@ -633,14 +633,14 @@ typedef struct rlx_attention_backward_desc {
     float logit_softcap;
     rlx_attention_layout layout;
     rlx_attention_wrt wrt; /* must be set */
+    int64_t value_dim;
     bool has_sinks;
     float alibi_max_bias;
-    int64_t value_dim;
 } rlx_attention_backward_desc;
 #define RLX_ATTENTION_BACKWARD_DESC_INIT                                                    \
     {sizeof(rlx_attention_backward_desc), RLX_ABSENT, RLX_ABSENT, RLX_ABSENT,               \
      RLX_MASK_KIND_none, RLX_ABSENT, RLX_ABSENT_F, RLX_ABSENT_F, RLX_ATTENTION_LAYOUT_auto, \
-     (rlx_attention_wrt)-1, false, RLX_ABSENT_F, RLX_ABSENT}
+     (rlx_attention_wrt)-1, RLX_ABSENT, false, RLX_ABSENT_F}
 
 /* Of rlx_scan_backward and rlx_scan_backward_xs. */
 typedef struct rlx_scan_backward_desc {

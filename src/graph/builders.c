@@ -994,9 +994,9 @@ rlx_value rlx_attention(rlx_graph *g, rlx_value q, rlx_value k, rlx_value v, rlx
     attr.attention.score_scale = d.score_scale;
     attr.attention.logit_softcap = d.logit_softcap;
     attr.attention.layout = (int32_t)d.layout;
+    attr.attention.value_dim = d.value_dim;
     attr.attention.has_sinks = d.has_sinks;
     attr.attention.alibi_max_bias = d.alibi_max_bias;
-    attr.attention.value_dim = d.value_dim;
     const rlx_value in[] = {q, k, v, mask};
     return build_node(g, RLX_OP_attention, in, 4, 8u, NULL, 0, &attr);
 }
@@ -1018,9 +1018,9 @@ rlx_value rlx_attention_with_sinks(rlx_graph *g, rlx_value q, rlx_value k, rlx_v
     attr.attention.score_scale = d.score_scale;
     attr.attention.logit_softcap = d.logit_softcap;
     attr.attention.layout = (int32_t)d.layout;
+    attr.attention.value_dim = d.value_dim;
     attr.attention.has_sinks = d.has_sinks;
     attr.attention.alibi_max_bias = d.alibi_max_bias;
-    attr.attention.value_dim = d.value_dim;
     attr.attention.has_sinks = sinks != RLX_NO_VALUE;
     const rlx_value in[] = {q, k, v, mask, sinks};
     return build_node(g, RLX_OP_attention, in, 5, 24u, NULL, 0, &attr);
@@ -1894,9 +1894,9 @@ rlx_value rlx_attention_backward(rlx_graph *g, rlx_value q, rlx_value k, rlx_val
     attr.attention_backward.logit_softcap = d.logit_softcap;
     attr.attention_backward.layout = (int32_t)d.layout;
     attr.attention_backward.wrt = (int32_t)d.wrt;
+    attr.attention_backward.value_dim = d.value_dim;
     attr.attention_backward.has_sinks = d.has_sinks;
     attr.attention_backward.alibi_max_bias = d.alibi_max_bias;
-    attr.attention_backward.value_dim = d.value_dim;
     const rlx_value in[] = {q, k, v, dy, mask};
     return build_node(g, RLX_OP_attention_backward, in, 5, 16u, NULL, 0, &attr);
 }

@@ -4,8 +4,6 @@
 #ifndef IR_ATTENTION_H
 #define IR_ATTENTION_H
 
-#include <math.h>
-
 #include "ir/op.h"
 
 #define ATTENTION_EACH_ATTR(DO) \
@@ -17,9 +15,9 @@
     DO(score_scale)             \
     DO(logit_softcap)           \
     DO(layout)                  \
+    DO(value_dim)               \
     DO(has_sinks)               \
-    DO(alibi_max_bias)          \
-    DO(value_dim)
+    DO(alibi_max_bias)
 
 static inline void attention_of_backward(const struct attr_attention_backward *from,
                                          struct attr_attention *to)

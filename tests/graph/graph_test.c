@@ -241,5 +241,5 @@ TEST(ops, the_table_has_no_hole)
         expect(t, r.cpu);
         expect_eq(t, r.grad, op_is((rlx_op)(i + 1), OP_DIFF));
     }
-    expect_eq(t, count, 202);
+    expect_eq(t, count, 203);
 }

@@ -191,7 +191,7 @@ TEST(add, arity)
     fails(&b, where, NULL, GRAPH, "takes 3 inputs, got 1", x);
     fails(&b, where, NULL, GRAPH, "takes 3 inputs, got 2", x, h);
     fails(&b, grouped_matmul, NULL, GRAPH, "takes 3 inputs, got 1", x);
-    fails(&b, attention, NULL, GRAPH, "takes 3 to 4 inputs, got 2", x, h);
+    fails(&b, attention, NULL, GRAPH, "takes 3 to 5 inputs, got 2", x, h);
     fails(&b, exp, NULL, GRAPH, "takes 1 inputs, got 2", x, x);
     a.concat.axis = 0;
     fails(&b, concat, &a, GRAPH, "takes at least 1 inputs, got 0", NONE);

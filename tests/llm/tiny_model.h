@@ -11,14 +11,17 @@
  *            F twice that, t vocabulary, r pairs of channels that are turned, c context, 1 one,
  *            e experts, x their ffn, s that of the shared one, Q, K, H as small ones where a head
  *            has TINY_LOCAL_DIM, p what each layer reads of a token, P that of all of them,
- *            y twice q, u three widths. Of keys and values made of a row: L that row, l that of
- *            queries, M what both are made with, o what is not turned of a head, v a value, V those
- *            of all heads, W both for all heads. Of layers with a state: J taps, I channels inside,
- * S numbers of state, R heads, D heads of the delta rule, b twice those, G groups, g channels of a
- *            group, C channels of the convolution, Z what comes out in front, B the same of Mamba
- * 1, X what its steps are made of, A what the delta rule's first matrix gives. E twice x. At the
- * end may be of which layers: "-" layer 0; "+" all but that; "<" even ones; ">" odd ones; "@13"
- * these. ".weight" is added to a name without a dot; a dot at the end of the name is left out. */
+ *            y twice q, u three widths, E twice x;
+ *            of keys and values that are made of a row: L that row, l that of queries, M what
+ *            both are made with, o what is not turned of a head, v a value, V those of all
+ *            heads, W both for all heads;
+ *            of layers with a state: J taps, I channels inside, S numbers of state, R heads,
+ *            D heads of the delta rule, b twice those, G groups, g channels of a group,
+ *            C channels of the convolution, Z what the first matrix gives, B the same of
+ *            Mamba 1, A of the delta rule, X what Mamba's steps are made of
+ *            At the end may be of which layers: "-" layer 0; "+" all but that; "<" even ones;
+ *            ">" odd ones; "@13" these. ".weight" is added to a name without a dot; a dot at
+ *            its end is left out. */
 #ifndef TESTS_LLM_TINY_MODEL_H
 #define TESTS_LLM_TINY_MODEL_H
 

@@ -376,3 +376,71 @@ TEST(vectors, of_a_decoder_are_pooled_as_wanted)
     rlx_device_close(dev);
     rlx_context_destroy(ctx);
 }
+
+/* ---- others, held against another engine -------------------------------------------------- */
+
+/* clang-format off */
+#define LN "attention.layer_norm_epsilon=0.00001 "
+#define EMBEDDED "token_embd_norm:d token_embd_norm.bias:d token_types:1d"
+#define SUMS "attn_output_norm:d attn_output_norm.bias:d layer_output_norm:d layer_output_norm.bias:d "
+#define GATED "ffn_gate:fd ffn_up:fd ffn_down:df "
+#define GEMMA "attn_norm:d attn_q:qd attn_k:kd attn_v:kd attn_output:dq attn_q_norm:h attn_k_norm:h ffn_norm:d "
+
+enum { PROBED = 6, MODEL_TOKENS = 20 };
+
+/* The first numbers of the vector, of length 1, that llama.cpp has of tokens 11, 48, 85, .. */
+static const struct {
+    struct tiny_model model;
+    const char *without;
+    float vector[PROBED];
+} others[] = {
+    {{"nomic", "nomic-bert", 2, 48, 4, 4, 12, 12, 80, 32, LN "pooling_type=1 rope.freq_base=1000.0 .tokenizer.ggml.token_type_count=1", EMBEDDED,
+      SUMS "attn_qkv:ad attn_output:dq " GATED}, NULL,
+     {0.0645209f, 0.0393431f, 0.2046823f, -0.0660407f, 0.0374060f, 0.0918331f}},
+    {{"modern", "modern-bert", 4, 48, 4, 4, 12, 12, 80, 32,
+      LN "pooling_type=2 attention.sliding_window=6 rope.freq_base=160000.0 rope.freq_base_swa=100.0",
+      "token_embd_norm:d output_norm:d", "attn_norm:d attn_qkv:ad attn_output:dq ffn_norm:d ffn_up:Fd ffn_down:df"},
+     "blk.0.attn_norm.weight",
+     {-0.3534135f, 0.1420352f, -0.1275883f, -0.2721028f, 0.0397138f, 0.0676239f}},
+    {{"gemma", "gemma-embedding", 7, 48, 4, 1, 12, 12, 80, 32,
+      "attention.layer_norm_rms_epsilon=0.00001 attention.sliding_window=7 pooling_type=1 rope.freq_base=1000000.0 "
+      "dense_2_feat_in=48 dense_2_feat_out=80 dense_3_feat_in=80 dense_3_feat_out=48",
+      "output_norm:d dense_2:fd dense_3:df", GEMMA "post_attention_norm:d post_ffw_norm:d " GATED}, NULL,
+     {0.3491482f, -0.0660795f, -0.4149936f, -0.0585494f, -0.0889690f, -0.1327372f}},
+    {{"qwen3", "qwen3", 2, 48, 4, 2, 12, 12, 80, 32, "attention.layer_norm_rms_epsilon=0.00001 pooling_type=3",
+      "output_norm:d", GEMMA GATED}, NULL,
+     {-0.2026981f, 0.0367531f, -0.0038248f, 0.4785076f, 0.0299242f, -0.3232553f}},
+};
+/* clang-format on */
+
+TEST_DEVICES(vectors, of_others_are_those_of_llama_cpp)
+{
+    const char *path = test_temp(t, "other.gguf");
+    const rlx_llm_desc desc = {RLX_SIZED(rlx_llm_desc), .vectors = true};
+    int32_t tokens[MODEL_TOKENS];
+    float got[256];
+    rlx_context *ctx;
+    rlx_device *dev;
+    rlx_llm *m;
+    rlx_error err;
+
+    require_ok(t, rlx_context_create(RLX_VERSION, NULL, &ctx, NULL));
+    rlx_status status = rlx_device_open(ctx, test_device(t), &dev, &err);
+    if (test_no_device(t, test_device(t), status, err.message)) {
+        rlx_context_destroy(ctx);
+        return;
+    }
+    for (int i = 0; i < MODEL_TOKENS; i++)
+        tokens[i] = (37 * i + 11) % (TINY_VOCAB - 1);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const struct tiny_change change = {.without = others[i].without};
+        test_note(t, "%s", others[i].model.name);
+        require_ok(t, tiny_model_write(ctx, path, &others[i].model, &change, &err));
+        require_ok(t, rlx_llm_open(ctx, dev, path, &desc, &m, &err));
+        if (expect_ok(t, rlx_llm_embed(m, tokens, MODEL_TOKENS, true, got, &err)))
+            expect_close(t, got, others[i].vector, PROBED, 0, 2e-4);
+        rlx_llm_close(m);
+    }
+    rlx_device_close(dev);
+    rlx_context_destroy(ctx);
+}

@@ -1,6 +1,6 @@
-/* main.c: rlx-tiny-model NAME FILE: a model of tests/llm/tiny_models.def as a GGUF file, for programs
- * that it is compared with. With --seed in front: of the smallest sizes, for fuzz/corpus/llm. Without
- * arguments: the names. */
+/* main.c: rlx-tiny-model NAME FILE: a model of tests/llm/tiny_models.def as a GGUF file, for
+ * programs that it is compared with. With --seed in front: of the smallest sizes, for
+ * fuzz/corpus/llm. Without arguments: the names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -241,7 +241,7 @@ static rlx_status read_value(struct reading *in, struct tpl_value *out)
     *out = w.kind == JSON_WORD_NULL   ? tpl_none()
            : w.kind == JSON_WORD_BOOL ? tpl_bool(w.b)
            : w.kind == JSON_WORD_INT  ? tpl_int(w.i)
-                                 : tpl_float(w.f);
+                                      : tpl_float(w.f);
     return RLX_OK;
 }
 

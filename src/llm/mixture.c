@@ -1,4 +1,4 @@
-/* experts.c: a feed-forward part of many experts: a gate chooses a few of them for each token, and
+/* mixture.c: a feed-forward part of many experts: a gate chooses a few of them for each token, and
  * one more may see them all. */
 #include "llm/build.h"
 
