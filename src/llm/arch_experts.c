@@ -36,14 +36,19 @@ static void read_gate(const struct llm_keys *k, struct llm_spec *s, rlx_gate_fun
     s->experts.scale = (float)key_float(k, "expert_weights_scale", 0);
 }
 
+void llm_need_mixture(struct llm_keys *k, struct llm_spec *s)
+{
+    read_experts(k, s);
+    s->experts.normalise = true;
+}
+
 /* Mixtral calls itself "llama". */
 void llm_take_mixture(struct llm_keys *k, struct llm_spec *s)
 {
     if (key_int(k, "expert_count", 0) == 0)
         return;
-    read_experts(k, s);
+    llm_need_mixture(k, s);
     s->experts.ffn = s->layer[0].ffn;
-    s->experts.normalise = true;
 }
 
 /* The same where keys say how the gate computes. */
@@ -131,4 +136,61 @@ void llm_recipe_ernie4_5_moe(struct llm_keys *k, struct llm_spec *s)
     rope_style(s, RLX_ROPE_STYLE_interleaved);
     read_experts(k, s);
     s->experts.normalise = true;
+}
+
+/* ---- keys and values of one short row ----------------------------------------------------- */
+
+/* Where the file has a matrix for each head, one head of keys serves all. */
+static void read_latent(const struct llm_keys *k, struct llm_spec *s)
+{
+    struct llm_latent *t = &s->latent;
+
+    t->by_head = has_layer_tensor(k, 0, "attn_k_b.weight");
+    t->rank = key_int(k, "attention.kv_lora_rank", KEY_NEEDED);
+    t->key = key_int(k, "attention.key_length_mla", t->by_head ? KEY_NEEDED : s->layer[0].head_dim);
+    t->value =
+        key_int(k, "attention.value_length_mla", t->by_head ? KEY_NEEDED : s->layer[0].value_dim);
+    if (has_layer_tensor(k, 0, "attn_q_a.weight"))
+        t->query_rank = key_int(k, "attention.q_lora_rank", KEY_NEEDED);
+    for (int64_t i = 0; i < s->layers; i++) {
+        struct llm_layer *l = &s->layer[i];
+        l->kv_heads = t->by_head ? 1 : l->heads;
+        l->head_dim = t->by_head ? t->rank + s->rope[LLM_ROPE_GLOBAL].channels : t->key;
+        l->value_dim = t->by_head ? t->rank : t->value;
+    }
+}
+
+/* Stretched positions make scores larger. Files have a tenth of the multiplier; turned channels
+ * keep their size where there is one. */
+static void read_stretch(struct llm_spec *s)
+{
+    struct llm_rope *r = &s->rope[LLM_ROPE_GLOBAL];
+    const double multiplier = 10 * r->log_multiplier,
+                 grown = r->scaling == LLM_ROPE_YARN && r->factor > 1 ? log(r->factor) : 0;
+    double scale = r->magnitude * (1 + 0.1 * multiplier * grown);
+
+    if (multiplier == 0)
+        scale *= 1 + 0.1 * grown;
+    r->log_multiplier = multiplier != 0;
+    if (s->latent.key > 0)
+        s->score_scale = (float)(scale * scale / sqrt((double)s->latent.key));
+}
+
+/* GLM 4.7 Flash calls itself "deepseek2"; its first files do not say how their gate computes. */
+static bool is_flash(const struct llm_spec *s)
+{
+    return (s->layers == 47 || s->layers == 48) && s->vocab == 154880;
+}
+
+void llm_recipe_deepseek2(struct llm_keys *k, struct llm_spec *s)
+{
+    rms_eps(k, s);
+    rope_style(s, RLX_ROPE_STYLE_interleaved);
+    read_latent(k, s);
+    read_stretch(s);
+    read_experts(k, s);
+    read_gate(k, s, is_flash(s) ? RLX_GATE_SIGMOID : RLX_GATE_SOFTMAX);
+    read_shared(k, s);
+    if ((s->temper = key_float(k, "attention.temperature_scale", 0)) != 0)
+        s->temper_rows = (double)key_int(k, "attention.temperature_length", KEY_NEEDED);
 }

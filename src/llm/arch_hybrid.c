@@ -132,7 +132,7 @@ void llm_recipe_qwen35(struct llm_keys *k, struct llm_spec *s)
 void llm_recipe_qwen35moe(struct llm_keys *k, struct llm_spec *s)
 {
     delta_layers(k, s);
-    llm_take_mixture(k, s);
+    llm_need_mixture(k, s);
     s->experts.ffn = key_int(k, "expert_feed_forward_length", KEY_NEEDED);
 }
 

@@ -179,14 +179,26 @@ static void remember(struct llm_build *b, int64_t layer, struct heads *x)
     x->v = b->kept_v[kind];
 }
 
+rlx_value llm_tempered(struct llm_build *b, rlx_value q)
+{
+    return b->spec->temper != 0 ? rlx_mul(b->g, q, b->temper) : q;
+}
+
+rlx_value llm_attend(struct llm_build *b, int64_t layer, rlx_value q, rlx_value k, rlx_value v)
+{
+    const struct llm_layer *l = &b->spec->layer[layer];
+
+    k = through_cache(b, layer, "k", k, l->kv_heads * l->head_dim);
+    v = through_cache(b, layer, "v", v, l->kv_heads * l->value_dim);
+    return attend(b, layer, (struct heads){q, k, v, RLX_NO_VALUE});
+}
+
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h)
 {
     const struct llm_layer *l = &b->spec->layer[layer];
     struct heads x = clamped(b, project(b, layer, h));
 
-    x.q = placed(b, layer, "attn_q_norm", x.q, l->heads);
-    if (b->spec->temper != 0)
-        x.q = rlx_mul(b->g, x.q, b->temper);
+    x.q = llm_tempered(b, placed(b, layer, "attn_q_norm", x.q, l->heads));
     remember(b, layer, &x);
     h = attend(b, layer, x);
     if (x.gate != RLX_NO_VALUE)

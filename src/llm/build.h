@@ -45,6 +45,9 @@ rlx_value llm_linear(struct llm_build *b, int64_t layer, const char *part, rlx_v
  */
 rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const char *part,
                                     int64_t experts, int64_t out, int64_t in);
+/* Of x [batch, count, rows, in], each [rows, in] times its own of PART.weight [count, out, in]. */
+rlx_value llm_each(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t count,
+                   int64_t out, int64_t in);
 /* Rows of a table of the model, [count, width]. */
 rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, int64_t width,
                    rlx_value which);
@@ -60,6 +63,10 @@ rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap);       /* x, 
 
 /* ---- blocks ---- */
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h);
+rlx_value llm_latent_attention(struct llm_build *b, int64_t layer, rlx_value h);
+/* Of queries, and the keys and values of this run and those before: a row for each query. */
+rlx_value llm_attend(struct llm_build *b, int64_t layer, rlx_value q, rlx_value k, rlx_value v);
+rlx_value llm_tempered(struct llm_build *b, rlx_value q); /* queries by the factors of positions */
 rlx_value llm_feed_forward(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_experts(struct llm_build *b, int64_t layer, rlx_value h);
 rlx_value llm_mamba(struct llm_build *b, int64_t layer, rlx_value h);

@@ -57,7 +57,9 @@ static rlx_value joined(struct llm_build *b, int64_t layer, const char *post, co
 static rlx_value mixed(struct llm_build *b, int64_t layer, rlx_value h)
 {
     switch (b->spec->layer[layer].mixer) {
-    case LLM_ATTENTION: return llm_attention(b, layer, h);
+    case LLM_ATTENTION:
+        return b->spec->latent.rank ? llm_latent_attention(b, layer, h)
+                                    : llm_attention(b, layer, h);
     case LLM_MAMBA: return llm_mamba(b, layer, h);
     case LLM_MAMBA2: return llm_mamba2(b, layer, h);
     case LLM_ATTENTION_AND_MAMBA2:

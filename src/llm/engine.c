@@ -216,14 +216,18 @@ static void count_tensors(const rlx_weights *w, rlx_llm_info *info)
 
 static uint64_t cache_bytes(const rlx_llm *m)
 {
-    uint64_t row = 0;
+    uint64_t sum = 0;
 
-    for (int64_t i = 0; i < m->spec.layers; i++) {
-        const struct llm_layer *l = &m->spec.layer[i];
-        if (!l->borrows)
-            row += (uint64_t)(l->kv_heads * (l->head_dim + l->value_dim));
+    for (size_t i = 0; i < rlx_model_io_count(m->model, RLX_IO_STATE); i++) {
+        rlx_io_info io = {RLX_SIZED(rlx_io_info)};
+        if (rlx_model_io(m->model, RLX_IO_STATE, i, &io, NULL) != RLX_OK)
+            continue;
+        uint64_t bytes = rlx_dtype_size(io.dtype);
+        for (int32_t k = 0; k < io.rank; k++)
+            bytes *= (uint64_t)io.dim[k];
+        sum += bytes;
     }
-    return row * (uint64_t)m->desc.context * (m->desc.cache == RLX_LLM_CACHE_F32 ? 4 : 2);
+    return sum;
 }
 
 /* What the file says, by itself. */

@@ -158,27 +158,75 @@ static rlx_value for_values(struct llm_build *b, rlx_value x)
     return rlx_reshape(b->g, x, all);
 }
 
+/* What a step reads of a row: by head of keys, or all heads side by side. */
+struct delta {
+    rlx_value qkv, gate;   /* [batch, rows, keys + keys + values]; [batch, rows, values] */
+    rlx_value beta, decay; /* [batch, rows, heads] */
+};
+
+/* Of x [batch, rows, groups, ..], some columns of each group, one group after another. */
+static rlx_value of_groups(struct llm_build *b, rlx_value x, int64_t first, int64_t count)
+{
+    return rlx_reshape(b->g, columns(b, x, first, count),
+                       RLX_LIST(b->batch, b->rows, b->spec->ssm.groups * count));
+}
+
+/* One matrix, whose rows are those of one head of keys after another. */
+static rlx_value grouped(struct llm_build *b, int64_t layer, const char *part, rlx_value h,
+                         int64_t each)
+{
+    const int64_t groups = b->spec->ssm.groups;
+
+    h = llm_linear(b, layer, part, h, groups * each, b->spec->width);
+    return rlx_reshape(b->g, h, RLX_LIST(b->batch, b->rows, groups, each));
+}
+
+static struct delta delta_inputs(struct llm_build *b, int64_t layer, rlx_value h)
+{
+    const struct llm_ssm *s = &b->spec->ssm;
+    const int64_t times = s->heads / s->groups, dim = s->state, wide = times * dim,
+                  values = s->heads * dim, width = b->spec->width;
+    struct delta x;
+
+    if (llm_has(b, layer, "ssm_in.weight")) {
+        rlx_value all = grouped(b, layer, "ssm_in", h, 2 * dim + 2 * wide);
+        const rlx_value part[] = {of_groups(b, all, 0, dim), of_groups(b, all, dim, dim),
+                                  of_groups(b, all, 2 * dim, wide)};
+        x.qkv = rlx_concat(b->g, part, 3, -1);
+        x.gate = of_groups(b, all, 2 * dim + wide, wide);
+    } else {
+        x.qkv = llm_linear(b, layer, "attn_qkv", h, 2 * s->groups * dim + values, width);
+        x.gate = llm_linear(b, layer, "attn_gate", h, values, width);
+    }
+    if (llm_has(b, layer, "ssm_ba.weight")) {
+        rlx_value both = grouped(b, layer, "ssm_ba", h, 2 * times);
+        x.beta = of_groups(b, both, 0, times);
+        x.decay = of_groups(b, both, times, times);
+    } else {
+        x.beta = llm_linear(b, layer, "ssm_beta", h, s->heads, width);
+        x.decay = llm_linear(b, layer, "ssm_alpha", h, s->heads, width);
+    }
+    return x;
+}
+
 rlx_value llm_delta_net(struct llm_build *b, int64_t layer, rlx_value h)
 {
     const struct llm_ssm *s = &b->spec->ssm;
     const int64_t dim = s->state, keys = s->groups * dim, values = s->heads * dim;
     const rlx_list by_head = RLX_LIST(b->batch, b->rows, s->heads, dim);
-    rlx_value all = llm_linear(b, layer, "attn_qkv", h, 2 * keys + values, b->spec->width);
-    rlx_value gate = llm_linear(b, layer, "attn_gate", h, values, b->spec->width);
-    rlx_value beta = llm_linear(b, layer, "ssm_beta", h, s->heads, b->spec->width);
-    rlx_value decay = llm_linear(b, layer, "ssm_alpha", h, s->heads, b->spec->width);
-
-    decay = rlx_mul(b->g, stride(b, layer, decay, s->heads),
-                    llm_vector(b, layer, "ssm_a", RLX_LIST(s->heads)));
-    all = convolved(b, layer, "ssm_conv1d", all, 2 * keys + values, s->taps, RLX_OP_silu);
+    struct delta in = delta_inputs(b, layer, h);
+    rlx_value decay = rlx_mul(b->g, stride(b, layer, in.decay, s->heads),
+                              llm_vector(b, layer, "ssm_a", RLX_LIST(s->heads)));
+    rlx_value all =
+        convolved(b, layer, "ssm_conv1d", in.qkv, 2 * keys + values, s->taps, RLX_OP_silu);
     rlx_value q = for_values(b, unit(b, columns(b, all, 0, keys), s->groups, dim));
     rlx_value k = for_values(b, unit(b, columns(b, all, keys, keys), s->groups, dim));
     rlx_value v = rlx_reshape(b->g, columns(b, all, 2 * keys, values), by_head);
     rlx_value y = rlx_gated_delta_net(
-        b->g, q, k, v, decay, rlx_sigmoid(b->g, beta),
+        b->g, q, k, v, decay, rlx_sigmoid(b->g, in.beta),
         state(b, layer, "state", RLX_LIST(b->batch, s->heads, dim, dim)), dim, b->cached);
     y = llm_norm(b, layer, "ssm_norm", y, dim);
-    y = rlx_mul(b->g, y, rlx_silu(b->g, rlx_reshape(b->g, gate, by_head)));
+    y = rlx_mul(b->g, y, rlx_silu(b->g, rlx_reshape(b->g, in.gate, by_head)));
     y = rlx_reshape(b->g, y, RLX_LIST(b->batch, b->rows, values));
     return llm_linear(b, layer, "ssm_out", y, b->spec->width, values);
 }

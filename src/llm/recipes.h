@@ -33,8 +33,10 @@ static inline bool is_local(int64_t i, int64_t period)
     return period > 0 && i % period < period - 1;
 }
 
-/* arch_experts.c: the experts of a file that has some, of an architecture that need not. */
+/* arch_experts.c: the experts of a file that has some, of an architecture that need not; of one
+ * that has to. */
 void llm_take_mixture(struct llm_keys *k, struct llm_spec *s);
+void llm_need_mixture(struct llm_keys *k, struct llm_spec *s);
 void llm_take_gated_mixture(struct llm_keys *k, struct llm_spec *s);
 
 #endif

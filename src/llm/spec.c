@@ -168,6 +168,21 @@ bool llm_is_recurrent(const struct llm_spec *s)
     return false;
 }
 
+static rlx_status check_latent(const struct llm_spec *s, struct diag *d)
+{
+    const struct llm_latent *t = &s->latent;
+    const int64_t turns = s->rope[LLM_ROPE_GLOBAL].channels;
+
+    TRY(check_size("attention.kv_lora_rank", t->rank, d));
+    TRY(check_size("the width of a key", t->key, d));
+    TRY(check_size("the width of a value", t->value, d));
+    if (turns < 2 || turns % 2 || turns >= t->key)
+        return diag_fail(d, RLX_ERROR_SHAPE,
+                         "%lld of the %lld numbers of a key cannot be turned in pairs",
+                         (long long)turns, (long long)t->key);
+    return RLX_OK;
+}
+
 static rlx_status check_heads(const struct llm_spec *s, const struct llm_layer *l, struct diag *d)
 {
     const struct llm_rope *r = l->rope == LLM_NO_ROPE ? NULL : &s->rope[l->rope];
@@ -223,6 +238,8 @@ rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d)
     TRY(check_size("width", s->width, d));
     if (s->side)
         TRY(check_size("embedding_length_per_layer_input", s->side, d));
+    if (s->latent.rank || s->latent.key)
+        TRY(check_latent(s, d));
     for (int64_t i = 0; i < s->layers; i++)
         TRY(check_layer(s, i, d));
     for (int64_t i = 0; i < s->layers; i++)
@@ -230,6 +247,8 @@ rlx_status llm_spec_check(const struct llm_spec *s, struct diag *d)
             TRY(check_experts(&s->experts, d));
             break;
         }
+    if (s->temper != 0 && !(s->temper_rows >= 1))
+        return diag_fail(d, RLX_ERROR_ATTRIBUTE, "attention.temperature_length makes no sense");
     if (!(s->eps > 0 && s->eps < 1))
         return diag_fail(d, RLX_ERROR_ATTRIBUTE, "the eps of norms makes no sense");
     for (int i = 0; i < LLM_ROPES; i++) {

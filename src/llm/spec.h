@@ -63,6 +63,14 @@ struct llm_ssm {
     bool neighbours;      /* heads of values next to each other share a head of keys */
 };
 
+/* Keys and values made of one short row for all heads. */
+struct llm_latent {
+    int64_t rank;       /* of that row; 0: there is none */
+    int64_t query_rank; /* of the row that queries are made of; 0: they are made at once */
+    int64_t key, value; /* widths of a head's keys, with what is turned of them, and values */
+    bool by_head;       /* heads have matrices of their own, and the cache holds rows */
+};
+
 struct llm_layer {
     enum llm_mixer mixer;
     int64_t heads, kv_heads; /* of queries; of keys and values */
@@ -96,6 +104,7 @@ struct llm_spec {
 
     struct llm_experts experts;
     struct llm_ssm ssm;
+    struct llm_latent latent;
     bool no_feed_forward, one_part; /* layers are a mixer alone; a mixer or a feed-forward part */
     bool gated_queries;             /* attn_q gives a gate for what comes out beside each query */
     enum llm_activation activation;

@@ -183,6 +183,18 @@ rlx_expert_matrix llm_expert_matrix(struct llm_build *b, int64_t layer, const ch
     return m;
 }
 
+rlx_value llm_each(struct llm_build *b, int64_t layer, const char *part, rlx_value x, int64_t count,
+                   int64_t out, int64_t in)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s.weight", part);
+    struct llm_tensor t = matrices(b, layer, name, RLX_LIST(count, out), in);
+    if (!t.packed)
+        return rlx_matmul(b->g, x, t.param, false, true);
+    return rlx_matmul(b->g, x, rlx_dequant_moe_weights(b->g, t.param, t.scheme, in), false, false);
+}
+
 rlx_value llm_rows(struct llm_build *b, const char *name, int64_t count, int64_t width,
                    rlx_value which)
 {

@@ -143,6 +143,120 @@ TEST(llm_broken, values_that_make_no_sense_are_refused)
     REFUSE(rows);
 }
 
+TEST(llm_broken, experts_that_make_no_sense_are_refused)
+{
+    static const struct row rows[] = {
+        {"qwen3moe", WITHOUT("qwen3moe.expert_count"), RLX_ERROR_FORMAT, "qwen3moe.expert_count"},
+        {"qwen3moe", WITHOUT("qwen3moe.expert_used_count"), RLX_ERROR_FORMAT, "expert_used_count"},
+        {"llama_experts", WITHOUT("llama.expert_used_count"), RLX_ERROR_FORMAT,
+         "llama.expert_used_count"},
+        {"gpt_oss", WITHOUT("gpt-oss.attention.sliding_window"), RLX_ERROR_FORMAT,
+         "gpt-oss.attention.sliding_window"},
+        {"qwen3moe", KEYS("expert_count=0"), RLX_ERROR_SHAPE, "2 of 0 experts"},
+        {"qwen3moe", KEYS("expert_count=1000000000"), RLX_ERROR_FORMAT, "qwen3moe.expert_count"},
+        {"qwen3moe", KEYS("expert_count=1025"), RLX_ERROR_SHAPE, "2 of 1025 experts"},
+        {"qwen3moe", KEYS("expert_count=4294967295"), RLX_ERROR_FORMAT, "expert_count"},
+        {"qwen3moe", KEYS("expert_used_count=0"), RLX_ERROR_SHAPE, "0 of 4 experts"},
+        {"llama_experts", KEYS("expert_used_count=5"), RLX_ERROR_SHAPE, "5 of 4 experts"},
+        {"gpt_oss", KEYS("expert_used_count=5"), RLX_ERROR_SHAPE, "5 of 4 experts"},
+        {"lfm2moe", KEYS("expert_count=0"), RLX_ERROR_SHAPE, "2 of 0 experts"},
+        {"qwen35moe", KEYS("expert_count=0"), RLX_ERROR_SHAPE, "2 of 0 experts"},
+        {"qwen3moe", KEYS("expert_feed_forward_length=0"), RLX_ERROR_SHAPE,
+         "the width of an expert is 0"},
+        {"qwen3moe", KEYS("expert_feed_forward_length=25"), RLX_ERROR_SHAPE, "blk.0.ffn_"},
+        {"qwen2moe", KEYS("expert_shared_feed_forward_length=1000000000"), RLX_ERROR_FORMAT,
+         "qwen2moe.expert_shared_feed_forward_length"},
+        {"glm4moe", KEYS("expert_shared_count=16777216"), RLX_ERROR_SHAPE,
+         "the width of the shared expert"},
+        {"glm4moe", KEYS("expert_gating_func=9"), RLX_ERROR_UNSUPPORTED, "expert_gating_func is 9"},
+        {"glm4moe", KEYS("expert_group_count=3 expert_group_used_count=1"), RLX_ERROR_SHAPE,
+         "groups"},
+        {"glm4moe", KEYS("expert_group_count=2 expert_group_used_count=3"), RLX_ERROR_SHAPE,
+         "groups"},
+        {"qwen3moe", WITHOUT("blk.1.ffn_down_exps.weight"), RLX_ERROR_FORMAT,
+         "blk.1.ffn_down_exps.weight"},
+        {"gpt_oss", {.layer = "attn_sinks:q"}, RLX_ERROR_SHAPE, "blk.0.attn_sinks.weight"},
+        {"gpt_oss", {.layer = "ffn_up_exps.bias:ed"}, RLX_ERROR_SHAPE, "blk.0.ffn_up_exps.bias"},
+        {"glm4moe", {.layer = "exp_probs_b.bias:d+"}, RLX_ERROR_SHAPE, "blk.1.exp_probs_b.bias"},
+    };
+    REFUSE(rows);
+}
+
+TEST(llm_broken, rows_for_all_heads_that_make_no_sense_are_refused)
+{
+    static const struct row rows[] = {
+        {"deepseek2", WITHOUT("deepseek2.attention.kv_lora_rank"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.kv_lora_rank"},
+        {"deepseek2", WITHOUT("deepseek2.attention.q_lora_rank"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.q_lora_rank"},
+        {"deepseek2", WITHOUT("deepseek2.attention.key_length_mla"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.key_length_mla"},
+        {"deepseek2", WITHOUT("deepseek2.attention.value_length_mla"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.value_length_mla"},
+        {"deepseek2_plain", WITHOUT("deepseek2.attention.temperature_length"), RLX_ERROR_FORMAT,
+         "deepseek2.attention.temperature_length"},
+        {"deepseek2_plain", KEYS("attention.temperature_length=0"), RLX_ERROR_ATTRIBUTE,
+         "attention.temperature_length"},
+        {"deepseek2", KEYS("attention.kv_lora_rank=0"), RLX_ERROR_SHAPE, "kv_lora_rank is 0"},
+        {"deepseek2", KEYS("attention.kv_lora_rank=33"), RLX_ERROR_SHAPE, "blk.0.attn_k"},
+        {"deepseek2", KEYS("attention.q_lora_rank=63"), RLX_ERROR_SHAPE, "blk.0.attn_q_a"},
+        {"deepseek2", KEYS("attention.key_length_mla=8"), RLX_ERROR_SHAPE, "turned in pairs"},
+        {"deepseek2", KEYS("attention.key_length_mla=0"), RLX_ERROR_SHAPE, "a key is 0"},
+        {"deepseek2", KEYS("attention.value_length_mla=0"), RLX_ERROR_SHAPE, "a value is 0"},
+        {"deepseek2", KEYS("rope.dimension_count=0"), RLX_ERROR_SHAPE, "turned in pairs"},
+        {"deepseek2", KEYS("rope.dimension_count=7"), RLX_ERROR_SHAPE, "turned in pairs"},
+        {"deepseek2", KEYS("attention.head_count=0"), RLX_ERROR_SHAPE, "heads is 0"},
+        {"deepseek2", {.layer = "attn_k_b:nov"}, RLX_ERROR_SHAPE, "blk.0.attn_k_b.weight"},
+        {"deepseek2", WITHOUT("blk.1.attn_v_b.weight"), RLX_ERROR_FORMAT, "blk.1.attn_v_b.weight"},
+        {"deepseek2_plain", WITHOUT("blk.1.attn_kv_b.weight"), RLX_ERROR_FORMAT,
+         "blk.1.attn_kv_b.weight"},
+    };
+    REFUSE(rows);
+}
+
+TEST(llm_broken, states_that_make_no_sense_are_refused)
+{
+    static const struct row rows[] = {
+        {"mamba", WITHOUT("mamba.ssm.conv_kernel"), RLX_ERROR_FORMAT, "mamba.ssm.conv_kernel"},
+        {"mamba", WITHOUT("mamba.ssm.inner_size"), RLX_ERROR_FORMAT, "mamba.ssm.inner_size"},
+        {"mamba2", WITHOUT("mamba2.ssm.state_size"), RLX_ERROR_FORMAT, "mamba2.ssm.state_size"},
+        {"qwen35", WITHOUT("qwen35.ssm.time_step_rank"), RLX_ERROR_FORMAT,
+         "qwen35.ssm.time_step_rank"},
+        {"lfm2", WITHOUT("lfm2.shortconv.l_cache"), RLX_ERROR_FORMAT, "lfm2.shortconv.l_cache"},
+        {"mamba", KEYS("ssm.conv_kernel=0"), RLX_ERROR_SHAPE, "taps"},
+        {"mamba", KEYS("ssm.conv_kernel=1000000000"), RLX_ERROR_FORMAT, "mamba.ssm.conv_kernel"},
+        {"mamba", KEYS("ssm.conv_kernel=65"), RLX_ERROR_UNSUPPORTED, "65 taps"},
+        {"mamba", KEYS("ssm.conv_kernel=1"), RLX_ERROR_UNSUPPORTED, "1 taps"},
+        {"mamba", KEYS("ssm.inner_size=0"), RLX_ERROR_SHAPE, "ssm.inner_size is 0"},
+        {"mamba", KEYS("ssm.state_size=0"), RLX_ERROR_SHAPE, "ssm.state_size is 0"},
+        {"mamba", KEYS("ssm.state_size=16777216 ssm.inner_size=16777216"), RLX_ERROR_UNSUPPORTED,
+         "state_size 16777216"},
+        {"mamba", KEYS("ssm.time_step_rank=0"), RLX_ERROR_SHAPE, "ssm.time_step_rank is 0"},
+        {"mamba2", KEYS("ssm.inner_size=0"), RLX_ERROR_SHAPE, "ssm.inner_size is 0"},
+        {"mamba2", KEYS("ssm.time_step_rank=0"), RLX_ERROR_SHAPE, "ssm.time_step_rank is 0"},
+        {"mamba2", KEYS("ssm.time_step_rank=5"), RLX_ERROR_SHAPE, "5 heads"},
+        {"mamba2", KEYS("ssm.group_count=0"), RLX_ERROR_SHAPE, "ssm.group_count is 0"},
+        {"mamba2", KEYS("ssm.group_count=3"), RLX_ERROR_SHAPE, "3 groups"},
+        {"mamba2", KEYS("ssm.state_size=1000000000"), RLX_ERROR_FORMAT, "mamba2.ssm.state_size"},
+        {"falcon_h1", KEYS("ssm.state_size=0"), RLX_ERROR_SHAPE, "ssm.state_size is 0"},
+        {"granitehybrid", KEYS("attention.head_count_kv=2,2,2"), RLX_ERROR_FORMAT, "blk.0.attn_q"},
+        {"granitehybrid", KEYS("attention.head_count_kv=0,2"), RLX_ERROR_FORMAT, "for layer 2"},
+        {"nemotron_h", KEYS("feed_forward_length=0,80,0,0,0"), RLX_ERROR_FORMAT, "blk.4.ssm_in"},
+        {"lfm2", KEYS("shortconv.l_cache=0"), RLX_ERROR_SHAPE, "taps"},
+        {"lfm2", KEYS("shortconv.l_cache=5"), RLX_ERROR_SHAPE, "blk.0.shortconv.conv.weight"},
+        {"qwen35", KEYS("ssm.inner_size=95"), RLX_ERROR_UNSUPPORTED, "ssm.inner_size, 95"},
+        {"qwen35", KEYS("ssm.time_step_rank=0"), RLX_ERROR_UNSUPPORTED, "0 heads of 16"},
+        {"qwen35", KEYS("ssm.group_count=0"), RLX_ERROR_SHAPE, "ssm.group_count is 0"},
+        {"qwen35", KEYS("full_attention_interval=3"), RLX_ERROR_FORMAT, "blk.1.attn_"},
+        {"mamba", {.layer = "ssm_a.:SI"}, RLX_ERROR_SHAPE, "blk.0.ssm_a"},
+        {"mamba", WITHOUT("blk.1.ssm_d"), RLX_ERROR_FORMAT, "blk.1.ssm_d"},
+        {"mamba2", {.layer = "ssm_norm:gG"}, RLX_ERROR_SHAPE, "blk.0.ssm_norm.weight"},
+        {"qwen3next", WITHOUT("blk.0.ssm_ba.weight"), RLX_ERROR_FORMAT, "blk.0.ssm_beta.weight"},
+        {"qwen3next_old", {.layer = "ssm_in:Zd<"}, RLX_ERROR_SHAPE, "blk.0.ssm_in.weight"},
+    };
+    REFUSE(rows);
+}
+
 TEST(llm_broken, tensors_of_other_shapes_are_refused)
 {
     static const struct row rows[] = {

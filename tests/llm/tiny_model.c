@@ -163,7 +163,7 @@ static void add_sizes(struct file *f)
     add_number(f, "feed_forward_length", m->ffn);
     add_number(f, "attention.head_count", m->heads);
     add_number(f, "attention.head_count_kv", m->kv_heads);
-    if (m->head_dim * m->heads != m->width) {
+    if (m->heads && m->head_dim * m->heads != m->width) {
         add_number(f, "attention.key_length", m->head_dim);
         add_number(f, "attention.value_length", m->head_dim);
     }
@@ -219,6 +219,28 @@ static void add_vocabulary(struct file *f)
 
 /* ---- tensors ---- */
 
+static int64_t size_of_state(char letter)
+{
+    enum { SHARED = 2 * TINY_GROUPS * TINY_STATE };
+
+    switch (letter) {
+    case 'J': return TINY_TAPS;
+    case 'I': return TINY_INNER;
+    case 'S': return TINY_STATE;
+    case 'R': return TINY_STATE_HEADS;
+    case 'D': return TINY_INNER / TINY_STATE;
+    case 'G': return TINY_GROUPS;
+    case 'g': return TINY_INNER / TINY_GROUPS;
+    case 'C': return TINY_INNER + SHARED;
+    case 'Z': return 2 * TINY_INNER + SHARED + TINY_STATE_HEADS;
+    case 'X': return TINY_STATE_HEADS + 2 * TINY_STATE;
+    case 'A': return 2 * TINY_INNER + SHARED;
+    case 'B': return 2 * TINY_INNER;
+    case 'b': return 2 * (TINY_INNER / TINY_STATE);
+    default: abort();
+    }
+}
+
 static int64_t size_of(const struct file *f, char letter)
 {
     const struct tiny_model *m = f->m;
@@ -242,12 +264,20 @@ static int64_t size_of(const struct file *f, char letter)
     case 'H': return TINY_LOCAL_DIM;
     case 'p': return TINY_SIDE;
     case 'P': return m->layers * TINY_SIDE;
-    case 'y': return 3;
-    case 'z': return 3 * m->width;
     case 'e': return TINY_EXPERTS;
     case 'x': return TINY_EXPERT_FFN;
     case 's': return TINY_SHARED_FFN;
-    default: abort();
+    case 'E': return 2 * TINY_EXPERT_FFN;
+    case 'y': return 2 * m->heads * m->head_dim;
+    case 'u': return 3 * m->width;
+    case 'L': return TINY_LATENT;
+    case 'l': return TINY_QUERY_LATENT;
+    case 'M': return TINY_LATENT + m->rot;
+    case 'o': return m->head_dim - m->rot;
+    case 'v': return TINY_VALUE;
+    case 'V': return m->heads * TINY_VALUE;
+    case 'W': return m->heads * (m->head_dim - m->rot + TINY_VALUE);
+    default: return size_of_state(letter);
     }
 }
 
@@ -255,26 +285,39 @@ static rlx_weight_type type_of(const struct file *f, const rlx_weight *t)
 {
     rlx_weight_type_info info = {RLX_SIZED(rlx_weight_type_info)};
 
-    if (t->rank < 2 || strstr(t->name.ptr, "norm") || strstr(t->name.ptr, "position"))
+    if (t->rank < 2 || strstr(t->name.ptr, ".bias") || strstr(t->name.ptr, "norm") ||
+        strstr(t->name.ptr, "position"))
         return RLX_WEIGHT_F32;
     if (rlx_weight_type_describe(f->change->type, &info, NULL) != RLX_OK)
         abort();
     return t->dim[t->rank - 1] % info.block_elems ? RLX_WEIGHT_F32 : f->change->type;
 }
 
+/* `which` is what follows a shape: of which layers the tensor is. */
+static bool is_of_layer(const char *which, int64_t layer)
+{
+    switch (which[0]) {
+    case '-': return layer <= 0;
+    case '+': return layer != 0;
+    case '<': return layer % 2 == 0;
+    case '>': return layer % 2 != 0;
+    case '@': return strchr(which + 1, (int)('0' + layer)) != NULL;
+    default: return true;
+    }
+}
+
 static void add_tensor(struct file *f, int64_t layer, const char *name, const char *shape)
 {
     char full[2 * MOST_NAME], before[32] = "";
-    const size_t rank = strcspn(shape, "+-<>");
+    const size_t rank = strcspn(shape, "+-<>@"), len = strlen(name);
     size_t i = 0;
 
-    if ((shape[rank] == '-' && layer > 0) || (shape[rank] == '+' && layer == 0) ||
-        (shape[rank] == '<' && layer % 2) || (shape[rank] == '>' && layer % 2 == 0))
+    if (!is_of_layer(shape + rank, layer))
         return;
-
     if (layer >= 0)
         snprintf(before, sizeof before, "blk.%lld.", (long long)layer);
-    snprintf(full, sizeof full, "%s%s%s", before, name, strchr(name, '.') ? "" : ".weight");
+    snprintf(full, sizeof full, "%s%.*s%s", before, (int)(len - (name[len - 1] == '.')), name,
+             strchr(name, '.') ? "" : ".weight");
     while (i < f->tensors && strcmp(f->name[i], full) != 0)
         i++;
     if (i == MOST_TENSORS || strlen(full) >= MOST_NAME)
@@ -328,7 +371,14 @@ static void range_of(const rlx_weight *t, float *middle, float *spread)
     const int64_t in = t->dim[t->rank - 1];
 
     *middle = 0;
-    if (strstr(name, ".bias")) {
+    if (strstr(name, "gate_exps.bias") || strstr(name, "up_exps.bias")) {
+        *spread = 6; /* some are clamped */
+    } else if (strstr(name, "ssm_a") && !strstr(name, "ssm_alpha")) {
+        *middle = -1; /* what is in a state fades */
+        *spread = 0.9f;
+    } else if (strstr(name, "ssm_d") && !strstr(name, "ssm_dt")) {
+        *spread = 1;
+    } else if (strstr(name, ".bias")) {
         *spread = 0.3f;
     } else if (strstr(name, "norm") || strstr(name, ".scale")) {
         *middle = 1;

@@ -10,10 +10,18 @@
  *            h head_dim, n heads, m kv_heads, a rows of queries, keys and values together, f ffn,
  *            F twice that, t vocabulary, r pairs of channels that are turned, c context, 1 one,
  *            e experts, x their ffn, s that of the shared one, Q, K, H as small ones where a head
- *            has TINY_LOCAL_DIM, y three, z three times the width, p what each layer reads of a
- * token, P that of all of them. A "-" behind: of layer 0 only; "+": of all but that; "<" of even
- * ones, ">" of odd ones.
- * ".weight" is added to a name without a dot. */
+ *            has TINY_LOCAL_DIM, p what each layer reads of a token, P that of all of them,
+ *            y twice q, u three widths, E twice x;
+ *            of keys and values that are made of a row: L that row, l that of queries, M what
+ *            both are made with, o what is not turned of a head, v a value, V those of all
+ *            heads, W both for all heads;
+ *            of layers with a state: J taps, I channels inside, S numbers of state, R heads,
+ *            D heads of the delta rule, b twice those, G groups, g channels of a group,
+ *            C channels of the convolution, Z what the first matrix gives, B the same of
+ *            Mamba 1, A of the delta rule, X what Mamba's steps are made of
+ *            At the end may be of which layers: "-" layer 0; "+" all but that; "<" even ones;
+ *            ">" odd ones; "@13" these. ".weight" is added to a name without a dot; a dot at
+ *            its end is left out. */
 #ifndef TESTS_LLM_TINY_MODEL_H
 #define TESTS_LLM_TINY_MODEL_H
 
@@ -27,6 +35,8 @@ struct tiny_model {
 };
 
 enum { TINY_EXPERTS = 4, TINY_EXPERT_FFN = 24, TINY_SHARED_FFN = 40 };
+enum { TINY_TAPS = 4, TINY_INNER = 96, TINY_STATE = 16, TINY_STATE_HEADS = 4, TINY_GROUPS = 2 };
+enum { TINY_LATENT = 32, TINY_QUERY_LATENT = 64, TINY_VALUE = 12 };
 enum { TINY_LOCAL_DIM = 8, TINY_SIDE = 6 };
 enum { TINY_VOCAB = 277, TINY_END = TINY_VOCAB - 1 }; /* the last token ends a text */
 

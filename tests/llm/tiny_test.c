@@ -276,6 +276,27 @@ TEST(llm, each_key_counts)
         {"glm4moe", "expert_weights_norm=false"},
         {"glm4moe", "expert_gating_func=1"},
         {"qwen3moe", "expert_used_count=3"},
+        {"qwen2moe", "expert_used_count=3"},
+        {"deepseek2", "rope.scaling.yarn_log_multiplier=0.1"},
+        {"deepseek2", "expert_group_used_count=2"},
+        {"deepseek2", "expert_weights_scale=2.0"},
+        {"deepseek2_plain", "rope.scaling.factor=3.5"},
+        {"deepseek2_plain", "attention.temperature_scale=0.2"},
+        {"deepseek2_plain", "attention.temperature_length=12"},
+        {"gpt_oss", "attention.sliding_window=6"},
+        {"gpt_oss", "expert_used_count=3"},
+        {"mamba_normed", "ssm.dt_b_c_rms=false"},
+        {"granitehybrid", "attention.scale=0.25"},
+        {"granitehybrid", "residual_scale=0.6"},
+        {"granitehybrid", "rope.scaling.finetuned=false"},
+        {"granitehybrid_experts", "rope.scaling.finetuned=true"},
+        {"granitehybrid_experts", "expert_used_count=3"},
+        {"nemotron_h", "attention.layer_norm_rms_epsilon=0.2"},
+        {"lfm2", "rope.freq_base=1000.0"},
+        {"lfm2_windows", "attention.sliding_window=6"},
+        {"lfm2moe", "expert_gating_func=1"},
+        {"qwen35", "rope.dimension_count=4"},
+        {"qwen3next", "expert_used_count=3"},
         {"olmo2_windows", "attention.sliding_window=6"},
         {"olmo2_windows", "rope.scaling.attn_factor=1.1"},
         {"exaone4_windows", "attention.sliding_window=6"},
@@ -324,4 +345,14 @@ TEST(llm, gpt2_in_halves)
 TEST_DEVICES(llm, llama_in_blocks)
 {
     compare(t, "llama_blocks", RLX_WEIGHT_Q8_0, 5e-2);
+}
+
+TEST_DEVICES(llm, deepseek2_in_blocks)
+{
+    compare(t, "deepseek2_blocks", RLX_WEIGHT_Q8_0, 1e-1);
+}
+
+TEST_DEVICES(llm, gpt_oss_in_blocks)
+{
+    compare(t, "gpt_oss_blocks", RLX_WEIGHT_Q8_0, 5e-2);
 }
