@@ -39,6 +39,7 @@ struct rlx_sequence {
      * guessed, or is from before a rewind. The first `computed` are in the caches. */
     int32_t *id;
     size_t count, computed;
+    bool spoiled;  /* a run failed, and may have left states of fixed size half changed */
     float *logits; /* row r is what comes after id[first + r] */
     size_t first, rows;
     size_t guessed, right;                  /* tokens so far */
@@ -65,8 +66,8 @@ rlx_status llm_make_model(rlx_llm *m, struct diag *d);
 const char *llm_table_name(int rope, bool sine); /* of the inputs with cosines and sines */
 /* Computes the tokens that are not in the caches yet, and the logits after the last one. */
 rlx_status llm_compute(rlx_sequence *s, struct diag *d);
-/* Everything that was read is forgotten. */
-rlx_status llm_clear_states(rlx_sequence *s, rlx_error *err);
+/* Everything that was read is forgotten; a failure leaves what there is to be forgotten. */
+rlx_status llm_clear_states(rlx_sequence *s, struct diag *d);
 size_t llm_most_rows(const rlx_llm *m); /* of logits that one run can give */
 size_t llm_table_count(const struct llm_turns *t, int64_t rows); /* numbers in such an input */
 /* Factors of queries at positions first to first + count - 1. */

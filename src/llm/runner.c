@@ -185,8 +185,10 @@ static rlx_status run_chunk(rlx_sequence *s, size_t n, size_t rows, bool read, s
     bind_inputs(s, (int64_t)n, rows, &at, &in);
     run.inputs = in.at;
     run.input_count = in.count;
-    if (rlx_session_run(s->session, &run, &err) != RLX_OK)
+    if (rlx_session_run(s->session, &run, &err) != RLX_OK) {
+        s->spoiled = s->m->recurrent;
         return diag_again(d, &err, err.status);
+    }
     s->computed += n;
     s->first = s->computed - rows;
     s->rows = read ? rows : 0;
@@ -221,34 +223,46 @@ rlx_status llm_compute(rlx_sequence *s, struct diag *d)
     return RLX_OK;
 }
 
-rlx_status llm_clear_states(rlx_sequence *s, rlx_error *err)
+static rlx_status clear_state(rlx_sequence *s, const rlx_io_info *io, struct diag *d)
+{
+    rlx_tensor zero = {.dtype = io->dtype, .rank = io->rank, .bytes = rlx_dtype_size(io->dtype)};
+    char name[64];
+    rlx_error err;
+
+    snprintf(name, sizeof name, "%.*s", STR_ARG(io->name));
+    for (int32_t k = 0; k < io->rank; k++) {
+        zero.dim[k] = io->dim[k];
+        zero.bytes *= (size_t)io->dim[k];
+    }
+    if (!(zero.data = mem_alloc(mem_default(), zero.bytes))) /* it is zeroed */
+        return diag_no_memory(d, zero.bytes);
+    rlx_status st = rlx_session_set_state(s->session, name, &zero, &err);
+    mem_free(mem_default(), zero.data, zero.bytes);
+    return st == RLX_OK ? st : diag_again(d, &err, st);
+}
+
+/* Rows of keys and values are written before they are read. */
+static bool is_cache(rlx_str name)
+{
+    return name.len > 2 && name.ptr[name.len - 2] == '.' &&
+           (name.ptr[name.len - 1] == 'k' || name.ptr[name.len - 1] == 'v');
+}
+
+rlx_status llm_clear_states(rlx_sequence *s, struct diag *d)
 {
     const rlx_model *m = s->m->model;
+    rlx_error err;
 
     s->rows = 0;
     for (size_t i = 0; i < rlx_model_io_count(m, RLX_IO_STATE); i++) {
         rlx_io_info io = {RLX_SIZED(rlx_io_info)};
-        rlx_tensor zero = {.dtype = RLX_DTYPE_f32};
-        char name[64];
-
-        rlx_status st = rlx_model_io(m, RLX_IO_STATE, i, &io, err);
+        rlx_status st = rlx_model_io(m, RLX_IO_STATE, i, &io, &err);
         if (st != RLX_OK)
-            return st;
-        snprintf(name, sizeof name, "%.*s", STR_ARG(io.name));
-        if (io.dtype != RLX_DTYPE_f32 || strstr(name, ".k") || strstr(name, ".v"))
-            continue; /* rows of keys and values are written before they are read */
-        zero.rank = io.rank;
-        zero.bytes = sizeof(float);
-        for (int32_t k = 0; k < io.rank; k++) {
-            zero.dim[k] = io.dim[k];
-            zero.bytes *= (size_t)io.dim[k];
-        }
-        if (!(zero.data = mem_alloc(mem_default(), zero.bytes))) /* it is zeroed */
-            return RLX_ERROR_MEMORY;
-        st = rlx_session_set_state(s->session, name, &zero, err);
-        mem_free(mem_default(), zero.data, zero.bytes);
-        if (st != RLX_OK)
-            return st;
+            return diag_again(d, &err, st);
+        if (!is_cache(io.name))
+            TRY(clear_state(s, &io, d));
     }
+    s->computed = 0;
+    s->spoiled = false;
     return RLX_OK;
 }

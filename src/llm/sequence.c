@@ -116,6 +116,7 @@ rlx_status rlx_sequence_fork(rlx_sequence *from, rlx_sequence **out, rlx_error *
     memcpy(s->logits, from->logits, from->rows * (size_t)from->m->spec.vocab * sizeof *s->logits);
     s->count = from->count;
     s->computed = from->computed;
+    s->spoiled = from->spoiled;
     s->first = from->first;
     s->rows = from->rows;
     *out = s;
@@ -174,13 +175,11 @@ rlx_status llm_check_tokens(const rlx_llm *m, size_t first, const int32_t *id, s
  * size has read cannot be forgotten: such a model begins again. */
 static rlx_status forget_after(rlx_sequence *s, size_t count, struct diag *d)
 {
-    rlx_error err;
-
-    if (s->computed <= count)
+    if (s->computed <= count && !s->spoiled)
         return RLX_OK;
-    s->computed = s->m->recurrent ? 0 : count;
-    if (s->m->recurrent && llm_clear_states(s, &err) != RLX_OK)
-        return diag_again(d, &err, err.status);
+    if (s->m->recurrent)
+        return llm_clear_states(s, d);
+    s->computed = count;
     return RLX_OK;
 }
 
