@@ -60,6 +60,12 @@ static int encode(struct lm *x, rlx_str text, rlx_token_ids *ids)
         return cli_fail(x->c, &err, "cannot encode", "the prompt");
     if (ids->count && info.add_eos && ids->at[ids->count - 1] == info.special[RLX_SPECIAL_eos])
         ids->count--; /* it is to go on */
+    if ((int64_t)ids->count > x->info.context) {
+        fprintf(stderr,
+                "rlx %s: the prompt has %zu tokens, and there is room for %lld (--context)\n",
+                x->c->command->name, ids->count, (long long)x->info.context);
+        return EXIT_FAILED;
+    }
     if (ids->count)
         return EXIT_DONE;
     fprintf(stderr,

@@ -40,6 +40,9 @@ static void explain_weights(struct cli *c, const char *path)
             "  rlx info %s                    shows what is in it\n"
             "  rlx run GRAPH.rlx --params %s  runs a graph whose params have its names\n",
             path, path);
+    if (kind == RLX_FILE_gguf)
+        fprintf(stderr,
+                "  rlx generate %s                lets a language model go on with a text\n", path);
     if (kind == RLX_FILE_gguf || kind == RLX_FILE_safetensors)
         fprintf(stderr, "  rlx quantize %s OUT.gguf Q4_K  packs its weights\n", path);
 }
