@@ -131,10 +131,9 @@ static void print_figures(const struct chat *x, const struct lm_result *r)
     size_t used;
 
     rlx_sequence_tokens(x->lm.sequence, &used);
-    fprintf(stderr, "[%zu tokens, %.1f/s; %zu of %zu read anew; %zu of %lld in use; %s]\n",
-            r->tokens, r->token_seconds > 0 ? (double)(r->tokens - 1) / r->token_seconds : 0,
-            r->prompt - r->kept, r->prompt, used, (long long)x->lm.info.context,
-            lm_end_name[r->end]);
+    fprintf(stderr, "[%zu tokens, %.1f/s; %zu of %lld in use, %zu of them known before; %s]\n",
+            r->tokens, r->token_seconds > 0 ? (double)(r->tokens - 1) / r->token_seconds : 0, used,
+            (long long)x->lm.info.context, r->kept, lm_end_name[r->end]);
 }
 
 /* The model's answer to what was said last. */
@@ -351,13 +350,7 @@ static int open_template(struct chat *x)
     int code = EXIT_DONE;
 
     if (opt.template_file) {
-        FILE *f = fopen(opt.template_file, "rb");
-        if (!f || !cli_read_all(f, &b)) {
-            fprintf(stderr, "rlx chat: cannot read %s\n", opt.template_file);
-            code = EXIT_FAILED;
-        }
-        if (f)
-            fclose(f);
+        code = cli_read_file(c, opt.template_file, &b);
         source = (rlx_str){b.at, b.len};
     } else if (!source.ptr) {
         fprintf(stderr, "rlx chat: the model has no template for conversations: ChatML is used; "

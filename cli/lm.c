@@ -112,14 +112,10 @@ static int read_grammar(struct lm *x)
         return EXIT_DONE;
     if (o->grammar && o->schema)
         return cli_misuse(x->c, "takes --grammar or --json-schema, not both");
-    FILE *f = fopen(path, "rb");
-    bool fine = f && cli_read_all(f, &b);
-    if (f)
-        fclose(f);
-    if (!fine) {
-        fprintf(stderr, "rlx %s: cannot read %s\n", x->c->command->name, path);
+    int code = cli_read_file(x->c, path, &b);
+    if (code != EXIT_DONE) {
         buffer_free(&b);
-        return EXIT_FAILED;
+        return code;
     }
     const rlx_str text = {b.at, b.len};
     rlx_status s = o->grammar

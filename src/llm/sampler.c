@@ -118,16 +118,13 @@ static rlx_status check(const rlx_sampling *h, size_t vocab, struct diag *d)
         if (!(rules[i].v >= rules[i].low && rules[i].v <= rules[i].high))
             return diag_fail(d, RLX_ERROR_ATTRIBUTE, "%s must be from %g to %g", rules[i].name,
                              (double)rules[i].low, (double)rules[i].high);
-    if (h->top_k < 0 || h->penalty_last < -1 || (h->mirostat != 0 && h->mirostat != 2))
-        return diag_fail(d, RLX_ERROR_ATTRIBUTE, "%s is %d: %s",
-                         h->top_k < 0           ? "top_k"
-                         : h->penalty_last < -1 ? "penalty_last"
-                                                : "mirostat",
-                         (int)(h->top_k < 0           ? h->top_k
-                               : h->penalty_last < -1 ? h->penalty_last
-                                                      : h->mirostat),
-                         h->top_k < 0 || h->penalty_last < -1 ? "it cannot be negative"
-                                                              : "only 0 (off) and 2 are known");
+    if (h->top_k < 0 || h->penalty_last < -1)
+        return diag_fail(d, RLX_ERROR_ATTRIBUTE, "%s is %d, and cannot be negative",
+                         h->top_k < 0 ? "top_k" : "penalty_last",
+                         (int)(h->top_k < 0 ? h->top_k : h->penalty_last));
+    if (h->mirostat != 0 && h->mirostat != 2)
+        return diag_fail(d, RLX_ERROR_ATTRIBUTE, "mirostat is %d; 0 (off) and 2 are known",
+                         (int)h->mirostat);
     for (size_t i = 0; i < h->bias_count; i++)
         if (h->bias[i].token < 0 || (size_t)h->bias[i].token >= vocab || isnan(h->bias[i].bias))
             return diag_fail(
