@@ -413,6 +413,15 @@ static rlx_status choose_outputs(struct grower *g, struct diag *d)
     return g->g->output.len ? RLX_OK : ir_add_output(g->g, (ir_value)count - 1, d);
 }
 
+/* Each op has its turn, so that rare ones are not left to chance. */
+static void grow_in_turn(struct grower *g, uint64_t seed)
+{
+    const rlx_op op = (rlx_op)(1 + seed % (RLX_OP_count - 1));
+
+    for (int i = 0; i < 8 && !grow_once(g, grow_row, op); i++)
+        continue;
+}
+
 static void grow_nodes(struct grower *g)
 {
     size_t nodes = 10 + (size_t)dice_below(g->dice, 90); /* much of it nothing will read */
@@ -452,6 +461,7 @@ rlx_status grow(uint64_t seed, struct grown *out, struct diag *d)
         name_symbol(&g);
     }
     spread_init(&spread, g.twin ? g.twin : g.g, out->profile, out->values, 2, 1);
+    grow_in_turn(&g, seed);
     grow_nodes(&g);
     rlx_status s = choose_outputs(&g, d);
     spread_free(&spread);
