@@ -117,7 +117,7 @@ static void make_grammar(struct random_grammar *g, uint64_t seed)
     for (int i = 0; i < RULES; i++)
         g->rule[i] = make(g, 0);
     for (int i = 0; i < RULES; i++) {
-        char head[16];
+        char head[24];
         snprintf(head, sizeof head, "r%d ::= ", i);
         put(g, head);
         write_tree(g, g->rule[i]);
