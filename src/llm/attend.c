@@ -9,12 +9,6 @@ struct heads {
     rlx_value gate;    /* of what comes out; RLX_NO_VALUE: there is none */
 };
 
-/* Columns first to first + count - 1. */
-static rlx_value columns(struct llm_build *b, rlx_value x, int64_t first, int64_t count)
-{
-    return rlx_narrow(b->g, x, -1, first, count);
-}
-
 /* Of each head, the query comes first and its gate after it. */
 static rlx_value halves(struct llm_build *b, const struct llm_layer *l, rlx_value both,
                         rlx_value *gate)
@@ -22,8 +16,8 @@ static rlx_value halves(struct llm_build *b, const struct llm_layer *l, rlx_valu
     const rlx_list flat = RLX_LIST(b->batch, b->rows, l->heads * l->head_dim);
 
     both = rlx_reshape(b->g, both, RLX_LIST(b->batch, b->rows, l->heads, 2 * l->head_dim));
-    *gate = rlx_reshape(b->g, columns(b, both, l->head_dim, l->head_dim), flat);
-    return rlx_reshape(b->g, columns(b, both, 0, l->head_dim), flat);
+    *gate = rlx_reshape(b->g, llm_columns(b, both, l->head_dim, l->head_dim), flat);
+    return rlx_reshape(b->g, llm_columns(b, both, 0, l->head_dim), flat);
 }
 
 static struct heads project(struct llm_build *b, int64_t layer, rlx_value h)
@@ -36,8 +30,8 @@ static struct heads project(struct llm_build *b, int64_t layer, rlx_value h)
 
     if (llm_has(b, layer, "attn_qkv.weight")) {
         rlx_value all = llm_linear(b, layer, "attn_qkv", h, queries + keys + values, width);
-        return (struct heads){columns(b, all, 0, queries), columns(b, all, queries, keys),
-                              columns(b, all, queries + keys, values), RLX_NO_VALUE};
+        return (struct heads){llm_columns(b, all, 0, queries), llm_columns(b, all, queries, keys),
+                              llm_columns(b, all, queries + keys, values), RLX_NO_VALUE};
     }
     if (b->spec->gated_queries)
         x.q = halves(b, l, llm_linear(b, layer, "attn_q", h, 2 * queries, width), &x.gate);

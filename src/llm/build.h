@@ -58,8 +58,10 @@ rlx_value llm_unembed(struct llm_build *b, rlx_value x);
 rlx_value llm_norm(struct llm_build *b, int64_t layer, const char *part, rlx_value x,
                    int64_t width);
 rlx_value llm_bare_norm(struct llm_build *b, rlx_value x, int64_t width); /* by no tensor */
-rlx_value llm_scaled(struct llm_build *b, rlx_value x, double by);        /* x, if by is 1 */
-rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap);       /* x, if cap is 0 */
+/* Columns first to first + count - 1 of the last axis. */
+rlx_value llm_columns(struct llm_build *b, rlx_value x, int64_t first, int64_t count);
+rlx_value llm_scaled(struct llm_build *b, rlx_value x, double by);  /* x, if by is 1 */
+rlx_value llm_capped(struct llm_build *b, rlx_value x, double cap); /* x, if cap is 0 */
 
 /* ---- blocks ---- */
 rlx_value llm_attention(struct llm_build *b, int64_t layer, rlx_value h);

@@ -8,11 +8,6 @@
  * head are made and kept. */
 #include "llm/build.h"
 
-static rlx_value columns(struct llm_build *b, rlx_value x, int64_t first, int64_t count)
-{
-    return rlx_narrow(b->g, x, -1, first, count);
-}
-
 static rlx_value split(struct llm_build *b, rlx_value x, int64_t heads, int64_t each)
 {
     return rlx_reshape(b->g, x, RLX_LIST(b->batch, b->rows, heads, each));
@@ -87,10 +82,10 @@ static rlx_value over_heads(struct llm_build *b, int64_t layer, rlx_value q, rlx
     both = split(b, both, heads, still + t->value);
     k_turned =
         rlx_expand(b->g, split(b, k_turned, 1, turns), RLX_LIST(b->batch, b->rows, heads, turns));
-    rlx_value k = joined(b, columns(b, both, 0, still), k_turned);
+    rlx_value k = joined(b, llm_columns(b, both, 0, still), k_turned);
     q = llm_tempered(b, flat(b, joined(b, q, q_turned), heads * t->key));
     return llm_attend(b, layer, q, flat(b, k, heads * t->key),
-                      flat(b, columns(b, both, still, t->value), heads * t->value));
+                      flat(b, llm_columns(b, both, still, t->value), heads * t->value));
 }
 
 rlx_value llm_latent_attention(struct llm_build *b, int64_t layer, rlx_value h)
@@ -99,12 +94,12 @@ rlx_value llm_latent_attention(struct llm_build *b, int64_t layer, rlx_value h)
     const int64_t heads = b->spec->layer[layer].heads, width = b->spec->width,
                   turns = b->spec->rope[LLM_ROPE_GLOBAL].channels, still = t->key - turns;
     rlx_value q = split(b, queries(b, layer, h), heads, t->key);
-    rlx_value q_turned = turned(b, flat(b, columns(b, q, still, turns), heads * turns));
+    rlx_value q_turned = turned(b, flat(b, llm_columns(b, q, still, turns), heads * turns));
     rlx_value all = llm_linear(b, layer, "attn_kv_a_mqa", h, t->rank + turns, width);
-    rlx_value c = llm_norm(b, layer, "attn_kv_a_norm", columns(b, all, 0, t->rank), t->rank);
-    rlx_value k_turned = turned(b, columns(b, all, t->rank, turns));
+    rlx_value c = llm_norm(b, layer, "attn_kv_a_norm", llm_columns(b, all, 0, t->rank), t->rank);
+    rlx_value k_turned = turned(b, llm_columns(b, all, t->rank, turns));
 
-    q = columns(b, q, 0, still);
+    q = llm_columns(b, q, 0, still);
     q_turned = split(b, q_turned, heads, turns);
     h = t->by_head ? over_rows(b, layer, q, q_turned, c, k_turned)
                    : over_heads(b, layer, q, q_turned, c, k_turned);

@@ -6,11 +6,6 @@
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
-static rlx_value columns(struct llm_build *b, rlx_value x, int64_t first, int64_t count)
-{
-    return rlx_narrow(b->g, x, -1, first, count);
-}
-
 static rlx_value state(struct llm_build *b, int64_t layer, const char *which, rlx_list shape)
 {
     char name[64];
@@ -61,19 +56,19 @@ rlx_value llm_mamba(struct llm_build *b, int64_t layer, rlx_value h)
     const struct llm_ssm *s = &b->spec->ssm;
     const int64_t inner = s->inner, n = s->state, rank = s->heads;
     rlx_value both = llm_linear(b, layer, "ssm_in", h, 2 * inner, b->spec->width);
-    rlx_value x =
-        convolved(b, layer, "ssm_conv1d", columns(b, both, 0, inner), inner, s->taps, RLX_OP_silu);
+    rlx_value x = convolved(b, layer, "ssm_conv1d", llm_columns(b, both, 0, inner), inner, s->taps,
+                            RLX_OP_silu);
     rlx_value all = llm_linear(b, layer, "ssm_x", x, rank + 2 * n, inner);
-    rlx_value dt = maybe_norm(b, layer, "ssm_dt_norm", columns(b, all, 0, rank), rank);
-    rlx_value in = maybe_norm(b, layer, "ssm_b_norm", columns(b, all, rank, n), n);
-    rlx_value out = maybe_norm(b, layer, "ssm_c_norm", columns(b, all, rank + n, n), n);
+    rlx_value dt = maybe_norm(b, layer, "ssm_dt_norm", llm_columns(b, all, 0, rank), rank);
+    rlx_value in = maybe_norm(b, layer, "ssm_b_norm", llm_columns(b, all, rank, n), n);
+    rlx_value out = maybe_norm(b, layer, "ssm_c_norm", llm_columns(b, all, rank + n, n), n);
 
     dt = rlx_softplus(b->g, llm_linear(b, layer, "ssm_dt", dt, inner, rank));
     rlx_value y =
         rlx_selective_scan(b->g, x, dt, llm_vector(b, layer, "ssm_a", RLX_LIST(inner, n)), in, out,
                            state(b, layer, "state", RLX_LIST(b->batch, inner, n)), n, b->cached);
     y = rlx_add(b->g, y, rlx_mul(b->g, x, llm_vector(b, layer, "ssm_d", RLX_LIST(inner))));
-    y = rlx_mul(b->g, y, rlx_silu(b->g, columns(b, both, inner, inner)));
+    y = rlx_mul(b->g, y, rlx_silu(b->g, llm_columns(b, both, inner, inner)));
     return llm_linear(b, layer, "ssm_out", y, b->spec->width, inner);
 }
 
@@ -100,13 +95,13 @@ rlx_value llm_mamba2(struct llm_build *b, int64_t layer, rlx_value h)
     rlx_value all =
         llm_linear(b, layer, "ssm_in", h, 2 * s->inner + 2 * shared + heads, b->spec->width);
     rlx_value x =
-        convolved(b, layer, "ssm_conv1d", columns(b, all, s->inner, s->inner + 2 * shared),
+        convolved(b, layer, "ssm_conv1d", llm_columns(b, all, s->inner, s->inner + 2 * shared),
                   s->inner + 2 * shared, s->taps, RLX_OP_silu);
-    rlx_value dt = stride(b, layer, columns(b, all, 2 * s->inner + 2 * shared, heads), heads);
-    rlx_value in = rlx_reshape(b->g, columns(b, x, s->inner, shared), by_group);
-    rlx_value out = rlx_reshape(b->g, columns(b, x, s->inner + shared, shared), by_group);
+    rlx_value dt = stride(b, layer, llm_columns(b, all, 2 * s->inner + 2 * shared, heads), heads);
+    rlx_value in = rlx_reshape(b->g, llm_columns(b, x, s->inner, shared), by_group);
+    rlx_value out = rlx_reshape(b->g, llm_columns(b, x, s->inner + shared, shared), by_group);
 
-    x = rlx_reshape(b->g, columns(b, x, 0, s->inner), by_head);
+    x = rlx_reshape(b->g, llm_columns(b, x, 0, s->inner), by_head);
     rlx_value a =
         rlx_reshape(b->g, llm_vector(b, layer, "ssm_a", RLX_LIST(heads, 1)), RLX_LIST(heads));
     rlx_value y = rlx_mamba2(b->g, x, dt, a, in, out,
@@ -114,7 +109,7 @@ rlx_value llm_mamba2(struct llm_build *b, int64_t layer, rlx_value h)
                              dim, s->state, b->cached, s->groups);
     y = rlx_add(b->g, y, rlx_mul(b->g, x, llm_vector(b, layer, "ssm_d", RLX_LIST(heads, 1))));
     y = rlx_reshape(b->g, y, RLX_LIST(b->batch, b->rows, s->inner));
-    y = rlx_mul(b->g, y, rlx_silu(b->g, columns(b, all, 0, s->inner)));
+    y = rlx_mul(b->g, y, rlx_silu(b->g, llm_columns(b, all, 0, s->inner)));
     return llm_linear(b, layer, "ssm_out", group_norm(b, layer, y), b->spec->width, s->inner);
 }
 
@@ -124,10 +119,11 @@ rlx_value llm_short_conv(struct llm_build *b, int64_t layer, rlx_value h)
 {
     const int64_t width = b->spec->width;
     rlx_value all = llm_linear(b, layer, "shortconv.in_proj", h, 3 * width, width);
-    rlx_value x = rlx_mul(b->g, columns(b, all, 0, width), columns(b, all, 2 * width, width));
+    rlx_value x =
+        rlx_mul(b->g, llm_columns(b, all, 0, width), llm_columns(b, all, 2 * width, width));
 
     x = convolved(b, layer, "shortconv.conv", x, width, b->spec->ssm.taps, RLX_OP_none);
-    x = rlx_mul(b->g, columns(b, all, width, width), x);
+    x = rlx_mul(b->g, llm_columns(b, all, width, width), x);
     return llm_linear(b, layer, "shortconv.out_proj", x, width, width);
 }
 
@@ -167,7 +163,7 @@ struct delta {
 /* Of x [batch, rows, groups, ..], some columns of each group, one group after another. */
 static rlx_value of_groups(struct llm_build *b, rlx_value x, int64_t first, int64_t count)
 {
-    return rlx_reshape(b->g, columns(b, x, first, count),
+    return rlx_reshape(b->g, llm_columns(b, x, first, count),
                        RLX_LIST(b->batch, b->rows, b->spec->ssm.groups * count));
 }
 
@@ -219,9 +215,9 @@ rlx_value llm_delta_net(struct llm_build *b, int64_t layer, rlx_value h)
                               llm_vector(b, layer, "ssm_a", RLX_LIST(s->heads)));
     rlx_value all =
         convolved(b, layer, "ssm_conv1d", in.qkv, 2 * keys + values, s->taps, RLX_OP_silu);
-    rlx_value q = for_values(b, unit(b, columns(b, all, 0, keys), s->groups, dim));
-    rlx_value k = for_values(b, unit(b, columns(b, all, keys, keys), s->groups, dim));
-    rlx_value v = rlx_reshape(b->g, columns(b, all, 2 * keys, values), by_head);
+    rlx_value q = for_values(b, unit(b, llm_columns(b, all, 0, keys), s->groups, dim));
+    rlx_value k = for_values(b, unit(b, llm_columns(b, all, keys, keys), s->groups, dim));
+    rlx_value v = rlx_reshape(b->g, llm_columns(b, all, 2 * keys, values), by_head);
     rlx_value y = rlx_gated_delta_net(
         b->g, q, k, v, decay, rlx_sigmoid(b->g, in.beta),
         state(b, layer, "state", RLX_LIST(b->batch, s->heads, dim, dim)), dim, b->cached);

@@ -260,6 +260,11 @@ rlx_value llm_norm(struct llm_build *b, int64_t layer, const char *part, rlx_val
     return gain == RLX_NO_VALUE ? gain : normed(b, x, gain, shift, width);
 }
 
+rlx_value llm_columns(struct llm_build *b, rlx_value x, int64_t first, int64_t count)
+{
+    return rlx_narrow(b->g, x, -1, first, count);
+}
+
 rlx_value llm_scaled(struct llm_build *b, rlx_value x, double by)
 {
     return by == 1 ? x : rlx_mul(b->g, x, rlx_scalar(b->g, x, by));
